@@ -1,0 +1,3 @@
+//! An MCP server for the Exa API, generated from Exa's OpenAPI specs.
+
+pub mod exa;
