@@ -1,1 +1,39 @@
-//! x
+//! The HTTP room: everything the generated Exa clients need from hand-written code.
+//!
+//! A generated client holds a [`CallContext`] as its inner value and calls three functions here:
+//! [`prepare`] before a request leaves, [`send`] to exchange it for an answer, and [`finish`] to turn
+//! what the client made of that answer into an [`Answer`] or an [`ExaError`].
+//!
+//! The client passed to [`send`] must be the one from [`ExaHttp::http`]: it follows no redirects on
+//! its own, so the API key cannot reach another host behind our back.
+
+mod advice;
+mod body;
+mod client;
+mod config;
+mod context;
+mod error;
+mod error_body;
+mod finish;
+mod key;
+mod maybe;
+mod redirect;
+mod retry;
+mod send;
+mod text;
+mod transport;
+
+#[cfg(test)]
+mod test_server;
+#[cfg(test)]
+mod tests;
+
+pub use client::ExaHttp;
+pub use config::{BASE_URL_VARIABLE, ConfigError, ExaConfig};
+pub use context::{CallContext, prepare};
+pub use error::{ExaError, ExaErrorKind};
+pub use finish::{Answer, finish};
+pub use key::ApiKey;
+pub use maybe::Maybe;
+pub use retry::RetryPolicy;
+pub use send::send;

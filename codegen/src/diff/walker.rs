@@ -1,0 +1,273 @@
+//! The walk through two versions of one schema, side by side.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::arguments::Arguments;
+use super::markdown;
+use super::matching::{self, Pairing};
+use super::normalise::{Branch, Resolver, Site, is_documentation, list};
+use super::spot::{Side, Spot, definition_name};
+use super::{Change, Class};
+
+/// Whether a change lets more values through, fewer, or both.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Shift {
+    pub(super) gains: bool,
+    pub(super) loses: bool,
+}
+
+/// Compares two versions of one schema of one operation and collects the changes.
+pub(super) struct Walker<'a> {
+    pub(super) side: Side,
+    pub(super) old: Resolver<'a>,
+    pub(super) new: Resolver<'a>,
+    /// What is known of the top-level arguments besides their schemas.
+    pub(super) arguments: Arguments<'a>,
+    operation: &'a str,
+    changes: Vec<Change>,
+    /// Pairs of definitions already compared: each is told once, and recursion ends.
+    compared: BTreeSet<(String, String)>,
+    /// Pairs of schemas being compared. Definitions that recurse out of step with each other
+    /// never meet as a pair, so they are stopped here.
+    open: Vec<(String, String)>,
+}
+
+impl<'a> Walker<'a> {
+    pub(super) const fn new(
+        operation: &'a str,
+        side: Side,
+        (old, new): (&'a Value, &'a Value),
+        arguments: Arguments<'a>,
+    ) -> Self {
+        Self {
+            side,
+            old: Resolver::new(old),
+            new: Resolver::new(new),
+            arguments,
+            operation,
+            changes: Vec::new(),
+            compared: BTreeSet::new(),
+            open: Vec::new(),
+        }
+    }
+
+    /// Compares the two documents and returns the changes, each told once.
+    pub(super) fn run(mut self, old: &Value, new: &Value) -> Vec<Change> {
+        self.schemas(old, new, &Spot::root(self.side));
+        let mut told = BTreeSet::new();
+        self.changes.retain(|change| {
+            let place = change.shared.as_ref().unwrap_or(&change.place).clone();
+            told.insert((change.class, place, change.text.clone()))
+        });
+        self.changes
+    }
+
+    /// Records a change.
+    pub(super) fn tell(&mut self, class: Class, spot: &Spot, text: String) {
+        self.changes.push(Change {
+            class,
+            operation: self.operation.to_owned(),
+            place: spot.place(),
+            shared: spot.shared(),
+            text,
+        });
+    }
+
+    /// What a change of the accepted values means on this side: callers mind what is refused,
+    /// readers mind what they have not seen before.
+    pub(super) const fn class(&self, shift: Shift) -> Class {
+        let harms = match self.side {
+            Side::Argument => shift.loses,
+            Side::Output => shift.gains,
+        };
+        if harms {
+            Class::Breaking
+        } else {
+            Class::Compatible
+        }
+    }
+
+    /// Adds why a change of an answer breaks, since the call itself still works.
+    pub(super) fn for_readers(&self, class: Class, text: String) -> String {
+        if self.side == Side::Output && class == Class::Breaking {
+            format!("{text} (breaks readers who rely on it)")
+        } else {
+            text
+        }
+    }
+
+    /// Compares two schemas.
+    pub(super) fn schemas(&mut self, old: &Value, new: &Value, spot: &Spot) {
+        let pair = (old.to_string(), new.to_string());
+        if self.open.contains(&pair) {
+            return;
+        }
+        self.open.push(pair);
+        let (before, after) = (self.old.site(old), self.new.site(new));
+        match (plain_reference(old), plain_reference(new)) {
+            (Some(left), Some(right)) => {
+                self.docs(&left.docs(&before), &right.docs(&after), spot);
+                if left.nullable != right.nullable && before.nullable != after.nullable {
+                    self.types(&before, &after, &matching::Pairing::default(), spot);
+                }
+                self.definitions(left.target, right.target, spot);
+            }
+            _ => self.sites(&before, &after, spot),
+        }
+        self.open.pop();
+    }
+
+    /// Compares two definitions, unless that was done before in this schema.
+    fn definitions(&mut self, old: &str, new: &str, spot: &Spot) {
+        if !self.compared.insert((old.to_owned(), new.to_owned())) {
+            return;
+        }
+        if let (Some(before), Some(after)) = (self.old.target(old), self.new.target(new)) {
+            self.schemas(before, after, &spot.definition(new));
+        } else if old != new {
+            let (left, right) = (definition_name(old), definition_name(new));
+            let (left, right) = (markdown::code(left), markdown::code(right));
+            let text = format!("schema {left} → {right}, one of which is not defined");
+            self.tell(Class::Breaking, spot, text);
+        }
+    }
+
+    fn sites(&mut self, old: &Site, new: &Site, spot: &Spot) {
+        let unions = old.single().is_none() && new.single().is_none();
+        let linked = linked(old.single(), new.single());
+        if unions || linked {
+            self.docs(&old.docs, &new.docs, spot);
+        } else {
+            self.docs(&old.all_docs(), &new.all_docs(), spot);
+        }
+        let pairing = matching::pair(old, new, self.old, self.new);
+        self.types(old, new, &pairing, spot);
+        for (before, after) in &pairing.pairs {
+            let inside = if matching::is_only_one_of_its_kind(after, old, new) {
+                spot.clone()
+            } else {
+                spot.branch(&matching::label(after, self.new))
+            };
+            if unions && kind_shift(before, after) != Shift::default() {
+                let class = self.class(kind_shift(before, after));
+                let text = format!("type {} → {}", kind(before), kind(after));
+                let text = self.for_readers(class, text);
+                self.tell(class, &inside, text);
+            }
+            self.branches(before, after, &inside, unions);
+        }
+    }
+
+    /// Compares two branches that are versions of each other.
+    fn branches(&mut self, old: &Branch, new: &Branch, spot: &Spot, in_unions: bool) {
+        if in_unions && linked(Some(old), Some(new)) {
+            self.docs(&old.docs, &new.docs, spot);
+        } else if in_unions {
+            self.docs(&old.all_docs(), &new.all_docs(), spot);
+        }
+        match (&old.reference, &new.reference) {
+            (Some(before), Some(after)) => self.definitions(before, after, spot),
+            // Nothing below can be compared once the type is another.
+            _ if !matching::same_family(old, new) => {}
+            _ => self.bodies(old, new, spot),
+        }
+    }
+
+    /// Tells how the set of types changed: branch by branch between two unions, else as a whole.
+    fn types(&mut self, old: &Site, new: &Site, pairing: &Pairing<'_>, spot: &Spot) {
+        if old.single().is_none() && new.single().is_none() {
+            self.unions(old, new, pairing, spot);
+            return;
+        }
+        let uncovered = |branch: &&Branch, site: &Site| !matching::covered(branch, site);
+        let mut shift = Shift {
+            gains: pairing.added.iter().any(|branch| uncovered(branch, old))
+                || (new.nullable && !old.nullable),
+            loses: pairing.removed.iter().any(|branch| uncovered(branch, new))
+                || (old.nullable && !new.nullable),
+        };
+        for (before, after) in &pairing.pairs {
+            let kinds = kind_shift(before, after);
+            shift.gains |= kinds.gains;
+            shift.loses |= kinds.loses;
+        }
+        let reshaped = !pairing.added.is_empty() || !pairing.removed.is_empty();
+        if shift != Shift::default() || reshaped {
+            let (before, after) = (self.type_of(old, false), self.type_of(new, true));
+            let class = self.class(shift);
+            let text = self.for_readers(class, format!("type {before} → {after}"));
+            self.tell(class, spot, text);
+        }
+    }
+
+    fn unions(&mut self, old: &Site, new: &Site, pairing: &Pairing<'_>, spot: &Spot) {
+        if old.nullable != new.nullable {
+            let class = self.class(Shift {
+                gains: new.nullable,
+                loses: old.nullable,
+            });
+            let verb = if new.nullable { "gains" } else { "loses" };
+            let text = self.for_readers(class, format!("union {verb} `null`"));
+            self.tell(class, spot, text);
+        }
+        for branch in &pairing.removed {
+            let class = self.class(Shift {
+                gains: false,
+                loses: !matching::covered(branch, new),
+            });
+            let label = markdown::code(&matching::label(branch, self.old));
+            self.tell(class, spot, format!("union branch removed: {label}"));
+        }
+        for branch in &pairing.added {
+            // Readers of a union tell its branches apart; only a JSON type that they have never
+            // met here can take them by surprise.
+            let known = |other: &Branch| matching::same_family(other, branch);
+            let class = self.class(Shift {
+                gains: !old.branches.iter().any(known) && !matching::covered(branch, old),
+                loses: false,
+            });
+            let label = markdown::code(&matching::label(branch, self.new));
+            let text = self.for_readers(class, format!("union branch added: {label}"));
+            self.tell(class, spot, text);
+        }
+    }
+
+    /// The types of a schema in words.
+    pub(super) fn type_of(&self, site: &Site, is_new: bool) -> String {
+        let resolver = if is_new { self.new } else { self.old };
+        let mut words: Vec<String> = match site.single() {
+            Some(branch) => vec![kind(branch)],
+            None => {
+                let label = |branch| matching::label(branch, resolver);
+                site.branches.iter().map(label).collect()
+            }
+        };
+        if site.nullable {
+            words.push("null".to_owned());
+        }
+        markdown::prose(&words.join(" or "))
+    }
+}
+
+/// Whether both are definitions, whose own words are compared where they are defined.
+fn linked(old: Option<&Branch>, new: Option<&Branch>) -> bool {
+    let refers = |branch: Option<&Branch>| branch.is_some_and(|found| found.reference.is_some());
+    refers(old) && refers(new)
+}
+
+fn kind(branch: &Branch) -> String {
+    branch.kind.clone().unwrap_or_else(|| "any".to_owned())
+}
+
+/// How the JSON type of a branch changed. Every integer is a number.
+fn kind_shift(old: &Branch, new: &Branch) -> Shift {
+    let (gains, loses) = match (old.kind.as_deref(), new.kind.as_deref()) {
+        (before, after) if before == after => (false, false),
+        (Some("integer"), Some("number")) | (Some(_), None) => (true, false),
+        (Some("number"), Some("integer")) | (None, Some(_)) => (false, true),
+        _ => (true, true),
+    };
+    Shift { gains, loses }
+}

@@ -1,0 +1,126 @@
+//! Stage 1: files become documents.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+
+/// A YAML file as JSON, with the name to use in messages.
+#[derive(Debug, Clone)]
+pub struct Document {
+    /// File name relative to `data-design/`.
+    pub file: String,
+    /// The content.
+    pub root: Value,
+}
+
+/// Reads `file` from `dir`.
+pub fn load(dir: &Path, file: &str) -> Result<Document> {
+    let path = dir.join(file);
+    let text = std::fs::read_to_string(&path).map_err(|source| Error::Read { path, source })?;
+    parse(file, &text)
+}
+
+/// Parses YAML (or JSON, which is YAML) text.
+pub fn parse(file: &str, text: &str) -> Result<Document> {
+    // Only `true` and `false` are booleans: an enum value `no` must stay a string.
+    let options = serde_saphyr::options! { strict_booleans: true };
+    let root = serde_saphyr::from_str_with_options::<Value>(text, options).map_err(|error| {
+        Error::Yaml {
+            file: file.to_owned(),
+            message: error.to_string(),
+        }
+    })?;
+    Ok(Document {
+        file: file.to_owned(),
+        root,
+    })
+}
+
+impl Document {
+    /// Checks that the document is an OpenAPI 3 description with paths.
+    pub fn require_openapi(&self) -> Result<()> {
+        let version = self.root.get("openapi").and_then(Value::as_str);
+        let supported = version.is_some_and(|v| v.starts_with("3.0.") || v.starts_with("3.1."));
+        if !supported {
+            let found = version.unwrap_or("nothing");
+            return Err(self.error(
+                "/openapi",
+                format!("`openapi` must be a 3.0.x or 3.1.x version, found {found}"),
+            ));
+        }
+        match self.root.get("paths") {
+            Some(Value::Object(_)) => Ok(()),
+            _ => Err(self.error("/paths", "`paths` must be an object".to_owned())),
+        }
+    }
+
+    /// An error about a place in this document.
+    pub fn error(&self, pointer: &str, message: String) -> Error {
+        Error::Document {
+            file: self.file.clone(),
+            pointer: format!("#{pointer}"),
+            message,
+        }
+    }
+
+    /// An error about a construct that no rule of `family` covers.
+    pub fn unsupported(&self, pointer: &str, family: &'static str, construct: String) -> Error {
+        Error::Unsupported {
+            file: self.file.clone(),
+            pointer: pointer.to_owned(),
+            family,
+            construct,
+        }
+    }
+}
+
+/// Escapes one segment of a JSON pointer.
+pub fn escape(segment: &str) -> String {
+    segment.replace('~', "~0").replace('/', "~1")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_that_older_yaml_reads_as_booleans_stay_strings() {
+        let document = parse("x.yaml", "enum: [yes, no, on, off, true]").unwrap();
+        assert_eq!(
+            document.root,
+            serde_json::json!({"enum": ["yes", "no", "on", "off", true]})
+        );
+    }
+
+    #[test]
+    fn unquoted_status_codes_and_dates_are_read_as_text_keys() {
+        let document = parse("x.yaml", "responses:\n  200: {description: 2026-04-03}").unwrap();
+        assert_eq!(
+            document.root,
+            serde_json::json!({"responses": {"200": {"description": "2026-04-03"}}})
+        );
+    }
+
+    #[test]
+    fn numbers_keep_their_kind() {
+        let document = parse("x.yaml", "{a: 50000000, b: 0.5, c: -1, d: '0', e: 1e3}").unwrap();
+        assert_eq!(
+            document.root,
+            serde_json::json!({"a": 50_000_000, "b": 0.5, "c": -1, "d": "0", "e": 1e3})
+        );
+    }
+
+    #[test]
+    fn broken_yaml_is_reported_with_file_and_line() {
+        let error = parse("exa.yaml", "a: 1\nb: [1, 2\nc: 3\n").unwrap_err().to_string();
+        assert!(error.contains("exa.yaml"), "{error}");
+        assert!(error.contains("line") || error.contains(":3") || error.contains("3:"), "{error}");
+    }
+
+    #[test]
+    fn a_key_given_twice_is_an_error() {
+        assert!(parse("x.yaml", "a: 1\na: 2\n").is_err());
+    }
+}

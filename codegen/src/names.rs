@@ -1,0 +1,219 @@
+//! How operations, arguments and Rust items get their names.
+
+use heck::{ToLowerCamelCase, ToPascalCase, ToSnakeCase};
+
+/// The dotted name of an operation, for example `items.list`.
+///
+/// Dashes of the operationId become dots, camel case becomes snake case. `namespace` is a first
+/// word that upstream puts before every nested resource and that we leave out.
+pub fn operation_name(
+    operation_id: Option<&str>,
+    namespace: Option<&str>,
+    method: &str,
+    path: &str,
+) -> String {
+    let id = match operation_id.map(str::trim).filter(|id| !id.is_empty()) {
+        Some(id) => controller_method(id).to_owned(),
+        None => name_from_path(method, path),
+    };
+    let mut words: Vec<String> = id
+        .split(['-', '.', '/', ' '])
+        .map(|word| word.to_snake_case())
+        .filter(|word| !word.is_empty())
+        .collect();
+    if words.len() > 2 && words.first().map(String::as_str) == namespace {
+        words.remove(0);
+    }
+    match words.is_empty() {
+        true => name_from_path(method, path).to_snake_case(),
+        false => words.join("."),
+    }
+}
+
+/// Some frameworks write `FooControllerV1_doIt`; only the last part is a name.
+fn controller_method(id: &str) -> &str {
+    match id.split_once('_') {
+        Some((class, method)) if class.contains("Controller") && !method.is_empty() => method,
+        _ => id,
+    }
+}
+
+/// A name for an operation without operationId: the path's words, then a verb.
+fn name_from_path(method: &str, path: &str) -> String {
+    let mut words: Vec<String> = path
+        .split('/')
+        .filter(|segment| !segment.is_empty() && !is_variable(segment) && !is_version(segment))
+        .map(|segment| segment.to_snake_case())
+        .collect();
+    let ends_in_variable = path.trim_end_matches('/').ends_with('}');
+    let verb = match (method, ends_in_variable) {
+        ("get", true) => "get",
+        ("get", false) => "list",
+        ("post", false) => "create",
+        ("put" | "patch" | "post", _) => "update",
+        (other, _) => other,
+    };
+    words.push(verb.to_owned());
+    words.join("-")
+}
+
+/// The argument name of a path parameter: `id` after `/websets` tells more as `websetId`.
+pub fn path_argument(parameter: &str, path: &str) -> String {
+    let variable = format!("{{{parameter}}}");
+    let resource = path
+        .split('/')
+        .take_while(|segment| *segment != variable)
+        .filter(|segment| !segment.is_empty() && !is_variable(segment) && !is_version(segment))
+        .last()
+        .map(|segment| singular(&segment.to_lower_camel_case()));
+    let own = parameter.to_lower_camel_case();
+    match resource {
+        Some(resource) if own == "id" || own == resource => format!("{resource}Id"),
+        _ => own,
+    }
+}
+
+/// The argument name of a header: `Idempotency-Key` becomes `idempotencyKey`.
+pub fn header_argument(header: &str) -> String {
+    let lower = header.to_ascii_lowercase();
+    let bare = lower.strip_prefix("x-").unwrap_or(&lower);
+    let bare = bare.strip_prefix("exa-").unwrap_or(bare);
+    bare.to_lower_camel_case()
+}
+
+/// English plurals as far as resource names need them.
+fn singular(word: &str) -> String {
+    let ends = |suffix: &str| word.len() > suffix.len() && word.ends_with(suffix);
+    let cut = |n: usize| word.chars().take(word.chars().count() - n).collect::<String>();
+    if ends("ies") {
+        return format!("{}y", cut(3));
+    }
+    if ["ches", "shes", "sses", "xes", "zes", "uses"].iter().any(|s| ends(s)) {
+        return cut(2);
+    }
+    if ends("s") && !ends("ss") && !ends("us") {
+        return cut(1);
+    }
+    word.to_owned()
+}
+
+fn is_variable(segment: &str) -> bool {
+    segment.starts_with('{')
+}
+
+/// `v0`, `v12`: a version is no resource.
+pub fn is_version(segment: &str) -> bool {
+    segment
+        .strip_prefix('v')
+        .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit()))
+}
+
+/// A Rust function name, unique among `taken`.
+pub fn function(name: &str, taken: &mut Vec<String>) -> String {
+    unique(identifier(&name.replace('.', "_").to_snake_case()), taken)
+}
+
+/// A Rust type name, unique among `taken`.
+pub fn type_name(name: &str, taken: &mut Vec<String>) -> String {
+    let pascal = name.to_pascal_case();
+    let pascal = match pascal.chars().next() {
+        Some(first) if first.is_ascii_alphabetic() => pascal,
+        _ => format!("Type{pascal}"),
+    };
+    unique(pascal, taken)
+}
+
+/// The name that the client generator gives a parameter.
+pub fn parameter_identifier(name: &str) -> String {
+    let cleaned: String = name
+        .replace('\'', "")
+        .chars()
+        .map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' })
+        .collect();
+    identifier(&cleaned.to_snake_case())
+}
+
+fn identifier(snake: &str) -> String {
+    let started = match snake.chars().next() {
+        None => "x".to_owned(),
+        Some(first) if first.is_alphabetic() => snake.to_owned(),
+        Some(_) => format!("_{snake}"),
+    };
+    match syn::parse_str::<syn::Ident>(&started) {
+        Ok(_) => started,
+        Err(_) => format!("{started}_"),
+    }
+}
+
+fn unique(wanted: String, taken: &mut Vec<String>) -> String {
+    let mut name = wanted.clone();
+    let mut number = 2;
+    while taken.contains(&name) {
+        name = format!("{wanted}{number}");
+        number += 1;
+    }
+    taken.push(name.clone());
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn operation_ids_become_dotted_names() {
+        let name = |id| operation_name(Some(id), Some("websets"), "get", "/x");
+        assert_eq!(name("websets-create"), "websets.create");
+        assert_eq!(name("websets-items-list"), "items.list");
+        assert_eq!(name("monitors-runs-get"), "monitors.runs.get");
+        assert_eq!(name("findSimilar"), "find_similar");
+        assert_eq!(name("searchMonitors-runs-list"), "search_monitors.runs.list");
+        assert_eq!(name("ResearchControllerV0_getResearchTask"), "get_research_task");
+    }
+
+    #[test]
+    fn an_operation_without_id_is_named_after_its_path() {
+        let name = |method, path| operation_name(None, None, method, path);
+        assert_eq!(name("get", "/v0/teams"), "teams.list");
+        assert_eq!(name("get", "/v0/teams/{id}"), "teams.get");
+        assert_eq!(name("post", "/v0/teams"), "teams.create");
+        assert_eq!(name("delete", "/v0/teams/{id}"), "teams.delete");
+    }
+
+    #[test]
+    fn path_parameters_tell_what_they_identify() {
+        let cases = [
+            ("id", "/v0/websets/{id}", "websetId"),
+            ("webset", "/v0/websets/{webset}/items/{id}", "websetId"),
+            ("id", "/v0/websets/{webset}/items/{id}", "itemId"),
+            ("id", "/v0/websets/{webset}/searches/{id}/cancel", "searchId"),
+            ("id", "/v0/websets/{webset}/enrichments/{id}", "enrichmentId"),
+            ("monitor", "/v0/monitors/{monitor}/runs/{id}", "monitorId"),
+            ("id", "/v0/monitors/{monitor}/runs/{id}", "runId"),
+            ("runId", "/monitors/{id}/runs/{runId}", "runId"),
+            ("id", "/research/v1/{id}", "researchId"),
+            ("id", "/agent/monitors/backtest/{id}", "backtestId"),
+            ("id", "/entities/{id}", "entityId"),
+            ("team_slug", "/teams/{team_slug}", "teamSlug"),
+        ];
+        for (parameter, path, expected) in cases {
+            assert_eq!(path_argument(parameter, path), expected, "{path}");
+        }
+    }
+
+    #[test]
+    fn headers_lose_their_vendor_prefix() {
+        assert_eq!(header_argument("Idempotency-Key"), "idempotencyKey");
+        assert_eq!(header_argument("x-exa-websets-priority"), "websetsPriority");
+    }
+
+    #[test]
+    fn rust_names_are_valid_and_unique() {
+        let mut taken = Vec::new();
+        assert_eq!(function("monitors.runs.list", &mut taken), "monitors_runs_list");
+        assert_eq!(function("monitors.runs_list", &mut taken), "monitors_runs_list2");
+        assert_eq!(parameter_identifier("type"), "type_");
+        assert_eq!(parameter_identifier("x-exa-beta"), "x_exa_beta");
+        assert_eq!(parameter_identifier("1st"), "_1st");
+    }
+}

@@ -1,0 +1,315 @@
+//! The schemas that clients of the server see: JSON Schema 2020-12, taken from the original spec.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use crate::error::Result;
+use crate::load::{Document, escape};
+use crate::references::local_pointer;
+
+/// The dialect of every published schema.
+pub const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// Keywords of OpenAPI that JSON Schema does not know, or that publishing resolves.
+const DROPPED: &[&str] = &[
+    "discriminator",
+    "xml",
+    "externalDocs",
+    "nullable",
+    "example",
+    "$comment",
+    "$defs",
+    "definitions",
+    "$schema",
+];
+
+const SCHEMA_MAPS: &[&str] = &["properties", "patternProperties", "dependentSchemas"];
+const SCHEMA_LISTS: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
+const SCHEMAS: &[&str] = &[
+    "items",
+    "additionalProperties",
+    "not",
+    "if",
+    "then",
+    "else",
+    "contains",
+    "propertyNames",
+    "unevaluatedItems",
+    "unevaluatedProperties",
+    "contentSchema",
+];
+const TYPES: &[&str] = &[
+    "string", "number", "integer", "boolean", "object", "array", "null",
+];
+
+/// Rewrites schemas of one document and gathers the definitions that they use.
+pub struct Publisher<'a> {
+    document: &'a Document,
+    names: BTreeMap<String, String>,
+    definitions: BTreeMap<String, Value>,
+}
+
+impl<'a> Publisher<'a> {
+    /// A publisher without definitions.
+    pub fn new(document: &'a Document) -> Self {
+        Self {
+            document,
+            names: BTreeMap::new(),
+            definitions: BTreeMap::new(),
+        }
+    }
+
+    /// The definitions gathered so far, for `$defs`.
+    pub fn into_definitions(self) -> Map<String, Value> {
+        self.definitions.into_iter().collect()
+    }
+
+    /// The schema at `pointer` in its published form.
+    pub fn publish(&mut self, schema: &Value, pointer: &str) -> Result<Value> {
+        let Value::Object(source) = schema else {
+            return match schema {
+                Value::Bool(_) => Ok(schema.clone()),
+                _ => Err(self.document.error(pointer, "a schema must be an object".to_owned())),
+            };
+        };
+        self.refuse_unknown(source, pointer)?;
+        let mut out = Map::new();
+        for (key, value) in source {
+            let place = format!("{pointer}/{}", escape(key));
+            if DROPPED.contains(&key.as_str()) || key.starts_with("x-") {
+                continue;
+            }
+            let published = match key.as_str() {
+                "$ref" => self.reference(value, pointer)?,
+                "type" => single_type(value),
+                "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => continue,
+                key if SCHEMA_MAPS.contains(&key) => self.publish_map(value, &place)?,
+                key if SCHEMA_LISTS.contains(&key) => self.publish_list(value, &place)?,
+                key if SCHEMAS.contains(&key) => self.publish(value, &place)?,
+                _ => value.clone(),
+            };
+            out.insert(key.clone(), published);
+        }
+        exclusive_flags(source, &mut out);
+        if let (Some(example), false) = (source.get("example"), out.contains_key("examples")) {
+            out.insert("examples".to_owned(), json!([example]));
+        }
+        Ok(match source.get("nullable") == Some(&Value::Bool(true)) {
+            true => with_null(out),
+            false => Value::Object(out),
+        })
+    }
+
+    fn publish_map(&mut self, value: &Value, pointer: &str) -> Result<Value> {
+        let Value::Object(map) = value else {
+            return Err(self.document.error(pointer, "must be a map of schemas".to_owned()));
+        };
+        let mut out = Map::new();
+        for (name, schema) in map {
+            let place = format!("{pointer}/{}", escape(name));
+            out.insert(name.clone(), self.publish(schema, &place)?);
+        }
+        Ok(Value::Object(out))
+    }
+
+    fn publish_list(&mut self, value: &Value, pointer: &str) -> Result<Value> {
+        let Value::Array(list) = value else {
+            return Err(self.document.error(pointer, "must be a list of schemas".to_owned()));
+        };
+        let out = list
+            .iter()
+            .enumerate()
+            .map(|(index, schema)| self.publish(schema, &format!("{pointer}/{index}")))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Value::Array(out))
+    }
+
+    /// Points a reference at `$defs` and sees that the definition gets there.
+    fn reference(&mut self, reference: &Value, pointer: &str) -> Result<Value> {
+        let target = reference
+            .as_str()
+            .and_then(local_pointer)
+            .filter(|target| self.document.root.pointer(target).is_some());
+        let Some(target) = target else {
+            let construct = format!("`$ref: {reference}`");
+            return Err(self.document.unsupported(pointer, "reference", construct));
+        };
+        if let Some(name) = self.names.get(&target) {
+            return Ok(Value::String(format!("#/$defs/{}", escape(name))));
+        }
+        let name = self.definition_name(&target);
+        self.names.insert(target.clone(), name.clone());
+        // The entry stands before its content is published, so that a recursive schema ends.
+        self.definitions.insert(name.clone(), Value::Bool(true));
+        if let Some(schema) = self.document.root.pointer(&target) {
+            let published = self.publish(schema, &target)?;
+            self.definitions.insert(name.clone(), published);
+        }
+        Ok(Value::String(format!("#/$defs/{}", escape(&name))))
+    }
+
+    fn definition_name(&self, target: &str) -> String {
+        let component = target.strip_prefix("/components/schemas/");
+        let wanted = component
+            .unwrap_or(target)
+            .trim_start_matches('/')
+            .replace("~1", ".")
+            .replace("~0", "~")
+            .replace('/', ".");
+        let mut name = wanted.clone();
+        let mut number = 2;
+        while self.definitions.contains_key(&name) {
+            name = format!("{wanted}{number}");
+            number += 1;
+        }
+        name
+    }
+
+    fn refuse_unknown(&self, schema: &Map<String, Value>, pointer: &str) -> Result<()> {
+        for keyword in ["$dynamicRef", "$recursiveRef", "$id", "$anchor"] {
+            if schema.contains_key(keyword) {
+                let construct = format!("`{keyword}` in a schema");
+                return Err(self.document.unsupported(pointer, "reference", construct));
+            }
+        }
+        let types: Vec<&Value> = match schema.get("type") {
+            None => vec![],
+            Some(Value::Array(list)) => list.iter().collect(),
+            Some(single) => vec![single],
+        };
+        match types
+            .iter()
+            .find(|t| !t.as_str().is_some_and(|name| TYPES.contains(&name)))
+        {
+            Some(unknown) => {
+                let construct = format!("`type: {unknown}`");
+                Err(self.document.unsupported(pointer, "type", construct))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+/// `[T]` says the same as `T` in fewer characters.
+fn single_type(value: &Value) -> Value {
+    match value {
+        Value::Array(list) if list.len() == 1 => list.first().cloned().unwrap_or_default(),
+        other => other.clone(),
+    }
+}
+
+/// OpenAPI 3.0 writes an exclusive bound as a flag beside the bound.
+fn exclusive_flags(source: &Map<String, Value>, out: &mut Map<String, Value>) {
+    for (flag, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+        if source.get(flag) == Some(&Value::Bool(true))
+            && let Some(limit) = out.shift_remove(bound)
+        {
+            out.insert(flag.to_owned(), limit);
+        }
+    }
+}
+
+/// OpenAPI 3.0 writes "or null" as `nullable: true`, and some 3.1 documents still do.
+fn with_null(mut schema: Map<String, Value>) -> Value {
+    if let Some(Value::Array(values)) = schema.get_mut("enum")
+        && !values.contains(&Value::Null)
+    {
+        values.push(Value::Null);
+    }
+    match schema.get("type").cloned() {
+        Some(Value::String(name)) if name != "null" => {
+            schema.insert("type".to_owned(), json!([name, "null"]));
+            Value::Object(schema)
+        }
+        Some(Value::Array(mut list)) => {
+            if !list.contains(&json!("null")) {
+                list.push(json!("null"));
+            }
+            schema.insert("type".to_owned(), Value::Array(list));
+            Value::Object(schema)
+        }
+        _ => {
+            let description = schema.shift_remove("description");
+            let mut union = Map::new();
+            union.insert("anyOf".to_owned(), json!([schema, {"type": "null"}]));
+            union.extend(description.map(|text| ("description".to_owned(), text)));
+            Value::Object(union)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn publish(components: Value, schema: Value) -> Result<(Value, Value)> {
+        let document = Document {
+            file: "spec.yaml".into(),
+            root: json!({"components": {"schemas": components}}),
+        };
+        let mut publisher = Publisher::new(&document);
+        let published = publisher.publish(&schema, "/s")?;
+        Ok((published, publisher.into_definitions().into()))
+    }
+
+    #[test]
+    fn references_and_their_siblings_point_into_defs() {
+        let (schema, defs) = publish(
+            json!({"A": {"type": ["object"], "properties": {"next": {"$ref": "#/components/schemas/A"}}}}),
+            json!({"$ref": "#/components/schemas/A", "description": "an A"}),
+        )
+        .unwrap();
+        assert_eq!(schema, json!({"$ref": "#/$defs/A", "description": "an A"}));
+        assert_eq!(
+            defs,
+            json!({"A": {"type": "object", "properties": {"next": {"$ref": "#/$defs/A"}}}})
+        );
+    }
+
+    #[test]
+    fn a_reference_into_a_schema_gets_a_definition_of_its_own() {
+        let (schema, defs) = publish(
+            json!({"A": {"properties": {"b": {"type": "string"}}}}),
+            json!({"$ref": "#/components/schemas/A/properties/b"}),
+        )
+        .unwrap();
+        assert_eq!(schema, json!({"$ref": "#/$defs/A.properties.b"}));
+        assert_eq!(defs, json!({"A.properties.b": {"type": "string"}}));
+    }
+
+    #[test]
+    fn leftovers_of_openapi_3_0_are_rewritten() {
+        let cases = [
+            (json!({"type": "string", "nullable": true}), json!({"type": ["string", "null"]})),
+            (
+                json!({"oneOf": [{"type": "string"}], "nullable": true}),
+                json!({"anyOf": [{"oneOf": [{"type": "string"}]}, {"type": "null"}]}),
+            ),
+            (
+                json!({"type": "number", "minimum": 0, "exclusiveMinimum": true}),
+                json!({"type": "number", "exclusiveMinimum": 0}),
+            ),
+            (json!({"type": "string", "example": "x"}), json!({"type": "string", "examples": ["x"]})),
+        ];
+        for (source, expected) in cases {
+            assert_eq!(publish(json!({}), source).unwrap().0, expected);
+        }
+    }
+
+    #[test]
+    fn properties_may_carry_the_names_of_keywords() {
+        let schema = json!({"type": "object", "properties": {
+            "nullable": {"type": "boolean"}, "example": {"type": "string"}, "x-y": {"type": "string"},
+            "type": {"type": "string"}, "$ref": {"type": "string"}, "properties": {"type": "object"}}});
+        assert_eq!(publish(json!({}), schema.clone()).unwrap().0, schema);
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        let error = publish(json!({}), json!({"type": "file"})).unwrap_err().to_string();
+        assert!(error.contains("spec.yaml#/s") && error.contains("family `type`"), "{error}");
+        let error = publish(json!({}), json!({"items": {"$dynamicRef": "#n"}})).unwrap_err();
+        assert!(error.to_string().contains("#/s/items"), "{error}");
+    }
+}

@@ -1,0 +1,116 @@
+//! `surface.yaml`: what the specs cannot say about the operations.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::error::Result;
+use crate::load::Document;
+
+/// The whole file.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Surface {
+    /// The APIs by name, each a spec with its overlay.
+    pub apis: BTreeMap<String, Api>,
+    /// What holds for an operation that says nothing else.
+    pub defaults: Defaults,
+    /// Argument names of header parameters, by header name.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// What single operations need.
+    #[serde(default)]
+    pub operations: Vec<Entry>,
+    /// Tool definitions.
+    #[serde(default)]
+    pub tools: Map<String, Value>,
+}
+
+/// A spec and how it is read.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Api {
+    /// File name of the OpenAPI document.
+    pub spec: String,
+    /// File name of the overlay.
+    pub overlay: Option<String>,
+    /// First word of operationIds that is left out of operation names.
+    pub namespace: Option<String>,
+}
+
+/// Values for operations without an entry of their own.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Defaults {
+    /// How long one attempt may take.
+    pub timeout_seconds: u64,
+    /// The API's address, for a spec without an absolute server URL.
+    pub base_url: String,
+}
+
+/// What one operation needs.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Entry {
+    /// Method and full path, for example `GET /websets/v0/events/{id}`. Names of path variables do
+    /// not matter, so that an entry survives their renaming.
+    #[serde(rename = "match")]
+    pub matches: String,
+    /// The operation's name, where the rule does not give it.
+    pub name: Option<String>,
+    /// Argument names of parameters, by the name in the spec.
+    #[serde(default)]
+    pub parameters: BTreeMap<String, String>,
+    /// How long one attempt may take.
+    pub timeout_seconds: Option<u64>,
+    /// Says that the operation starts work that goes on after the answer.
+    pub long_running: Option<LongRunning>,
+}
+
+/// How work that an operation starts is followed.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct LongRunning {
+    /// The operation that tells the state.
+    pub get: String,
+    /// The operation that ends the work early, where upstream has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cancel: Option<String>,
+    /// Arguments of `get` and `cancel`, by the field of the answer or the argument of the start
+    /// (written `$name`) that holds the value.
+    pub arguments: BTreeMap<String, String>,
+    /// The field of the answer that holds the state.
+    pub status: String,
+    /// The states after which nothing more happens.
+    #[serde(rename = "final")]
+    pub final_states: Vec<String>,
+}
+
+/// Reads the surface from its document.
+pub fn parse(document: &Document) -> Result<Surface> {
+    serde_json::from_value(document.root.clone())
+        .map_err(|error| document.error("", error.to_string()))
+}
+
+/// `GET /a/{}/b`: the form in which entries and operations are compared.
+pub fn signature(method: &str, path: &str) -> String {
+    let path: Vec<&str> = path
+        .split('/')
+        .map(|segment| match segment.starts_with('{') {
+            true => "{}",
+            false => segment,
+        })
+        .collect();
+    format!("{} {}", method.to_uppercase(), path.join("/"))
+}
+
+impl Entry {
+    /// The entry's operation in the form of [`signature`].
+    pub fn signature(&self) -> String {
+        match self.matches.trim().split_once(' ') {
+            Some((method, path)) => signature(method, path.trim()),
+            None => self.matches.clone(),
+        }
+    }
+}

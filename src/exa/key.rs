@@ -1,0 +1,88 @@
+//! The API key: carried as a secret, never printed.
+
+use std::fmt;
+
+use http::HeaderValue;
+
+use super::ConfigError;
+
+/// What stands in a text in place of the key.
+const REDACTED: &str = "[redacted]";
+
+/// An Exa API key that can be sent as a header and never shows in any text.
+#[derive(Clone)]
+pub struct ApiKey {
+    text: String,
+    header: HeaderValue,
+}
+
+impl ApiKey {
+    /// Takes a key, without the white space around it.
+    ///
+    /// # Errors
+    /// An empty key, or one with characters that no HTTP header can carry. The error does not repeat
+    /// the key.
+    pub fn new(key: impl Into<String>) -> Result<Self, ConfigError> {
+        let text = key.into().trim().to_owned();
+        if text.is_empty() {
+            return Err(ConfigError::EmptyKey);
+        }
+        let mut header = HeaderValue::from_str(&text).map_err(|_| ConfigError::InvalidKey)?;
+        // Sensitive values are hidden by Debug and kept out of HTTP/2 header tables.
+        header.set_sensitive(true);
+        Ok(Self { text, header })
+    }
+
+    /// Replaces every occurrence of the key in `text`.
+    #[must_use]
+    pub fn redact(&self, text: &str) -> String {
+        text.replace(&self.text, REDACTED)
+    }
+
+    /// The value of the `x-api-key` header, marked as sensitive.
+    pub(super) fn header(&self) -> HeaderValue {
+        self.header.clone()
+    }
+}
+
+impl fmt::Debug for ApiKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ApiKey(…)")
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn debug_and_header_hide_the_key() {
+        let key = ApiKey::new("secret-key-1").unwrap();
+        assert_eq!(format!("{key:?}"), "ApiKey(…)");
+        assert!(!format!("{:?}", key.header()).contains("secret"));
+        assert_eq!(key.header().to_str().unwrap(), "secret-key-1");
+    }
+
+    #[test]
+    fn white_space_around_the_key_is_dropped() {
+        let key = ApiKey::new(" \tabc\r\n").unwrap();
+        assert_eq!(key.header().to_str().unwrap(), "abc");
+    }
+
+    #[test]
+    fn unusable_keys_are_refused_without_printing_them() {
+        assert_eq!(ApiKey::new("  ").unwrap_err(), ConfigError::EmptyKey);
+        for bad in ["sec\nret", "sécret-key", "sec\u{0}ret"] {
+            let error = ApiKey::new(bad).unwrap_err();
+            assert_eq!(error, ConfigError::InvalidKey);
+            assert!(!error.to_string().contains(bad));
+        }
+    }
+
+    #[test]
+    fn every_occurrence_is_redacted_even_of_short_keys() {
+        let key = ApiKey::new("ab1").unwrap();
+        assert_eq!(key.redact("ab1 xab1y ab"), "[redacted] x[redacted]y ab");
+    }
+}
