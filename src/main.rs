@@ -1,2 +1,7 @@
-//! The command line of the server.
-fn main() {}
+//! The program: parses the command line and hands over to the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    exa_mcp_server::cli::main()
+}

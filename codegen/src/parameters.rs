@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Notice, Result};
 use crate::load::{Document, escape};
-use crate::lower::{Lowering, Shape};
+use crate::lower::{Shape, shape};
 use crate::model::{Encoding, Location, Parameter};
 use crate::names;
 
@@ -200,13 +200,13 @@ pub fn is_json(media: &str) -> bool {
 }
 
 /// How the value is written: the serialisation styles of OpenAPI.
-pub fn encoding(document: &Document, lowering: &Lowering<'_>, raw: &Raw) -> Result<Encoding> {
+pub fn encoding(document: &Document, raw: &Raw) -> Result<Encoding> {
     let refuse = |construct: String| Err(document.unsupported(&raw.pointer, "parameter", construct));
     if raw.node.contains_key("content") {
         return Ok(Encoding::Json);
     }
     let (schema, pointer) = schema(document, raw)?;
-    let shape = lowering.shape(&schema, &pointer)?;
+    let shape = shape(document, &schema, &pointer)?;
     let default_style = match raw.location {
         Location::Query => "form",
         _ => "simple",

@@ -13,7 +13,8 @@ impl fmt::Display for ExaError {
         if let ExaErrorKind::Api(status) = self.kind {
             let name = status_name(status);
             write!(f, "The Exa API answered {name}")?;
-            if !self.message.is_empty() && !name.ends_with(&self.message) {
+            // Without words of the API, the message is the name of the status.
+            if !self.message.is_empty() && name != format!("{status} {}", self.message) {
                 write!(f, ": {}", self.message)?;
             }
         } else {
@@ -149,8 +150,14 @@ mod tests {
              valid key; see https://dashboard.exa.ai/api-keys."
         );
         let text = api(502, "Bad Gateway").to_string();
-        assert!(text.starts_with("The Exa API answered 502 Bad Gateway. This"), "{text}");
-        assert_eq!(api(418, "Short.").to_string(), "The Exa API answered 418 I'm a teapot: Short.");
+        assert!(
+            text.starts_with("The Exa API answered 502 Bad Gateway. This"),
+            "{text}"
+        );
+        assert_eq!(
+            api(418, "Short.").to_string(),
+            "The Exa API answered 418 I'm a teapot: Short."
+        );
     }
 
     #[test]
@@ -188,7 +195,13 @@ mod tests {
         error.detail = Some(Box::new(json!(["a"])));
         assert_eq!(
             error.lines(),
-            ["tag: T", "request id: r1", "retry after: 3 s", "attempts: 4", "detail: [\"a\"]"]
+            [
+                "tag: T",
+                "request id: r1",
+                "retry after: 3 s",
+                "attempts: 4",
+                "detail: [\"a\"]"
+            ]
         );
     }
 }

@@ -94,20 +94,31 @@ fn build(config: &ExaConfig) -> Result<reqwest::Client, ExaError> {
         // An error only means that another thread was faster, which is just as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
+    let without_tls = config
+        .base_url
+        .as_ref()
+        .is_some_and(|url| url.scheme() == "http");
+    match builder(config).build() {
+        // A plain connection needs no certificates, so a system without any can serve it.
+        Err(_) if without_tls => builder(config).tls_certs_only([]).build(),
+        built => built,
+    }
+    .map_err(|error| {
+        ExaError::config(format!(
+            "The HTTPS client could not be set up: {}. Install the CA certificates of the system, or \
+             set SSL_CERT_FILE to a PEM file with trusted certificates.",
+            transport::cause(&error)
+        ))
+    })
+}
+
+fn builder(config: &ExaConfig) -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         // `send` follows redirects itself, because only there the method and the key are known.
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .connect_timeout(config.connect_timeout)
         .pool_idle_timeout(POOL_IDLE)
-        .build()
-        .map_err(|error| {
-            ExaError::config(format!(
-                "The HTTPS client could not be set up: {}. Install the CA certificates of the system, \
-                 or set SSL_CERT_FILE to a PEM file with trusted certificates.",
-                transport::cause(&error)
-            ))
-        })
 }
 
 #[cfg(test)]
@@ -128,10 +139,7 @@ mod tests {
         let plain = ExaHttp::new(ExaConfig::default()).unwrap();
         assert_eq!(plain.base_url("https://api.exa.ai/"), "https://api.exa.ai");
         let other = with_base("http://127.0.0.1:9/x/").unwrap();
-        assert_eq!(
-            other.base_url("https://api.exa.ai"),
-            "http://127.0.0.1:9/x"
-        );
+        assert_eq!(other.base_url("https://api.exa.ai"), "http://127.0.0.1:9/x");
     }
 
     #[test]

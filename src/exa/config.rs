@@ -34,7 +34,9 @@ pub enum ConfigError {
     )]
     BaseUrl(String),
     /// The user agent has characters that an HTTP header cannot carry.
-    #[error("The user agent cannot be sent in an HTTP header. Use visible ASCII characters only.")]
+    #[error(
+        "The user agent cannot be sent in an HTTP header. Remove line breaks and other control characters."
+    )]
     UserAgent,
 }
 

@@ -66,7 +66,7 @@ impl CallContext {
         let header = HeaderName::from_bytes(name.as_bytes())
             .map_err(|_| bad("its name is not a valid header name"))?;
         let value = HeaderValue::from_str(value)
-            .map_err(|_| bad("its value has characters other than visible ASCII"))?;
+            .map_err(|_| bad("its value has line breaks or other control characters"))?;
         Ok(self.with_header(header, value))
     }
 
@@ -237,6 +237,9 @@ mod tests {
             .unwrap();
         let text = format!("{context:?}");
         assert!(text.contains("token") && text.contains("x-token"), "{text}");
-        assert!(!text.contains("hidden") && !text.contains("secret-key"), "{text}");
+        assert!(
+            !text.contains("hidden") && !text.contains("secret-key"),
+            "{text}"
+        );
     }
 }

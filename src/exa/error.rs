@@ -15,7 +15,7 @@ pub enum ExaErrorKind {
     Timeout,
     /// No connection could be made, so the API never saw the request.
     Connect,
-    /// The connection broke before the answer was complete.
+    /// The connection broke before the answer was complete, or the answer came damaged.
     ConnectionLost,
     /// The answer was longer than the configured limit.
     TooLarge,
@@ -122,10 +122,26 @@ mod tests {
     #[test]
     fn only_passing_trouble_is_retryable() {
         use ExaErrorKind::*;
-        for kind in [Api(408), Api(429), Api(500), Api(503), Timeout, Connect, ConnectionLost] {
+        for kind in [
+            Api(408),
+            Api(429),
+            Api(500),
+            Api(503),
+            Timeout,
+            Connect,
+            ConnectionLost,
+        ] {
             assert!(ExaError::new(kind, "").is_retryable(), "{kind:?}");
         }
-        for kind in [Api(400), Api(401), Api(404), TooLarge, NotJson, Redirect, Config] {
+        for kind in [
+            Api(400),
+            Api(401),
+            Api(404),
+            TooLarge,
+            NotJson,
+            Redirect,
+            Config,
+        ] {
             assert!(!ExaError::new(kind, "").is_retryable(), "{kind:?}");
         }
         let mut empty = ExaError::new(Api(429), "");

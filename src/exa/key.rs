@@ -27,6 +27,13 @@ impl ApiKey {
         if text.is_empty() {
             return Err(ConfigError::EmptyKey);
         }
+        // Header values may hold more than ASCII, but no key does; that is a wrong copy.
+        if !text
+            .bytes()
+            .all(|byte| byte == b' ' || byte.is_ascii_graphic())
+        {
+            return Err(ConfigError::InvalidKey);
+        }
         let mut header = HeaderValue::from_str(&text).map_err(|_| ConfigError::InvalidKey)?;
         // Sensitive values are hidden by Debug and kept out of HTTP/2 header tables.
         header.set_sensitive(true);

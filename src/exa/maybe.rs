@@ -116,7 +116,10 @@ mod tests {
 
     #[test]
     fn a_forced_absent_field_is_null() {
-        assert_eq!(serde_json::to_string(&[Maybe::<u8>::Absent]).unwrap(), "[null]");
+        assert_eq!(
+            serde_json::to_string(&[Maybe::<u8>::Absent]).unwrap(),
+            "[null]"
+        );
     }
 
     #[test]

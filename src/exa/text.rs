@@ -15,6 +15,9 @@ pub(super) const MAX_EXCERPT: usize = 300;
 /// The longest tag or request id.
 pub(super) const MAX_NAME: usize = 200;
 
+/// How much of an HTML page is looked at.
+const MAX_HTML: usize = 16_000;
+
 /// The longest JSON of the detail of an error.
 const MAX_DETAIL: usize = 8_000;
 
@@ -88,6 +91,9 @@ fn redact_value(key: &ApiKey, value: Value) -> Value {
 
 /// The title of an HTML page, or else its text without tags, scripts and styles.
 pub(super) fn html_text(html: &str) -> String {
+    // The beginning is telling enough, and bounds the work on odd pages.
+    let html = cut(html, MAX_HTML);
+    let html = html.as_str();
     let title = between(html, "<title", "</title").and_then(|inner| inner.split_once('>'));
     let title = title.map(|(_, title)| clean(&entities(title)));
     if let Some(title) = title.filter(|title| !title.is_empty()) {

@@ -168,6 +168,12 @@ fn gather(known: &mut Branch, more: Branch) {
     }
 }
 
+/// Whether a keyword of JSON Schema limits values of some type.
+pub(super) fn is_keyword(key: &str) -> bool {
+    let groups: [&[&str]; 4] = [&NUMERIC, &TEXTUAL, &LISTED, &KEYED];
+    key == "format" || groups.iter().any(|group| group.contains(&key))
+}
+
 fn concerns(key: &str, kind: &str) -> bool {
     let (numeric, listed) = (NUMERIC.contains(&key), LISTED.contains(&key));
     let (textual, keyed) = (TEXTUAL.contains(&key), KEYED.contains(&key));

@@ -156,7 +156,11 @@ mod tests {
     #[test]
     fn long_texts_are_cut_around_the_difference() {
         let start = "word ".repeat(60);
-        let shown = text_change("description", &format!("{start}old"), &format!("{start}new"));
+        let shown = text_change(
+            "description",
+            &format!("{start}old"),
+            &format!("{start}new"),
+        );
         assert!(shown.contains("old”") && shown.contains("new”"), "{shown}");
         assert!(shown.chars().count() < 120, "{shown}");
         let long = text_change("description", &"a".repeat(500), &"b".repeat(500));

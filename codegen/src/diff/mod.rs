@@ -14,6 +14,7 @@ mod merge;
 mod normalise;
 mod operations;
 mod properties;
+mod reference;
 mod report;
 mod spot;
 #[cfg(test)]

@@ -8,8 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::fold;
-use super::merge;
+use super::{fold, merge};
 
 /// Keywords that tell people something and accept or refuse nothing.
 const DOCUMENTATION: [&str; 10] = [
@@ -162,6 +161,9 @@ impl<'a> Resolver<'a> {
         };
         let mut found = own_branches(keywords);
         if let Some(Value::String(reference)) = keywords.get("$ref") {
+            if trail.contains(reference) {
+                return Vec::new();
+            }
             found = merge::product(found, self.referred(reference, trail));
         }
         for part in list(keywords, "allOf") {
@@ -182,9 +184,6 @@ impl<'a> Resolver<'a> {
 
     /// The branches of a definition, marked with where they come from.
     fn referred(&self, reference: &str, trail: &mut Vec<String>) -> Vec<Branch> {
-        if trail.iter().any(|open| open == reference) {
-            return Vec::new();
-        }
         let Some(target) = self.target(reference) else {
             // The name is all there is to compare.
             return vec![Branch {
@@ -229,7 +228,7 @@ pub(super) fn list<'a>(keywords: &'a Map<String, Value>, key: &str) -> &'a [Valu
 }
 
 /// What a schema says to people, without what says nothing, such as `deprecated: false`.
-fn documentation(keywords: &Map<String, Value>) -> BTreeMap<String, Value> {
+pub(super) fn documentation(keywords: &Map<String, Value>) -> BTreeMap<String, Value> {
     let silent = |key: &str, value: &Value| {
         key != "default" && (value == &json!(false) || value == &json!("") || value.is_null())
     };

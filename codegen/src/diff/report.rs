@@ -130,8 +130,8 @@ fn split(place: &str) -> (&str, Option<&str>) {
 
 #[cfg(test)]
 mod tests {
-    use super::report;
     use super::super::{Change, Class};
+    use super::report;
 
     fn change(class: Class, operation: &str, place: &str, shared: &str, text: &str) -> Change {
         Change {
@@ -178,7 +178,16 @@ mod tests {
 
     #[test]
     fn careless_texts_do_not_break_the_list() {
-        let text = report(&[change(Class::Documentation, "a|b", "output x`y", "", "p | q\n`")]);
-        assert!(text.ends_with("- **documentation** a\\|b output x\\`y: p \\| q \\`\n"), "{text}");
+        let text = report(&[change(
+            Class::Documentation,
+            "a|b",
+            "output x`y",
+            "",
+            "p | q\n`",
+        )]);
+        assert!(
+            text.ends_with("- **documentation** a\\|b output x\\`y: p \\| q \\`\n"),
+            "{text}"
+        );
     }
 }

@@ -7,7 +7,8 @@ use serde_json::Value;
 use super::arguments::Arguments;
 use super::markdown;
 use super::matching::{self, Pairing};
-use super::normalise::{Branch, Resolver, Site, is_documentation, list};
+use super::normalise::{Branch, Resolver, Site};
+use super::reference::plain_reference;
 use super::spot::{Side, Spot, definition_name};
 use super::{Change, Class};
 
@@ -108,9 +109,9 @@ impl<'a> Walker<'a> {
         let (before, after) = (self.old.site(old), self.new.site(new));
         match (plain_reference(old), plain_reference(new)) {
             (Some(left), Some(right)) => {
-                self.docs(&left.docs(&before), &right.docs(&after), spot);
+                self.docs(&left.docs, &right.docs, spot);
                 if left.nullable != right.nullable && before.nullable != after.nullable {
-                    self.types(&before, &after, &matching::Pairing::default(), spot);
+                    self.types(&before, &after, &Pairing::default(), spot);
                 }
                 self.definitions(left.target, right.target, spot);
             }
@@ -119,18 +120,25 @@ impl<'a> Walker<'a> {
         self.open.pop();
     }
 
-    /// Compares two definitions, unless that was done before in this schema.
+    /// Compares two definitions. One that only changed inside, or was renamed, is told once; a
+    /// place that switched from one definition to another is a change of that place.
     fn definitions(&mut self, old: &str, new: &str, spot: &Spot) {
-        if !self.compared.insert((old.to_owned(), new.to_owned())) {
+        let known_on_both =
+            |name: &str| self.old.target(name).is_some() && self.new.target(name).is_some();
+        let switched = old != new && (known_on_both(old) || known_on_both(new));
+        if !switched && !self.compared.insert((old.to_owned(), new.to_owned())) {
             return;
         }
-        if let (Some(before), Some(after)) = (self.old.target(old), self.new.target(new)) {
-            self.schemas(before, after, &spot.definition(new));
-        } else if old != new {
-            let (left, right) = (definition_name(old), definition_name(new));
-            let (left, right) = (markdown::code(left), markdown::code(right));
-            let text = format!("schema {left} → {right}, one of which is not defined");
-            self.tell(Class::Breaking, spot, text);
+        match (self.old.target(old), self.new.target(new)) {
+            (Some(before), Some(after)) if switched => self.schemas(before, after, spot),
+            (Some(before), Some(after)) => self.schemas(before, after, &spot.definition(new)),
+            (None, None) if old == new => {}
+            _ => {
+                let (left, right) = (definition_name(old), definition_name(new));
+                let (left, right) = (markdown::code(left), markdown::code(right));
+                let text = format!("schema {left} → {right}, and one of them is not defined");
+                self.tell(Class::Breaking, spot, text);
+            }
         }
     }
 
@@ -145,11 +153,7 @@ impl<'a> Walker<'a> {
         let pairing = matching::pair(old, new, self.old, self.new);
         self.types(old, new, &pairing, spot);
         for (before, after) in &pairing.pairs {
-            let inside = if matching::is_only_one_of_its_kind(after, old, new) {
-                spot.clone()
-            } else {
-                spot.branch(&matching::label(after, self.new))
-            };
+            let inside = self.inside(after, (old, new), spot);
             if unions && kind_shift(before, after) != Shift::default() {
                 let class = self.class(kind_shift(before, after));
                 let text = format!("type {} → {}", kind(before), kind(after));
@@ -157,6 +161,17 @@ impl<'a> Walker<'a> {
                 self.tell(class, &inside, text);
             }
             self.branches(before, after, &inside, unions);
+        }
+    }
+
+    /// Where a branch is. The branches of the arguments as a whole need no label: a caller has
+    /// one set of arguments, whichever combinations of them are allowed.
+    fn inside(&self, branch: &Branch, (old, new): (&Site, &Site), spot: &Spot) -> Spot {
+        let arguments = self.side == Side::Argument && spot.is_root();
+        if arguments || matching::is_only_one_of_its_kind(branch, old, new) {
+            spot.clone()
+        } else {
+            spot.branch(&matching::label(branch, self.new))
         }
     }
 

@@ -1,0 +1,253 @@
+//! Stage 7: the lowered document becomes a Rust client.
+
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+
+use progenitor::{GenerationSettings, Generator, HooksMode, InterfaceStyle, TypeImpl};
+use quote::quote;
+use serde_json::Value;
+use syn::visit_mut::VisitMut;
+
+use crate::error::{Error, Result};
+use crate::load::Document;
+use crate::lower::{Rules, lower};
+use crate::model::{ApiModel, Operation};
+
+/// A generated client.
+pub struct Client {
+    /// The module as text.
+    pub file: syn::File,
+    /// Names and types of every method's arguments, by method.
+    pub methods: BTreeMap<String, Vec<Argument>>,
+}
+
+/// An argument of a generated method.
+#[derive(Clone)]
+pub struct Argument {
+    /// Rust name.
+    pub name: String,
+    /// Rust type.
+    pub ty: syn::Type,
+}
+
+/// Generates the client of one API.
+pub fn generate(
+    document: &Document,
+    api: &ApiModel,
+    operations: &[&Operation],
+    rules: Rules,
+) -> Result<Client> {
+    let lowered = lower(document, api, operations, rules)?;
+    let mut file = match run(&lowered) {
+        Ok(file) => file,
+        Err(message) => return Err(blame(document, api, operations, rules, message)),
+    };
+    tidy(&mut file);
+    let methods = methods(&file);
+    Ok(Client { file, methods })
+}
+
+/// Runs the client generator; whatever it does, it must not take the build down with a panic.
+fn run(lowered: &Value) -> std::result::Result<syn::File, String> {
+    let openapi: openapiv3::OpenAPI = serde_json::from_value(lowered.clone())
+        .map_err(|error| format!("the lowered document is not OpenAPI 3.0: {error}"))?;
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(|_| {}));
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
+        Generator::new(&settings()).generate_tokens(&openapi)
+    }));
+    std::panic::set_hook(hook);
+    let tokens = match outcome {
+        Ok(Ok(tokens)) => tokens,
+        Ok(Err(error)) => return Err(error.to_string()),
+        Err(panic) => {
+            let text = panic.downcast_ref::<String>().map(String::as_str);
+            let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+            return Err(format!("it panicked: {}", text.unwrap_or("no message")));
+        }
+    };
+    syn::parse2(tokens).map_err(|error| format!("its output is not Rust: {error}"))
+}
+
+fn settings() -> GenerationSettings {
+    let number = schemars::schema::SchemaObject {
+        instance_type: Some(schemars::schema::InstanceType::Number.into()),
+        ..Default::default()
+    };
+    let mut settings = GenerationSettings::new();
+    settings
+        .with_interface(InterfaceStyle::Positional)
+        .with_hooks(HooksMode::Expected)
+        .with_inner_type(quote! { crate::exa::CallContext })
+        .with_map_type("::std::collections::BTreeMap")
+        .with_conversion(number, "::serde_json::Number", [TypeImpl::Display].into_iter());
+    settings
+}
+
+/// Finds the operation that the client generator cannot take, so that the message names a place.
+fn blame(
+    document: &Document,
+    api: &ApiModel,
+    operations: &[&Operation],
+    rules: Rules,
+    message: String,
+) -> Error {
+    let alone = |operation: &&&Operation| {
+        let lowered = lower(document, api, &[operation], rules).ok()?;
+        Some((operation.pointer.clone(), run(&lowered).err()?))
+    };
+    let (pointer, message) =
+        operations.iter().find_map(|operation| alone(&operation)).unwrap_or((String::new(), message));
+    Error::Client {
+        file: document.file.clone(),
+        pointer,
+        message,
+    }
+}
+
+/// Names and types of the arguments of all methods that call the API.
+fn methods(file: &syn::File) -> BTreeMap<String, Vec<Argument>> {
+    let mut methods = BTreeMap::new();
+    let impls = file.items.iter().filter_map(|item| match item {
+        syn::Item::Impl(block) if block.trait_.is_none() => Some(block),
+        _ => None,
+    });
+    for function in impls.flat_map(|block| &block.items) {
+        let syn::ImplItem::Fn(function) = function else {
+            continue;
+        };
+        let arguments = function.sig.inputs.iter().filter_map(|input| match input {
+            syn::FnArg::Typed(typed) => Some(Argument {
+                name: match typed.pat.as_ref() {
+                    syn::Pat::Ident(ident) => ident.ident.to_string(),
+                    _ => String::new(),
+                },
+                ty: (*typed.ty).clone(),
+            }),
+            _ => None,
+        });
+        if function.sig.asyncness.is_some() {
+            methods.insert(function.sig.ident.to_string(), arguments.collect());
+        }
+    }
+    methods
+}
+
+/// Takes out what must not be used and puts in what the client generator cannot say.
+fn tidy(file: &mut syn::File) {
+    file.items.retain(|item| !matches!(item, syn::Item::Mod(module) if module.ident == "prelude"));
+    for item in &mut file.items {
+        match item {
+            // `new` would make an HTTP client of its own, without our limits and redirect rules.
+            syn::Item::Impl(block) => block
+                .items
+                .retain(|item| !matches!(item, syn::ImplItem::Fn(f) if f.sig.ident == "new")),
+            syn::Item::Mod(module) if module.ident == "types" => LosslessFields.visit_item_mod_mut(module),
+            _ => {}
+        }
+    }
+    file.items.push(hooks());
+}
+
+/// The hooks are one call each: everything they do is written by hand in `src/exa`.
+fn hooks() -> syn::Item {
+    syn::parse_quote! {
+        impl ClientHooks<crate::exa::CallContext> for Client {
+            async fn pre<E>(
+                &self,
+                request: &mut reqwest::Request,
+                _info: &OperationInfo,
+            ) -> std::result::Result<(), Error<E>> {
+                crate::exa::prepare(&self.inner, request)
+                    .map_err(|error| Error::InvalidRequest(error.message))
+            }
+
+            async fn exec(
+                &self,
+                request: reqwest::Request,
+                _info: &OperationInfo,
+            ) -> reqwest::Result<reqwest::Response> {
+                crate::exa::send(&self.client, &self.inner, request).await
+            }
+        }
+    }
+}
+
+/// Optional fields become `Maybe`, which tells absent, null and a value apart.
+struct LosslessFields;
+
+impl VisitMut for LosslessFields {
+    fn visit_attributes_mut(&mut self, attributes: &mut Vec<syn::Attribute>) {
+        attributes.retain_mut(|attribute| match doc_text(attribute) {
+            // The schema of a type stands in codegen-snapshots/, not in every doc comment.
+            Some(text) => {
+                let text = text.split("<details>").next().unwrap_or_default();
+                let text = text.trim_end().to_owned();
+                *attribute = syn::parse_quote! { #[doc = #text] };
+                true
+            }
+            None => true,
+        });
+    }
+
+    fn visit_field_mut(&mut self, field: &mut syn::Field) {
+        syn::visit_mut::visit_field_mut(self, field);
+        let Some(inner) = option_argument(&field.ty) else {
+            return;
+        };
+        field.ty = syn::parse_quote! { crate::exa::Maybe<#inner> };
+        for attribute in &mut field.attrs {
+            if attribute.path().is_ident("serde") {
+                *attribute = absent_when_skipped(attribute);
+            }
+        }
+        if !field.attrs.iter().any(|attribute| attribute.path().is_ident("serde")) {
+            field.attrs.push(syn::parse_quote! {
+                #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
+            });
+        }
+    }
+}
+
+fn doc_text(attribute: &syn::Attribute) -> Option<String> {
+    let syn::Meta::NameValue(pair) = &attribute.meta else {
+        return None;
+    };
+    match &pair.value {
+        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) if pair.path.is_ident("doc") => {
+            Some(text.value())
+        }
+        _ => None,
+    }
+}
+
+/// The serde attribute of an optional field, with its rename and our way to skip it.
+fn absent_when_skipped(attribute: &syn::Attribute) -> syn::Attribute {
+    let mut rename = None;
+    let _ = attribute.parse_nested_meta(|meta| {
+        let value = meta.value().and_then(|value| value.parse::<syn::LitStr>());
+        if meta.path.is_ident("rename") {
+            rename = value.ok();
+        }
+        Ok(())
+    });
+    let rename = rename.map(|name| quote! { rename = #name, });
+    syn::parse_quote! {
+        #[serde(#rename default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
+    }
+}
+
+/// `T` of `Option<T>`.
+pub fn option_argument(ty: &syn::Type) -> Option<syn::Type> {
+    let syn::Type::Path(path) = ty else {
+        return None;
+    };
+    let last = path.path.segments.last().filter(|segment| segment.ident == "Option")?;
+    let syn::PathArguments::AngleBracketed(arguments) = &last.arguments else {
+        return None;
+    };
+    match arguments.args.first() {
+        Some(syn::GenericArgument::Type(inner)) => Some(inner.clone()),
+        _ => None,
+    }
+}

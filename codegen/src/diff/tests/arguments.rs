@@ -1,0 +1,270 @@
+//! Arguments: presence, names, types and values.
+
+use super::{argument, between, inputs, snapshot, with_x};
+use serde_json::{Value, json};
+
+fn required_x() -> Value {
+    json!({"type": "object", "properties": {"x": {"type": "string"}}, "required": ["x"]})
+}
+
+/// A snapshot whose only argument is `name`, described by `details`.
+fn with_argument(name: &str, details: Value) -> Value {
+    let mut properties = serde_json::Map::new();
+    properties.insert(name.to_owned(), json!({"type": "string"}));
+    let mut arguments = serde_json::Map::new();
+    arguments.insert(name.to_owned(), details);
+    let mut result = snapshot(
+        json!({"type": "object", "properties": properties}),
+        json!({}),
+    );
+    if let Value::Object(fields) = &mut result {
+        fields.insert("arguments".to_owned(), Value::Object(arguments));
+    }
+    result
+}
+
+#[test]
+fn presence() {
+    let empty = || json!({"type": "object"});
+    let optional = || with_x(json!({"type": "string"}));
+    assert_eq!(
+        inputs(empty(), optional()),
+        ["compatible argument x: added, optional (string)"]
+    );
+    assert_eq!(
+        inputs(empty(), required_x()),
+        ["breaking argument x: added, required (string)"]
+    );
+    assert_eq!(
+        inputs(optional(), empty()),
+        ["breaking argument x: removed"]
+    );
+    assert_eq!(
+        inputs(optional(), required_x()),
+        ["breaking argument x: became required"]
+    );
+    assert_eq!(
+        inputs(required_x(), optional()),
+        ["compatible argument x: became optional"]
+    );
+}
+
+#[test]
+fn nested_places_are_paths() {
+    let nested = |leaf: Value| {
+        json!({
+            "type": "object",
+            "properties": {"search": {"allOf": [{"$ref": "#/$defs/Search"}]}},
+            "$defs": {
+                "Search": {"type": "object", "properties": {
+                    "criteria": {"type": "array", "items": {"$ref": "#/$defs/Criterion"}},
+                }},
+                "Criterion": {"type": "object", "properties": {"description": leaf}},
+            },
+        })
+    };
+    assert_eq!(
+        inputs(
+            nested(json!({"type": "string"})),
+            nested(json!({"type": "integer"}))
+        ),
+        ["breaking argument search.criteria[].description: type string → integer"]
+    );
+}
+
+#[test]
+fn a_lone_match_is_a_rename() {
+    let one = |name: &str, text: &str| {
+        json!({"type": "object", "properties": {
+            "outer": {"type": "object", "properties": {
+                name: {"type": "string", "minLength": 1, "description": text},
+            }},
+        }})
+    };
+    assert_eq!(
+        inputs(one("a", "old"), one("b", "new")),
+        [
+            "breaking argument outer.b: renamed from `a` to `b`",
+            "documentation argument outer.b: description “old” → “new”",
+        ]
+    );
+}
+
+#[test]
+fn several_matches_are_no_rename() {
+    let before = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    let after = json!({"type": "object", "properties": {
+        "b": {"type": "string"}, "c": {"type": "string"},
+    }});
+    assert_eq!(
+        inputs(before, after),
+        [
+            "breaking argument a: removed",
+            "compatible argument b: added, optional (string)",
+            "compatible argument c: added, optional (string)",
+        ]
+    );
+}
+
+#[test]
+fn a_rename_that_keeps_the_old_name_is_compatible() {
+    let before = with_argument("a", json!({"in": "query", "wire": "a"}));
+    let after = with_argument("b", json!({"in": "query", "wire": "b", "aliases": ["a"]}));
+    assert_eq!(
+        between(before.clone(), after),
+        ["compatible argument b: renamed from `a` to `b`; the old name is still accepted"]
+    );
+    let elsewhere = with_argument("b", json!({"in": "header", "wire": "b"}));
+    assert_eq!(
+        between(before, elsewhere),
+        [
+            "breaking argument a: removed",
+            "compatible argument b: added, optional (string)",
+        ]
+    );
+}
+
+#[test]
+fn aliases() {
+    let with = |aliases: Value| with_argument("a", json!({"in": "query", "aliases": aliases}));
+    assert_eq!(
+        between(with(json!(["b", "c"])), with(json!(["c", "d"]))),
+        [
+            "breaking argument a: alias removed: `b`",
+            "compatible argument a: alias added: `d`",
+        ]
+    );
+}
+
+#[test]
+fn moving_on_the_wire_is_compatible() {
+    let before = with_argument("a", json!({"in": "query", "wire": "a"}));
+    let after = with_argument("a", json!({"in": "body", "wire": "A"}));
+    assert_eq!(
+        between(before, after),
+        [
+            "compatible argument a: moved from `query` to `body` (callers notice nothing)",
+            "compatible argument a: sent as `A` instead of `a` (callers notice nothing)",
+        ]
+    );
+}
+
+#[test]
+fn what_only_the_arguments_say_counts_too() {
+    let with = |required: bool, text: &str| {
+        let details = json!({"in": "path", "required": required, "description": text});
+        with_argument("a", details)
+    };
+    assert_eq!(
+        between(with(false, "old"), with(true, "new")),
+        [
+            "breaking argument a: became required",
+            "documentation argument a: description “old” → “new”",
+        ]
+    );
+}
+
+#[test]
+fn types() {
+    let case = |old: Value, new: Value| argument(json!({"type": old}), json!({"type": new}));
+    for (old, new, text) in [
+        (
+            json!("string"),
+            json!(["string", "null"]),
+            "compatible argument x: type string → string or null",
+        ),
+        (
+            json!(["string", "null"]),
+            json!("string"),
+            "breaking argument x: type string or null → string",
+        ),
+        (
+            json!("string"),
+            json!(["string", "integer"]),
+            "compatible argument x: type string → string or integer",
+        ),
+        (
+            json!("integer"),
+            json!("number"),
+            "compatible argument x: type integer → number",
+        ),
+        (
+            json!("number"),
+            json!("integer"),
+            "breaking argument x: type number → integer",
+        ),
+        (
+            json!("string"),
+            json!("object"),
+            "breaking argument x: type string → object",
+        ),
+        (
+            json!(["integer", "null"]),
+            json!("number"),
+            "breaking argument x: type integer or null → number",
+        ),
+    ] {
+        assert_eq!(case(old, new), [text]);
+    }
+    assert_eq!(
+        argument(json!({}), json!({"type": "string"})),
+        ["breaking argument x: type any → string"]
+    );
+    assert_eq!(
+        argument(json!({"type": "string", "minLength": 1}), json!({})),
+        ["compatible argument x: type string → any"]
+    );
+}
+
+#[test]
+fn enums() {
+    let of = |values: Value| json!({"type": "string", "enum": values});
+    assert_eq!(
+        argument(of(json!(["a", "b"])), of(json!(["b", "c", "d"]))),
+        [
+            "breaking argument x: enum values removed: `a`",
+            "compatible argument x: enum values added: `c`, `d`",
+        ]
+    );
+    let free = || json!({"type": "string"});
+    assert_eq!(
+        argument(free(), of(json!(["a", "b"]))),
+        ["breaking argument x: enum introduced: only `a`, `b`"]
+    );
+    assert_eq!(
+        argument(of(json!(["a"])), free()),
+        ["compatible argument x: enum dropped (was `a`)"]
+    );
+}
+
+#[test]
+fn a_constant_is_an_enum_of_one() {
+    let constant = || json!({"const": "a"});
+    assert_eq!(
+        argument(constant(), json!({"type": "string", "enum": ["a"]})),
+        [""; 0]
+    );
+    assert_eq!(
+        argument(constant(), json!({"type": "string", "enum": ["a", "b"]})),
+        ["compatible argument x: enum values added: `b`"]
+    );
+}
+
+#[test]
+fn words_and_defaults() {
+    let with = |text: &str, default: u32| json!({"type": "integer", "description": text, "default": default});
+    assert_eq!(
+        argument(with("old", 10), with("new", 25)),
+        [
+            "compatible argument x: default 10 → 25",
+            "documentation argument x: description “old” → “new”",
+        ]
+    );
+    assert_eq!(
+        argument(
+            json!({"type": "string"}),
+            json!({"type": "string", "deprecated": true})
+        ),
+        ["documentation argument x: deprecated"]
+    );
+}

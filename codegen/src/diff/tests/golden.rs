@@ -1,0 +1,136 @@
+//! A whole report, and that it is always the same.
+
+use super::super::{Catalogue, compare, report};
+use super::snapshot;
+use serde_json::{Map, Value, json};
+
+fn old() -> Catalogue {
+    let item = json!({"type": "object", "properties": {
+        "id": {"type": "string"},
+        "status": {"type": "string", "enum": ["open", "done"]},
+    }, "required": ["id"]});
+    let input = json!({"type": "object", "properties": {
+        "limit": {"type": "integer", "maximum": 100, "description": "How many | at most"},
+        "mode": {"type": "string", "enum": ["fast", "deep"]},
+    }});
+    let page = json!({"type": "object", "properties": {
+        "data": {"type": "array", "items": {"$ref": "#/$defs/Item"}},
+    }, "$defs": {"Item": item}});
+    let one = json!({"$ref": "#/$defs/Item", "$defs": {"Item": item}});
+    Catalogue::from([
+        ("items.get".to_owned(), named("/items/{id}", json!({}), one)),
+        ("items.list".to_owned(), named("/items", input, page)),
+        (
+            "items.purge".to_owned(),
+            named("/purge", json!({}), json!({})),
+        ),
+    ])
+}
+
+fn new() -> Catalogue {
+    let item = json!({"type": "object", "properties": {
+        "id": {"type": "string"},
+        "status": {"type": "string", "enum": ["open", "done", "lost"]},
+    }});
+    let input = json!({"type": "object", "properties": {
+        "limit": {"type": "integer", "maximum": 50, "description": "The `most` items"},
+        "mode": {"type": "string", "enum": ["deep", "fast", "auto"]},
+        "cursor": {"type": "string"},
+    }});
+    let page = json!({"type": "object", "properties": {
+        "data": {"type": "array", "items": {"$ref": "#/$defs/Item"}},
+    }, "$defs": {"Item": item}});
+    let one = json!({"$ref": "#/$defs/Item", "$defs": {"Item": item}});
+    Catalogue::from([
+        (
+            "items.fetch".to_owned(),
+            named("/items/{item}", json!({}), one),
+        ),
+        ("items.list".to_owned(), named("/items", input, page)),
+        ("items.add".to_owned(), named("/add", json!({}), json!({}))),
+    ])
+}
+
+fn named(path: &str, input: Value, output: Value) -> Value {
+    let mut result = snapshot(input, output);
+    if let Value::Object(fields) = &mut result {
+        fields.insert("path".to_owned(), json!(path));
+    }
+    result
+}
+
+/// The same value with the keys of every object in opposite order.
+fn reversed(value: &Value) -> Value {
+    match value {
+        Value::Array(elements) => elements.iter().map(reversed).collect(),
+        Value::Object(fields) => {
+            let pairs = fields.iter().rev();
+            let pairs = pairs.map(|(key, value)| (key.clone(), reversed(value)));
+            Value::Object(pairs.collect::<Map<_, _>>())
+        }
+        other => other.clone(),
+    }
+}
+
+const REPORT: &str = "\
+# API changes
+
+**4 breaking**, 5 compatible, 1 documentation
+
+## Breaking
+
+- **breaking** output `Item.id`: became optional, may be missing (breaks readers who rely on it) — in 2 operations: `items.fetch`, `items.list`
+- **breaking** `items.fetch`: renamed from `items.get` to `items.fetch`
+- **breaking** `items.list` argument `limit`: maximum 100 → 50
+- **breaking** `items.purge`: removed (`GET /purge`)
+
+## Compatible
+
+- **compatible** output `Item.status`: new value: `lost` — in 2 operations: `items.fetch`, `items.list`
+- **compatible** `items.add`: added (`GET /add`)
+- **compatible** `items.fetch`: path `/items/{id}` → `/items/{item}` (callers notice nothing)
+- **compatible** `items.list` argument `cursor`: added, optional (string)
+- **compatible** `items.list` argument `mode`: enum values added: `auto`
+
+## Documentation
+
+- **documentation** `items.list` argument `limit`: description “How many \\| at most” → “The \\`most\\` items”
+";
+
+#[test]
+fn golden() {
+    assert_eq!(report(&compare(&old(), &new())), REPORT);
+}
+
+#[test]
+fn every_line_of_a_change_carries_its_class() {
+    let text = report(&compare(&old(), &new()));
+    let marks = [
+        "- **breaking** ",
+        "- **compatible** ",
+        "- **documentation** ",
+    ];
+    let lines = || text.lines().filter(|line| line.starts_with('-'));
+    assert_eq!(lines().count(), 10);
+    assert!(lines().all(|line| marks.iter().any(|mark| line.starts_with(mark))));
+}
+
+#[test]
+fn the_order_of_keys_changes_nothing() {
+    let turned = |catalogue: &Catalogue| -> Catalogue {
+        let turn = |(name, snapshot): (&String, &Value)| (name.clone(), reversed(snapshot));
+        catalogue.iter().map(turn).collect()
+    };
+    let changes = compare(&old(), &new());
+    assert_eq!(changes, compare(&old(), &new()));
+    assert_eq!(changes, compare(&turned(&old()), &turned(&new())));
+    assert_eq!(changes, compare(&turned(&old()), &new()));
+}
+
+#[test]
+fn a_catalogue_compared_with_itself_has_no_changes() {
+    assert_eq!(
+        report(&compare(&new(), &new())),
+        "# API changes\n\nNo changes.\n"
+    );
+}

@@ -1,0 +1,304 @@
+//! Stage 8: the static table of operations and the glue that calls the clients.
+
+use std::collections::BTreeMap;
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use serde_json::Value;
+
+use crate::clients::{Argument, Client, option_argument};
+use crate::error::{Error, Result};
+use crate::lower::client_identifier;
+use crate::model::{ApiModel, Body, Encoding, Location, Model, Operation, Parameter};
+use crate::surface::LongRunning;
+
+/// Everything `operations.rs` holds.
+pub fn generate(model: &Model, clients: &BTreeMap<String, Client>) -> Result<syn::File> {
+    let apis = model.apis.iter().map(api);
+    let mut rows = Vec::new();
+    let mut functions = Vec::new();
+    for operation in &model.operations {
+        rows.push(row(operation));
+        functions.push(function(operation, model, clients)?);
+    }
+    let tokens = quote! {
+        //! Every operation of the Exa API with the glue that calls its client.
+
+        use crate::exa::{CallContext, finish};
+        use crate::operations::{Api, Argument, Body, CallFuture, LongRunning, Operation, Parts};
+
+        #(#apis)*
+
+        /// All operations, sorted by name.
+        pub static OPERATIONS: &[Operation] = &[#(#rows),*];
+
+        #(#functions)*
+    };
+    syn::parse2(tokens).map_err(|error| Error::Client {
+        file: "generated/operations.rs".to_owned(),
+        pointer: String::new(),
+        message: error.to_string(),
+    })
+}
+
+fn api(api: &ApiModel) -> TokenStream {
+    let ident = api_ident(&api.name);
+    let doc = format!(" {}", api.title);
+    let (name, base_url, version) = (&api.name, &api.base_url, &api.version);
+    quote! {
+        #[doc = #doc]
+        pub static #ident: Api = Api { name: #name, base_url: #base_url, version: #version };
+    }
+}
+
+fn api_ident(name: &str) -> proc_macro2::Ident {
+    use heck::ToShoutySnakeCase;
+    format_ident!("{}", name.to_shouty_snake_case())
+}
+
+/// One row of the table.
+fn row(operation: &Operation) -> TokenStream {
+    let Operation { name, domain, path, summary, description, deprecated, timeout_seconds, .. } = operation;
+    let api = api_ident(&operation.api);
+    let method = operation.method.to_uppercase();
+    let function = format_ident!("{}", operation.function);
+    let parameters = operation.parameters.iter().map(argument);
+    let fields = body_arguments(&operation.body);
+    let input = format!("schemas/{name}.input.json");
+    let output = format!("schemas/{name}.output.json");
+    let body = match &operation.body {
+        Body::None => quote! { Body::None },
+        Body::Fields { required, closed, .. } => {
+            quote! { Body::Fields { required: #required, closed: #closed } }
+        }
+        Body::Whole { required, .. } => quote! { Body::Whole { required: #required } },
+    };
+    let long_running = match &operation.long_running {
+        None => quote! { None },
+        Some(marker) => long_running(marker),
+    };
+    quote! {
+        Operation {
+            name: #name,
+            api: &#api,
+            domain: #domain,
+            method: #method,
+            path: #path,
+            summary: #summary,
+            description: #description,
+            deprecated: #deprecated,
+            arguments: &[#(#parameters,)* #(#fields),*],
+            body: #body,
+            input_schema: include_str!(#input),
+            output_schema: include_str!(#output),
+            timeout_seconds: #timeout_seconds,
+            long_running: #long_running,
+            call: #function,
+        }
+    }
+}
+
+fn argument(parameter: &Parameter) -> TokenStream {
+    let Parameter { name, wire, aliases, always, .. } = parameter;
+    let required = parameter.required && parameter.always.is_empty();
+    match parameter.location {
+        Location::Path => quote! { Argument::path(#name, #wire, &[#(#aliases),*]) },
+        Location::Query => quote! { Argument::query(#name, #wire, #required) },
+        Location::Header => quote! { Argument::header(#name, #wire, #required, &[#(#always),*]) },
+    }
+}
+
+fn body_arguments(body: &Body) -> Vec<TokenStream> {
+    let one = |name: &str, required: bool| quote! { Argument::body(#name, #required) };
+    match body {
+        Body::None => vec![],
+        Body::Whole { name, required } => vec![one(name, *required)],
+        Body::Fields { fields, .. } => {
+            fields.iter().map(|(name, required)| one(name, *required == Value::Bool(true))).collect()
+        }
+    }
+}
+
+fn long_running(marker: &LongRunning) -> TokenStream {
+    let LongRunning { get, cancel, arguments, status, final_states } = marker;
+    let cancel = match cancel {
+        Some(cancel) => quote! { Some(#cancel) },
+        None => quote! { None },
+    };
+    let arguments = arguments.iter().map(|(name, source)| quote! { (#name, #source) });
+    quote! {
+        Some(LongRunning {
+            get: #get,
+            cancel: #cancel,
+            arguments: &[#(#arguments),*],
+            status: #status,
+            final_states: &[#(#final_states),*],
+        })
+    }
+}
+
+/// The function that takes the arguments apart and calls the client.
+fn function(
+    operation: &Operation,
+    model: &Model,
+    clients: &BTreeMap<String, Client>,
+) -> Result<TokenStream> {
+    let fail = |message: String| Error::Client {
+        file: model.apis.iter().find(|api| api.name == operation.api).map_or("", |a| &a.file).to_owned(),
+        pointer: operation.pointer.clone(),
+        message,
+    };
+    let signature = clients
+        .get(&operation.api)
+        .and_then(|client| client.methods.get(&operation.function))
+        .ok_or_else(|| fail(format!("the client has no method `{}`", operation.function)))?;
+    let mut bindings = Vec::new();
+    let mut passed = Vec::new();
+    for argument in signature {
+        let (binding, value) = bind(operation, argument)
+            .ok_or_else(|| fail(format!("nothing fills the argument `{}`", argument.name)))?;
+        bindings.push(binding);
+        passed.push(value);
+    }
+    let carried: Vec<_> = operation.parameters.iter().filter(|p| p.carried).map(carry).collect();
+    let omit = matches!(
+        operation.body,
+        Body::Fields { required: false, .. } | Body::Whole { required: false, .. }
+    )
+    .then(|| quote! { context = context.with_omit_body(!parts.has_body()); });
+    let mutable = (!carried.is_empty() || omit.is_some()).then(|| quote! { let mut context = context; });
+    let parts_mut = (!signature.is_empty() || !carried.is_empty()).then(|| quote! { mut });
+    let parts_name = match parts_mut.is_some() || omit.is_some() {
+        true => format_ident!("parts"),
+        false => format_ident!("_parts"),
+    };
+    let name = format_ident!("{}", operation.function);
+    let module = format_ident!("{}", operation.api);
+    let api = api_ident(&operation.api);
+    Ok(quote! {
+        fn #name(context: CallContext, #parts_mut #parts_name: Parts) -> CallFuture {
+            Box::pin(async move {
+                #mutable
+                #omit
+                #(#carried)*
+                #(#bindings)*
+                let http = context.http().http()?.clone();
+                let base_url = context.http().base_url(#api.base_url);
+                let client = super::#module::Client::new_with_client(&base_url, http, context);
+                let result = client.#name(#(#passed),*).await;
+                Ok(finish(result)?)
+            })
+        }
+    })
+}
+
+/// A `let` that takes an argument out of the parts, and the expression that passes it on.
+fn bind(operation: &Operation, argument: &Argument) -> Option<(TokenStream, TokenStream)> {
+    let ident = format_ident!("{}", argument.name);
+    let parameter = operation
+        .parameters
+        .iter()
+        .find(|parameter| !parameter.carried && client_identifier(parameter) == argument.name);
+    let Some(parameter) = parameter else {
+        let body = argument.name == "body" && !matches!(operation.body, Body::None);
+        let ty = body.then(|| owned(&argument.ty, operation))?;
+        return Some((quote! { let body: #ty = parts.body()?; }, quote! { &body }));
+    };
+    let take = take(parameter);
+    let optional = option_argument(&argument.ty).is_some();
+    Some(match (parameter.location, optional) {
+        (Location::Path, _) => {
+            let name = &parameter.name;
+            (quote! { let #ident = parts.path(#name)?; }, quote! { &#ident })
+        }
+        (_, false) => {
+            let name = &parameter.name;
+            let value = by_encoding(parameter, quote! { #ident }, quote! { &#ident });
+            (quote! { let #ident = parts.required(#name, #take)?; }, value)
+        }
+        (_, true) => {
+            let value =
+                by_encoding(parameter, quote! { #ident }, match parameter.encoding {
+                    Encoding::Repeated | Encoding::Number => quote! { #ident.as_ref() },
+                    _ => quote! { #ident.as_deref() },
+                });
+            (quote! { let #ident = #take?; }, value)
+        }
+    })
+}
+
+/// Booleans are passed by value, everything else by reference.
+fn by_encoding(parameter: &Parameter, value: TokenStream, reference: TokenStream) -> TokenStream {
+    match parameter.encoding {
+        Encoding::Boolean => value,
+        _ => reference,
+    }
+}
+
+/// The expression that reads an optional argument in its encoding.
+fn take(parameter: &Parameter) -> TokenStream {
+    let name = &parameter.name;
+    let always = &parameter.always;
+    match parameter.encoding {
+        Encoding::Text => quote! { parts.text(#name) },
+        Encoding::Number => quote! { parts.number(#name) },
+        Encoding::Boolean => quote! { parts.boolean(#name) },
+        Encoding::Repeated => quote! { parts.list(#name) },
+        Encoding::Joined(separator) => {
+            quote! { parts.joined(#name, #separator, &[#(#always),*]) }
+        }
+        Encoding::Json => quote! { parts.json(#name) },
+    }
+}
+
+/// A parameter that the client has no place for: the hooks add it to the request.
+fn carry(parameter: &Parameter) -> TokenStream {
+    let wire = &parameter.wire;
+    let name = &parameter.name;
+    if parameter.location == Location::Header {
+        let take = match parameter.encoding {
+            Encoding::Joined(_) => take(parameter),
+            _ => quote! { parts.text(#name) },
+        };
+        return quote! {
+            if let Some(value) = #take? {
+                context = context.with_header_text(#wire, &value)?;
+            }
+        };
+    }
+    match parameter.encoding {
+        Encoding::Repeated => quote! {
+            for value in parts.list(#name)?.unwrap_or_default() {
+                context = context.with_query(#wire, value);
+            }
+        },
+        Encoding::Joined(_) | Encoding::Json => {
+            let take = take(parameter);
+            quote! {
+                if let Some(value) = #take? {
+                    context = context.with_query(#wire, value);
+                }
+            }
+        }
+        _ => quote! {
+            if let Some(value) = parts.text(#name)? {
+                context = context.with_query(#wire, value);
+            }
+        },
+    }
+}
+
+/// The owned form of the body's type; types of the client are named by their module.
+fn owned(ty: &syn::Type, operation: &Operation) -> TokenStream {
+    let inner = match ty {
+        syn::Type::Reference(reference) => reference.elem.as_ref(),
+        other => other,
+    };
+    let module = format_ident!("{}", operation.api);
+    match inner {
+        syn::Type::Path(path) if path.path.segments.first().is_some_and(|s| s.ident == "types") => {
+            quote! { super::#module::#path }
+        }
+        other => quote! { #other },
+    }
+}

@@ -1,0 +1,212 @@
+//! Stage 9: what a reviewer reads when the API changes.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+
+use crate::error::Notice;
+use crate::model::{Body, Model, Operation};
+
+/// Schema keywords that a snapshot shows beside an argument's type.
+const SHOWN: &[&str] = &[
+    "enum",
+    "const",
+    "default",
+    "format",
+    "pattern",
+    "minimum",
+    "maximum",
+    "exclusiveMinimum",
+    "exclusiveMaximum",
+    "minLength",
+    "maxLength",
+    "minItems",
+    "maxItems",
+    "deprecated",
+    "description",
+];
+
+/// The snapshot of every operation, by operation name.
+pub fn operations(model: &Model) -> BTreeMap<String, Value> {
+    model
+        .operations
+        .iter()
+        .map(|operation| (operation.name.clone(), snapshot(operation)))
+        .collect()
+}
+
+/// A value as text with sorted keys, two spaces deep, with a line end.
+pub fn to_text(value: &Value) -> String {
+    let mut text = serde_json::to_string_pretty(&sorted(value)).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+/// The same value with the keys of every object sorted.
+pub fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let sorted: BTreeMap<&String, Value> =
+                map.iter().map(|(key, value)| (key, self::sorted(value))).collect();
+            sorted.into_iter().map(|(key, value)| (key.clone(), value)).collect::<Map<_, _>>().into()
+        }
+        Value::Array(list) => list.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
+fn snapshot(operation: &Operation) -> Value {
+    let mut snapshot = json!({
+        "name": operation.name,
+        "api": operation.api,
+        "domain": operation.domain,
+        "method": operation.method.to_uppercase(),
+        "path": operation.path,
+        "summary": operation.summary,
+        "description": operation.description,
+        "timeoutSeconds": operation.timeout_seconds,
+        "arguments": arguments(operation),
+        "inputSchema": operation.input_schema,
+        "outputSchema": operation.output_schema,
+    });
+    if operation.deprecated {
+        snapshot["deprecated"] = json!(true);
+    }
+    if let Some(marker) = &operation.long_running {
+        snapshot["longRunning"] = json!(marker);
+    }
+    snapshot
+}
+
+fn arguments(operation: &Operation) -> Value {
+    let mut arguments = Map::new();
+    let required = operation.input_schema.get("required").and_then(Value::as_array);
+    let properties = operation.input_schema.get("properties").and_then(Value::as_object);
+    for (name, schema) in properties.into_iter().flatten() {
+        let must = required.is_some_and(|list| list.iter().any(|entry| entry == name));
+        let mut argument = json!({"required": must, "type": type_text(schema, &operation.input_schema)});
+        let shown = resolve(schema, &operation.input_schema);
+        for key in SHOWN {
+            if let Some(value) = schema.get(*key).or_else(|| shown.get(*key)) {
+                argument[*key] = value.clone();
+            }
+        }
+        match operation.parameters.iter().find(|parameter| parameter.name == *name) {
+            None => {
+                argument["in"] = json!("body");
+                argument["wire"] = json!(name);
+            }
+            Some(parameter) => {
+                argument["in"] = json!(parameter.location.as_str());
+                argument["wire"] = json!(parameter.wire);
+                for (key, list) in [("aliases", &parameter.aliases), ("always", &parameter.always)] {
+                    if !list.is_empty() {
+                        argument[key] = json!(list);
+                    }
+                }
+            }
+        }
+        arguments.insert(name.clone(), argument);
+    }
+    Value::Object(arguments)
+}
+
+fn resolve<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    let target = reference.and_then(|reference| root.pointer(reference.trim_start_matches('#')));
+    target.unwrap_or(schema)
+}
+
+/// A type in words: `string or null`, `array of string`, the name of a definition.
+pub fn type_text(schema: &Value, root: &Value) -> String {
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        let name = reference.rsplit('/').next().unwrap_or_default();
+        // Only the outermost type is told, so that a recursive definition ends.
+        return match resolve(schema, root).get("type").and_then(Value::as_str) {
+            Some("object") | None => name.to_owned(),
+            Some(simple) => format!("{name} ({simple})"),
+        };
+    }
+    for keyword in ["oneOf", "anyOf"] {
+        if let Some(Value::Array(branches)) = schema.get(keyword) {
+            let mut texts: Vec<String> = Vec::new();
+            for text in branches.iter().map(|branch| type_text(branch, root)) {
+                if !texts.contains(&text) {
+                    texts.push(text);
+                }
+            }
+            return texts.join(" or ");
+        }
+    }
+    let names: Vec<&str> = match schema.get("type") {
+        Some(Value::String(name)) => vec![name],
+        Some(Value::Array(list)) => list.iter().filter_map(Value::as_str).collect(),
+        _ if schema.get("properties").is_some() || schema.get("allOf").is_some() => vec!["object"],
+        _ => return "any".to_owned(),
+    };
+    let texts: Vec<String> = names
+        .into_iter()
+        .map(|name| match (name, schema.get("items")) {
+            ("array", Some(items)) => format!("array of {}", type_text(items, root)),
+            (other, _) => other.to_owned(),
+        })
+        .collect();
+    texts.join(" or ")
+}
+
+/// `SURFACE.md`: the operations as a table, and what did not fit.
+pub fn surface(model: &Model, notices: &[Notice]) -> String {
+    let mut text = String::from("# Operations\n\nWritten by `cargo build --features codegen`.\n\n");
+    let _ = writeln!(text, "| API | version | operations |\n|---|---|---|");
+    for api in &model.apis {
+        let count = model.operations.iter().filter(|o| o.api == api.name).count();
+        let _ = writeln!(text, "| {} | {} | {count} |", api.name, api.version);
+    }
+    let _ = writeln!(text, "| all | | {} |", model.operations.len());
+    let _ = writeln!(text, "\n## Notices\n");
+    if notices.is_empty() {
+        let _ = writeln!(text, "None: every overlay action and every surface entry found its place.");
+    }
+    for notice in notices {
+        let _ = writeln!(text, "- {}", cell(&notice.to_string()));
+    }
+    for api in &model.apis {
+        let _ = writeln!(text, "\n## {}\n", api.name);
+        let _ = writeln!(text, "| operation | request | arguments | summary |\n|---|---|---|---|");
+        for operation in model.operations.iter().filter(|o| o.api == api.name) {
+            let request = format!("{} {}", operation.method.to_uppercase(), operation.path);
+            let _ = writeln!(
+                text,
+                "| `{}` | `{request}` | {} | {}{} |",
+                operation.name,
+                cell(&argument_list(operation)),
+                cell(&operation.summary),
+                if operation.deprecated { " (deprecated)" } else { "" },
+            );
+        }
+    }
+    text.push_str("\nRequired arguments are bold; `…` means that the body takes further fields.\n");
+    text
+}
+
+fn argument_list(operation: &Operation) -> String {
+    let required = operation.input_schema.get("required").and_then(Value::as_array);
+    let properties = operation.input_schema.get("properties").and_then(Value::as_object);
+    let mut names: Vec<String> = properties
+        .into_iter()
+        .flatten()
+        .map(|(name, _)| match required.is_some_and(|list| list.iter().any(|entry| entry == name)) {
+            true => format!("**{name}**"),
+            false => name.clone(),
+        })
+        .collect();
+    if matches!(operation.body, Body::Fields { closed: false, .. }) {
+        names.push("…".to_owned());
+    }
+    names.join(", ")
+}
+
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace(['\n', '\r'], " ")
+}

@@ -1,0 +1,106 @@
+//! `exa-mcp-server call`.
+
+use std::io::Read;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{FAILED, USAGE};
+use crate::exa::{Answer, ApiKey, CallContext, ExaConfig, ExaError, ExaHttp};
+use crate::operations::{CallError, Operation, find, nearest, split};
+
+/// Shown in the help of the command.
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0  the answer was printed
+  1  Exa refused the call or could not be reached
+  2  the call was not made: unknown operation, unfit arguments, no key";
+
+/// The largest request that standard input may hold.
+const MAX_INPUT: u64 = 64 * 1024 * 1024;
+
+/// Why the command failed.
+pub(super) struct Failure {
+    /// What to tell the user.
+    pub(super) text: String,
+    /// How the program ends.
+    pub(super) code: u8,
+}
+
+impl Failure {
+    fn usage(text: impl std::fmt::Display) -> Self {
+        Self {
+            text: format!("error: {text}"),
+            code: USAGE,
+        }
+    }
+}
+
+/// Calls one operation and gives its answer as text.
+pub(super) fn run(name: &str, arguments: Option<&str>) -> Result<String, Failure> {
+    let operation = find(name).ok_or_else(|| unknown(name))?;
+    let arguments = read_arguments(arguments)?;
+    let parts = split(operation, arguments).map_err(Failure::usage)?;
+    let context = context(operation)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::usage)?;
+    match runtime.block_on((operation.call)(context, parts)) {
+        Ok(Answer { value, .. }) => serde_json::to_string_pretty(&value).map_err(Failure::usage),
+        Err(CallError::Arguments(error)) => Err(Failure::usage(error)),
+        Err(CallError::Exa(error)) => Err(refused(&error)),
+    }
+}
+
+fn unknown(name: &str) -> Failure {
+    let hint = match nearest(name) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => "`exa-mcp-server operations` lists them all".to_owned(),
+    };
+    Failure::usage(format!("there is no operation `{name}`; {hint}"))
+}
+
+fn read_arguments(arguments: Option<&str>) -> Result<Value, Failure> {
+    let text = match arguments {
+        None => return Ok(Value::Null),
+        Some("-") => {
+            let mut text = String::new();
+            std::io::stdin()
+                .lock()
+                .take(MAX_INPUT)
+                .read_to_string(&mut text)
+                .map_err(|error| Failure::usage(format!("cannot read standard input: {error}")))?;
+            text
+        }
+        Some(text) => text.to_owned(),
+    };
+    if text.trim().is_empty() {
+        return Ok(Value::Null);
+    }
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::usage(format!("the arguments are not JSON: {error}")))
+}
+
+fn context(operation: &Operation) -> Result<CallContext, Failure> {
+    let key = std::env::var("EXA_API_KEY").unwrap_or_default();
+    if key.trim().is_empty() {
+        return Err(Failure::usage(
+            "no Exa API key; get one at https://dashboard.exa.ai/api-keys and set EXA_API_KEY",
+        ));
+    }
+    let key = ApiKey::new(key).map_err(Failure::usage)?;
+    let config = ExaConfig::from_env().map_err(Failure::usage)?;
+    let http = ExaHttp::new(config).map_err(Failure::usage)?;
+    let timeout = Duration::from_secs(operation.timeout_seconds);
+    Ok(CallContext::new(http, key, timeout))
+}
+
+fn refused(error: &ExaError) -> Failure {
+    let mut lines = vec![format!("error: {error}")];
+    lines.extend(error.lines().into_iter().map(|line| format!("  {line}")));
+    Failure {
+        text: lines.join("\n"),
+        code: FAILED,
+    }
+}

@@ -1,0 +1,56 @@
+//! `exa-mcp-server operations`.
+
+use serde_json::{Map, Value, json};
+
+use crate::operations::{Operation, all};
+
+/// The registry as a table.
+pub(super) fn table() -> String {
+    let width = all().iter().map(|operation| operation.name.len()).max().unwrap_or_default();
+    let lines: Vec<String> = all()
+        .iter()
+        .map(|operation| {
+            let note = if operation.deprecated { " (deprecated)" } else { "" };
+            format!("{:width$}  {}{note}", operation.name, operation.summary)
+        })
+        .collect();
+    lines.join("\n")
+}
+
+/// The registry as JSON.
+pub(super) fn json() -> String {
+    let operations: Vec<Value> = all().iter().map(entry).collect();
+    serde_json::to_string_pretty(&operations).unwrap_or_default()
+}
+
+fn entry(operation: &Operation) -> Value {
+    let schema = |text: &str| serde_json::from_str::<Value>(text).unwrap_or(Value::Null);
+    let mut entry = json!({
+        "name": operation.name,
+        "domain": operation.domain,
+        "api": operation.api.name,
+        "method": operation.method,
+        "path": operation.path,
+        "summary": operation.summary,
+        "description": operation.description,
+        "deprecated": operation.deprecated,
+        "timeoutSeconds": operation.timeout_seconds,
+        "inputSchema": schema(operation.input_schema),
+        "outputSchema": schema(operation.output_schema),
+    });
+    if let Some(marker) = &operation.long_running {
+        let arguments: Map<String, Value> =
+            marker.arguments.iter().map(|(name, source)| ((*name).to_owned(), json!(source))).collect();
+        let marker = json!({
+            "get": marker.get,
+            "cancel": marker.cancel,
+            "arguments": arguments,
+            "status": marker.status,
+            "final": marker.final_states,
+        });
+        if let Value::Object(entry) = &mut entry {
+            entry.insert("longRunning".to_owned(), marker);
+        }
+    }
+    entry
+}

@@ -1,0 +1,200 @@
+//! What the body of an error answer says. Exa's endpoints use several forms, and what stands between
+//! us and them (gateways, proxies) uses others.
+
+use http::StatusCode;
+use serde_json::{Map, Value};
+
+use super::{ApiKey, ExaError, ExaErrorKind, text};
+
+/// The parts of an error body that are worth keeping.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct ErrorBody {
+    message: Option<String>,
+    tag: Option<String>,
+    request_id: Option<String>,
+    detail: Option<Value>,
+}
+
+impl ErrorBody {
+    /// Reads a body of any form.
+    pub(super) fn read(content_type: &str, bytes: &[u8]) -> Self {
+        if let Ok(value) = serde_json::from_slice(bytes) {
+            return Self::from_json(value);
+        }
+        let body = String::from_utf8_lossy(bytes);
+        let html = content_type.contains("html") || body.trim_start().starts_with('<');
+        let message = if html {
+            text::html_text(&body)
+        } else {
+            body.into_owned()
+        };
+        Self {
+            message: Some(message),
+            ..Self::default()
+        }
+    }
+
+    /// The error of an answer with this body, cleaned and without the key.
+    pub(super) fn into_error(self, status: StatusCode, key: Option<&ApiKey>) -> ExaError {
+        let tidy = |text: Option<String>, max| {
+            let text = text.map(|text| text::tidy(key, &text, max));
+            text.filter(|text| !text.is_empty())
+        };
+        let message = tidy(self.message, text::MAX_MESSAGE)
+            .unwrap_or_else(|| status.canonical_reason().unwrap_or_default().to_owned());
+        let mut error = ExaError::new(ExaErrorKind::Api(status.as_u16()), message);
+        error.status = Some(status.as_u16());
+        error.tag = tidy(self.tag, text::MAX_NAME);
+        error.request_id = tidy(self.request_id, text::MAX_NAME);
+        let detail = self.detail.filter(|detail| !detail.is_null());
+        error.detail = detail.map(|detail| Box::new(text::tidy_value(key, detail)));
+        error
+    }
+
+    fn from_json(value: Value) -> Self {
+        match value {
+            Value::Null => Self::default(),
+            Value::String(message) => Self {
+                message: Some(message),
+                ..Self::default()
+            },
+            Value::Object(fields) => Self::from_object(&fields),
+            other => Self {
+                message: words(&other),
+                ..Self::default()
+            },
+        }
+    }
+
+    fn from_object(fields: &Map<String, Value>) -> Self {
+        let mut body = match fields.get("error") {
+            Some(Value::Object(error)) => Self::from_envelope(error),
+            _ => Self::from_flat(fields),
+        };
+        let id = ["requestId", "request_id"];
+        body.request_id = id.into_iter().find_map(|name| name_of(fields.get(name)));
+        body.tag = body.tag.or_else(|| name_of(fields.get("tag")));
+        // JSON of another shape is shown as it is.
+        if body.message.as_deref().is_none_or(str::is_empty) {
+            body.message = Some(Value::Object(fields.clone()).to_string());
+        }
+        body
+    }
+
+    /// `{error: {type, code, message, detail}}`
+    fn from_envelope(error: &Map<String, Value>) -> Self {
+        let detail = first(error, &["detail", "details", "errors", "issues"]);
+        Self {
+            message: first(error, &["message"]).or(detail).and_then(words),
+            tag: name_of(error.get("code")).or_else(|| name_of(error.get("type"))),
+            request_id: None,
+            detail: detail.or_else(|| list(error.get("message"))).cloned(),
+        }
+    }
+
+    /// `{error: "text", message: "text" or list, detail, …}`
+    fn from_flat(fields: &Map<String, Value>) -> Self {
+        let detail = first(fields, &["detail", "details", "errors", "issues"]);
+        let error = fields.get("error").and_then(words);
+        let message = fields.get("message").and_then(words);
+        let message = match (error, message) {
+            (Some(error), Some(message)) => Some(more_telling(error, message)),
+            (error, message) => error.or(message),
+        };
+        let generic = message.as_deref().is_none_or(is_reason);
+        let told = detail.filter(|_| generic).and_then(words);
+        // A detail that is but a sentence is the message, and need not be told twice.
+        let only_words = detail.is_some_and(Value::is_string) && told.is_some();
+        let detail = detail.filter(|_| !only_words);
+        Self {
+            message: told.or(message),
+            tag: None,
+            request_id: None,
+            detail: detail.or_else(|| list(fields.get("message"))).cloned(),
+        }
+    }
+}
+
+/// The first of these fields that is there and says something.
+fn first<'a>(fields: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {
+    let said = |value: &&Value| match value {
+        Value::Null => false,
+        Value::String(text) => !text.trim().is_empty(),
+        Value::Array(items) => !items.is_empty(),
+        Value::Object(fields) => !fields.is_empty(),
+        _ => true,
+    };
+    names.iter().find_map(|name| fields.get(*name).filter(said))
+}
+
+/// The value if it is a list of validation errors.
+fn list(value: Option<&Value>) -> Option<&Value> {
+    value.filter(|value| value.as_array().is_some_and(|items| !items.is_empty()))
+}
+
+/// A tag or an id, which some endpoints give as a number.
+fn name_of(value: Option<&Value>) -> Option<String> {
+    match value? {
+        Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+/// A value in words: texts as they are, lists joined, validation errors as `where: what`.
+fn words(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::Null => return None,
+        Value::String(text) => text.trim().to_owned(),
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().filter_map(words).collect();
+            items.join("; ")
+        }
+        Value::Object(fields) => match first(fields, &["message", "msg", "error"]) {
+            Some(Value::String(what)) => match place(fields) {
+                Some(place) => format!("{place}: {what}"),
+                None => what.clone(),
+            },
+            _ => value.to_string(),
+        },
+        other => other.to_string(),
+    };
+    (!text.is_empty()).then_some(text)
+}
+
+/// Where a validation error lies, such as `body.query`.
+fn place(fields: &Map<String, Value>) -> Option<String> {
+    let step = |step: &Value| match step {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    match first(fields, &["path", "loc", "field", "property"])? {
+        Value::Array(steps) => Some(steps.iter().map(step).collect::<Vec<_>>().join(".")),
+        Value::String(text) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+/// Chooses between `error` and `message`, or joins them if both say something of their own.
+fn more_telling(error: String, message: String) -> String {
+    if is_reason(&error) || message.contains(&error) {
+        message
+    } else if is_reason(&message) || error.contains(&message) {
+        error
+    } else {
+        format!("{error}: {message}")
+    }
+}
+
+/// Says whether a text is no more than the name of a status, such as `Bad Request`.
+fn is_reason(text: &str) -> bool {
+    let text = text.trim();
+    let text = text.strip_suffix(" Exception").unwrap_or(text);
+    (400..600)
+        .filter_map(|status| StatusCode::from_u16(status).ok()?.canonical_reason())
+        .any(|reason| reason.eq_ignore_ascii_case(text))
+}
+
+#[cfg(test)]
+#[path = "tests/error_body.rs"]
+mod tests;

@@ -1,0 +1,101 @@
+//! The end of a call: what a generated client returned becomes an answer or an error.
+
+use futures_util::FutureExt;
+use http::HeaderMap;
+use progenitor_client::{Error, ResponseValue};
+use reqwest::Response;
+use serde_json::Value;
+
+use super::{
+    ExaError, ExaErrorKind,
+    error_body::ErrorBody,
+    send::{REQUEST_ID_HEADER, header_text},
+    text, transport,
+};
+
+/// A successful answer of the API.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Answer {
+    /// The body; `null` if there was none.
+    pub value: Value,
+    /// The id that Exa gave the request, from the body or the headers.
+    pub request_id: Option<String>,
+    /// The HTTP status, which is between 200 and 299.
+    pub status: u16,
+}
+
+impl Answer {
+    fn new(value: Value, headers: &HeaderMap, status: u16) -> Self {
+        let in_body = value.get("requestId").and_then(Value::as_str);
+        let id = in_body.or_else(|| header_text(headers, REQUEST_ID_HEADER));
+        Self {
+            request_id: id.map(str::to_owned),
+            value,
+            status,
+        }
+    }
+}
+
+/// Turns the result of a generated client into an answer or the one error type.
+///
+/// # Errors
+/// Whatever went wrong, including the failures that [`super::send`] hid in an answer.
+pub fn finish<E>(result: Result<ResponseValue<Value>, Error<E>>) -> Result<Answer, ExaError> {
+    let error = match result {
+        Ok(answer) => {
+            let (headers, status) = (answer.headers().clone(), answer.status());
+            return Ok(Answer::new(answer.into_inner(), &headers, status.as_u16()));
+        }
+        Err(error) => error,
+    };
+    Err(match error {
+        Error::UnexpectedResponse(response) => return unexpected(response),
+        Error::CommunicationError(error)
+        | Error::ResponseBodyError(error)
+        | Error::InvalidUpgrade(error) => transport::error(&error),
+        Error::InvalidRequest(message) | Error::Custom(message) => {
+            ExaError::invalid_request(message)
+        }
+        Error::InvalidResponsePayload(_, error) => unreadable(&error),
+        // Only a client generated with declared errors ends here; all else was lost on the way.
+        Error::ErrorResponse(answer) => {
+            let mut error = ErrorBody::default().into_error(answer.status(), None);
+            let id = header_text(answer.headers(), REQUEST_ID_HEADER);
+            error.request_id = id.map(|id| text::tidy(None, id, text::MAX_NAME));
+            error
+        }
+    })
+}
+
+/// Opens an answer that the generated client did not expect: one of our own failures, or a success
+/// whose status the spec does not name.
+fn unexpected(mut response: Response) -> Result<Answer, ExaError> {
+    if let Some(error) = response.extensions_mut().remove::<ExaError>() {
+        return Err(error);
+    }
+    let status = response.status();
+    let headers = response.headers().clone();
+    // An answer from `send` is in memory, so reading it does not wait.
+    let bytes = match response.bytes().now_or_never() {
+        Some(Ok(bytes)) => bytes,
+        Some(Err(error)) => return Err(transport::error(&error)),
+        None => return Err(ErrorBody::default().into_error(status, None)),
+    };
+    if !status.is_success() {
+        return Err(ErrorBody::read("", &bytes).into_error(status, None));
+    }
+    let value = serde_json::from_slice(&bytes).map_err(|error| unreadable(&error))?;
+    Ok(Answer::new(value, &headers, status.as_u16()))
+}
+
+/// The error for a body that passes as JSON at first sight but cannot be kept as a value, such as
+/// one with numbers out of range. Its text tells only what and where, not the body.
+fn unreadable(error: &serde_json::Error) -> ExaError {
+    ExaError::new(
+        ExaErrorKind::NotJson,
+        format!(
+            "The answer of the Exa API could not be read as JSON: {error}. Try again; if it persists, \
+             report it to Exa."
+        ),
+    )
+}

@@ -1,0 +1,229 @@
+//! Sending a request: attempts, redirects, reading the answer.
+
+use std::time::{Instant, SystemTime};
+
+use http::{
+    HeaderMap, HeaderName, HeaderValue, StatusCode,
+    header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
+};
+use reqwest::{Client, Request, Response};
+use serde::de::IgnoredAny;
+
+use super::{
+    CallContext, ExaError, ExaErrorKind,
+    advice::status_name,
+    body::{self, ReadError},
+    error_body::ErrorBody,
+    redirect,
+    retry::{self, Waits},
+    text,
+    transport::{self, Failure},
+};
+
+/// The status of the answers that carry an [`ExaError`] to [`super::finish`]. No spec can declare it,
+/// so no generated client takes such an answer for one that it knows how to read.
+const FAILED: u16 = 999;
+
+/// Sends a request, several times if need be, and hands back an answer that is already in memory.
+///
+/// A failure of any kind travels as an answer with an [`ExaError`] in its extensions, since generated
+/// clients keep answers with unknown statuses as they are; [`super::finish`] takes it out again.
+///
+/// # Errors
+/// None at present; the result is what the hook of a generated client has to return.
+pub async fn send(
+    client: &Client,
+    context: &CallContext,
+    request: Request,
+) -> reqwest::Result<Response> {
+    Ok(match exchange(client, context, request).await {
+        Ok(response) => response,
+        Err(error) => {
+            let mut response = http::Response::new(reqwest::Body::default());
+            *response.status_mut() =
+                StatusCode::from_u16(FAILED).unwrap_or(StatusCode::BAD_GATEWAY);
+            response.extensions_mut().insert(error);
+            Response::from(response)
+        }
+    })
+}
+
+/// Attempts a request until it succeeds or another attempt is not allowed.
+async fn exchange(
+    client: &Client,
+    context: &CallContext,
+    mut request: Request,
+) -> Result<Response, ExaError> {
+    let mut waits = Waits::new(&context.http().config().retry);
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let method = request.method().clone();
+        // A body that is a stream cannot be sent twice.
+        let again = request.try_clone();
+        let Failure { mut error, effect } = match attempt(client, context, request).await {
+            Ok(response) => return Ok(response),
+            Err(failure) => failure,
+        };
+        error.attempts = attempts;
+        let Some(next) = again.filter(|_| effect.allows(&method)) else {
+            return Err(error);
+        };
+        let Some(wait) = waits.next(error.retry_after) else {
+            return Err(error);
+        };
+        tokio::time::sleep(wait).await;
+        request = next;
+    }
+}
+
+/// Sends a request once and reads the answer.
+async fn attempt(
+    client: &Client,
+    context: &CallContext,
+    request: Request,
+) -> Result<Response, Failure> {
+    let method = request.method().clone();
+    let response = follow(client, context, request).await?;
+    let status = response.status();
+    if status.is_success() {
+        success(context, response).await
+    } else if redirect::is_redirect(status) {
+        Err(redirect::refusal(&response, &method).into())
+    } else {
+        Err(refused(context, response).await.into())
+    }
+}
+
+/// Sends a request and follows redirects within the same origin. All of it counts as one attempt, so
+/// it shares one time limit.
+async fn follow(
+    client: &Client,
+    context: &CallContext,
+    mut request: Request,
+) -> Result<Response, Failure> {
+    let start = Instant::now();
+    let mut redirects = 0;
+    loop {
+        let sent = request.try_clone();
+        let response = client
+            .execute(request)
+            .await
+            .map_err(|error| transport::failure(&error, context))?;
+        let next = redirect::follow_up(&response, sent);
+        let Some(mut next) = next.filter(|_| redirects < redirect::MAX_REDIRECTS) else {
+            return Ok(response);
+        };
+        redirects += 1;
+        *next.timeout_mut() = Some(context.timeout().saturating_sub(start.elapsed()));
+        request = next;
+    }
+}
+
+/// Reads a successful answer and rebuilds it in memory.
+async fn success(context: &CallContext, mut response: Response) -> Result<Response, Failure> {
+    let status = response.status();
+    let mut headers = response.headers().clone();
+    let fail = |kind, message: String| {
+        let mut error = ExaError::new(kind, message);
+        error.status = Some(status.as_u16());
+        error.request_id = request_id(context, &headers);
+        Failure::from(error)
+    };
+    if content_type(&headers).starts_with("text/event-stream") {
+        // Such an answer may never end, so it is not even begun to be read.
+        let message = "The Exa API answered with a stream of events, which this call does not read. \
+                       Leave `stream` out of the request.";
+        return Err(fail(ExaErrorKind::NotJson, message.to_owned()));
+    }
+    let limit = context.http().config().max_response_bytes;
+    let mut bytes = match body::read_all(&mut response, limit).await {
+        Ok(bytes) => bytes,
+        Err(ReadError::TooLarge) => {
+            let message = format!("The answer of the Exa API is longer than {limit} bytes.");
+            return Err(fail(ExaErrorKind::TooLarge, message));
+        }
+        Err(ReadError::Transport(error)) => {
+            let error = error.with_url(response.url().clone());
+            return Err(transport::failure(&error, context));
+        }
+    };
+    if bytes.trim_ascii().is_empty() {
+        // Generated clients decode every success as JSON, also one without content.
+        bytes = b"null".to_vec();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    } else if let Err(error) = serde_json::from_slice::<IgnoredAny>(&bytes) {
+        let message = not_json(context, status, content_type(&headers), &bytes, &error);
+        return Err(fail(ExaErrorKind::NotJson, message));
+    }
+    // What these say was true of the bytes on the wire only.
+    for name in [CONTENT_LENGTH, CONTENT_ENCODING, TRANSFER_ENCODING] {
+        headers.remove(name);
+    }
+    let mut rebuilt = http::Response::new(bytes);
+    *rebuilt.status_mut() = status;
+    *rebuilt.headers_mut() = headers;
+    Ok(Response::from(rebuilt))
+}
+
+/// Says what came instead of JSON.
+fn not_json(
+    context: &CallContext,
+    status: StatusCode,
+    content_type: &str,
+    bytes: &[u8],
+    error: &serde_json::Error,
+) -> String {
+    let name = status_name(status.as_u16());
+    let what = if content_type.contains("json") {
+        format!("with JSON that is cut off or malformed ({error})")
+    } else if content_type.is_empty() {
+        "with something other than JSON".to_owned()
+    } else {
+        format!("with {content_type} instead of JSON")
+    };
+    let start = bytes.get(..body::MAX_ERROR_BYTES).unwrap_or(bytes);
+    let start = String::from_utf8_lossy(start);
+    let shown = if content_type.contains("html") {
+        text::html_text(&start)
+    } else {
+        start.into_owned()
+    };
+    let shown = text::tidy(Some(context.key()), &shown, text::MAX_EXCERPT);
+    let what = text::tidy(Some(context.key()), &what, text::MAX_EXCERPT);
+    format!(
+        "The Exa API answered {name} {what}: {shown:?}. Check that EXA_BASE_URL points to the Exa API \
+         and that no proxy or login page answers in its place."
+    )
+}
+
+/// The error of an answer that is not a success.
+async fn refused(context: &CallContext, mut response: Response) -> ExaError {
+    let status = response.status();
+    let headers = response.headers().clone();
+    let bytes = body::read_start(&mut response).await;
+    let body = ErrorBody::read(content_type(&headers), &bytes);
+    let mut error = body.into_error(status, Some(context.key()));
+    error.retry_after = retry::retry_after(&headers, SystemTime::now());
+    error.request_id = error.request_id.or_else(|| request_id(context, &headers));
+    error
+}
+
+fn content_type(headers: &HeaderMap) -> &str {
+    let value = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
+    value.unwrap_or_default()
+}
+
+fn request_id(context: &CallContext, headers: &HeaderMap) -> Option<String> {
+    let id = header_text(headers, REQUEST_ID_HEADER)?;
+    Some(text::tidy(Some(context.key()), id, text::MAX_NAME))
+}
+
+/// The header in which Exa names a request.
+pub(super) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The text of a header, if it has one.
+pub(super) fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    let text = headers.get(name)?.to_str().ok()?;
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,201 @@
+//! Bodies of answers: limits, compression, emptiness, and what is not JSON.
+
+use super::*;
+use crate::exa::{
+    ExaErrorKind,
+    test_server::{Reply, TestServer, gzip, gzip_bomb},
+};
+
+const GZIP: &[(&str, &str)] = &[("content-encoding", "gzip")];
+
+fn small() -> CallContext {
+    context(ExaConfig {
+        max_response_bytes: 1_000,
+        ..quick()
+    })
+}
+
+async fn answer_of(reply: Reply) -> Result<Answer, ExaError> {
+    let server = TestServer::start([reply]).await;
+    call_with(&server.url(), small(), Method::GET).await
+}
+
+async fn error_of(reply: Reply) -> ExaError {
+    answer_of(reply).await.unwrap_err()
+}
+
+#[tokio::test]
+async fn a_body_up_to_the_limit_is_read() {
+    let body = format!("{:?}", "x".repeat(998));
+    assert_eq!(body.len(), 1_000);
+    let answer = answer_of(Reply::json(200, &body)).await.unwrap();
+    assert_eq!(answer.value, Value::String("x".repeat(998)));
+    let halves = body.as_bytes().split_at(500);
+    let chunked = Reply::head(200, &[("transfer-encoding", "chunked")])
+        .chunk(halves.0)
+        .chunk(halves.1)
+        .chunk("");
+    assert_eq!(answer_of(chunked).await.unwrap().value, answer.value);
+}
+
+#[tokio::test]
+async fn a_longer_body_fails_with_and_without_its_length() {
+    let body = format!("{:?}", "x".repeat(999));
+    let chunked = Reply::head(200, &[("transfer-encoding", "chunked")])
+        .chunk(&body[..500])
+        .chunk(&body[500..])
+        .chunk("");
+    let open_ended = Reply::head(200, &[]).send(&body);
+    for reply in [Reply::json(200, &body), chunked, open_ended] {
+        let error = error_of(reply).await;
+        assert_eq!(error.kind, ExaErrorKind::TooLarge);
+        assert_eq!((error.status, error.attempts), (Some(200), 1));
+        assert!(error.to_string().contains("1000 bytes"), "{error}");
+        assert!(error.to_string().contains("fewer results"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_length_beyond_the_limit_fails_before_the_body() {
+    let reply = Reply::head(200, &[("content-length", "1001")]).wait(Duration::from_secs(60));
+    assert_eq!(error_of(reply).await.kind, ExaErrorKind::TooLarge);
+}
+
+#[tokio::test]
+async fn gzip_is_read_and_counted_after_decompression() {
+    let reply = Reply::new(200, GZIP, gzip(br#"{"a":[1,2]}"#));
+    assert_eq!(answer_of(reply).await.unwrap().value, json!({"a": [1, 2]}));
+    let bomb = gzip_bomb(100_000);
+    assert!(bomb.len() < 1_000);
+    let error = error_of(Reply::new(200, GZIP, bomb)).await;
+    assert_eq!(error.kind, ExaErrorKind::TooLarge);
+}
+
+#[tokio::test]
+async fn gzip_that_is_damaged_counts_as_a_lost_connection() {
+    let mut data = gzip(b"{}");
+    data[10] = 7;
+    let server = TestServer::start([Reply::new(200, GZIP, data), Reply::json(200, "{}")]).await;
+    call(&server.url(), Method::GET).await.unwrap();
+    assert_eq!(server.count(), 2);
+    let half = &gzip(br#"{"a":1}"#)[..15];
+    let error = error_of(Reply::new(200, GZIP, half)).await;
+    assert_eq!(error.kind, ExaErrorKind::ConnectionLost, "{error}");
+}
+
+#[tokio::test]
+async fn an_empty_success_is_null() {
+    let empty_gzip = Reply::new(200, GZIP, gzip(b""));
+    for (reply, status) in [
+        (Reply::new(200, &[], ""), 200),
+        (
+            Reply::new(200, &[("content-type", "text/plain")], " \n"),
+            200,
+        ),
+        (Reply::head(204, &[]), 204),
+        (Reply::new(202, &[], ""), 202),
+        (empty_gzip, 200),
+    ] {
+        let answer = answer_of(reply).await.unwrap();
+        assert_eq!((answer.value, answer.status), (Value::Null, status));
+    }
+}
+
+#[tokio::test]
+async fn a_success_that_the_spec_does_not_declare_is_still_one() {
+    let headers = [("x-request-id", "r7")];
+    let answer = answer_of(Reply::new(201, &headers, r#"{"id":"w1"}"#))
+        .await
+        .unwrap();
+    assert_eq!(answer.value, json!({"id": "w1"}));
+    assert_eq!(
+        (answer.status, answer.request_id.as_deref()),
+        (201, Some("r7"))
+    );
+}
+
+#[tokio::test]
+async fn a_success_that_is_not_json_is_an_error() {
+    let html = [("content-type", "text/html"), ("x-request-id", "r8")];
+    let error = error_of(Reply::new(200, &html, "<title>Log in</title>")).await;
+    assert_eq!(error.kind, ExaErrorKind::NotJson);
+    assert_eq!(
+        (error.status, error.request_id.as_deref()),
+        (Some(200), Some("r8"))
+    );
+    let text = error.to_string();
+    assert!(
+        text.contains("text/html") && text.contains("Log in"),
+        "{text}"
+    );
+    assert!(text.contains("EXA_BASE_URL"), "{text}");
+
+    let echo = format!("hello {KEY} {}", "y".repeat(800));
+    let error = error_of(Reply::new(200, &[], echo)).await;
+    let text = error.to_string();
+    assert!(text.contains("hello [redacted]"), "{text}");
+    assert!(text.len() < 600, "{text}");
+
+    let error = error_of(Reply::json(200, r#"{"a":1,"#)).await;
+    assert!(error.to_string().contains("cut off"), "{error}");
+}
+
+#[tokio::test]
+async fn json_that_no_value_can_hold_is_an_error() {
+    let deep = "[".repeat(400) + &"]".repeat(400);
+    for body in [deep.as_str(), "[1e999]"] {
+        let error = error_of(Reply::json(200, body)).await;
+        assert_eq!(error.kind, ExaErrorKind::NotJson, "{error}");
+        assert!(error.to_string().contains("could not be read"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_of_events_is_refused_at_once() {
+    let headers = [("content-type", "text/event-stream; charset=utf-8")];
+    let reply = Reply::head(200, &headers)
+        .send("data: {}\n\n")
+        .wait(Duration::from_secs(60));
+    let error = error_of(reply).await;
+    assert_eq!(error.kind, ExaErrorKind::NotJson);
+    assert!(error.to_string().contains("Leave `stream` out"), "{error}");
+}
+
+#[tokio::test]
+async fn numbers_of_answers_stay_exact() {
+    let text = r#"{"a":18446744073709551615,"b":-9223372036854775808,"c":0.005}"#;
+    let answer = answer_of(Reply::json(200, text)).await.unwrap();
+    assert_eq!(answer.value.to_string(), text);
+}
+
+#[tokio::test]
+async fn an_error_tells_what_the_api_said() {
+    let body =
+        json!({"requestId": "r9", "error": format!("bad key {KEY}"), "tag": "INVALID_API_KEY"});
+    let error = error_of(Reply::json(401, &body.to_string())).await;
+    assert_eq!(error.kind, ExaErrorKind::Api(401));
+    assert_eq!(error.message, "bad key [redacted]");
+    assert_eq!(error.lines(), ["tag: INVALID_API_KEY", "request id: r9"]);
+    assert!(error.to_string().contains("EXA_API_KEY"), "{error}");
+    let html = [("content-type", "text/html")];
+    let page = "<html><head><title>403 Forbidden</title></head></html>";
+    let error = error_of(Reply::new(403, &html, page)).await;
+    assert_eq!(error.message, "403 Forbidden");
+    let error = error_of(Reply::new(404, &[], "")).await;
+    assert!(
+        error
+            .to_string()
+            .starts_with("The Exa API answered 404 Not Found."),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn an_error_body_is_read_only_so_far() {
+    let chunk = "z".repeat(30_000);
+    let reply = Reply::head(400, &[]).send(&chunk).send(&chunk).send(&chunk);
+    let error = error_of(reply.wait(Duration::from_secs(60))).await;
+    assert_eq!(error.message.chars().count(), 2_000);
+    let cut = Reply::head(400, &[("content-length", "999")]).send("half of it");
+    assert_eq!(error_of(cut).await.message, "half of it");
+}

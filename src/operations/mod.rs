@@ -1,0 +1,186 @@
+//! The operations of the Exa API: what they are called, what they take, how they are called.
+//!
+//! The table itself is generated; nothing here names a single operation.
+
+mod arguments;
+mod registry;
+
+use std::future::Future;
+use std::pin::Pin;
+
+pub use arguments::{ArgumentsError, Parts, split};
+pub use registry::{all, find, nearest};
+
+use crate::exa::{Answer, CallContext, ExaError};
+
+/// One of the APIs behind the operations.
+#[derive(Debug)]
+pub struct Api {
+    /// `search` or `websets`.
+    pub name: &'static str,
+    /// Scheme and host of the public API.
+    pub base_url: &'static str,
+    /// Version of the spec.
+    pub version: &'static str,
+}
+
+/// One operation of the Exa API.
+#[derive(Debug)]
+pub struct Operation {
+    /// Dotted name, for example `items.list`.
+    pub name: &'static str,
+    /// The API it belongs to.
+    pub api: &'static Api,
+    /// The group it belongs to, for example `items`.
+    pub domain: &'static str,
+    /// HTTP method in capitals.
+    pub method: &'static str,
+    /// Path from the host's root on.
+    pub path: &'static str,
+    /// One line for lists.
+    pub summary: &'static str,
+    /// What a language model reads.
+    pub description: &'static str,
+    /// Exa advises against it.
+    pub deprecated: bool,
+    /// All arguments, flat.
+    pub arguments: &'static [Argument],
+    /// What the request body is made of.
+    pub body: Body,
+    /// JSON Schema of the arguments.
+    pub input_schema: &'static str,
+    /// JSON Schema of the answer.
+    pub output_schema: &'static str,
+    /// How long one attempt may take.
+    pub timeout_seconds: u64,
+    /// How the work it starts is followed.
+    pub long_running: Option<LongRunning>,
+    /// The glue that calls the generated client.
+    pub call: fn(CallContext, Parts) -> CallFuture,
+}
+
+/// One argument of an operation.
+#[derive(Debug)]
+pub struct Argument {
+    /// The name callers use.
+    pub name: &'static str,
+    /// The name on the wire.
+    pub wire: &'static str,
+    /// Where it goes.
+    pub place: Place,
+    /// A call without it is refused.
+    pub required: bool,
+    /// Other names that are accepted.
+    pub aliases: &'static [&'static str],
+    /// List entries that are sent unasked.
+    pub always: &'static [&'static str],
+}
+
+impl Argument {
+    /// A path parameter.
+    pub const fn path(
+        name: &'static str,
+        wire: &'static str,
+        aliases: &'static [&'static str],
+    ) -> Self {
+        Self {
+            aliases,
+            ..Self::new(name, wire, Place::Path, true)
+        }
+    }
+
+    /// A query parameter.
+    pub const fn query(name: &'static str, wire: &'static str, required: bool) -> Self {
+        Self::new(name, wire, Place::Query, required)
+    }
+
+    /// A header parameter.
+    pub const fn header(
+        name: &'static str,
+        wire: &'static str,
+        required: bool,
+        always: &'static [&'static str],
+    ) -> Self {
+        Self {
+            always,
+            ..Self::new(name, wire, Place::Header, required)
+        }
+    }
+
+    /// A field of the request body.
+    pub const fn body(name: &'static str, required: bool) -> Self {
+        Self::new(name, name, Place::Body, required)
+    }
+
+    const fn new(name: &'static str, wire: &'static str, place: Place, required: bool) -> Self {
+        Self {
+            name,
+            wire,
+            place,
+            required,
+            aliases: &[],
+            always: &[],
+        }
+    }
+}
+
+/// Where an argument goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// Into the path.
+    Path,
+    /// Into the query string.
+    Query,
+    /// Into a header.
+    Header,
+    /// Into the body.
+    Body,
+}
+
+/// What the request body is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Body {
+    /// There is none.
+    None,
+    /// The arguments that go nowhere else.
+    Fields {
+        /// It is sent even when empty.
+        required: bool,
+        /// Only known fields are taken.
+        closed: bool,
+    },
+    /// The one argument `body`.
+    Whole {
+        /// A call without it is refused.
+        required: bool,
+    },
+}
+
+/// How work that an operation starts is followed.
+#[derive(Debug)]
+pub struct LongRunning {
+    /// The operation that tells the state.
+    pub get: &'static str,
+    /// The operation that ends the work early.
+    pub cancel: Option<&'static str>,
+    /// Arguments of both, by the field of the answer or (with `$`) the argument of the start.
+    pub arguments: &'static [(&'static str, &'static str)],
+    /// The field of the answer that holds the state.
+    pub status: &'static str,
+    /// The states after which nothing more happens.
+    pub final_states: &'static [&'static str],
+}
+
+/// What a call comes to.
+pub type CallFuture = Pin<Box<dyn Future<Output = Result<Answer, CallError>> + Send>>;
+
+/// Why a call gave no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// The arguments do not fit; nothing was sent.
+    #[error(transparent)]
+    Arguments(#[from] ArgumentsError),
+    /// The API or the way to it failed.
+    #[error(transparent)]
+    Exa(#[from] ExaError),
+}

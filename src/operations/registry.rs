@@ -1,0 +1,55 @@
+//! Looking operations up by name.
+
+use super::Operation;
+use crate::generated::operations::OPERATIONS;
+
+/// Names further away than this are no help.
+const SIMILAR: f64 = 0.7;
+
+/// All operations, sorted by name.
+pub fn all() -> &'static [Operation] {
+    OPERATIONS
+}
+
+/// The operation of this name.
+pub fn find(name: &str) -> Option<&'static Operation> {
+    let index = OPERATIONS.binary_search_by(|operation| operation.name.cmp(name)).ok()?;
+    OPERATIONS.get(index)
+}
+
+/// The name that was probably meant.
+pub fn nearest(name: &str) -> Option<&'static str> {
+    closest(name, OPERATIONS.iter().map(|operation| operation.name))
+}
+
+/// The candidate that resembles `name` most, if any does.
+pub(super) fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.'], "");
+    let wanted = plain(name);
+    candidates
+        .map(|candidate| (strsim::jaro_winkler(&wanted, &plain(candidate)), candidate))
+        .filter(|(similarity, _)| *similarity >= SIMILAR)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+        .map(|(_, candidate)| candidate)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_is_found_by_its_name() {
+        for operation in all() {
+            let found = find(operation.name).map(|found| found.path);
+            assert_eq!(found, Some(operation.path), "{}", operation.name);
+        }
+        assert!(find("no.such").is_none());
+    }
+
+    #[test]
+    fn a_slip_finds_its_operation() {
+        assert_eq!(nearest("items_list"), Some("items.list"));
+        assert_eq!(nearest("webset.create"), Some("websets.create"));
+        assert_eq!(nearest("qqqqq"), None);
+    }
+}
