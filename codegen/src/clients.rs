@@ -1,7 +1,9 @@
 //! Stage 7: the lowered document becomes a Rust client.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
+use std::sync::Once;
 
 use progenitor::{GenerationSettings, Generator, HooksMode, InterfaceStyle, TypeImpl};
 use quote::quote;
@@ -51,12 +53,7 @@ pub fn generate(
 fn run(lowered: &Value) -> std::result::Result<syn::File, String> {
     let openapi: openapiv3::OpenAPI = serde_json::from_value(lowered.clone())
         .map_err(|error| format!("the lowered document is not OpenAPI 3.0: {error}"))?;
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
-    let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| {
-        Generator::new(&settings()).generate_tokens(&openapi)
-    }));
-    std::panic::set_hook(hook);
+    let outcome = quietly(|| Generator::new(&settings()).generate_tokens(&openapi));
     let tokens = match outcome {
         Ok(Ok(tokens)) => tokens,
         Ok(Err(error)) => return Err(error.to_string()),
@@ -67,6 +64,27 @@ fn run(lowered: &Value) -> std::result::Result<syn::File, String> {
         }
     };
     syn::parse2(tokens).map_err(|error| format!("its output is not Rust: {error}"))
+}
+
+thread_local! {
+    static QUIET: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Catches a panic without the usual output; ours names the place instead.
+fn quietly<T>(work: impl FnOnce() -> T) -> std::thread::Result<T> {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let usual = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            if !QUIET.get() {
+                usual(info);
+            }
+        }));
+    });
+    QUIET.set(true);
+    let outcome = std::panic::catch_unwind(AssertUnwindSafe(work));
+    QUIET.set(false);
+    outcome
 }
 
 fn settings() -> GenerationSettings {

@@ -53,9 +53,7 @@ pub fn finish<E>(result: Result<ResponseValue<Value>, Error<E>>) -> Result<Answe
         Error::CommunicationError(error)
         | Error::ResponseBodyError(error)
         | Error::InvalidUpgrade(error) => transport::error(&error),
-        Error::InvalidRequest(message) | Error::Custom(message) => {
-            ExaError::invalid_request(message)
-        }
+        Error::InvalidRequest(message) | Error::Custom(message) => not_sent(&message),
         Error::InvalidResponsePayload(_, error) => unreadable(&error),
         // Only a client generated with declared errors ends here; all else was lost on the way.
         Error::ErrorResponse(answer) => {
@@ -65,6 +63,19 @@ pub fn finish<E>(result: Result<ResponseValue<Value>, Error<E>>) -> Result<Answe
             error
         }
     })
+}
+
+/// The error for a request that never left. Our hooks say so in whole sentences, while generated code
+/// only names what failed, such as a header value.
+fn not_sent(message: &str) -> ExaError {
+    let message = text::tidy(None, message, text::MAX_MESSAGE);
+    if message.ends_with('.') {
+        return ExaError::invalid_request(message);
+    }
+    ExaError::invalid_request(format!(
+        "The request was not sent because it could not be built: {message}. Check its arguments for \
+         line breaks and other characters that cannot be sent."
+    ))
 }
 
 /// Opens an answer that the generated client did not expect: one of our own failures, or a success
@@ -98,4 +109,40 @@ fn unreadable(error: &serde_json::Error) -> ExaError {
              report it to Exa."
         ),
     )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn what_generated_code_refuses_becomes_whole_sentences() {
+        let bad = HeaderValue::from_str("a\nb").unwrap_err();
+        let error = finish::<()>(Err(bad.into())).unwrap_err();
+        assert_eq!(error.kind, ExaErrorKind::InvalidRequest);
+        assert!(error.to_string().starts_with("The request was not sent"));
+        let error = finish::<()>(Err(Error::Custom("Ours says all.".to_owned()))).unwrap_err();
+        assert_eq!(error.to_string(), "Ours says all.");
+    }
+
+    #[test]
+    fn a_declared_error_keeps_at_least_its_status() {
+        let mut headers = HeaderMap::new();
+        headers.insert(REQUEST_ID_HEADER, HeaderValue::from_static("r1"));
+        let answer = ResponseValue::new((), http::StatusCode::CONFLICT, headers);
+        let error = finish(Err(Error::ErrorResponse(answer))).unwrap_err();
+        assert_eq!(error.kind, ExaErrorKind::Api(409));
+        assert_eq!(error.request_id.as_deref(), Some("r1"));
+    }
+
+    #[test]
+    fn an_answer_that_did_not_come_through_send_is_still_read() {
+        let mut response = http::Response::new(r#"{"error":"gone","tag":"NOT_FOUND"}"#);
+        *response.status_mut() = http::StatusCode::NOT_FOUND;
+        let error = Error::<()>::UnexpectedResponse(Response::from(response));
+        let error = finish(Err(error)).unwrap_err();
+        assert_eq!((error.status, error.message.as_str()), (Some(404), "gone"));
+    }
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value, json};
 
 use super::Class;
-use super::fold::is_keyword;
 use super::markdown::{self, code};
-use super::normalise::{Resolver, documentation, is_documentation, is_resolved, list};
+use super::normalise::{Resolver, documentation, list};
+use super::vocabulary::{is_documentation, is_keyword, is_resolved};
 
 /// Keys of an argument that are compared here and are no part of its schema.
 const OWN: [&str; 4] = ["aliases", "in", "required", "wire"];
@@ -49,6 +49,16 @@ impl<'a> Arguments<'a> {
     /// Where the new version sends an argument.
     pub(super) fn new_place(&self, name: &str) -> Option<&'a str> {
         self.new.get(name)?.get("in")?.as_str()
+    }
+
+    /// The schema of an argument in the old version, with what only its entry here says.
+    pub(super) fn described_old(&self, name: &str, schema: &Value, by: Resolver<'_>) -> Value {
+        described(schema, self.old.get(name), by)
+    }
+
+    /// The schema of an argument in the new version, with what only its entry here says.
+    pub(super) fn described_new(&self, name: &str, schema: &Value, by: Resolver<'_>) -> Value {
+        described(schema, self.new.get(name), by)
     }
 
     /// What changed about an argument, apart from its schema. `was` is its name before.
@@ -92,7 +102,7 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// The input schema of a snapshot, with what only `arguments` says about them added to it.
+/// The input schema of a snapshot, with the arguments and demands that only `arguments` tells.
 pub(super) fn input_schema(snapshot: &Value) -> Value {
     let mut schema = match snapshot.get("inputSchema") {
         Some(Value::Object(schema)) => schema.clone(),
@@ -108,12 +118,12 @@ pub(super) fn input_schema(snapshot: &Value) -> Value {
 
 fn completed(mut schema: Map<String, Value>, arguments: &Map<String, Value>) -> Value {
     let document = Value::Object(schema.clone());
-    let resolver = Resolver::new(&document);
-    let inherited = |name: &String| {
-        let branches = resolver.site(&document).branches;
+    let known: BTreeSet<String> = {
+        let site = Resolver::new(&document).site(&document);
+        let branches = site.branches.into_iter();
         branches
-            .iter()
-            .any(|branch| branch.properties.contains_key(name))
+            .flat_map(|branch| branch.properties.into_keys())
+            .collect()
     };
     let mut properties = match schema.get("properties") {
         Some(Value::Object(found)) => found.clone(),
@@ -124,9 +134,7 @@ fn completed(mut schema: Map<String, Value>, arguments: &Map<String, Value>) -> 
         let Some(argument) = argument.as_object() else {
             continue;
         };
-        if let Some(property) = properties.get_mut(name) {
-            describe(property, argument, resolver);
-        } else if !inherited(name) {
+        if !known.contains(name) {
             let mut bare = argument.clone();
             bare.retain(|key, _| !OWN.contains(&key.as_str()) && !is_extra(key));
             properties.insert(name.clone(), Value::Object(bare));
@@ -140,13 +148,15 @@ fn completed(mut schema: Map<String, Value>, arguments: &Map<String, Value>) -> 
     Value::Object(schema)
 }
 
-/// Adds to a schema what neither it nor its definition says.
-fn describe(property: &mut Value, argument: &Map<String, Value>, resolver: Resolver<'_>) {
-    let said = resolver.site(property).all_docs();
-    if let Value::Object(keywords) = property {
+/// The schema of an argument, with the words that neither it nor its definition says.
+fn described(schema: &Value, argument: Option<&Value>, resolver: Resolver<'_>) -> Value {
+    let said = resolver.site(schema).all_docs();
+    let mut result = schema.clone();
+    if let (Value::Object(keywords), Some(Value::Object(argument))) = (&mut result, argument) {
         let unsaid = documentation(argument).into_iter();
         keywords.extend(unsaid.filter(|(key, _)| !said.contains_key(key)));
     }
+    result
 }
 
 fn aliases<'a>(arguments: &'a Value, name: &str) -> BTreeSet<&'a str> {

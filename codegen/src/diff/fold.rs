@@ -6,42 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::normalise::{Branch, Property, Site};
-
-const NUMERIC: [&str; 5] = [
-    "exclusiveMaximum",
-    "exclusiveMinimum",
-    "maximum",
-    "minimum",
-    "multipleOf",
-];
-const TEXTUAL: [&str; 5] = [
-    "contentEncoding",
-    "contentMediaType",
-    "maxLength",
-    "minLength",
-    "pattern",
-];
-const LISTED: [&str; 9] = [
-    "contains",
-    "items",
-    "maxContains",
-    "maxItems",
-    "minContains",
-    "minItems",
-    "prefixItems",
-    "unevaluatedItems",
-    "uniqueItems",
-];
-const KEYED: [&str; 8] = [
-    "additionalProperties",
-    "dependentRequired",
-    "dependentSchemas",
-    "maxProperties",
-    "minProperties",
-    "patternProperties",
-    "propertyNames",
-    "unevaluatedProperties",
-];
+use super::vocabulary::concerns;
 
 /// The types a schema demands. A schema that lists values or properties but forgets its type is
 /// read as if it had named it.
@@ -165,25 +130,6 @@ fn gather(known: &mut Branch, more: Branch) {
                 values.push(value);
             }
         }
-    }
-}
-
-/// Whether a keyword of JSON Schema limits values of some type.
-pub(super) fn is_keyword(key: &str) -> bool {
-    let groups: [&[&str]; 4] = [&NUMERIC, &TEXTUAL, &LISTED, &KEYED];
-    key == "format" || groups.iter().any(|group| group.contains(&key))
-}
-
-fn concerns(key: &str, kind: &str) -> bool {
-    let (numeric, listed) = (NUMERIC.contains(&key), LISTED.contains(&key));
-    let (textual, keyed) = (TEXTUAL.contains(&key), KEYED.contains(&key));
-    match kind {
-        "string" => !numeric && !listed && !keyed,
-        "integer" | "number" => !textual && !listed && !keyed,
-        "array" => !numeric && !textual && !keyed,
-        "object" => !numeric && !textual && !listed,
-        "boolean" | "null" => !numeric && !textual && !listed && !keyed,
-        _ => true,
     }
 }
 

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::Class;
 use super::markdown;
-use super::merge::{LOWER, UPPER};
 use super::normalise::Branch;
 use super::spot::{Side, Spot};
+use super::vocabulary::{LOWER, UPPER};
 use super::walker::{Shift, Walker};
 
 /// Keywords that are compared as schemas and not here.

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use super::normalise::{Branch, Resolver, Site, is_documentation};
+use super::normalise::{Branch, Resolver, Site};
 use super::spot::definition_name;
+use super::vocabulary::is_documentation;
 
 /// The branches of two versions of a union, matched with each other.
 #[derive(Default)]

@@ -3,26 +3,10 @@
 use serde_json::{Value, json};
 
 use super::normalise::{Branch, Property};
+use super::vocabulary::{LOWER, UPPER};
 
 /// More combinations than this are not worked out; no schema people write comes near.
 const MOST: usize = 1024;
-
-/// Keywords whose greater value accepts less.
-pub(super) const LOWER: [&str; 5] = [
-    "exclusiveMinimum",
-    "minItems",
-    "minLength",
-    "minProperties",
-    "minimum",
-];
-/// Keywords whose smaller value accepts less.
-pub(super) const UPPER: [&str; 5] = [
-    "exclusiveMaximum",
-    "maxItems",
-    "maxLength",
-    "maxProperties",
-    "maximum",
-];
 
 /// The branches of two schemas that must both hold. No branches mean no demands.
 pub(super) fn product(left: Vec<Branch>, right: Vec<Branch>) -> Vec<Branch> {

@@ -8,41 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
+use super::reference::peel;
+use super::vocabulary::{is_documentation, is_resolved};
 use super::{fold, merge};
-
-/// Keywords that tell people something and accept or refuse nothing.
-const DOCUMENTATION: [&str; 10] = [
-    "default",
-    "deprecated",
-    "description",
-    "discriminator",
-    "example",
-    "examples",
-    "externalDocs",
-    "readOnly",
-    "title",
-    "writeOnly",
-];
-
-/// Keywords that this module resolves itself, or that say nothing about values.
-const RESOLVED: [&str; 16] = [
-    "$anchor",
-    "$comment",
-    "$defs",
-    "$id",
-    "$ref",
-    "$schema",
-    "allOf",
-    "anyOf",
-    "const",
-    "definitions",
-    "enum",
-    "nullable",
-    "oneOf",
-    "properties",
-    "required",
-    "type",
-];
 
 /// A property of an object and the definition it was declared in.
 #[derive(Debug, Clone, PartialEq)]
@@ -141,16 +109,16 @@ impl<'a> Resolver<'a> {
 
     /// Brings a schema to the common form.
     pub(super) fn site(&self, schema: &Value) -> Site {
-        let (docs, branches) = match schema {
-            Value::Object(keywords) => {
-                let mut bare = keywords.clone();
-                bare.retain(|key, _| !is_documentation(key));
-                let branches = self.branches(&Value::Object(bare), &mut Vec::new());
-                (documentation(keywords), branches)
-            }
-            other => (BTreeMap::new(), self.branches(other, &mut Vec::new())),
-        };
-        fold::site(docs, branches)
+        let peeled = peel(schema);
+        let mut bare = peeled.core.clone();
+        if let Value::Object(keywords) = &mut bare {
+            keywords.retain(|key, _| !is_documentation(key));
+        }
+        let mut branches = self.branches(&bare, &mut Vec::new());
+        if peeled.nullable {
+            branches.push(of_kind("null"));
+        }
+        fold::site(peeled.docs, branches)
     }
 
     /// The branches of a schema. `trail` holds the references being resolved; one that leads back
@@ -207,16 +175,6 @@ impl<'a> Resolver<'a> {
         }
         found
     }
-}
-
-/// Whether a keyword only tells people something.
-pub(super) fn is_documentation(key: &str) -> bool {
-    DOCUMENTATION.contains(&key) || key.starts_with("x-")
-}
-
-/// Whether a keyword is known here and compared in its own way.
-pub(super) fn is_resolved(key: &str) -> bool {
-    RESOLVED.contains(&key)
 }
 
 /// The elements of a keyword that holds a list.

@@ -74,15 +74,20 @@ impl Walker<'_> {
         let here = spot.property(name, None);
         let required = (old.required.contains(was), new.required.contains(name));
         self.requirement(required, &here);
+        let origin = after.origin.as_deref();
+        let origin = origin.filter(|_| before.origin == after.origin && was == name);
+        let inside = spot.property(name, origin);
         if self.side == Side::Argument && spot.is_root() {
             for (class, text) in self.arguments.changes(was, name) {
                 self.tell(class, &here, text);
             }
+            let known = self.arguments;
+            let before = known.described_old(was, &before.schema, self.old);
+            let after = known.described_new(name, &after.schema, self.new);
+            self.schemas(&before, &after, &inside);
+        } else {
+            self.schemas(&before.schema, &after.schema, &inside);
         }
-        let origin = after.origin.as_deref();
-        let origin = origin.filter(|_| before.origin == after.origin && was == name);
-        let inside = spot.property(name, origin);
-        self.schemas(&before.schema, &after.schema, &inside);
     }
 
     fn requirement(&mut self, required: (bool, bool), spot: &Spot) {

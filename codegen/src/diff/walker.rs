@@ -8,7 +8,7 @@ use super::arguments::Arguments;
 use super::markdown;
 use super::matching::{self, Pairing};
 use super::normalise::{Branch, Resolver, Site};
-use super::reference::plain_reference;
+use super::reference::{peel, plain_reference};
 use super::spot::{Side, Spot, definition_name};
 use super::{Change, Class};
 
@@ -107,13 +107,14 @@ impl<'a> Walker<'a> {
         }
         self.open.push(pair);
         let (before, after) = (self.old.site(old), self.new.site(new));
-        match (plain_reference(old), plain_reference(new)) {
-            (Some(left), Some(right)) => {
+        let (left, right) = (peel(old), peel(new));
+        match (plain_reference(&left), plain_reference(&right)) {
+            (Some(from), Some(to)) => {
                 self.docs(&left.docs, &right.docs, spot);
                 if left.nullable != right.nullable && before.nullable != after.nullable {
                     self.types(&before, &after, &Pairing::default(), spot);
                 }
-                self.definitions(left.target, right.target, spot);
+                self.definitions(from, to, spot);
             }
             _ => self.sites(&before, &after, spot),
         }
