@@ -17,7 +17,9 @@ fn main() {
     let check = std::env::var("EXA_CODEGEN").is_ok_and(|value| value == "check");
     if let Err(error) = regenerate(Path::new(&root), check).and_then(|()| guard(Path::new(&root))) {
         // One line for each line: cargo cuts a message at its first line end.
-        error.lines().for_each(|line| println!("cargo::error={line}"));
+        error
+            .lines()
+            .for_each(|line| println!("cargo::error={line}"));
     }
 }
 
@@ -28,7 +30,9 @@ fn guard(root: &Path) -> Result<(), String> {
     let then = std::fs::read_to_string(root.join("generated").join(fingerprint::FILE));
     match then.is_ok_and(|then| then.replace('\r', "") == now) {
         true => Ok(()),
-        false => Err(format!("generated/ does not belong to data-design/ any more; run `{COMMAND}`")),
+        false => Err(format!(
+            "generated/ does not belong to data-design/ any more; run `{COMMAND}`"
+        )),
     }
 }
 
@@ -41,14 +45,19 @@ fn regenerate(root: &Path, check: bool) -> Result<(), String> {
     }
     match check {
         true => output.compare(root).map_err(|error| error.to_string()),
-        false => output.write(root).map(drop).map_err(|error| error.to_string()),
+        false => output
+            .write(root)
+            .map(drop)
+            .map_err(|error| error.to_string()),
     }
 }
 
 #[cfg(not(feature = "codegen"))]
 fn regenerate(_root: &Path, check: bool) -> Result<(), String> {
     match check {
-        true => Err(format!("EXA_CODEGEN=check needs the generator; run `EXA_CODEGEN=check {COMMAND}`")),
+        true => Err(format!(
+            "EXA_CODEGEN=check needs the generator; run `EXA_CODEGEN=check {COMMAND}`"
+        )),
         false => Ok(()),
     }
 }

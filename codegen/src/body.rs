@@ -27,7 +27,12 @@ pub fn fields(document: &Document, schema: &Value, pointer: &str) -> Result<Opti
     gather(document, schema, pointer, 0)
 }
 
-fn gather(document: &Document, schema: &Value, pointer: &str, depth: usize) -> Result<Option<Fields>> {
+fn gather(
+    document: &Document,
+    schema: &Value,
+    pointer: &str,
+    depth: usize,
+) -> Result<Option<Fields>> {
     if depth > MAX_DEPTH {
         return Ok(None);
     }
@@ -43,7 +48,12 @@ fn gather(document: &Document, schema: &Value, pointer: &str, depth: usize) -> R
         parts.push(gather(document, target, &place, depth + 1)?);
     }
     for (index, branch) in list(map, "allOf").iter().enumerate() {
-        parts.push(gather(document, branch, &format!("{pointer}/allOf/{index}"), depth + 1)?);
+        parts.push(gather(
+            document,
+            branch,
+            &format!("{pointer}/allOf/{index}"),
+            depth + 1,
+        )?);
     }
     for keyword in ["oneOf", "anyOf"] {
         if map.contains_key(keyword) {
@@ -107,7 +117,12 @@ fn union(
             });
             continue;
         }
-        match gather(document, branch, &format!("{pointer}/{keyword}/{index}"), depth + 1)? {
+        match gather(
+            document,
+            branch,
+            &format!("{pointer}/{keyword}/{index}"),
+            depth + 1,
+        )? {
             Some(fields) => branches.push(fields),
             None => return Ok(None),
         }
@@ -141,7 +156,8 @@ impl Fields {
 
     /// Adds a field; two schemas of one name are combined.
     fn add(&mut self, name: String, (schema, place): Field, combine: &str) {
-        let Some((_, (existing, _))) = self.known.iter_mut().find(|(known, _)| *known == name) else {
+        let Some((_, (existing, _))) = self.known.iter_mut().find(|(known, _)| *known == name)
+        else {
             self.known.push((name, (schema, place)));
             return;
         };
@@ -173,12 +189,18 @@ fn names_object(value: &Value) -> bool {
 }
 
 fn list<'a>(map: &'a Map<String, Value>, key: &str) -> &'a [Value] {
-    map.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    map.get(key)
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
 }
 
 fn strings(value: Option<&Value>) -> Vec<String> {
     let list = value.and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(|v| Some(v.as_str()?.to_owned())).collect()
+    list.into_iter()
+        .flatten()
+        .filter_map(|v| Some(v.as_str()?.to_owned()))
+        .collect()
 }
 
 #[cfg(test)]
@@ -192,8 +214,11 @@ mod tests {
                 "Common": {"type": "object", "properties": {"limit": {"type": "integer"}}, "required": ["limit"]}}}}),
         };
         let fields = fields(&document, &schema, "/s").unwrap()?;
-        let known: Map<String, Value> =
-            fields.known.into_iter().map(|(name, (schema, _))| (name, schema)).collect();
+        let known: Map<String, Value> = fields
+            .known
+            .into_iter()
+            .map(|(name, (schema, _))| (name, schema))
+            .collect();
         Some((known.into(), fields.required))
     }
 
@@ -230,7 +255,10 @@ mod tests {
     fn a_union_of_required_lists_keeps_the_fields() {
         let schema = json!({"type": "object", "properties": {"a": {}, "b": {}},
             "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
-        assert_eq!(gathered(schema).unwrap(), (json!({"a": {}, "b": {}}), vec![]));
+        assert_eq!(
+            gathered(schema).unwrap(),
+            (json!({"a": {}, "b": {}}), vec![])
+        );
     }
 
     #[test]
@@ -238,6 +266,9 @@ mod tests {
         assert!(gathered(json!({"type": "array", "items": {}})).is_none());
         assert!(gathered(json!({"oneOf": [{"type": "object"}, {"type": "string"}]})).is_none());
         assert!(gathered(json!({})).is_none());
-        assert_eq!(gathered(json!({"type": "object"})).unwrap(), (json!({}), vec![]));
+        assert_eq!(
+            gathered(json!({"type": "object"})).unwrap(),
+            (json!({}), vec![])
+        );
     }
 }

@@ -12,7 +12,10 @@ use crate::snapshots;
 ///
 /// Snapshots come before specs where a folder has both: they are what was reviewed.
 pub fn load(dir: &Path) -> Result<Catalogue> {
-    for folder in [dir.join("codegen-snapshots/operations"), dir.join("operations")] {
+    for folder in [
+        dir.join("codegen-snapshots/operations"),
+        dir.join("operations"),
+    ] {
         if folder.is_dir() {
             return from_snapshots(&folder);
         }

@@ -98,7 +98,11 @@ fn settings() -> GenerationSettings {
         .with_hooks(HooksMode::Expected)
         .with_inner_type(quote! { crate::exa::CallContext })
         .with_map_type("::std::collections::BTreeMap")
-        .with_conversion(number, "::serde_json::Number", [TypeImpl::Display].into_iter());
+        .with_conversion(
+            number,
+            "::serde_json::Number",
+            [TypeImpl::Display].into_iter(),
+        );
     settings
 }
 
@@ -114,8 +118,10 @@ fn blame(
         let lowered = lower(document, api, &[operation], rules).ok()?;
         Some((operation.pointer.clone(), run(&lowered).err()?))
     };
-    let (pointer, message) =
-        operations.iter().find_map(|operation| alone(&operation)).unwrap_or((String::new(), message));
+    let (pointer, message) = operations
+        .iter()
+        .find_map(|operation| alone(&operation))
+        .unwrap_or((String::new(), message));
     Error::Client {
         file: document.file.clone(),
         pointer,
@@ -153,14 +159,17 @@ fn methods(file: &syn::File) -> BTreeMap<String, Vec<Argument>> {
 
 /// Takes out what must not be used and puts in what the client generator cannot say.
 fn tidy(file: &mut syn::File) {
-    file.items.retain(|item| !matches!(item, syn::Item::Mod(module) if module.ident == "prelude"));
+    file.items
+        .retain(|item| !matches!(item, syn::Item::Mod(module) if module.ident == "prelude"));
     for item in &mut file.items {
         match item {
             // `new` would make an HTTP client of its own, without our limits and redirect rules.
             syn::Item::Impl(block) => block
                 .items
                 .retain(|item| !matches!(item, syn::ImplItem::Fn(f) if f.sig.ident == "new")),
-            syn::Item::Mod(module) if module.ident == "types" => LosslessFields.visit_item_mod_mut(module),
+            syn::Item::Mod(module) if module.ident == "types" => {
+                LosslessFields.visit_item_mod_mut(module)
+            }
             _ => {}
         }
     }
@@ -219,7 +228,11 @@ impl VisitMut for LosslessFields {
                 *attribute = absent_when_skipped(attribute);
             }
         }
-        if !field.attrs.iter().any(|attribute| attribute.path().is_ident("serde")) {
+        if !field
+            .attrs
+            .iter()
+            .any(|attribute| attribute.path().is_ident("serde"))
+        {
             field.attrs.push(syn::parse_quote! {
                 #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
             });
@@ -232,9 +245,10 @@ fn doc_text(attribute: &syn::Attribute) -> Option<String> {
         return None;
     };
     match &pair.value {
-        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) if pair.path.is_ident("doc") => {
-            Some(text.value())
-        }
+        syn::Expr::Lit(syn::ExprLit {
+            lit: syn::Lit::Str(text),
+            ..
+        }) if pair.path.is_ident("doc") => Some(text.value()),
         _ => None,
     }
 }
@@ -260,7 +274,11 @@ pub fn option_argument(ty: &syn::Type) -> Option<syn::Type> {
     let syn::Type::Path(path) = ty else {
         return None;
     };
-    let last = path.path.segments.last().filter(|segment| segment.ident == "Option")?;
+    let last = path
+        .path
+        .segments
+        .last()
+        .filter(|segment| segment.ident == "Option")?;
     let syn::PathArguments::AngleBracketed(arguments) = &last.arguments else {
         return None;
     };

@@ -12,7 +12,7 @@ pub fn of_dir(dir: &Path) -> std::io::Result<String> {
     let mut files = Vec::new();
     list(dir, dir, &mut files)?;
     files.sort();
-    let mut hash = Hash::new();
+    let mut hash = Hash::default();
     for name in files.iter().filter(|name| name.as_str() != FILE) {
         hash.add(name, &std::fs::read(dir.join(name))?);
     }
@@ -34,17 +34,23 @@ fn list(base: &Path, dir: &Path, files: &mut Vec<String>) -> std::io::Result<()>
 /// 64-bit FNV-1a over names and contents.
 pub struct Hash(u64);
 
-impl Hash {
-    /// An empty hash.
-    pub fn new() -> Self {
+impl Default for Hash {
+    fn default() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
+}
 
+impl Hash {
     /// Adds one file.
     pub fn add(&mut self, name: &str, content: &[u8]) {
         let separator = [0u8];
         let content = content.iter().filter(|byte| **byte != b'\r');
-        let bytes = name.as_bytes().iter().chain(&separator).chain(content).chain(&separator);
+        let bytes = name
+            .as_bytes()
+            .iter()
+            .chain(&separator)
+            .chain(content)
+            .chain(&separator);
         for byte in bytes {
             self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
         }

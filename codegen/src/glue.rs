@@ -58,7 +58,16 @@ fn api_ident(name: &str) -> proc_macro2::Ident {
 
 /// One row of the table.
 fn row(operation: &Operation) -> TokenStream {
-    let Operation { name, domain, path, summary, description, deprecated, timeout_seconds, .. } = operation;
+    let Operation {
+        name,
+        domain,
+        path,
+        summary,
+        description,
+        deprecated,
+        timeout_seconds,
+        ..
+    } = operation;
     let api = api_ident(&operation.api);
     let method = operation.method.to_uppercase();
     let function = format_ident!("{}", operation.function);
@@ -68,7 +77,9 @@ fn row(operation: &Operation) -> TokenStream {
     let output = format!("schemas/{name}.output.json");
     let body = match &operation.body {
         Body::None => quote! { Body::None },
-        Body::Fields { required, closed, .. } => {
+        Body::Fields {
+            required, closed, ..
+        } => {
             quote! { Body::Fields { required: #required, closed: #closed } }
         }
         Body::Whole { required, .. } => quote! { Body::Whole { required: #required } },
@@ -99,7 +110,13 @@ fn row(operation: &Operation) -> TokenStream {
 }
 
 fn argument(parameter: &Parameter) -> TokenStream {
-    let Parameter { name, wire, aliases, always, .. } = parameter;
+    let Parameter {
+        name,
+        wire,
+        aliases,
+        always,
+        ..
+    } = parameter;
     let required = parameter.required && parameter.always.is_empty();
     match parameter.location {
         Location::Path => quote! { Argument::path(#name, #wire, &[#(#aliases),*]) },
@@ -113,19 +130,28 @@ fn body_arguments(body: &Body) -> Vec<TokenStream> {
     match body {
         Body::None => vec![],
         Body::Whole { name, required } => vec![one(name, *required)],
-        Body::Fields { fields, .. } => {
-            fields.iter().map(|(name, required)| one(name, *required == Value::Bool(true))).collect()
-        }
+        Body::Fields { fields, .. } => fields
+            .iter()
+            .map(|(name, required)| one(name, *required == Value::Bool(true)))
+            .collect(),
     }
 }
 
 fn long_running(marker: &LongRunning) -> TokenStream {
-    let LongRunning { get, cancel, arguments, status, final_states } = marker;
+    let LongRunning {
+        get,
+        cancel,
+        arguments,
+        status,
+        final_states,
+    } = marker;
     let cancel = match cancel {
         Some(cancel) => quote! { Some(#cancel) },
         None => quote! { None },
     };
-    let arguments = arguments.iter().map(|(name, source)| quote! { (#name, #source) });
+    let arguments = arguments
+        .iter()
+        .map(|(name, source)| quote! { (#name, #source) });
     quote! {
         Some(LongRunning {
             get: #get,
@@ -144,7 +170,12 @@ fn function(
     clients: &BTreeMap<String, Client>,
 ) -> Result<TokenStream> {
     let fail = |message: String| Error::Client {
-        file: model.apis.iter().find(|api| api.name == operation.api).map_or("", |a| &a.file).to_owned(),
+        file: model
+            .apis
+            .iter()
+            .find(|api| api.name == operation.api)
+            .map_or("", |a| &a.file)
+            .to_owned(),
         pointer: operation.pointer.clone(),
         message,
     };
@@ -160,13 +191,25 @@ fn function(
         bindings.push(binding);
         passed.push(value);
     }
-    let carried: Vec<_> = operation.parameters.iter().filter(|p| p.carried).map(carry).collect();
+    let carried: Vec<_> = operation
+        .parameters
+        .iter()
+        .filter(|p| p.carried)
+        .map(carry)
+        .collect();
     let omit = matches!(
         operation.body,
-        Body::Fields { required: false, .. } | Body::Whole { required: false, .. }
+        Body::Fields {
+            required: false,
+            ..
+        } | Body::Whole {
+            required: false,
+            ..
+        }
     )
     .then(|| quote! { context = context.with_omit_body(!parts.has_body()); });
-    let mutable = (!carried.is_empty() || omit.is_some()).then(|| quote! { let mut context = context; });
+    let mutable =
+        (!carried.is_empty() || omit.is_some()).then(|| quote! { let mut context = context; });
     let parts_mut = (!signature.is_empty() || !carried.is_empty()).then(|| quote! { mut });
     let parts_name = match parts_mut.is_some() || omit.is_some() {
         true => format_ident!("parts"),
@@ -209,19 +252,28 @@ fn bind(operation: &Operation, argument: &Argument) -> Option<(TokenStream, Toke
     Some(match (parameter.location, optional) {
         (Location::Path, _) => {
             let name = &parameter.name;
-            (quote! { let #ident = parts.path(#name)?; }, quote! { &#ident })
+            (
+                quote! { let #ident = parts.path(#name)?; },
+                quote! { &#ident },
+            )
         }
         (_, false) => {
             let name = &parameter.name;
             let value = by_encoding(parameter, quote! { #ident }, quote! { &#ident });
-            (quote! { let #ident = parts.required(#name, #take)?; }, value)
+            (
+                quote! { let #ident = parts.required(#name, #take)?; },
+                value,
+            )
         }
         (_, true) => {
-            let value =
-                by_encoding(parameter, quote! { #ident }, match parameter.encoding {
+            let value = by_encoding(
+                parameter,
+                quote! { #ident },
+                match parameter.encoding {
                     Encoding::Repeated | Encoding::Number => quote! { #ident.as_ref() },
                     _ => quote! { #ident.as_deref() },
-                });
+                },
+            );
             (quote! { let #ident = #take?; }, value)
         }
     })
@@ -296,7 +348,13 @@ fn owned(ty: &syn::Type, operation: &Operation) -> TokenStream {
     };
     let module = format_ident!("{}", operation.api);
     match inner {
-        syn::Type::Path(path) if path.path.segments.first().is_some_and(|s| s.ident == "types") => {
+        syn::Type::Path(path)
+            if path
+                .path
+                .segments
+                .first()
+                .is_some_and(|s| s.ident == "types") =>
+        {
             quote! { super::#module::#path }
         }
         other => quote! { #other },

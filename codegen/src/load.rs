@@ -114,9 +114,14 @@ mod tests {
 
     #[test]
     fn broken_yaml_is_reported_with_file_and_line() {
-        let error = parse("exa.yaml", "a: 1\nb: [1, 2\nc: 3\n").unwrap_err().to_string();
+        let error = parse("exa.yaml", "a: 1\nb: [1, 2\nc: 3\n")
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("exa.yaml"), "{error}");
-        assert!(error.contains("line") || error.contains(":3") || error.contains("3:"), "{error}");
+        assert!(
+            error.contains("line") || error.contains(":3") || error.contains("3:"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -47,7 +47,9 @@ fn run(arguments: &[String]) -> Result<String> {
         }
         ["help" | "--help" | "-h"] => Ok(format!("{USAGE}\n")),
         [] => Err(Error::Usage("a command is missing".to_owned())),
-        [first, ..] => Err(Error::Usage(format!("`{first}` with these arguments is no command"))),
+        [first, ..] => Err(Error::Usage(format!(
+            "`{first}` with these arguments is no command"
+        ))),
     }
 }
 
@@ -57,7 +59,11 @@ fn write(root: &Path) -> Result<String> {
         eprintln!("notice: {notice}");
     }
     let changed = output.write(root)?;
-    Ok(format!("{} of {} files changed\n", changed.len(), output.files.len()))
+    Ok(format!(
+        "{} of {} files changed\n",
+        changed.len(),
+        output.files.len()
+    ))
 }
 
 fn check(root: &Path) -> Result<String> {

@@ -84,11 +84,18 @@ pub fn header_argument(header: &str) -> String {
 /// English plurals as far as resource names need them.
 fn singular(word: &str) -> String {
     let ends = |suffix: &str| word.len() > suffix.len() && word.ends_with(suffix);
-    let cut = |n: usize| word.chars().take(word.chars().count() - n).collect::<String>();
+    let cut = |n: usize| {
+        word.chars()
+            .take(word.chars().count() - n)
+            .collect::<String>()
+    };
     if ends("ies") {
         return format!("{}y", cut(3));
     }
-    if ["ches", "shes", "sses", "xes", "zes", "uses"].iter().any(|s| ends(s)) {
+    if ["ches", "shes", "sses", "xes", "zes", "uses"]
+        .iter()
+        .any(|s| ends(s))
+    {
         return cut(2);
     }
     if ends("s") && !ends("ss") && !ends("us") {
@@ -128,7 +135,13 @@ pub fn parameter_identifier(name: &str) -> String {
     let cleaned: String = name
         .replace('\'', "")
         .chars()
-        .map(|c| if c.is_alphanumeric() || c == '_' { c } else { '-' })
+        .map(|c| {
+            if c.is_alphanumeric() || c == '_' {
+                c
+            } else {
+                '-'
+            }
+        })
         .collect();
     identifier(&cleaned.to_snake_case())
 }
@@ -167,8 +180,14 @@ mod tests {
         assert_eq!(name("websets-items-list"), "items.list");
         assert_eq!(name("monitors-runs-get"), "monitors.runs.get");
         assert_eq!(name("findSimilar"), "find_similar");
-        assert_eq!(name("searchMonitors-runs-list"), "search_monitors.runs.list");
-        assert_eq!(name("ResearchControllerV0_getResearchTask"), "get_research_task");
+        assert_eq!(
+            name("searchMonitors-runs-list"),
+            "search_monitors.runs.list"
+        );
+        assert_eq!(
+            name("ResearchControllerV0_getResearchTask"),
+            "get_research_task"
+        );
     }
 
     #[test]
@@ -186,8 +205,16 @@ mod tests {
             ("id", "/v0/websets/{id}", "websetId"),
             ("webset", "/v0/websets/{webset}/items/{id}", "websetId"),
             ("id", "/v0/websets/{webset}/items/{id}", "itemId"),
-            ("id", "/v0/websets/{webset}/searches/{id}/cancel", "searchId"),
-            ("id", "/v0/websets/{webset}/enrichments/{id}", "enrichmentId"),
+            (
+                "id",
+                "/v0/websets/{webset}/searches/{id}/cancel",
+                "searchId",
+            ),
+            (
+                "id",
+                "/v0/websets/{webset}/enrichments/{id}",
+                "enrichmentId",
+            ),
             ("monitor", "/v0/monitors/{monitor}/runs/{id}", "monitorId"),
             ("id", "/v0/monitors/{monitor}/runs/{id}", "runId"),
             ("runId", "/monitors/{id}/runs/{runId}", "runId"),
@@ -210,8 +237,14 @@ mod tests {
     #[test]
     fn rust_names_are_valid_and_unique() {
         let mut taken = Vec::new();
-        assert_eq!(function("monitors.runs.list", &mut taken), "monitors_runs_list");
-        assert_eq!(function("monitors.runs_list", &mut taken), "monitors_runs_list2");
+        assert_eq!(
+            function("monitors.runs.list", &mut taken),
+            "monitors_runs_list"
+        );
+        assert_eq!(
+            function("monitors.runs_list", &mut taken),
+            "monitors_runs_list2"
+        );
         assert_eq!(parameter_identifier("type"), "type_");
         assert_eq!(parameter_identifier("x-exa-beta"), "x_exa_beta");
         assert_eq!(parameter_identifier("1st"), "_1st");

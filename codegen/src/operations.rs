@@ -70,11 +70,18 @@ fn server(document: &Document, default: &str) -> Result<(String, String)> {
         .to_owned();
     let variables = server.and_then(|server| server.get("variables")?.as_object());
     for (name, variable) in variables.into_iter().flatten() {
-        let value = variable.get("default").and_then(Value::as_str).unwrap_or_default();
+        let value = variable
+            .get("default")
+            .and_then(Value::as_str)
+            .unwrap_or_default();
         url = url.replace(&format!("{{{name}}}"), value);
     }
     if !url.contains("://") {
-        url = format!("{}/{}", default.trim_end_matches('/'), url.trim_start_matches('/'));
+        url = format!(
+            "{}/{}",
+            default.trim_end_matches('/'),
+            url.trim_start_matches('/')
+        );
     }
     let (scheme, rest) = url.split_once("://").unwrap_or(("https", ""));
     let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
@@ -144,7 +151,10 @@ impl Reader<'_> {
         let body = self.body()?;
         let mut parameters = self.parameters(&raw, &body, entry, notices)?;
         parameters::mark_carried(&mut parameters, !matches!(body, RawBody::None));
-        let description = text("description").or(text("summary")).unwrap_or_default().to_owned();
+        let description = text("description")
+            .or(text("summary"))
+            .unwrap_or_default()
+            .to_owned();
         let summary = text("summary")
             .map(str::to_owned)
             .unwrap_or_else(|| first_sentence(&description));
@@ -172,14 +182,19 @@ impl Reader<'_> {
 
     fn entry(&self) -> Option<&Entry> {
         let own = signature(self.method, &self.path);
-        self.surface.operations.iter().find(|entry| entry.signature() == own)
+        self.surface
+            .operations
+            .iter()
+            .find(|entry| entry.signature() == own)
     }
 
     fn body(&self) -> Result<RawBody> {
         let Some(node) = self.node.get("requestBody") else {
             return Ok(RawBody::None);
         };
-        let (node, pointer) = self.document.resolve(node, &format!("{}/requestBody", self.pointer))?;
+        let (node, pointer) = self
+            .document
+            .resolve(node, &format!("{}/requestBody", self.pointer))?;
         let required = node.get("required") == Some(&Value::Bool(true));
         let content = node.get("content").and_then(Value::as_object);
         let Some(content) = content.filter(|content| !content.is_empty()) else {
@@ -204,7 +219,10 @@ impl Reader<'_> {
                 required,
                 schema,
                 pointer,
-                description: node.get("description").and_then(Value::as_str).map(str::to_owned),
+                description: node
+                    .get("description")
+                    .and_then(Value::as_str)
+                    .map(str::to_owned),
             },
         })
     }
@@ -251,7 +269,9 @@ impl Reader<'_> {
 
     fn header_name(&self, wire: &str) -> Option<&String> {
         let mut headers = self.surface.headers.iter();
-        headers.find(|(header, _)| header.eq_ignore_ascii_case(wire)).map(|(_, name)| name)
+        headers
+            .find(|(header, _)| header.eq_ignore_ascii_case(wire))
+            .map(|(_, name)| name)
     }
 
     /// `wanted`, or where a body field or another parameter has that name, one that is free.
@@ -307,16 +327,29 @@ impl Reader<'_> {
         let mut open = false;
         let body = match body {
             RawBody::None => Body::None,
-            RawBody::Whole { required: must, schema, pointer, description } => {
+            RawBody::Whole {
+                required: must,
+                schema,
+                pointer,
+                description,
+            } => {
                 let mut published = publisher.publish(&schema, &pointer)?;
                 describe(&mut published, description.as_deref());
                 properties.insert("body".to_owned(), published);
                 if must {
                     required.push("body".to_owned());
                 }
-                Body::Whole { name: "body".to_owned(), required: must }
+                Body::Whole {
+                    name: "body".to_owned(),
+                    required: must,
+                }
             }
-            RawBody::Fields { fields, required: must, schema, pointer } => {
+            RawBody::Fields {
+                fields,
+                required: must,
+                schema,
+                pointer,
+            } => {
                 open = !fields.closed;
                 let mut known = Map::new();
                 for (name, (schema, place)) in &fields.known {
@@ -324,9 +357,21 @@ impl Reader<'_> {
                     known.insert(name.clone(), json!(must && fields.required.contains(name)));
                 }
                 if must {
-                    required.extend(fields.required.iter().filter(|name| known.contains_key(*name)).cloned());
+                    required.extend(
+                        fields
+                            .required
+                            .iter()
+                            .filter(|name| known.contains_key(*name))
+                            .cloned(),
+                    );
                 }
-                Body::Fields { required: must, closed: fields.closed, fields: known, schema, pointer }
+                Body::Fields {
+                    required: must,
+                    closed: fields.closed,
+                    fields: known,
+                    schema,
+                    pointer,
+                }
             }
         };
         properties.extend(headers);
@@ -352,7 +397,10 @@ impl Reader<'_> {
         if raw.location == Location::Path && published == json!({}) {
             published = json!({"type": "string"});
         }
-        describe(&mut published, raw.node.get("description").and_then(Value::as_str));
+        describe(
+            &mut published,
+            raw.node.get("description").and_then(Value::as_str),
+        );
         if raw.node.get("deprecated") == Some(&Value::Bool(true)) {
             published["deprecated"] = json!(true);
         }
@@ -374,9 +422,14 @@ impl Reader<'_> {
             let place = format!("{}/responses/{}", self.pointer, escape(code));
             let (response, place) = self.document.resolve(response, &place)?;
             let content = response.get("content").and_then(Value::as_object);
-            let json = content.into_iter().flatten().find(|(media, _)| parameters::is_json(media));
+            let json = content
+                .into_iter()
+                .flatten()
+                .find(|(media, _)| parameters::is_json(media));
             let Some((media, node)) = json else { continue };
-            let Some(schema) = node.get("schema") else { continue };
+            let Some(schema) = node.get("schema") else {
+                continue;
+            };
             let place = format!("{place}/content/{}/schema", escape(media));
             let published = publisher.publish(schema, &place)?;
             if !found.contains(&published) {
@@ -401,19 +454,29 @@ impl Reader<'_> {
 /// Values of a list parameter that are sent whether asked for or not.
 fn always(raw: &Raw) -> Vec<String> {
     let list = raw.node.get("x-exa-always").and_then(Value::as_array);
-    list.into_iter().flatten().filter_map(|value| Some(value.as_str()?.to_owned())).collect()
+    list.into_iter()
+        .flatten()
+        .filter_map(|value| Some(value.as_str()?.to_owned()))
+        .collect()
 }
 
 /// The spec's own name, and `id` for the only identifier, are accepted where no argument has them.
 fn add_aliases(parameters: &mut [Parameter], taken: &[String]) {
-    let identifiers = parameters.iter().filter(|p| p.location == Location::Path).count();
+    let identifiers = parameters
+        .iter()
+        .filter(|p| p.location == Location::Path)
+        .count();
     let own_names: Vec<String> = parameters.iter().map(|p| p.wire.clone()).collect();
     for parameter in parameters.iter_mut() {
         if parameter.location != Location::Path {
             continue;
         }
         let mut aliases = vec![parameter.wire.clone()];
-        if identifiers == 1 && !own_names.iter().any(|own| own == "id" && *own != parameter.wire) {
+        if identifiers == 1
+            && !own_names
+                .iter()
+                .any(|own| own == "id" && *own != parameter.wire)
+        {
             aliases.push("id".to_owned());
         }
         aliases.retain(|alias| !taken.contains(alias));
@@ -439,14 +502,21 @@ fn add_definitions(schema: &mut Value, publisher: Publisher<'_>) {
 }
 
 fn first_sentence(text: &str) -> String {
-    text.split_inclusive(". ").next().unwrap_or_default().trim().to_owned()
+    text.split_inclusive(". ")
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_owned()
 }
 
 /// Sorts operations, checks their names and gives them domain and Rust name.
 pub fn finish(apis: &[ApiModel], operations: &mut [Operation]) -> Result<()> {
     operations.sort_by(|a, b| a.name.cmp(&b.name));
     let place = |operation: &Operation| {
-        let file = apis.iter().find(|api| api.name == operation.api).map_or("", |api| &api.file);
+        let file = apis
+            .iter()
+            .find(|api| api.name == operation.api)
+            .map_or("", |api| &api.file);
         format!("{file}#{}", operation.pointer)
     };
     for pair in operations.windows(2) {
@@ -460,7 +530,10 @@ pub fn finish(apis: &[ApiModel], operations: &mut [Operation]) -> Result<()> {
             });
         }
     }
-    let all: Vec<String> = operations.iter().map(|operation| operation.name.clone()).collect();
+    let all: Vec<String> = operations
+        .iter()
+        .map(|operation| operation.name.clone())
+        .collect();
     let mut taken = Vec::new();
     for operation in operations.iter_mut() {
         operation.domain = domain(&operation.name, &operation.api, &all);
@@ -474,7 +547,12 @@ pub fn finish(apis: &[ApiModel], operations: &mut [Operation]) -> Result<()> {
 fn domain(name: &str, api: &str, all: &[String]) -> String {
     let words: Vec<&str> = name.split('.').collect();
     for length in 1..words.len() {
-        let prefix = words.iter().take(length).copied().collect::<Vec<_>>().join(".");
+        let prefix = words
+            .iter()
+            .take(length)
+            .copied()
+            .collect::<Vec<_>>()
+            .join(".");
         let has_verb = all.iter().any(|other| {
             other
                 .strip_prefix(&prefix)

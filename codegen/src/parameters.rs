@@ -43,7 +43,9 @@ pub fn collect(
     pointer: &str,
     notices: &mut Vec<Notice>,
 ) -> Result<Vec<Raw>> {
-    let item_pointer = pointer.rsplit_once('/').map_or(pointer, |(parent, _)| parent);
+    let item_pointer = pointer
+        .rsplit_once('/')
+        .map_or(pointer, |(parent, _)| parent);
     let mut all: Vec<Raw> = Vec::new();
     for (holder, base) in [(item, item_pointer), (operation, pointer)] {
         let list = holder.get("parameters").and_then(Value::as_array);
@@ -95,7 +97,9 @@ fn read(
     let location = match location {
         "path" if path.contains(&format!("{{{wire}}}")) => Location::Path,
         "path" => {
-            note(format!("`{wire}` is not in the path `{path}`; it is sent in the query"));
+            note(format!(
+                "`{wire}` is not in the path `{path}`; it is sent in the query"
+            ));
             Location::Query
         }
         "query" => Location::Query,
@@ -195,13 +199,19 @@ pub fn schema(document: &Document, raw: &Raw) -> Result<(Value, String)> {
 
 /// `application/json`, with or without parameters, and its relatives.
 pub fn is_json(media: &str) -> bool {
-    let essence = media.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    let essence = media
+        .split(';')
+        .next()
+        .unwrap_or_default()
+        .trim()
+        .to_ascii_lowercase();
     essence == "application/json" || essence.ends_with("+json") || essence == "*/*"
 }
 
 /// How the value is written: the serialisation styles of OpenAPI.
 pub fn encoding(document: &Document, raw: &Raw) -> Result<Encoding> {
-    let refuse = |construct: String| Err(document.unsupported(&raw.pointer, "parameter", construct));
+    let refuse =
+        |construct: String| Err(document.unsupported(&raw.pointer, "parameter", construct));
     if raw.node.contains_key("content") {
         return Ok(Encoding::Json);
     }
@@ -211,8 +221,16 @@ pub fn encoding(document: &Document, raw: &Raw) -> Result<Encoding> {
         Location::Query => "form",
         _ => "simple",
     };
-    let style = raw.node.get("style").and_then(Value::as_str).unwrap_or(default_style);
-    let explode = raw.node.get("explode").and_then(Value::as_bool).unwrap_or(style == "form");
+    let style = raw
+        .node
+        .get("style")
+        .and_then(Value::as_str)
+        .unwrap_or(default_style);
+    let explode = raw
+        .node
+        .get("explode")
+        .and_then(Value::as_bool)
+        .unwrap_or(style == "form");
     Ok(match (style, shape) {
         (_, Shape::Object) => return refuse(format!("the object parameter `{}`", raw.wire)),
         ("form", Shape::List) if explode => Encoding::Repeated,
@@ -239,8 +257,7 @@ pub fn mark_carried(parameters: &mut [Parameter], has_body: bool) {
             Location::Path => names::parameter_identifier(&parameter.name),
             _ => names::parameter_identifier(&parameter.wire),
         };
-        parameter.carried =
-            parameter.location != Location::Path && taken.contains(&identifier);
+        parameter.carried = parameter.location != Location::Path && taken.contains(&identifier);
         taken.push(identifier);
     }
 }

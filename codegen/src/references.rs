@@ -93,7 +93,12 @@ fn collect(node: &Value, pointer: String, names: bool, found: &mut Vec<(String, 
                     continue;
                 }
                 let child_names = !names && NAME_MAPS.contains(&key.as_str());
-                collect(value, format!("{pointer}/{}", escape(key)), child_names, found);
+                collect(
+                    value,
+                    format!("{pointer}/{}", escape(key)),
+                    child_names,
+                    found,
+                );
             }
         }
         Value::Array(list) => {
@@ -180,7 +185,8 @@ mod tests {
 
     #[test]
     fn a_reference_to_nothing_names_file_and_place() {
-        let spec = document(json!({"paths": {"/a": {"get": {"x": {"$ref": "#/components/schemas/No"}}}}}));
+        let spec =
+            document(json!({"paths": {"/a": {"get": {"x": {"$ref": "#/components/schemas/No"}}}}}));
         let error = check(&spec).unwrap_err().to_string();
         assert!(error.contains("spec.yaml#/paths/~1a/get/x"), "{error}");
         assert!(error.contains("#/components/schemas/No"), "{error}");
@@ -195,7 +201,10 @@ mod tests {
     #[test]
     fn data_that_looks_like_a_reference_is_left_alone() {
         check(&document(json!({"a": {"example": {"$ref": "#/nowhere"}}}))).unwrap();
-        check(&document(json!({"properties": {"$ref": {"type": "string"}}}))).unwrap();
+        check(&document(
+            json!({"properties": {"$ref": {"type": "string"}}}),
+        ))
+        .unwrap();
         // A property may be called `default`; what it says is description, not data.
         let spec = document(json!({"properties": {"default": {"$ref": "#/nowhere"}}}));
         assert!(check(&spec).is_err());
@@ -203,10 +212,14 @@ mod tests {
 
     #[test]
     fn escaped_and_encoded_references_resolve() {
-        let spec = document(json!({"a/b": {"c d": {"type": "string"}}, "x": {"$ref": "#/a~1b/c%20d"}}));
+        let spec =
+            document(json!({"a/b": {"c d": {"type": "string"}}, "x": {"$ref": "#/a~1b/c%20d"}}));
         check(&spec).unwrap();
         let (node, pointer) = spec.resolve(spec.root.get("x").unwrap(), "/x").unwrap();
-        assert_eq!((node, pointer.as_str()), (&json!({"type": "string"}), "/a~1b/c d"));
+        assert_eq!(
+            (node, pointer.as_str()),
+            (&json!({"type": "string"}), "/a~1b/c d")
+        );
     }
 
     #[test]

@@ -70,7 +70,9 @@ impl<'a> Publisher<'a> {
         let Value::Object(source) = schema else {
             return match schema {
                 Value::Bool(_) => Ok(schema.clone()),
-                _ => Err(self.document.error(pointer, "a schema must be an object".to_owned())),
+                _ => Err(self
+                    .document
+                    .error(pointer, "a schema must be an object".to_owned())),
             };
         };
         self.refuse_unknown(source, pointer)?;
@@ -103,7 +105,9 @@ impl<'a> Publisher<'a> {
 
     fn publish_map(&mut self, value: &Value, pointer: &str) -> Result<Value> {
         let Value::Object(map) = value else {
-            return Err(self.document.error(pointer, "must be a map of schemas".to_owned()));
+            return Err(self
+                .document
+                .error(pointer, "must be a map of schemas".to_owned()));
         };
         let mut out = Map::new();
         for (name, schema) in map {
@@ -115,7 +119,9 @@ impl<'a> Publisher<'a> {
 
     fn publish_list(&mut self, value: &Value, pointer: &str) -> Result<Value> {
         let Value::Array(list) = value else {
-            return Err(self.document.error(pointer, "must be a list of schemas".to_owned()));
+            return Err(self
+                .document
+                .error(pointer, "must be a list of schemas".to_owned()));
         };
         let out = list
             .iter()
@@ -201,7 +207,10 @@ fn single_type(value: &Value) -> Value {
 
 /// OpenAPI 3.0 writes an exclusive bound as a flag beside the bound.
 fn exclusive_flags(source: &Map<String, Value>, out: &mut Map<String, Value>) {
-    for (flag, bound) in [("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")] {
+    for (flag, bound) in [
+        ("exclusiveMinimum", "minimum"),
+        ("exclusiveMaximum", "maximum"),
+    ] {
         if source.get(flag) == Some(&Value::Bool(true))
             && let Some(limit) = out.shift_remove(bound)
         {
@@ -281,7 +290,10 @@ mod tests {
     #[test]
     fn leftovers_of_openapi_3_0_are_rewritten() {
         let cases = [
-            (json!({"type": "string", "nullable": true}), json!({"type": ["string", "null"]})),
+            (
+                json!({"type": "string", "nullable": true}),
+                json!({"type": ["string", "null"]}),
+            ),
             (
                 json!({"oneOf": [{"type": "string"}], "nullable": true}),
                 json!({"anyOf": [{"oneOf": [{"type": "string"}]}, {"type": "null"}]}),
@@ -290,7 +302,10 @@ mod tests {
                 json!({"type": "number", "minimum": 0, "exclusiveMinimum": true}),
                 json!({"type": "number", "exclusiveMinimum": 0}),
             ),
-            (json!({"type": "string", "example": "x"}), json!({"type": "string", "examples": ["x"]})),
+            (
+                json!({"type": "string", "example": "x"}),
+                json!({"type": "string", "examples": ["x"]}),
+            ),
         ];
         for (source, expected) in cases {
             assert_eq!(publish(json!({}), source).unwrap().0, expected);
@@ -307,8 +322,13 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_named() {
-        let error = publish(json!({}), json!({"type": "file"})).unwrap_err().to_string();
-        assert!(error.contains("spec.yaml#/s") && error.contains("family `type`"), "{error}");
+        let error = publish(json!({}), json!({"type": "file"}))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("spec.yaml#/s") && error.contains("family `type`"),
+            "{error}"
+        );
         let error = publish(json!({}), json!({"items": {"$dynamicRef": "#n"}})).unwrap_err();
         assert!(error.to_string().contains("#/s/items"), "{error}");
     }

@@ -47,9 +47,15 @@ pub fn to_text(value: &Value) -> String {
 pub fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
-            let sorted: BTreeMap<&String, Value> =
-                map.iter().map(|(key, value)| (key, self::sorted(value))).collect();
-            sorted.into_iter().map(|(key, value)| (key.clone(), value)).collect::<Map<_, _>>().into()
+            let sorted: BTreeMap<&String, Value> = map
+                .iter()
+                .map(|(key, value)| (key, self::sorted(value)))
+                .collect();
+            sorted
+                .into_iter()
+                .map(|(key, value)| (key.clone(), value))
+                .collect::<Map<_, _>>()
+                .into()
         }
         Value::Array(list) => list.iter().map(sorted).collect(),
         other => other.clone(),
@@ -81,18 +87,29 @@ fn snapshot(operation: &Operation) -> Value {
 
 fn arguments(operation: &Operation) -> Value {
     let mut arguments = Map::new();
-    let required = operation.input_schema.get("required").and_then(Value::as_array);
-    let properties = operation.input_schema.get("properties").and_then(Value::as_object);
+    let required = operation
+        .input_schema
+        .get("required")
+        .and_then(Value::as_array);
+    let properties = operation
+        .input_schema
+        .get("properties")
+        .and_then(Value::as_object);
     for (name, schema) in properties.into_iter().flatten() {
         let must = required.is_some_and(|list| list.iter().any(|entry| entry == name));
-        let mut argument = json!({"required": must, "type": type_text(schema, &operation.input_schema)});
+        let mut argument =
+            json!({"required": must, "type": type_text(schema, &operation.input_schema)});
         let shown = resolve(schema, &operation.input_schema);
         for key in SHOWN {
             if let Some(value) = schema.get(*key).or_else(|| shown.get(*key)) {
                 argument[*key] = value.clone();
             }
         }
-        match operation.parameters.iter().find(|parameter| parameter.name == *name) {
+        match operation
+            .parameters
+            .iter()
+            .find(|parameter| parameter.name == *name)
+        {
             None => {
                 argument["in"] = json!("body");
                 argument["wire"] = json!(name);
@@ -100,7 +117,10 @@ fn arguments(operation: &Operation) -> Value {
             Some(parameter) => {
                 argument["in"] = json!(parameter.location.as_str());
                 argument["wire"] = json!(parameter.wire);
-                for (key, list) in [("aliases", &parameter.aliases), ("always", &parameter.always)] {
+                for (key, list) in [
+                    ("aliases", &parameter.aliases),
+                    ("always", &parameter.always),
+                ] {
                     if !list.is_empty() {
                         argument[key] = json!(list);
                     }
@@ -160,20 +180,30 @@ pub fn surface(model: &Model, notices: &[Notice]) -> String {
     let mut text = String::from("# Operations\n\nWritten by `cargo build --features codegen`.\n\n");
     let _ = writeln!(text, "| API | version | operations |\n|---|---|---|");
     for api in &model.apis {
-        let count = model.operations.iter().filter(|o| o.api == api.name).count();
+        let count = model
+            .operations
+            .iter()
+            .filter(|o| o.api == api.name)
+            .count();
         let _ = writeln!(text, "| {} | {} | {count} |", api.name, api.version);
     }
     let _ = writeln!(text, "| all | | {} |", model.operations.len());
     let _ = writeln!(text, "\n## Notices\n");
     if notices.is_empty() {
-        let _ = writeln!(text, "None: every overlay action and every surface entry found its place.");
+        let _ = writeln!(
+            text,
+            "None: every overlay action and every surface entry found its place."
+        );
     }
     for notice in notices {
         let _ = writeln!(text, "- {}", cell(&notice.to_string()));
     }
     for api in &model.apis {
         let _ = writeln!(text, "\n## {}\n", api.name);
-        let _ = writeln!(text, "| operation | request | arguments | summary |\n|---|---|---|---|");
+        let _ = writeln!(
+            text,
+            "| operation | request | arguments | summary |\n|---|---|---|---|"
+        );
         for operation in model.operations.iter().filter(|o| o.api == api.name) {
             let request = format!("{} {}", operation.method.to_uppercase(), operation.path);
             let _ = writeln!(
@@ -182,7 +212,11 @@ pub fn surface(model: &Model, notices: &[Notice]) -> String {
                 operation.name,
                 cell(&argument_list(operation)),
                 cell(&operation.summary),
-                if operation.deprecated { " (deprecated)" } else { "" },
+                if operation.deprecated {
+                    " (deprecated)"
+                } else {
+                    ""
+                },
             );
         }
     }
@@ -191,14 +225,22 @@ pub fn surface(model: &Model, notices: &[Notice]) -> String {
 }
 
 fn argument_list(operation: &Operation) -> String {
-    let required = operation.input_schema.get("required").and_then(Value::as_array);
-    let properties = operation.input_schema.get("properties").and_then(Value::as_object);
+    let required = operation
+        .input_schema
+        .get("required")
+        .and_then(Value::as_array);
+    let properties = operation
+        .input_schema
+        .get("properties")
+        .and_then(Value::as_object);
     let mut names: Vec<String> = properties
         .into_iter()
         .flatten()
-        .map(|(name, _)| match required.is_some_and(|list| list.iter().any(|entry| entry == name)) {
-            true => format!("**{name}**"),
-            false => name.clone(),
+        .map(|(name, _)| {
+            match required.is_some_and(|list| list.iter().any(|entry| entry == name)) {
+                true => format!("**{name}**"),
+                false => name.clone(),
+            }
         })
         .collect();
     if matches!(operation.body, Body::Fields { closed: false, .. }) {

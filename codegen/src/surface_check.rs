@@ -13,7 +13,10 @@ pub fn check(surface: &Surface, operations: &mut [Operation], notices: &mut Vec<
             .iter()
             .find(|operation| signature(&operation.method, &operation.path) == entry.signature());
         match found {
-            None => notices.push(notice(entry, "no such operation any more; the entry was left out")),
+            None => notices.push(notice(
+                entry,
+                "no such operation any more; the entry was left out",
+            )),
             Some(operation) => check_parameters(entry, operation, notices),
         }
     }
@@ -43,8 +46,13 @@ fn notice(entry: &Entry, text: impl Into<String>) -> Notice {
 
 fn check_parameters(entry: &Entry, operation: &Operation, notices: &mut Vec<Notice>) {
     for wire in entry.parameters.keys() {
-        if !operation.parameters.iter().any(|parameter| parameter.wire == *wire) {
-            let text = format!("the operation has no parameter `{wire}` any more; its name was left out");
+        if !operation
+            .parameters
+            .iter()
+            .any(|parameter| parameter.wire == *wire)
+        {
+            let text =
+                format!("the operation has no parameter `{wire}` any more; its name was left out");
             notices.push(notice(entry, text));
         }
     }
@@ -62,12 +70,22 @@ fn check_long_running(surface: &Surface, operations: &mut [Operation], notices: 
             continue;
         };
         let own = signature(&operation.method, &operation.path);
-        let Some(entry) = surface.operations.iter().find(|entry| entry.signature() == own) else {
+        let Some(entry) = surface
+            .operations
+            .iter()
+            .find(|entry| entry.signature() == own)
+        else {
             continue;
         };
-        let answer = known.iter().find(|(name, _)| *name == marker.get).map(|(_, schema)| schema);
+        let answer = known
+            .iter()
+            .find(|(name, _)| *name == marker.get)
+            .map(|(_, schema)| schema);
         let Some(answer) = answer else {
-            let text = format!("`{}` does not exist any more; the marker was left out", marker.get);
+            let text = format!(
+                "`{}` does not exist any more; the marker was left out",
+                marker.get
+            );
             notices.push(notice(entry, text));
             operation.long_running = None;
             continue;
@@ -84,7 +102,10 @@ fn check_long_running(surface: &Surface, operations: &mut [Operation], notices: 
         if let Some(cancel) = marker.cancel.clone().filter(|name| !exists(name)) {
             let text = format!("`{cancel}` does not exist any more; cancelling was left out");
             notices.push(notice(entry, text));
-            operation.long_running = Some(LongRunning { cancel: None, ..marker });
+            operation.long_running = Some(LongRunning {
+                cancel: None,
+                ..marker
+            });
         }
     }
 }
@@ -104,7 +125,12 @@ fn has_property(schema: &Value, name: &str) -> bool {
             known = Some(properties.contains_key(name));
         }
         for keyword in ["allOf", "anyOf", "oneOf"] {
-            for branch in schema.get(keyword).and_then(Value::as_array).into_iter().flatten() {
+            for branch in schema
+                .get(keyword)
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+            {
                 if let Some(found) = search(branch, root, name, depth + 1) {
                     known = Some(known.unwrap_or(false) || found);
                 }

@@ -58,15 +58,16 @@ pub fn main() -> ExitCode {
     match command {
         Some(Command::Operations { json: true }) => print(&operations::json()),
         Some(Command::Operations { json: false }) => print(&operations::table()),
-        Some(Command::Call { operation, arguments }) => {
-            match call::run(&operation, arguments.as_deref()) {
-                Ok(answer) => print(&answer),
-                Err(failure) => {
-                    complain(&failure.text);
-                    ExitCode::from(failure.code)
-                }
+        Some(Command::Call {
+            operation,
+            arguments,
+        }) => match call::run(&operation, arguments.as_deref()) {
+            Ok(answer) => print(&answer),
+            Err(failure) => {
+                complain(&failure.text);
+                ExitCode::from(failure.code)
             }
-        }
+        },
         None => {
             complain("error: a command is missing; try `exa-mcp-server --help`");
             ExitCode::from(USAGE)

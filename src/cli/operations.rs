@@ -6,11 +6,19 @@ use crate::operations::{Operation, all};
 
 /// The registry as a table.
 pub(super) fn table() -> String {
-    let width = all().iter().map(|operation| operation.name.len()).max().unwrap_or_default();
+    let width = all()
+        .iter()
+        .map(|operation| operation.name.len())
+        .max()
+        .unwrap_or_default();
     let lines: Vec<String> = all()
         .iter()
         .map(|operation| {
-            let note = if operation.deprecated { " (deprecated)" } else { "" };
+            let note = if operation.deprecated {
+                " (deprecated)"
+            } else {
+                ""
+            };
             format!("{:width$}  {}{note}", operation.name, operation.summary)
         })
         .collect();
@@ -39,8 +47,11 @@ fn entry(operation: &Operation) -> Value {
         "outputSchema": schema(operation.output_schema),
     });
     if let Some(marker) = &operation.long_running {
-        let arguments: Map<String, Value> =
-            marker.arguments.iter().map(|(name, source)| ((*name).to_owned(), json!(source))).collect();
+        let arguments: Map<String, Value> = marker
+            .arguments
+            .iter()
+            .map(|(name, source)| ((*name).to_owned(), json!(source)))
+            .collect();
         let marker = json!({
             "get": marker.get,
             "cancel": marker.cancel,

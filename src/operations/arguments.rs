@@ -38,7 +38,9 @@ pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, A
         Value::Null => Map::new(),
         other => {
             let kind = kind(&other);
-            return Err(fail(vec![format!("the arguments must be a JSON object, not {kind}")]));
+            return Err(fail(vec![format!(
+                "the arguments must be a JSON object, not {kind}"
+            )]));
         }
     };
     let mut parameters = Map::new();
@@ -58,7 +60,9 @@ pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, A
         let name = known.map_or(given.clone(), |argument| argument.name.to_owned());
         match into.get(&name) {
             Some(other) if *other != value => {
-                problems.push(format!("`{name}` and `{given}` mean the same argument but differ"));
+                problems.push(format!(
+                    "`{name}` and `{given}` mean the same argument but differ"
+                ));
             }
             _ => drop(into.insert(name, value)),
         }
@@ -70,7 +74,9 @@ pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, A
     let body = match operation.body {
         Body::None => None,
         Body::Whole { .. } => fields.shift_remove("body"),
-        Body::Fields { required: false, .. } if fields.is_empty() => None,
+        Body::Fields {
+            required: false, ..
+        } if fields.is_empty() => None,
         Body::Fields { .. } => Some(Value::Object(fields)),
     };
     Ok(Parts {
@@ -83,11 +89,20 @@ pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, A
 fn find(operation: &'static Operation, given: &str) -> Option<&'static Argument> {
     let mut arguments = operation.arguments.iter();
     let exact = arguments.find(|argument| argument.name == given);
-    exact.or_else(|| operation.arguments.iter().find(|argument| argument.aliases.contains(&given)))
+    exact.or_else(|| {
+        operation
+            .arguments
+            .iter()
+            .find(|argument| argument.aliases.contains(&given))
+    })
 }
 
 fn unknown(operation: &Operation, given: &str) -> String {
-    let names: Vec<&str> = operation.arguments.iter().map(|argument| argument.name).collect();
+    let names: Vec<&str> = operation
+        .arguments
+        .iter()
+        .map(|argument| argument.name)
+        .collect();
     let meant = closest(given, names.iter().copied());
     let hint = match (meant, names.is_empty()) {
         (Some(meant), _) => format!("did you mean `{meant}`?"),
@@ -104,7 +119,9 @@ fn missing(
 ) -> Vec<String> {
     let given = |argument: &Argument| match argument.place {
         Place::Body => fields.contains_key(argument.name),
-        _ => parameters.get(argument.name).is_some_and(|value| !value.is_null()),
+        _ => parameters
+            .get(argument.name)
+            .is_some_and(|value| !value.is_null()),
     };
     operation
         .arguments
@@ -122,8 +139,12 @@ impl Parts {
 
     /// The request body as the client wants it.
     pub fn body<T: DeserializeOwned>(&mut self) -> Result<T, CallError> {
-        let body = self.body.take().unwrap_or_else(|| Value::Object(Map::new()));
-        serde_json::from_value(body).map_err(|error| self.problem(format!("the body does not fit: {error}")))
+        let body = self
+            .body
+            .take()
+            .unwrap_or_else(|| Value::Object(Map::new()));
+        serde_json::from_value(body)
+            .map_err(|error| self.problem(format!("the body does not fit: {error}")))
     }
 
     /// A path parameter, as text that stays inside its segment of the path.
@@ -228,7 +249,9 @@ impl Parts {
 
     /// Null means that the argument was left out: only a body can carry it.
     fn take(&mut self, name: &str) -> Option<Value> {
-        self.parameters.shift_remove(name).filter(|value| !value.is_null())
+        self.parameters
+            .shift_remove(name)
+            .filter(|value| !value.is_null())
     }
 
     fn wrong_kind(&self, name: &str, wanted: &str, given: &Value) -> CallError {

@@ -13,7 +13,9 @@ pub fn all() -> &'static [Operation] {
 
 /// The operation of this name.
 pub fn find(name: &str) -> Option<&'static Operation> {
-    let index = OPERATIONS.binary_search_by(|operation| operation.name.cmp(name)).ok()?;
+    let index = OPERATIONS
+        .binary_search_by(|operation| operation.name.cmp(name))
+        .ok()?;
     OPERATIONS.get(index)
 }
 
@@ -23,7 +25,10 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 }
 
 /// The candidate that resembles `name` most, if any does.
-pub(super) fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn closest<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.'], "");
     let wanted = plain(name);
     candidates

@@ -174,13 +174,20 @@ pub(super) fn covered(branch: &Branch, by: &Site) -> bool {
     })
 }
 
-/// A short name for a branch: its discriminating value, its definition, its title or its type.
-pub(super) fn label(branch: &Branch, resolver: Resolver<'_>) -> String {
+/// A short name for a branch of a site: its definition, the value that only it has in some
+/// property, its title or its type.
+pub(super) fn label(branch: &Branch, site: &Site, resolver: Resolver<'_>) -> String {
     if let Some(reference) = &branch.reference {
         return definition_name(reference).to_owned();
     }
+    let all: Vec<_> = site
+        .branches
+        .iter()
+        .map(|other| fixed(other, resolver))
+        .collect();
     for (name, values) in fixed(branch, resolver) {
-        if let [value] = values.as_slice() {
+        let sharing = |other: &&BTreeMap<&str, Vec<Value>>| other.get(name) == Some(&values);
+        if let ([value], 1) = (values.as_slice(), all.iter().filter(sharing).count()) {
             return match value.as_str() {
                 Some(text) => format!("{name}={text}"),
                 None => format!("{name}={value}"),

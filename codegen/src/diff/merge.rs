@@ -1,5 +1,7 @@
 //! Merging the parts of `allOf`, and of keywords that stand next to a reference or a union.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use super::normalise::{Branch, Property};
@@ -23,8 +25,11 @@ pub(super) fn product(left: Vec<Branch>, right: Vec<Branch>) -> Vec<Branch> {
     for first in &left {
         merged.extend(right.iter().filter_map(|second| both(first, second)));
     }
-    // Parts that contradict each other accept nothing; the first is shown for want of better.
-    if merged.is_empty() { left } else { merged }
+    if merged.is_empty() {
+        // The parts contradict each other, and there is nothing to merge.
+        return opaque(left, &right);
+    }
+    merged
 }
 
 /// Keeps what cannot be merged as a keyword of its own, so that a change in it is still seen.
@@ -62,15 +67,27 @@ fn both(left: &Branch, right: &Branch) -> Option<Branch> {
         };
         result.rest.insert(key.clone(), merged);
     }
-    for (key, text) in &right.docs {
-        result.docs.entry(key.clone()).or_insert(text.clone());
-    }
-    for (key, text) in &right.definition_docs {
-        let docs = &mut result.definition_docs;
-        docs.entry(key.clone()).or_insert(text.clone());
-    }
+    underlay(&mut result.docs, &right.docs);
+    underlay(&mut result.definition_docs, &right.definition_docs);
     result.reference = merged_reference(&result, left, right);
     Some(result)
+}
+
+/// Adds words from further inside. A description that another one covers is kept apart, so that
+/// a change in it is still seen.
+pub(super) fn underlay(docs: &mut BTreeMap<String, Value>, inner: &BTreeMap<String, Value>) {
+    for (key, text) in inner {
+        match docs.get(key) {
+            None => {
+                docs.insert(key.clone(), text.clone());
+            }
+            Some(outer) if key == "description" && outer != text => {
+                docs.entry("further description".to_owned())
+                    .or_insert_with(|| text.clone());
+            }
+            Some(_) => {}
+        }
+    }
 }
 
 /// A definition that the other part adds nothing to is still that definition.

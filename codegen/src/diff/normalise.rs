@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::reference::peel;
+use super::reference::{allows_null, peel};
 use super::vocabulary::{is_documentation, is_resolved};
 use super::{fold, merge};
 
@@ -59,8 +59,8 @@ impl Branch {
 
     /// Everything written about the branch, the place of use first.
     pub(super) fn all_docs(&self) -> BTreeMap<String, Value> {
-        let mut docs = self.definition_docs.clone();
-        docs.extend(self.docs.clone());
+        let mut docs = self.docs.clone();
+        merge::underlay(&mut docs, &self.definition_docs);
         docs
     }
 }
@@ -85,8 +85,10 @@ impl Site {
 
     /// What a reader learns here: the words at this place, else those of the only branch.
     pub(super) fn all_docs(&self) -> BTreeMap<String, Value> {
-        let mut docs = self.single().map(Branch::all_docs).unwrap_or_default();
-        docs.extend(self.docs.clone());
+        let mut docs = self.docs.clone();
+        if let Some(branch) = self.single() {
+            merge::underlay(&mut docs, &branch.all_docs());
+        }
         docs
     }
 }
@@ -132,7 +134,14 @@ impl<'a> Resolver<'a> {
             if trail.contains(reference) {
                 return Vec::new();
             }
-            found = merge::product(found, self.referred(reference, trail));
+            let referred = self.referred(reference, trail);
+            // A type next to a reference repeats that of the definition, or is out of date.
+            if referred.iter().all(|branch| branch.kind.is_some()) {
+                let mut untyped = keywords.clone();
+                untyped.remove("type");
+                found = own_branches(&untyped);
+            }
+            found = merge::product(found, referred);
         }
         for part in list(keywords, "allOf") {
             found = merge::product(found, self.branches(part, trail));
@@ -144,7 +153,7 @@ impl<'a> Resolver<'a> {
             }
             found = merge::product(found, options);
         }
-        if keywords.get("nullable") == Some(&Value::Bool(true)) {
+        if allows_null(schema) {
             found.push(of_kind("null"));
         }
         found
@@ -215,13 +224,15 @@ fn of_kind(kind: &str) -> Branch {
 
 /// What a schema demands by itself, one branch for each of its types.
 fn own_branches(keywords: &Map<String, Value>) -> Vec<Branch> {
-    let template = own_content(keywords);
+    let mut template = own_content(keywords);
     let kinds = fold::kinds(keywords, template.values.as_deref());
     let branches: Vec<Branch> = kinds
         .iter()
         .filter_map(|kind| fold::restricted(&template, kind))
         .collect();
     if branches.is_empty() {
+        // None of the values has the demanded type; both are shown as they are.
+        template.kind = kinds.into_iter().next();
         vec![template]
     } else {
         branches

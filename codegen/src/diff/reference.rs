@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::merge::underlay;
 use super::normalise::{documentation, list};
 use super::vocabulary::{is_documentation, says_nothing};
 
@@ -45,12 +46,13 @@ pub(super) fn peel(schema: &Value) -> Peeled<'_> {
         }
         _ => bare,
     };
-    found.nullable |= keywords.get("nullable") == Some(&Value::Bool(true));
-    found.docs.extend(documentation(keywords));
+    found.nullable |= allows_null(schema);
+    let inner = std::mem::replace(&mut found.docs, documentation(keywords));
+    underlay(&mut found.docs, &inner);
     found
 }
 
-/// The definition that a schema is, if it is one: `target` is such as `#/$defs/Webset`.
+/// The definition that a schema is, if it is one: such as `#/$defs/Webset`.
 pub(super) fn plain_reference<'a>(peeled: &Peeled<'a>) -> Option<&'a str> {
     match only_demand(peeled.core)? {
         ("$ref", target) => target.as_str(),
@@ -58,14 +60,41 @@ pub(super) fn plain_reference<'a>(peeled: &Peeled<'a>) -> Option<&'a str> {
     }
 }
 
-/// The keyword that is all a schema demands.
+/// The types written next to a reference. They mostly repeat those of the definition.
+pub(super) fn kinds_beside<'a>(peeled: &Peeled<'a>) -> Vec<&'a str> {
+    let kinds = peeled.core.get("type").into_iter().flat_map(names);
+    kinds.filter(|kind| *kind != "null").collect()
+}
+
+/// The keyword that is all a schema demands, apart from a type next to a reference.
 fn only_demand(schema: &Value) -> Option<(&str, &Value)> {
-    let mut demands = schema
-        .as_object()?
-        .iter()
-        .filter(|(key, _)| !is_documentation(key) && !says_nothing(key) && *key != "nullable");
+    let keywords = schema.as_object()?;
+    let refers = keywords.contains_key("$ref");
+    let mut demands = keywords.iter().filter(|(key, _)| {
+        let beside = key.as_str() == "nullable" || (refers && key.as_str() == "type");
+        !beside && !is_documentation(key) && !says_nothing(key)
+    });
     let (key, value) = demands.next()?;
     demands.next().is_none().then_some((key, value))
+}
+
+/// Whether a schema says in its own words that `null` is allowed. Many that do so next to a
+/// reference or a list of values forget to allow it there as well; they are taken at their word.
+pub(super) fn allows_null(schema: &Value) -> bool {
+    let listed = schema.get("type").is_some_and(|kinds| {
+        let mut found = names(kinds);
+        kinds.is_array() && found.len() > 1 && found.any(|kind| kind == "null")
+    });
+    listed || schema.get("nullable") == Some(&Value::Bool(true))
+}
+
+/// The types that the keyword `type` names.
+fn names(kinds: &Value) -> std::vec::IntoIter<&str> {
+    let found: Vec<&str> = match kinds {
+        Value::Array(listed) => listed.iter().filter_map(Value::as_str).collect(),
+        single => single.as_str().into_iter().collect(),
+    };
+    found.into_iter()
 }
 
 fn is_null(schema: &Value) -> bool {
@@ -90,6 +119,7 @@ mod tests {
             nullable: true,
             docs: BTreeMap::from([
                 ("description".to_owned(), json!("outer")),
+                ("further description".to_owned(), json!("inner")),
                 ("title".to_owned(), json!("T")),
             ]),
         };

@@ -8,7 +8,7 @@ use super::arguments::Arguments;
 use super::markdown;
 use super::matching::{self, Pairing};
 use super::normalise::{Branch, Resolver, Site};
-use super::reference::{peel, plain_reference};
+use super::reference::{kinds_beside, peel, plain_reference};
 use super::spot::{Side, Spot, definition_name};
 use super::{Change, Class};
 
@@ -109,7 +109,7 @@ impl<'a> Walker<'a> {
         let (before, after) = (self.old.site(old), self.new.site(new));
         let (left, right) = (peel(old), peel(new));
         match (plain_reference(&left), plain_reference(&right)) {
-            (Some(from), Some(to)) => {
+            (Some(from), Some(to)) if kinds_beside(&left) == kinds_beside(&right) => {
                 self.docs(&left.docs, &right.docs, spot);
                 if left.nullable != right.nullable && before.nullable != after.nullable {
                     self.types(&before, &after, &Pairing::default(), spot);
@@ -172,7 +172,7 @@ impl<'a> Walker<'a> {
         if arguments || matching::is_only_one_of_its_kind(branch, old, new) {
             spot.clone()
         } else {
-            spot.branch(&matching::label(branch, self.new))
+            spot.branch(&matching::label(branch, new, self.new))
         }
     }
 
@@ -233,7 +233,7 @@ impl<'a> Walker<'a> {
                 gains: false,
                 loses: !matching::covered(branch, new),
             });
-            let label = markdown::code(&matching::label(branch, self.old));
+            let label = markdown::code(&matching::label(branch, old, self.old));
             self.tell(class, spot, format!("union branch removed: {label}"));
         }
         for branch in &pairing.added {
@@ -244,7 +244,7 @@ impl<'a> Walker<'a> {
                 gains: !old.branches.iter().any(known) && !matching::covered(branch, old),
                 loses: false,
             });
-            let label = markdown::code(&matching::label(branch, self.new));
+            let label = markdown::code(&matching::label(branch, new, self.new));
             let text = self.for_readers(class, format!("union branch added: {label}"));
             self.tell(class, spot, text);
         }
@@ -256,7 +256,7 @@ impl<'a> Walker<'a> {
         let mut words: Vec<String> = match site.single() {
             Some(branch) => vec![kind(branch)],
             None => {
-                let label = |branch| matching::label(branch, resolver);
+                let label = |branch| matching::label(branch, site, resolver);
                 site.branches.iter().map(label).collect()
             }
         };

@@ -47,7 +47,11 @@ pub fn lower(
     };
     let components = match rules.has(Rule::R07) {
         true => Value::Object(lowering.into_components()),
-        false => document.root.pointer("/components/schemas").cloned().unwrap_or_default(),
+        false => document
+            .root
+            .pointer("/components/schemas")
+            .cloned()
+            .unwrap_or_default(),
     };
     Ok(json!({
         "openapi": openapi,
@@ -85,7 +89,11 @@ fn lower_operation(
     operation: &Operation,
     rules: Rules,
 ) -> Result<Value> {
-    let source = document.root.pointer(&operation.pointer).cloned().unwrap_or_default();
+    let source = document
+        .root
+        .pointer(&operation.pointer)
+        .cloned()
+        .unwrap_or_default();
     let parameters: Vec<Value> = operation
         .parameters
         .iter()
@@ -105,7 +113,9 @@ fn lower_operation(
     let schema = match &operation.body {
         Body::None => None,
         Body::Whole { .. } => Some(json!({})),
-        Body::Fields { schema, pointer, .. } => {
+        Body::Fields {
+            schema, pointer, ..
+        } => {
             let hint = format!("{}_body", operation.function);
             Some(lowering.lower(schema, pointer, &hint)?.schema)
         }

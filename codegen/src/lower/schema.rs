@@ -17,8 +17,16 @@ const LEFT_OUT: &[(Rule, &[&str])] = &[
     (
         Rule::R01,
         &[
-            "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "multipleOf",
-            "minItems", "maxItems", "uniqueItems",
+            "format",
+            "pattern",
+            "minLength",
+            "maxLength",
+            "minimum",
+            "maximum",
+            "multipleOf",
+            "minItems",
+            "maxItems",
+            "uniqueItems",
         ],
     ),
     (Rule::R03, &["default"]),
@@ -141,9 +149,10 @@ impl<'a> Lowering<'a> {
             let parts = json!({"allOf": [{"$ref": reference}, siblings]});
             return self.lower(&parts, pointer, hint);
         }
-        let (target, place) = self.document.resolve(&Value::Object(map.clone()), pointer).map(
-            |(target, place)| (target.clone(), place),
-        )?;
+        let (target, place) = self
+            .document
+            .resolve(&Value::Object(map.clone()), pointer)
+            .map(|(target, place)| (target.clone(), place))?;
         if let Some(name) = self.names.get(&place) {
             return Ok(named(name));
         }
@@ -168,7 +177,11 @@ impl<'a> Lowering<'a> {
         pointer: &str,
         hint: &str,
     ) -> Result<Lowered> {
-        let branches = map.get(keyword).and_then(Value::as_array).cloned().unwrap_or_default();
+        let branches = map
+            .get(keyword)
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
         let is_null = |branch: &Value| branch.get("type") == Some(&json!("null"));
         let keeps_null = self.rules.has(Rule::D05) && branches.iter().any(is_null);
         let real: Vec<(usize, &Value)> = branches
@@ -188,7 +201,10 @@ impl<'a> Lowering<'a> {
                 let mut lowered = Vec::new();
                 for (index, branch) in real {
                     let place = format!("{pointer}/{keyword}/{index}");
-                    lowered.push(self.lower(branch, &place, &format!("{hint}{index}"))?.schema);
+                    lowered.push(
+                        self.lower(branch, &place, &format!("{hint}{index}"))?
+                            .schema,
+                    );
                 }
                 Ok(Lowered {
                     schema: json!({ keyword: lowered }),
@@ -205,7 +221,11 @@ impl<'a> Lowering<'a> {
         pointer: &str,
         hint: &str,
     ) -> Result<Lowered> {
-        let parts = map.get("allOf").and_then(Value::as_array).cloned().unwrap_or_default();
+        let parts = map
+            .get("allOf")
+            .and_then(Value::as_array)
+            .cloned()
+            .unwrap_or_default();
         if !self.rules.has(Rule::R10) {
             let mut lowered = Vec::new();
             for (index, part) in parts.iter().enumerate() {
@@ -262,7 +282,8 @@ impl<'a> Lowering<'a> {
             Some("array") => {
                 let mut out = json!({"type": "array"});
                 let items = map.get("items").cloned().unwrap_or_else(|| json!({}));
-                let items = self.lower(&items, &format!("{pointer}/items"), &format!("{hint}Item"))?;
+                let items =
+                    self.lower(&items, &format!("{pointer}/items"), &format!("{hint}Item"))?;
                 // A list may hold null; only the open schema says so without a wrapper type.
                 out["items"] = match items.nullable {
                     true => json!({}),

@@ -23,8 +23,8 @@ fn client(spec: Value, rules: Rules) -> Result<String, String> {
     }))
     .unwrap();
     let mut notices = Vec::new();
-    let (model, mut found) =
-        operations::read(&document, "search", &api, &surface, &mut notices).map_err(|e| e.to_string())?;
+    let (model, mut found) = operations::read(&document, "search", &api, &surface, &mut notices)
+        .map_err(|e| e.to_string())?;
     operations::finish(std::slice::from_ref(&model), &mut found).map_err(|e| e.to_string())?;
     let all: Vec<_> = found.iter().collect();
     let client = clients::generate(&document, &model, &all, rules).map_err(|e| e.to_string())?;
@@ -47,7 +47,10 @@ fn body_with(schema: Value, components: Value) -> Value {
 
 /// A spec with one operation whose body has one optional field `a`.
 fn field(schema: Value) -> Value {
-    body_with(json!({"type": "object", "properties": {"a": schema}}), json!({}))
+    body_with(
+        json!({"type": "object", "properties": {"a": schema}}),
+        json!({}),
+    )
 }
 
 fn get(path: &str, operation: Value) -> Value {
@@ -69,7 +72,10 @@ fn fixture(rule: Rule) -> (Value, Check) {
         Rule::D02 => (field(json!({"type": ["string"]})), string),
         Rule::D03 => (field(json!({"type": ["string", "null"]})), string),
         Rule::D04 => (field(json!({"type": ["string", "number"]})), any),
-        Rule::D05 => (field(json!({"oneOf": [{"type": "string"}, {"type": "null"}]})), string),
+        Rule::D05 => (
+            field(json!({"oneOf": [{"type": "string"}, {"type": "null"}]})),
+            string,
+        ),
         Rule::D06 => (field(json!({"const": "x"})), string),
         Rule::D07 => (
             body_with(
@@ -79,24 +85,35 @@ fn fixture(rule: Rule) -> (Value, Check) {
             |text| text.contains(STRING) && text.contains("pubb:"),
         ),
         Rule::D08 => (field(json!(true)), any),
-        Rule::N01 => (get("/things", json!({"responses": {}})), |text| text.contains("fnthings_list<")),
+        Rule::N01 => (get("/things", json!({"responses": {}})), |text| {
+            text.contains("fnthings_list<")
+        }),
         Rule::N02 => (
-            get("/things/{id}", json!({"operationId": "things-get", "responses": {}, "parameters": [
+            get(
+                "/things/{id}",
+                json!({"operationId": "things-get", "responses": {}, "parameters": [
                 {"name": "id", "in": "path", "required": true, "schema": {"type": "string"}},
-                {"name": "id", "in": "query", "schema": {"type": "string"}}]})),
+                {"name": "id", "in": "query", "schema": {"type": "string"}}]}),
+            ),
             |text| text.contains("thing_id:&'astr,id:Option<&'astr>"),
         ),
         Rule::N03 => (
-            get("/things", json!({"operationId": "things-list", "responses": {
+            get(
+                "/things",
+                json!({"operationId": "things-list", "responses": {
                 "200": {"description": ""},
                 "404": {"description": "", "content": {"application/json": {"schema":
-                    {"type": "object", "properties": {"error": {"type": "string"}}}}}}}})),
+                    {"type": "object", "properties": {"error": {"type": "string"}}}}}}}}),
+            ),
             |text| text.contains("Error<()>") && text.contains("UnexpectedResponse"),
         ),
         Rule::N04 => (
-            get("/things", json!({"operationId": "things-list", "responses": {
+            get(
+                "/things",
+                json!({"operationId": "things-list", "responses": {
                 "200": {"description": "", "content": {"application/json": {"schema": {"type": "string"}}}},
-                "202": {"description": ""}}})),
+                "202": {"description": ""}}}),
+            ),
             |text| text.contains("200..=299=>ResponseValue::from_response"),
         ),
         Rule::N05 => (
@@ -114,22 +131,33 @@ fn fixture(rule: Rule) -> (Value, Check) {
             |text| text.matches("pubstructMonitorBehavior{").count() == 1 && text.contains("puby:"),
         ),
         Rule::N07 => (
-            get("/things", json!({"operationId": "things-list", "responses": {}, "parameters": [
-                {"name": "Exa-Beta", "in": "header", "schema": {"type": "array", "items": {"type": "string"}}}]})),
+            get(
+                "/things",
+                json!({"operationId": "things-list", "responses": {}, "parameters": [
+                {"name": "Exa-Beta", "in": "header", "schema": {"type": "array", "items": {"type": "string"}}}]}),
+            ),
             |text| text.contains("exa_beta:Option<&'astr>"),
         ),
         Rule::N08 => (
-            get("/things", json!({"operationId": "things-list", "responses": {}, "parameters": [
+            get(
+                "/things",
+                json!({"operationId": "things-list", "responses": {}, "parameters": [
                 {"name": "user-id", "in": "query", "schema": {"type": "string"}},
-                {"name": "user_id", "in": "query", "schema": {"type": "string"}}]})),
+                {"name": "user_id", "in": "query", "schema": {"type": "string"}}]}),
+            ),
             |text| text.matches("user_id:Option<&'astr>").count() == 1,
         ),
         Rule::N09 => {
             let mut spec = field(json!({"type": "string"}));
             spec["info"]["version"] = json!("2026 é");
-            (spec, |text| text.contains("\"2026\"") && !text.contains('é'))
+            (spec, |text| {
+                text.contains("\"2026\"") && !text.contains('é')
+            })
         }
-        Rule::R01 => (field(json!({"type": "string", "format": "uuid", "maxLength": 9})), string),
+        Rule::R01 => (
+            field(json!({"type": "string", "format": "uuid", "maxLength": 9})),
+            string,
+        ),
         Rule::R02 => (field(json!({"type": "integer"})), |text| {
             text.contains("puba:crate::exa::Maybe<::serde_json::Number>")
         }),
@@ -137,24 +165,35 @@ fn fixture(rule: Rule) -> (Value, Check) {
             text.contains("puba:crate::exa::Maybe<bool>")
         }),
         Rule::R04 => (
-            get("/things", json!({"operationId": "things-list", "responses": {"200": {"description": "",
+            get(
+                "/things",
+                json!({"operationId": "things-list", "responses": {"200": {"description": "",
                 "content": {"application/json": {"schema":
-                    {"type": "object", "properties": {"status": {"type": "string", "enum": ["a"]}}}}}}}})),
+                    {"type": "object", "properties": {"status": {"type": "string", "enum": ["a"]}}}}}}}}),
+            ),
             |text| text.contains("ResponseValue<::serde_json::Value>"),
         ),
         Rule::R05 => (field(json!({"type": "string", "enum": ["a", "b"]})), string),
         Rule::R06 => (
-            field(json!({"anyOf": [{"type": "string"}, {"type": "object", "properties": {"x": {"type": "string"}}}]})),
+            field(
+                json!({"anyOf": [{"type": "string"}, {"type": "object", "properties": {"x": {"type": "string"}}}]}),
+            ),
             any,
         ),
         Rule::R07 => {
             let body = json!({"type": "object", "properties": {"a": {"type": "string"}}});
-            (body_with(body, json!({"Answer": {"type": ["string", "null"]}})), string)
+            (
+                body_with(body, json!({"Answer": {"type": ["string", "null"]}})),
+                string,
+            )
         }
-        Rule::R08 => (field(json!({"type": "string"})), |text| text.contains("#[serde(flatten)]pubextra:")),
-        Rule::R09 => (field(json!({"type": "array", "items": {"type": "string"}})), |text| {
-            text.contains("puba:crate::exa::Maybe<::std::vec::Vec<::std::string::String>>")
+        Rule::R08 => (field(json!({"type": "string"})), |text| {
+            text.contains("#[serde(flatten)]pubextra:")
         }),
+        Rule::R09 => (
+            field(json!({"type": "array", "items": {"type": "string"}})),
+            |text| text.contains("puba:crate::exa::Maybe<::std::vec::Vec<::std::string::String>>"),
+        ),
         Rule::R10 => (
             body_with(
                 json!({"allOf": [
@@ -203,7 +242,10 @@ fn a_recursive_body_ends_in_a_boxed_type() {
         Rules::default(),
     )
     .unwrap();
-    assert!(text.contains("pubparent:crate::exa::Maybe<::std::boxed::Box<Tree>>"), "{text}");
+    assert!(
+        text.contains("pubparent:crate::exa::Maybe<::std::boxed::Box<Tree>>"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -221,16 +263,26 @@ fn a_schema_that_leads_only_to_itself_takes_anything() {
 #[test]
 fn a_construct_without_a_rule_is_named_with_its_place() {
     let cases = [
-        (field(json!({"type": "file"})), "#/paths/~1things/post/requestBody", "type"),
         (
-            get("/t", json!({"operationId": "t", "responses": {}, "parameters": [
-                {"name": "f", "in": "query", "style": "deepObject", "schema": {"type": "object"}}]})),
+            field(json!({"type": "file"})),
+            "#/paths/~1things/post/requestBody",
+            "type",
+        ),
+        (
+            get(
+                "/t",
+                json!({"operationId": "t", "responses": {}, "parameters": [
+                {"name": "f", "in": "query", "style": "deepObject", "schema": {"type": "object"}}]}),
+            ),
             "#/paths/~1t/get/parameters/0",
             "parameter",
         ),
         (
-            get("/t", json!({"operationId": "t", "responses": {}, "parameters": [
-                {"name": "c", "in": "cookie", "required": true, "schema": {"type": "string"}}]})),
+            get(
+                "/t",
+                json!({"operationId": "t", "responses": {}, "parameters": [
+                {"name": "c", "in": "cookie", "required": true, "schema": {"type": "string"}}]}),
+            ),
             "#/paths/~1t/get/parameters/0",
             "parameter",
         ),
@@ -243,7 +295,11 @@ fn a_construct_without_a_rule_is_named_with_its_place() {
             "#/paths/~1t/post/requestBody",
             "body",
         ),
-        (field(json!({"$dynamicRef": "#x"})), "#/paths/~1things/post/requestBody", "reference"),
+        (
+            field(json!({"$dynamicRef": "#x"})),
+            "#/paths/~1things/post/requestBody",
+            "reference",
+        ),
     ];
     for (spec, place, family) in cases {
         let error = client(spec, Rules::default()).unwrap_err();

@@ -1,0 +1,395 @@
+//! A changed spec needs no code: the whole project is copied, regenerated, compiled and called.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::thread::JoinHandle;
+
+use codegen::load;
+use serde_json::{Value, json};
+
+use crate::support::{copy_dir, repository};
+
+/// A copy of the project with a build folder that lives on between test runs.
+struct Project {
+    root: PathBuf,
+    target: PathBuf,
+}
+
+impl Project {
+    fn new() -> Self {
+        let target = match std::env::var_os("CARGO_TARGET_DIR") {
+            Some(dir) => PathBuf::from(dir),
+            None => repository().join("target"),
+        };
+        let base = target.join("spec-update");
+        let root = base.join("copy");
+        let _ = std::fs::remove_dir_all(&root);
+        for folder in [
+            "src",
+            "codegen/src",
+            "data-design",
+            "generated",
+            "codegen-snapshots",
+        ] {
+            copy_dir(&repository().join(folder), &root.join(folder));
+        }
+        for file in ["Cargo.toml", "Cargo.lock", "build.rs", "codegen/Cargo.toml"] {
+            std::fs::copy(repository().join(file), root.join(file)).unwrap();
+        }
+        Self {
+            root,
+            target: base.join("target"),
+        }
+    }
+
+    fn cargo(&self, arguments: &[&str], check: bool) -> Output {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo
+            .args(arguments)
+            .arg("--locked")
+            .current_dir(&self.root)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .env_remove("EXA_CODEGEN");
+        if check {
+            cargo.env("EXA_CODEGEN", "check");
+        }
+        cargo.output().unwrap()
+    }
+
+    fn edit(&self, file: &str, change: impl FnOnce(&mut Value)) {
+        let dir = self.root.join("data-design");
+        let mut root = load::load(&dir, file).unwrap().root;
+        change(&mut root);
+        std::fs::write(dir.join(file), root.to_string()).unwrap();
+    }
+
+    fn program(&self, arguments: &[&str], base_url: &str) -> Output {
+        Command::new(self.target.join("debug/exa-mcp-server"))
+            .args(arguments)
+            .env("EXA_API_KEY", "exa-test-key")
+            .env("EXA_BASE_URL", base_url)
+            .env("NO_PROXY", "127.0.0.1")
+            .output()
+            .unwrap()
+    }
+
+    /// The files that the generator owns, with their contents.
+    fn owned(&self) -> Vec<(PathBuf, Vec<u8>)> {
+        let mut files = Vec::new();
+        for folder in codegen::output::OWNED {
+            gather(&self.root.join(folder), &mut files);
+        }
+        files.sort();
+        files
+    }
+}
+
+fn gather(dir: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => gather(&path, files),
+            false => files.push((path.clone(), std::fs::read(&path).unwrap())),
+        }
+    }
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Answers one request and hands it back: request line, headers and body.
+fn answer_once(
+    status: &'static str,
+    body: &'static str,
+) -> (String, JoinHandle<(String, String, Value)>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let thread = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut reader = BufReader::new(stream.try_clone().unwrap());
+        let mut first = String::new();
+        reader.read_line(&mut first).unwrap();
+        let mut headers = String::new();
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            if line.trim().is_empty() {
+                break;
+            }
+            let line = line.to_ascii_lowercase();
+            if let Some(value) = line.strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            headers.push_str(&line);
+        }
+        let mut content = vec![0; length];
+        reader.read_exact(&mut content).unwrap();
+        let head = format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n",
+            body.len()
+        );
+        stream
+            .write_all(format!("{head}connection: close\r\n\r\n{body}").as_bytes())
+            .unwrap();
+        (
+            first,
+            headers,
+            serde_json::from_slice(&content).unwrap_or_default(),
+        )
+    });
+    (url, thread)
+}
+
+/// A new operation that uses what the present specs do not.
+fn exports() -> Value {
+    json!({
+        "operationId": "websets-exports-create",
+        "summary": "Export a webset",
+        "parameters": [
+            {"name": "webset", "in": "path", "required": true, "schema": {"type": "string"}},
+            {"name": "column", "in": "query", "schema": {"type": "array", "items": {"type": "string"}}},
+            {"name": "sort", "in": "query", "explode": false,
+             "schema": {"type": "array", "items": {"type": "string"}}},
+            {"name": "body", "in": "query", "schema": {"type": "boolean"}},
+            {"name": "X-Exa-Trace-Id", "in": "header", "schema": {"type": "string"}}],
+        "requestBody": {"required": true, "content": {"application/json": {"schema":
+            {"$ref": "#/components/schemas/CreateExport"}}}},
+        "responses": {
+            "200": {"description": "done", "content": {"application/json": {"schema": {"type": "object"}}}},
+            "202": {"description": "started", "content": {"application/json": {"schema":
+                {"type": "object", "properties": {"exportId": {"type": "string"}}}}}},
+            "404": {"description": "gone", "content": {"application/json": {"schema":
+                {"type": "object", "properties": {"code": {"type": "string", "enum": ["a"]}}}}}}},
+    })
+}
+
+fn change_websets(spec: &mut Value) {
+    spec["paths"]["/v0/websets/{webset}/exports"] = json!({"post": exports()});
+    // Two operations that entries of the surface name, and a field that a marker reads.
+    let paths = spec["paths"].as_object_mut().unwrap();
+    paths.shift_remove("/v0/webhooks/{id}/attempts").unwrap();
+    paths
+        .shift_remove("/v0/websets/{webset}/enrichments/{id}/cancel")
+        .unwrap();
+    let schemas = &mut spec["components"]["schemas"];
+    schemas["Webset"]["properties"]
+        .as_object_mut()
+        .unwrap()
+        .shift_remove("status")
+        .unwrap();
+    schemas["CreateExport"] = json!({
+        "type": "object",
+        "required": ["format", "filter"],
+        "properties": {
+            "format": {"const": "csv"},
+            "note": {"type": ["string", "null"]},
+            "filter": {"$ref": "#/components/schemas/Filter"},
+            "target": {"anyOf": [{"type": "string"}, {"type": "object", "properties": {"url": {"type": "string"}}}]},
+            "size": {"type": ["integer", "string"]}}});
+    schemas["Filter"] = json!({
+        "type": "object",
+        "properties": {
+            "field": {"type": "string"},
+            "and": {"type": "array", "items": {"$ref": "#/components/schemas/Filter"}},
+            "not": {"oneOf": [{"$ref": "#/components/schemas/Filter"}, {"type": "null"}]}}});
+    schemas["WebsetEnrichmentFormat"]["enum"]
+        .as_array_mut()
+        .unwrap()
+        .push(json!("currency"));
+    // A property gets another name.
+    let create = &mut schemas["CreateEnrichmentParameters"];
+    let description = create["properties"]
+        .as_object_mut()
+        .unwrap()
+        .shift_remove("description")
+        .unwrap();
+    create["properties"]["prompt"] = description;
+    create["required"] = json!(["prompt"]);
+}
+
+#[test]
+fn a_changed_spec_needs_no_code() {
+    let project = Project::new();
+    project.edit("exa-websets-spec.yaml", change_websets);
+
+    // Without the generator the stale tree does not compile, and the message says what to run.
+    let stale = project.cargo(&["build"], false);
+    assert!(!stale.status.success());
+    assert!(
+        stderr(&stale).contains("run `cargo build --features codegen`"),
+        "{}",
+        stderr(&stale)
+    );
+
+    // The check names what differs and writes nothing.
+    let before = project.owned();
+    let check = project.cargo(&["build", "--features", "codegen"], true);
+    assert!(!check.status.success());
+    assert!(
+        stderr(&check).contains("generated/operations.rs"),
+        "{}",
+        stderr(&check)
+    );
+    assert!(before == project.owned(), "the check wrote something");
+
+    let built = project.cargo(&["build", "--features", "codegen"], false);
+    assert!(built.status.success(), "{}", stderr(&built));
+    let told = stderr(&built);
+    assert!(
+        told.contains("surface.yaml entry GET /websets/v0/webhooks/{id}/attempts"),
+        "{told}"
+    );
+    assert!(
+        told.contains("`enrichments.cancel` does not exist any more"),
+        "{told}"
+    );
+    assert!(told.contains("has no field `status` any more"), "{told}");
+
+    // Now the tree is fresh: check and ordinary build agree.
+    let check = project.cargo(&["build", "--features", "codegen"], true);
+    assert!(check.status.success(), "{}", stderr(&check));
+    let plain = project.cargo(&["build"], false);
+    assert!(plain.status.success(), "{}", stderr(&plain));
+
+    registry_follows(&project);
+    new_operation_is_called(&project);
+    renamed_property_is_sent(&project);
+    declared_error_is_told(&project);
+    diff_tells_the_change(&project);
+}
+
+fn registry_follows(project: &Project) {
+    let listed = project.program(&["operations", "--json"], "http://127.0.0.1:1");
+    let operations: Vec<Value> = serde_json::from_slice(&listed.stdout).unwrap();
+    let find = |name: &str| {
+        operations
+            .iter()
+            .find(|operation| operation["name"] == name)
+    };
+    assert_eq!(operations.len(), 68);
+    assert!(find("enrichments.cancel").is_none() && find("webhooks.list_attempts").is_none());
+    let exports = find("exports.create").unwrap();
+    assert_eq!(
+        exports["inputSchema"]["properties"]["format"]["const"],
+        "csv"
+    );
+    assert_eq!(
+        exports["inputSchema"]["required"],
+        json!(["websetId", "format", "filter"])
+    );
+    assert_eq!(
+        exports["outputSchema"]["anyOf"].as_array().unwrap().len(),
+        2
+    );
+    assert_eq!(find("websets.create").unwrap().get("longRunning"), None);
+    let enrich = find("enrichments.create").unwrap();
+    assert_eq!(
+        enrich["inputSchema"]["required"],
+        json!(["websetId", "prompt"])
+    );
+}
+
+fn new_operation_is_called(project: &Project) {
+    let (url, request) = answer_once("202 Accepted", r#"{"exportId":"e1","new":{"x":0.005}}"#);
+    let body = json!({
+        "format": "xlsx", "note": null, "target": {"url": "u", "more": []}, "size": 10,
+        "filter": {"field": "a", "and": [{"not": null}, {"not": {"field": "b", "extra": 1e-7}}]},
+        "unknown": 18446744073709551615u64});
+    let mut arguments = body.clone();
+    arguments["websetId"] = json!("w 1/2");
+    arguments["column"] = json!(["a", "b"]);
+    arguments["sort"] = json!(["x", "y"]);
+    arguments["traceId"] = json!("t-1");
+    // A query parameter may be called `body` beside a body whose fields are arguments.
+    arguments["body"] = json!(true);
+    let called = project.program(&["call", "exports.create", &arguments.to_string()], &url);
+    assert!(called.status.success(), "{}", stderr(&called));
+    let (line, headers, sent) = request.join().unwrap();
+    let path = line.split(' ').nth(1).unwrap();
+    let (path, query) = path.split_once('?').unwrap();
+    assert_eq!(path, "/websets/v0/websets/w%201%2F2/exports");
+    let mut pairs: Vec<&str> = query.split('&').collect();
+    pairs.sort_unstable();
+    assert_eq!(pairs, ["body=true", "column=a", "column=b", "sort=x%2Cy"]);
+    assert!(headers.contains("x-exa-trace-id: t-1"), "{headers}");
+    assert_eq!(sent, body);
+    let answer: Value = serde_json::from_slice(&called.stdout).unwrap();
+    assert_eq!(answer, json!({"exportId": "e1", "new": {"x": 0.005}}));
+}
+
+fn renamed_property_is_sent(project: &Project) {
+    let (url, request) = answer_once("200 OK", "{}");
+    let arguments = r#"{"id":"w","prompt":"p","format":"currency"}"#;
+    let called = project.program(&["call", "enrichments.create", arguments], &url);
+    assert!(called.status.success(), "{}", stderr(&called));
+    assert_eq!(
+        request.join().unwrap().2,
+        json!({"prompt": "p", "format": "currency"})
+    );
+}
+
+fn declared_error_is_told(project: &Project) {
+    let (url, request) = answer_once(
+        "404 Not Found",
+        r#"{"requestId":"r1","error":"no such webset","tag":"NOT_FOUND"}"#,
+    );
+    let arguments = r#"{"id":"w","format":"csv","filter":{}}"#;
+    let called = project.program(&["call", "exports.create", arguments], &url);
+    request.join().unwrap();
+    assert_eq!(called.status.code(), Some(1));
+    let told = stderr(&called);
+    for part in ["404", "no such webset", "NOT_FOUND", "r1"] {
+        assert!(told.contains(part), "{part} is missing in {told}");
+    }
+}
+
+fn diff_tells_the_change(project: &Project) {
+    let arguments = [
+        "diff".to_owned(),
+        repository().display().to_string(),
+        project.root.display().to_string(),
+    ];
+    let told = Command::new(env!("CARGO_BIN_EXE_codegen"))
+        .args(arguments)
+        .output()
+        .unwrap();
+    let report = String::from_utf8(told.stdout).unwrap();
+    let line = |parts: &[&str]| {
+        let found = report
+            .lines()
+            .any(|line| parts.iter().all(|part| line.contains(part)));
+        assert!(found, "no line with {parts:?} in\n{report}");
+    };
+    line(&["compatible", "exports.create", "added"]);
+    line(&["breaking", "webhooks.list_attempts", "removed"]);
+    line(&["breaking", "enrichments.create", "description", "prompt"]);
+    line(&["compatible", "currency"]);
+}
+
+/// People who only build the server must not wait for the generator.
+#[test]
+fn an_ordinary_build_does_without_the_client_generator() {
+    let tree = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--locked",
+            "-p",
+            "exa-mcp-server",
+            "-e",
+            "normal,build",
+            "--prefix",
+            "none",
+        ])
+        .current_dir(repository())
+        .output()
+        .unwrap();
+    let tree = String::from_utf8(tree.stdout).unwrap();
+    assert!(tree.contains("progenitor-client"), "{tree}");
+    for heavy in ["progenitor-impl", "progenitor v", "typify", "openapiv3"] {
+        assert!(!tree.contains(heavy), "{heavy} is in\n{tree}");
+    }
+}

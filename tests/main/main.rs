@@ -1,0 +1,14 @@
+//! Integration tests: the program and its library against a server that records what it is sent.
+
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod command_line;
+mod identifiers;
+mod registry;
+mod round_trip;
+mod support;

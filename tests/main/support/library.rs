@@ -1,0 +1,57 @@
+//! Calling operations inside the test, for tables too long to start a program for each entry.
+
+use std::time::Duration;
+
+use exa_mcp_server::exa::{Answer, ApiKey, CallContext, ExaConfig, ExaHttp, RetryPolicy};
+use exa_mcp_server::operations::{CallError, Operation, split};
+use serde_json::{Value, json};
+use tokio::runtime::{Builder, Runtime};
+
+use super::{KEY, Recorder, Reply, Seen};
+
+/// The library connected to a recorder that answers everything with an empty object.
+pub(crate) struct Library {
+    recorder: Recorder,
+    runtime: Runtime,
+    context: CallContext,
+}
+
+impl Library {
+    pub(crate) fn new() -> Self {
+        let recorder = Recorder::always(Reply::json(200, &json!({})));
+        let config = ExaConfig {
+            base_url: Some(recorder.url().parse().expect("a URL")),
+            retry: RetryPolicy {
+                max_retries: 0,
+                ..RetryPolicy::default()
+            },
+            ..ExaConfig::default()
+        };
+        let http = ExaHttp::new(config).expect("a usable configuration");
+        let key = ApiKey::new(KEY).expect("a usable key");
+        Self {
+            recorder,
+            runtime: Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime"),
+            context: CallContext::new(http, key, Duration::from_secs(20)),
+        }
+    }
+
+    /// Calls an operation and gives what came of it with the requests that were sent.
+    pub(crate) fn call(
+        &self,
+        operation: &'static Operation,
+        arguments: Value,
+    ) -> (Result<Answer, CallError>, Vec<Seen>) {
+        let result = match split(operation, arguments) {
+            Ok(parts) => {
+                let call = (operation.call)(self.context.clone(), parts);
+                self.runtime.block_on(call)
+            }
+            Err(error) => Err(error.into()),
+        };
+        (result, self.recorder.take())
+    }
+}

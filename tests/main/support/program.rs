@@ -1,0 +1,115 @@
+//! Running the real program.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use serde_json::Value;
+
+use super::Recorder;
+
+/// The key that the program is given.
+pub(crate) const KEY: &str = "exa-test-key-0123456789";
+
+/// The program with its arguments and nothing of our own environment but the search path.
+pub(crate) struct Program {
+    command: Command,
+    input: Vec<u8>,
+}
+
+impl Program {
+    /// The program with a key, but without an address: only for what needs no server.
+    pub(crate) fn new<'a>(arguments: impl IntoIterator<Item = &'a str>) -> Self {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_exa-mcp-server"));
+        command
+            .args(arguments)
+            .env_clear()
+            .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+            .env("NO_PROXY", "127.0.0.1")
+            .env("EXA_API_KEY", KEY)
+            // A test that forgets its server must not reach the real API.
+            .env("EXA_BASE_URL", "http://127.0.0.1:1");
+        Self {
+            command,
+            input: Vec::new(),
+        }
+    }
+
+    /// A call of one operation on a server.
+    pub(crate) fn call(server: &Recorder, operation: &str, arguments: &Value) -> Self {
+        Self::new(["call", operation, &arguments.to_string()]).env("EXA_BASE_URL", &server.url())
+    }
+
+    /// Sets a variable of the environment.
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Removes a variable of the environment.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// What the program reads from standard input.
+    pub(crate) fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
+        self.input = input.into();
+        self
+    }
+
+    /// The command itself, for tests that connect its streams in their own way.
+    pub(crate) fn into_command(self) -> Command {
+        self.command
+    }
+
+    /// Runs the program to its end.
+    pub(crate) fn run(mut self) -> Output {
+        let mut child = self
+            .command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        // A program that reads nothing breaks the pipe, which is its right.
+        let writer = thread::spawn(move || drop(stdin.write_all(&self.input)));
+        let output = child.wait_with_output().expect("the program ends");
+        writer.join().expect("the writer ends");
+        Output {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("UTF-8 on stdout"),
+            stderr: String::from_utf8(output.stderr).expect("UTF-8 on stderr"),
+        }
+    }
+}
+
+/// What a run of the program came to.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Output {
+    /// The answer of a run that succeeded.
+    #[track_caller]
+    pub(crate) fn json(&self) -> Value {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        assert_eq!(self.stderr, "", "a success says nothing beside its answer");
+        serde_json::from_str(&self.stdout).expect("JSON on stdout")
+    }
+
+    /// Checks that the run failed with this code and that its complaint has all these parts.
+    #[track_caller]
+    pub(crate) fn assert_failed(&self, code: i32, parts: &[&str]) {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        assert_eq!(self.stdout, "", "a failure leaves stdout alone");
+        assert!(!self.stderr.contains("panicked"), "{}", self.stderr);
+        for part in parts {
+            assert!(self.stderr.contains(part), "no {part:?} in {}", self.stderr);
+        }
+    }
+}
