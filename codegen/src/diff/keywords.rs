@@ -94,8 +94,11 @@ impl Walker<'_> {
                 Side::Argument => Class::Compatible,
             };
             let (before, after) = (markdown::optional(before), markdown::optional(after));
-            let key = markdown::prose(key);
-            self.tell(class, spot, format!("{key} {before} → {after}"));
+            let text = match key.as_str() {
+                "allOf" => "parts of allOf that cannot be merged changed".to_owned(),
+                key => format!("{} {before} → {after}", markdown::prose(key)),
+            };
+            self.tell(class, spot, text);
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::normalise::{Branch, Resolver, Site};
+use super::reference::peel;
 use super::spot::definition_name;
 use super::vocabulary::is_documentation;
 
@@ -200,7 +201,7 @@ pub(super) fn label(branch: &Branch, site: &Site, resolver: Resolver<'_>) -> Str
 }
 
 /// The demands of a branch as comparable text.
-fn content(branch: &Branch) -> String {
+pub(super) fn content(branch: &Branch) -> String {
     let properties: Vec<String> = branch
         .properties
         .iter()
@@ -225,6 +226,15 @@ pub(super) fn fingerprint(schema: &Value) -> String {
 fn without_docs(schema: &Value) -> Value {
     match schema {
         Value::Array(elements) => elements.iter().map(without_docs).collect(),
+        Value::Object(_) if !std::ptr::eq(peel(schema).core, schema) => {
+            let peeled = peel(schema);
+            let core = without_docs(peeled.core);
+            if peeled.nullable {
+                json!({"anyOf": [core, {"type": "null"}]})
+            } else {
+                core
+            }
+        }
         Value::Object(keywords) => {
             let sorted: BTreeMap<&String, &Value> = keywords.iter().collect();
             let mut bare = Map::new();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
+use super::matching::content;
 use super::normalise::{Branch, Property};
 use super::vocabulary::{LOWER, UPPER};
 
@@ -34,7 +35,8 @@ pub(super) fn product(left: Vec<Branch>, right: Vec<Branch>) -> Vec<Branch> {
 
 /// Keeps what cannot be merged as a keyword of its own, so that a change in it is still seen.
 fn opaque(mut left: Vec<Branch>, right: &[Branch]) -> Vec<Branch> {
-    let unresolved = json!(format!("{right:?}"));
+    let parts: Vec<String> = right.iter().map(content).collect();
+    let unresolved = json!(parts);
     for branch in &mut left {
         branch.rest.insert("allOf".to_owned(), unresolved.clone());
     }

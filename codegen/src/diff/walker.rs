@@ -109,8 +109,9 @@ impl<'a> Walker<'a> {
         let (before, after) = (self.old.site(old), self.new.site(new));
         let (left, right) = (peel(old), peel(new));
         match (plain_reference(&left), plain_reference(&right)) {
-            (Some(from), Some(to)) if kinds_beside(&left) == kinds_beside(&right) => {
+            (Some(from), Some(to)) => {
                 self.docs(&left.docs, &right.docs, spot);
+                self.stray_kinds(&kinds_beside(&left), &kinds_beside(&right), &after, spot);
                 if left.nullable != right.nullable && before.nullable != after.nullable {
                     self.types(&before, &after, &Pairing::default(), spot);
                 }
@@ -119,6 +120,21 @@ impl<'a> Walker<'a> {
             _ => self.sites(&before, &after, spot),
         }
         self.open.pop();
+    }
+
+    /// A type next to a reference should repeat that of the definition; one that no longer does
+    /// is a change that the definition does not show.
+    fn stray_kinds(&mut self, old: &[&str], new: &[&str], site: &Site, spot: &Spot) {
+        let known = |kind: &&str| {
+            let fits = |branch: &Branch| branch.kind.as_deref().is_none_or(|own| own == *kind);
+            site.branches.iter().any(fits)
+        };
+        if old != new && !new.iter().all(known) {
+            let (old, new) = (old.join(" or "), new.join(" or "));
+            let (old, new) = (markdown::prose(&old), markdown::prose(&new));
+            let text = format!("type {old} → {new}, unlike the definition next to it");
+            self.tell(Class::Breaking, spot, text);
+        }
     }
 
     /// Compares two definitions. One that only changed inside, or was renamed, is told once; a

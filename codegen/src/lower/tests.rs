@@ -300,6 +300,14 @@ fn a_construct_without_a_rule_is_named_with_its_place() {
             "#/paths/~1things/post/requestBody",
             "reference",
         ),
+        (
+            get(
+                "/t",
+                json!({"operationId": "t", "responses": {}, "servers": [{"url": "https://other.example.com"}]}),
+            ),
+            "#/paths/~1t/get",
+            "server",
+        ),
     ];
     for (spec, place, family) in cases {
         let error = client(spec, Rules::default()).unwrap_err();

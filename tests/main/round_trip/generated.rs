@@ -1,0 +1,123 @@
+//! Bodies made from the published schemas arrive as they were given.
+
+use std::collections::HashSet;
+
+use exa_mcp_server::operations::{Operation, all};
+use serde_json::{Map, Value, json};
+
+use crate::support::{Library, assert_none, sample, schema};
+
+/// Enough turns to see every branch of every union, also of those inside others.
+const TURNS: usize = 12;
+
+/// The arguments that go into the query or a header, in all operations that have them.
+const BESIDE_BODY: [&str; 4] = ["betas", "priority", "idempotencyKey", "withItems"];
+
+/// An operation with its path arguments and the schema of its body.
+struct Target {
+    operation: &'static Operation,
+    path_arguments: Map<String, Value>,
+    body: Value,
+}
+
+/// The operations that take a body.
+fn targets() -> Vec<Target> {
+    let candidates = all().iter().filter(|operation| ["POST", "PATCH"].contains(&operation.method));
+    candidates.map(target).filter(|target| target.body["properties"] != json!({})).collect()
+}
+
+fn target(operation: &'static Operation) -> Target {
+    let mut body: Value = serde_json::from_str(operation.input_schema).expect("a schema");
+    let identifiers = operation.path.matches('{').count();
+    let mut path_arguments = Map::new();
+    let properties = body["properties"].as_object_mut().expect("properties");
+    properties.retain(|name, _| {
+        let in_path = identifiers > 0 && name.ends_with("Id");
+        if in_path {
+            path_arguments.insert(name.clone(), json!("id_1"));
+        }
+        !in_path && !BESIDE_BODY.contains(&name.as_str())
+    });
+    assert_eq!(path_arguments.len(), identifiers, "{}", operation.name);
+    Target {
+        operation,
+        path_arguments,
+        body,
+    }
+}
+
+impl Target {
+    fn full(&self, turn: usize) -> Value {
+        sample::full(&self.body, &self.body, turn)
+    }
+
+    /// Sends a body and says what became of it, if anything did.
+    fn problem(&self, library: &Library, body: &Value) -> Option<String> {
+        let mut arguments = self.path_arguments.clone();
+        arguments.extend(body.as_object().expect("an object").clone());
+        let (result, seen) = library.call(self.operation, Value::Object(arguments));
+        let name = self.operation.name;
+        if let Err(error) = result {
+            return Some(format!("{name} refused {body}: {error}"));
+        }
+        let sent = seen.first().and_then(|request| request.json());
+        // A call without any field may send an empty object or nothing.
+        let same = sent.as_ref() == Some(body) || (sent.is_none() && *body == json!({}));
+        (!same).then(|| format!("{name} changed {body} to {}", json!(sent)))
+    }
+}
+
+#[test]
+fn twenty_three_operations_take_a_body() {
+    let names: Vec<&str> = targets().iter().map(|target| target.operation.name).collect();
+    assert_eq!(names.len(), 23, "{names:?}");
+}
+
+#[test]
+fn complete_bodies_arrive_in_every_branch_of_their_unions() {
+    let library = Library::new();
+    let mut problems = Vec::new();
+    for target in targets() {
+        for turn in 0..TURNS {
+            problems.extend(target.problem(&library, &target.full(turn)));
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn all_optional_fields_may_be_null_or_left_out_at_once() {
+    let library = Library::new();
+    let mut problems = Vec::new();
+    for target in targets() {
+        let required = Value::Object(sample::required(&target.body));
+        problems.extend(target.problem(&library, &required));
+        let mut nulls = target.full(0);
+        for (name, value) in nulls.as_object_mut().expect("an object") {
+            if !schema::requires(&target.body, name) {
+                *value = Value::Null;
+            }
+        }
+        problems.extend(target.problem(&library, &nulls));
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn bodies_arrive_with_nulls_gaps_unknown_parts_and_extreme_numbers_anywhere() {
+    let library = Library::new();
+    let mut problems = Vec::new();
+    for target in targets() {
+        let mut tried = HashSet::new();
+        for turn in 0..TURNS {
+            let full = target.full(turn);
+            for body in sample::edits(&target.body, &target.body, turn, &full) {
+                if tried.insert(body.to_string()) {
+                    problems.extend(target.problem(&library, &body));
+                }
+            }
+        }
+        assert!(tried.len() > 3, "{}: {tried:?}", target.operation.name);
+    }
+    assert_none(&problems);
+}

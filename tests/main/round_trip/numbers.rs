@@ -1,0 +1,78 @@
+//! Numbers keep their digits on both ways. Values that were read once would look equal even if their
+//! last digit changed, so these tests compare texts.
+
+use crate::support::{Program, Recorder, Reply};
+
+/// Numbers that a hasty reader rounds; scores and coordinates of the API have as many digits.
+const NUMBERS: [&str; 10] = [
+    "9007199254740993",
+    "18446744073709551615",
+    "-9223372036854775808",
+    "0.005",
+    "0.1",
+    "1e-7",
+    "31.245270191439438",
+    "121.48791951161945",
+    "0.16259487085320237",
+    "100.78399658203125",
+];
+
+/// A JSON list of all numbers, with the white space of neither compact nor pretty output.
+fn list() -> String {
+    format!("[{}]", NUMBERS.join(", "))
+}
+
+/// The numbers in a JSON text that holds no others.
+fn numbers(text: &str) -> Vec<&str> {
+    let list = &text[text.find('[').expect("a list")..=text.find(']').expect("its end")];
+    list.split(['[', ',', ']']).map(str::trim).filter(|part| !part.is_empty()).collect()
+}
+
+#[test]
+fn numbers_of_an_answer_are_printed_as_they_came() {
+    let reply = Reply::new(200).header("content-type", "application/json");
+    let server = Recorder::always(reply.body(format!("{{\"scores\": {}}}", list())));
+    let output = Program::new(["call", "items.get", r#"{"websetId":"w","itemId":"i"}"#])
+        .env("EXA_BASE_URL", &server.url())
+        .run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    assert_eq!(numbers(&output.stdout), NUMBERS);
+}
+
+#[test]
+fn numbers_of_the_arguments_are_sent_as_they_were_given() {
+    let server = Recorder::always(Reply::new(200).body("{}"));
+    let arguments = format!("{{\"query\": \"q\", \"unknown\": {}}}", list());
+    let output = Program::new(["call", "search", &arguments])
+        .env("EXA_BASE_URL", &server.url())
+        .run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    let body = String::from_utf8(server.only().body).expect("UTF-8");
+    assert_eq!(numbers(&body), NUMBERS);
+}
+
+#[test]
+fn numbers_in_declared_fields_are_sent_as_they_were_given() {
+    for number in NUMBERS {
+        let server = Recorder::always(Reply::new(200).body("{}"));
+        let arguments = format!("{{\"query\": \"q\", \"userLocation\": {{\"latitude\": {number}}}}}");
+        let output = Program::new(["call", "search", &arguments])
+            .env("EXA_BASE_URL", &server.url())
+            .run();
+        assert_eq!(output.code, Some(0), "{number}: {output:#?}");
+        let body = String::from_utf8(server.only().body).expect("UTF-8");
+        assert!(body.contains(&format!("\"latitude\":{number}}}")), "{number}: {body}");
+    }
+}
+
+#[test]
+fn numbers_in_the_query_are_sent_as_they_were_given() {
+    for number in ["9007199254740993", "18446744073709551615", "2.5", "1"] {
+        let server = Recorder::always(Reply::new(200).body("{}"));
+        let output = Program::new(["call", "websets.list", &format!("{{\"limit\": {number}}}")])
+            .env("EXA_BASE_URL", &server.url())
+            .run();
+        assert_eq!(output.code, Some(0), "{number}: {output:#?}");
+        assert_eq!(server.only().target, format!("/websets/v0/websets?limit={number}"));
+    }
+}

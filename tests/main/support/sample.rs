@@ -1,0 +1,138 @@
+//! Values made from a schema: complete ones, and ones that differ from them in a single place.
+
+use serde_json::{Map, Value, json};
+
+use super::schema::{branches, requires, resolve};
+
+/// A value that fills every property. `turn` chooses among the branches of unions and the values of
+/// enums; counting it up goes through all of them, also of unions inside unions.
+pub(crate) fn full(root: &Value, schema: &Value, turn: usize) -> Value {
+    let schema = resolve(root, schema);
+    if let Some(branches) = branches(schema) {
+        let branch = &branches[turn % branches.len()];
+        return full(root, branch, turn / branches.len());
+    }
+    if let Some(value) = schema.get("const") {
+        return value.clone();
+    }
+    if let Some(values) = schema.get("enum").and_then(Value::as_array) {
+        return values[turn % values.len()].clone();
+    }
+    match kind(schema, turn) {
+        Some("object") => object(root, schema, turn),
+        Some("array") => match schema.get("items") {
+            Some(items) => json!([full(root, items, turn), full(root, items, turn + 1)]),
+            None => json!([]),
+        },
+        Some("string") => json!(text(schema)),
+        Some("integer") => json!(7 + turn),
+        Some("number") => json!(0.25 + turn as f64),
+        Some("boolean") => json!(turn.is_multiple_of(2)),
+        Some("null") => Value::Null,
+        Some(other) => panic!("no sample for the type {other}"),
+        None => json!({"any": [null, true, -1.5, "é", [], {}]}),
+    }
+}
+
+/// The properties that an object schema demands, and no others.
+pub(crate) fn required(schema: &Value) -> Map<String, Value> {
+    let properties = schema["properties"].as_object().cloned().unwrap_or_default();
+    let wanted = properties.iter().filter(|(name, _)| requires(schema, name));
+    wanted.map(|(name, part)| (name.clone(), full(schema, part, 0))).collect()
+}
+
+/// All values that differ in one place from `value`, which is the full sample of this turn: optional
+/// parts become null, lists and objects empty, objects get an unknown field, enums an unknown value,
+/// and numbers become large or fine. All of it is legal on an open API.
+pub(crate) fn edits(root: &Value, schema: &Value, turn: usize, value: &Value) -> Vec<Value> {
+    let schema = resolve(root, schema);
+    if let Some(branches) = branches(schema) {
+        let branch = &branches[turn % branches.len()];
+        return edits(root, branch, turn / branches.len(), value);
+    }
+    match value {
+        Value::Object(fields) => object_edits(root, schema, turn, fields),
+        Value::Array(items) => {
+            let mut edited = vec![json!([])];
+            let part = schema.get("items").unwrap_or(&Value::Null);
+            for (index, item) in items.iter().enumerate() {
+                for other in edits(root, part, turn + index, item) {
+                    let mut items = items.clone();
+                    items[index] = other;
+                    edited.push(Value::Array(items));
+                }
+            }
+            edited
+        }
+        Value::String(_) if schema.get("enum").is_some() => vec![json!("no such value ✓")],
+        Value::String(_) => vec![json!("")],
+        Value::Number(number) => {
+            let mut edited = vec![json!(9_007_199_254_740_993_u64), json!(u64::MAX), json!(i64::MIN)];
+            if number.is_f64() {
+                edited.extend([json!(0.005), json!(1e-7), json!(0.1), json!(3)]);
+            }
+            edited
+        }
+        Value::Bool(_) | Value::Null => Vec::new(),
+    }
+}
+
+fn object_edits(
+    root: &Value,
+    schema: &Value,
+    turn: usize,
+    fields: &Map<String, Value>,
+) -> Vec<Value> {
+    let with = |name: &str, value: Value| {
+        let mut fields = fields.clone();
+        fields.insert(name.to_owned(), value);
+        Value::Object(fields)
+    };
+    let mut edited = vec![with("unknownField ü", json!({"a": [null, {}], "b": u64::MAX}))];
+    if !fields.keys().any(|name| requires(schema, name)) {
+        edited.push(json!({}));
+    }
+    for (name, value) in fields {
+        if !requires(schema, name) {
+            edited.push(with(name, Value::Null));
+        }
+        let others = edits(root, property(schema, name), turn, value);
+        edited.extend(others.into_iter().map(|other| with(name, other)));
+    }
+    edited
+}
+
+/// The schema of a property, declared or further.
+fn property<'a>(schema: &'a Value, name: &str) -> &'a Value {
+    let declared = schema.get("properties").and_then(|all| all.get(name));
+    declared.or_else(|| schema.get("additionalProperties")).unwrap_or(&Value::Null)
+}
+
+fn object(root: &Value, schema: &Value, turn: usize) -> Value {
+    let mut fields = Map::new();
+    if let Some(properties) = schema.get("properties").and_then(Value::as_object) {
+        for (name, part) in properties {
+            fields.insert(name.clone(), full(root, part, turn));
+        }
+    }
+    if let Some(further) = schema.get("additionalProperties").filter(|part| part.is_object()) {
+        fields.insert("further é".to_owned(), full(root, further, turn));
+    }
+    Value::Object(fields)
+}
+
+/// The type of a schema; of several, one by turns.
+fn kind(schema: &Value, turn: usize) -> Option<&str> {
+    match schema.get("type")? {
+        Value::Array(kinds) => kinds[turn % kinds.len()].as_str(),
+        kind => kind.as_str(),
+    }
+}
+
+fn text(schema: &Value) -> &'static str {
+    match schema.get("format").and_then(Value::as_str) {
+        Some("date-time") => "2026-04-03T10:20:30.123Z",
+        Some("uri") => "https://example.com/a%20b?c=d&e=%C3%A9#f",
+        _ => "a \"quoted\" text\\ with é, 漢字, 🙂, \u{7f} and\na line break",
+    }
+}
