@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::Class;
 use super::markdown::code;
@@ -77,6 +77,11 @@ impl Walker<'_> {
         let origin = after.origin.as_deref();
         let origin = origin.filter(|_| before.origin == after.origin && was == name);
         let inside = spot.property(name, origin);
+        let any = json!(true);
+        if required.1 && after.schema == any && before.schema != any {
+            let text = "no longer declared, though still listed as required".to_owned();
+            return self.tell(Class::Breaking, &inside, text);
+        }
         if self.side == Side::Argument && spot.is_root() {
             for (class, text) in self.arguments.changes(was, name) {
                 self.tell(class, &here, text);

@@ -130,9 +130,8 @@ impl<'a> Walker<'a> {
             site.branches.iter().any(fits)
         };
         if old != new && !new.iter().all(known) {
-            let (old, new) = (old.join(" or "), new.join(" or "));
-            let (old, new) = (markdown::prose(&old), markdown::prose(&new));
-            let text = format!("type {old} → {new}, unlike the definition next to it");
+            let new = markdown::prose(&new.join(" or "));
+            let text = format!("type now {new}, unlike the definition next to it");
             self.tell(Class::Breaking, spot, text);
         }
     }

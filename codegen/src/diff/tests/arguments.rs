@@ -268,3 +268,43 @@ fn words_and_defaults() {
         ["documentation argument x: deprecated"]
     );
 }
+
+#[test]
+fn a_required_name_without_a_declaration_was_removed() {
+    let undeclared = || json!({"type": "object", "required": ["x"]});
+    assert_eq!(
+        inputs(required_x(), undeclared()),
+        ["breaking argument x: no longer declared, though still listed as required"]
+    );
+    assert_eq!(
+        inputs(json!({"type": "object"}), undeclared()),
+        ["breaking argument x: added, required (any)"]
+    );
+}
+
+#[test]
+fn inherited_arguments_are_arguments() {
+    let with = |maximum: u32| {
+        let mut result = snapshot(
+            json!({
+                "allOf": [{"$ref": "#/$defs/Page"}, {"properties": {"q": {"type": "string"}}}],
+                "$defs": {"Page": {"type": "object", "properties": {
+                    "limit": {"type": "integer", "maximum": maximum},
+                }}},
+            }),
+            json!({}),
+        );
+        if let Value::Object(fields) = &mut result {
+            let limit = json!({"in": "query", "wire": "limit", "required": maximum == 5});
+            fields.insert("arguments".to_owned(), json!({"limit": limit}));
+        }
+        result
+    };
+    assert_eq!(
+        between(with(10), with(5)),
+        [
+            "breaking argument limit: became required",
+            "breaking argument limit: maximum 10 → 5",
+        ]
+    );
+}

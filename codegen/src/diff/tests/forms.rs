@@ -134,3 +134,61 @@ fn references() {
         ["breaking output x: type object → object or null (breaks readers who rely on it)"]
     );
 }
+
+#[test]
+fn a_type_next_to_a_reference_repeats_it() {
+    let with = |x: Value| {
+        let name = json!({"type": "string", "enum": ["a"]});
+        json!({"type": "object", "properties": {"x": x}, "$defs": {"A": name}})
+    };
+    let plain = || with(json!({"$ref": "#/$defs/A"}));
+    let typed = |kinds: Value| with(json!({"type": kinds, "$ref": "#/$defs/A"}));
+    assert_eq!(inputs(plain(), typed(json!(["string"]))), [""; 0]);
+    assert_eq!(
+        inputs(plain(), typed(json!(["string", "null"]))),
+        ["compatible argument x: type string → string or null"]
+    );
+    assert_eq!(
+        inputs(plain(), typed(json!("integer"))),
+        ["breaking argument x: type now integer, unlike the definition next to it"]
+    );
+}
+
+#[test]
+fn null_is_taken_at_its_word() {
+    let listed = |kinds: Value| json!({"type": kinds, "enum": ["a", "b"]});
+    assert_eq!(
+        argument(listed(json!("string")), listed(json!(["string", "null"]))),
+        ["compatible argument x: type string → string or null"]
+    );
+}
+
+#[test]
+fn covered_descriptions_are_still_seen() {
+    let with = |inner: &str| json!({"description": "outer", "oneOf": [{"type": "string", "description": inner}]});
+    assert_eq!(
+        argument(with("old"), with("new")),
+        ["documentation argument x: further description “old” → “new”"]
+    );
+}
+
+#[test]
+fn descriptions_of_listed_values_are_gathered() {
+    let with = |words: &str| json!({"oneOf": [{"const": "a", "description": "first"}, {"const": "b", "description": words}]});
+    assert_eq!(
+        argument(with("old"), with("new")),
+        [
+            "documentation argument x: descriptions of values “a: first; b: old” → “a: first; b: new”"
+        ]
+    );
+}
+
+#[test]
+fn parts_that_contradict_each_other_are_not_overlooked() {
+    let with = |maximum: u32| json!({"allOf": [{"type": "string"}, {"type": "integer", "maximum": maximum}]});
+    assert_eq!(argument(with(1), with(1)), [""; 0]);
+    assert_eq!(
+        argument(with(1), with(2)),
+        ["breaking argument x: parts of allOf that cannot be merged changed"]
+    );
+}
