@@ -24,7 +24,7 @@ pub static OPERATIONS: &[Operation] = &[
         method: "POST",
         path: "/agent/monitors/backtest",
         summary: "Create a backtest",
-        description: "Beta. Starts an asynchronous trial of entities and fields over a past period, without creating a monitor; poll agent-monitors-backtests-get for the result.",
+        description: "Beta. Starts an asynchronous trial of entities and fields over a past period, without creating a monitor; poll agent.monitors.backtests.get for the result.",
         deprecated: false,
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &["agent-monitors-2026-08-04"]),
@@ -194,7 +194,7 @@ pub static OPERATIONS: &[Operation] = &[
         method: "GET",
         path: "/agent/monitors/{id}",
         summary: "Get an agent monitor",
-        description: "Beta. Returns settings, progress and usage of a monitor; values come from agent-monitors-entities-list.",
+        description: "Beta. Returns settings, progress and usage of a monitor; values come from agent.monitors.entities.list.",
         deprecated: false,
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
@@ -235,7 +235,7 @@ pub static OPERATIONS: &[Operation] = &[
         method: "POST",
         path: "/agent/runs/{id}/cancel",
         summary: "Cancel an agent run",
-        description: "Aborts a queued or running agent run; work done so far is dropped. To keep it, use agent-runs-stop.",
+        description: "Aborts a queued or running agent run; work done so far is dropped. To keep it, use agent.runs.stop.",
         deprecated: false,
         arguments: &[Argument::path("runId", "id", &["id"])],
         body: Body::None,
@@ -252,7 +252,7 @@ pub static OPERATIONS: &[Operation] = &[
         method: "POST",
         path: "/agent/runs",
         summary: "Create an agent run",
-        description: "Starts an asynchronous, billed agent run that researches the web and can fill a schema; poll agent-runs-get until the status is completed, failed or cancelled.",
+        description: "Starts an asynchronous, billed agent run that researches the web and can fill a schema; poll agent.runs.get until the status is completed, failed or cancelled.",
         deprecated: false,
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
@@ -977,7 +977,7 @@ pub static OPERATIONS: &[Operation] = &[
         method: "POST",
         path: "/research/v1",
         summary: "Create a research task",
-        description: "Starts an asynchronous, billed research task; poll research-get until it is completed, canceled or failed. The API is reported as retired; prefer agent-runs-create.",
+        description: "Starts an asynchronous, billed research task; poll research.get until it is completed, canceled or failed. The API is reported as retired; prefer agent.runs.create.",
         deprecated: true,
         arguments: &[
             Argument::body("instructions", true),
@@ -1007,7 +1007,7 @@ pub static OPERATIONS: &[Operation] = &[
         method: "GET",
         path: "/research/v1/{id}",
         summary: "Get a research task",
-        description: "Returns status and, once completed, the result of a research task. The API is reported as retired; prefer agent-runs-get.",
+        description: "Returns status and, once completed, the result of a research task. The API is reported as retired; prefer agent.runs.get.",
         deprecated: true,
         arguments: &[
             Argument::path("researchId", "id", &["id"]),
@@ -1028,7 +1028,7 @@ pub static OPERATIONS: &[Operation] = &[
         method: "GET",
         path: "/research/v1",
         summary: "List research tasks",
-        description: "Lists research tasks of the account page by page. The API is reported as retired; prefer agent-runs-list.",
+        description: "Lists research tasks of the account page by page. The API is reported as retired; prefer agent.runs.list.",
         deprecated: true,
         arguments: &[
             Argument::query("cursor", "cursor", false),
@@ -1218,7 +1218,7 @@ pub static OPERATIONS: &[Operation] = &[
         method: "POST",
         path: "/monitors/{id}/trigger",
         summary: "Run a search monitor now",
-        description: "Starts a billed run at once, outside the schedule; see search-monitors-runs-list for the outcome.",
+        description: "Starts a billed run at once, outside the schedule; see search_monitors.runs.list for the outcome.",
         deprecated: false,
         arguments: &[Argument::path("monitorId", "id", &["id"])],
         body: Body::None,

@@ -6,7 +6,8 @@ use super::Class;
 use super::markdown;
 use super::normalise::Branch;
 use super::spot::{Side, Spot};
-use super::walker::{Shift, Walker};
+use super::types::Shift;
+use super::walker::Walker;
 
 impl Walker<'_> {
     /// Compares all that two branches of the same type demand.

@@ -8,8 +8,9 @@ use super::Class;
 use super::markdown;
 use super::normalise::Branch;
 use super::spot::{Side, Spot};
+use super::types::Shift;
 use super::vocabulary::{LOWER, UPPER};
-use super::walker::{Shift, Walker};
+use super::walker::Walker;
 
 /// Keywords that are compared as schemas and not here.
 const NESTED: [&str; 2] = ["additionalProperties", "items"];

@@ -19,6 +19,7 @@ mod report;
 mod spot;
 #[cfg(test)]
 mod tests;
+mod types;
 mod vocabulary;
 mod walker;
 

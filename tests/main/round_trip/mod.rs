@@ -3,3 +3,5 @@
 mod generated;
 mod numbers;
 mod table;
+
+pub(crate) use table::covered;

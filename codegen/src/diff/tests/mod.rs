@@ -5,6 +5,7 @@ mod bounds;
 mod definitions;
 mod forms;
 mod golden;
+mod names;
 mod operations;
 mod outputs;
 mod unions;

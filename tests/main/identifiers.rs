@@ -1,0 +1,148 @@
+//! Identifiers stay inside their segment of the path, whatever they look like.
+
+use exa_mcp_server::operations::{CallError, Operation, Place, all};
+use serde_json::{Value, json};
+
+use crate::support::{Library, Program, Recorder, Reply, Seen, assert_none, percent_decoded, sample};
+
+/// Values that escape from the path of a careless client, or are no identifiers at all.
+fn hostile() -> Vec<Value> {
+    let mut values = vec![json!(7), json!(true), Value::Null, json!([]), json!({})];
+    values.extend(
+        [
+            "", " ", "\u{a0}", ".", "..", "a/b", "../x", "x/..", "/", "//evil.example", "..%2f", "%2e%2e",
+            "%2E", "a%00b", "%", "%zz", "a\0b", "a\\b", "..\\..\\x", "a?b", "?", "a#b", "a;b", "a&b=c",
+            "a:b@c", "é/ü", "\u{202e}x", "．．", "\n", "a\tb", "a\r\nx-api-key: b", "{id}", "+", "\"'<>`^|",
+        ]
+        .map(|text| json!(text)),
+    );
+    values.push(json!("x".repeat(5_000)));
+    values.push(json!("é".repeat(1_700)));
+    values
+}
+
+/// A path argument with its place among the segments of the path.
+struct Parameter {
+    operation: &'static Operation,
+    argument: &'static str,
+    segment: usize,
+}
+
+fn parameters() -> Vec<Parameter> {
+    let mut parameters = Vec::new();
+    for operation in all() {
+        for argument in operation.arguments.iter().filter(|argument| argument.place == Place::Path) {
+            let placeholder = format!("{{{}}}", argument.wire);
+            let segment = operation.path.split('/').position(|segment| segment == placeholder);
+            parameters.push(Parameter {
+                operation,
+                argument: argument.name,
+                segment: segment.expect("the placeholder of the argument"),
+            });
+        }
+    }
+    parameters
+}
+
+impl Parameter {
+    /// The least arguments of the operation with this value for the parameter.
+    fn arguments(&self, value: &Value) -> Value {
+        let schema = serde_json::from_str(self.operation.input_schema).expect("a schema");
+        let mut arguments = sample::required(&schema);
+        for parameter in self.operation.arguments.iter().filter(|other| other.place == Place::Path) {
+            arguments.insert(parameter.name.to_owned(), json!("other"));
+        }
+        arguments.insert(self.argument.to_owned(), value.clone());
+        Value::Object(arguments)
+    }
+
+    /// What is wrong with the requests that a call with this value sent, if anything is.
+    fn problem(&self, value: &Value, refused: bool, seen: &[Seen]) -> Option<String> {
+        let request = match (refused, seen) {
+            (true, []) => return None,
+            (false, [request]) => request,
+            _ => return Some(format!("{} requests, refused: {refused}", seen.len())),
+        };
+        let given = match value {
+            Value::String(text) => text.clone(),
+            Value::Number(_) | Value::Bool(_) => value.to_string(),
+            _ => return Some(format!("{} was sent", request.target)),
+        };
+        let template: Vec<&str> = self.operation.path.split('/').collect();
+        let sent: Vec<&str> = request.target.split('/').collect();
+        let in_place = sent.len() == template.len()
+            && template.iter().zip(&sent).enumerate().all(|(index, (wanted, sent))| {
+                if index == self.segment {
+                    percent_decoded(sent) == given && !sent.contains(['?', '#', ';', '\\'])
+                } else {
+                    sent == wanted || (wanted.starts_with('{') && *sent == "other")
+                }
+            });
+        (!in_place).then(|| format!("{} was sent", request.target))
+    }
+}
+
+#[test]
+fn the_paths_have_fifty_six_parameters() {
+    let placeholders: usize = all().iter().map(|operation| operation.path.matches('{').count()).sum();
+    assert_eq!(parameters().len(), placeholders);
+    assert_eq!(placeholders, 56);
+}
+
+#[test]
+fn hostile_identifiers_are_refused_or_stay_in_their_segment() {
+    let library = Library::new();
+    let mut problems = Vec::new();
+    for parameter in parameters() {
+        for value in hostile() {
+            let (result, seen) = library.call(parameter.operation, parameter.arguments(&value));
+            // Only a refusal of the arguments ends with the code of a call that was not made.
+            let refused = matches!(result, Err(CallError::Arguments(_)));
+            if let Some(problem) = parameter.problem(&value, refused, &seen) {
+                let (name, argument) = (parameter.operation.name, parameter.argument);
+                problems.push(format!("{name}, {argument} = {value}: {problem}"));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+/// A check that refuses everything would pass the test above.
+#[test]
+fn usual_and_unusual_identifiers_are_sent() {
+    let library = Library::new();
+    for parameter in parameters() {
+        for value in ["webset_01k3abc", "my-own id/7", "größe", "a.b", "...", "%2e%2e", "x".repeat(300).as_str()] {
+            let value = json!(value);
+            let (result, seen) = library.call(parameter.operation, parameter.arguments(&value));
+            let problem = parameter.problem(&value, false, &seen);
+            let name = parameter.operation.name;
+            assert_eq!(problem, None, "{name}, {} = {value}: {result:?}", parameter.argument);
+        }
+    }
+}
+
+#[test]
+fn the_program_sends_nothing_for_what_is_no_identifier() {
+    let server = Recorder::always(Reply::json(200, &json!({})));
+    for value in [json!(""), json!(".."), json!("a\\b"), json!("a\0b"), json!("\n"), json!([]), Value::Null] {
+        let arguments = json!({"websetId": "w", "itemId": value});
+        let output = Program::call(&server, "items.get", &arguments).run();
+        output.assert_failed(2, &["itemId"]);
+        assert!(server.take().is_empty(), "{value} was sent");
+    }
+}
+
+#[test]
+fn the_program_keeps_slashes_and_dots_in_their_segment() {
+    let server = Recorder::always(Reply::json(200, &json!({})));
+    for (value, path) in [
+        ("../x", "/websets/v0/websets/..%2Fx"),
+        ("%2e%2e", "/websets/v0/websets/%252e%252e"),
+        ("é/ü", "/websets/v0/websets/%C3%A9%2F%C3%BC"),
+    ] {
+        let output = Program::call(&server, "websets.get", &json!({"websetId": value})).run();
+        assert_eq!(output.code, Some(0), "{output:#?}");
+        assert_eq!(server.only().target, path);
+    }
+}

@@ -1,0 +1,209 @@
+//! The registry as the program prints it keeps the contract.
+
+use serde_json::{Value, json};
+
+use crate::round_trip::covered;
+use crate::support::{Program, assert_none, schema};
+
+/// The operations of the Websets API by the contract.
+const WEBSETS: [&str; 38] = [
+    "websets.create",
+    "websets.get",
+    "websets.list",
+    "websets.update",
+    "websets.delete",
+    "websets.cancel",
+    "websets.preview",
+    "searches.create",
+    "searches.get",
+    "searches.cancel",
+    "items.list",
+    "items.get",
+    "items.delete",
+    "enrichments.create",
+    "enrichments.get",
+    "enrichments.cancel",
+    "enrichments.update",
+    "enrichments.delete",
+    "monitors.create",
+    "monitors.get",
+    "monitors.list",
+    "monitors.update",
+    "monitors.delete",
+    "monitors.runs.list",
+    "monitors.runs.get",
+    "webhooks.create",
+    "webhooks.get",
+    "webhooks.list",
+    "webhooks.update",
+    "webhooks.delete",
+    "webhooks.list_attempts",
+    "imports.create",
+    "imports.get",
+    "imports.list",
+    "imports.update",
+    "imports.delete",
+    "events.list",
+    "events.get",
+];
+
+/// The operations of the Search API by the contract.
+const SEARCH: [&str; 31] = [
+    "search",
+    "find_similar",
+    "get_contents",
+    "answer",
+    "research.create",
+    "research.get",
+    "research.list",
+    "agent.runs.create",
+    "agent.runs.get",
+    "agent.runs.list",
+    "agent.runs.cancel",
+    "agent.runs.stop",
+    "agent.runs.delete",
+    "agent.runs.events.list",
+    "agent.monitors.create",
+    "agent.monitors.get",
+    "agent.monitors.list",
+    "agent.monitors.delete",
+    "agent.monitors.entities.add",
+    "agent.monitors.entities.list",
+    "agent.monitors.changes.list",
+    "agent.monitors.backtests.create",
+    "agent.monitors.backtests.get",
+    "search_monitors.create",
+    "search_monitors.get",
+    "search_monitors.list",
+    "search_monitors.update",
+    "search_monitors.delete",
+    "search_monitors.trigger",
+    "search_monitors.runs.list",
+    "search_monitors.runs.get",
+];
+
+/// The registry as the program prints it.
+fn printed() -> Vec<Value> {
+    let registry = Program::new(["operations", "--json"]).without("EXA_API_KEY").run().json();
+    registry.as_array().expect("a list").clone()
+}
+
+fn name(entry: &Value) -> &str {
+    entry["name"].as_str().expect("a name")
+}
+
+fn sorted<'a>(names: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut names: Vec<&str> = names.into_iter().collect();
+    names.sort_unstable();
+    names
+}
+
+#[test]
+fn the_operations_are_those_of_the_contract() {
+    let printed = printed();
+    let contract = sorted(WEBSETS.into_iter().chain(SEARCH));
+    assert_eq!(sorted(printed.iter().map(name)), contract);
+    for entry in &printed {
+        let api = if WEBSETS.contains(&name(entry)) { "websets" } else { "search" };
+        assert_eq!(entry["api"], api, "{}", name(entry));
+    }
+}
+
+#[test]
+fn every_operation_has_a_round_trip() {
+    assert_eq!(covered(), sorted(printed().iter().map(name)));
+}
+
+#[test]
+fn the_table_lists_every_operation_on_a_line_of_its_own() {
+    let output = Program::new(["operations"]).without("EXA_API_KEY").run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    let first_words = output.stdout.lines().filter_map(|line| line.split_whitespace().next());
+    let contract = sorted(WEBSETS.into_iter().chain(SEARCH));
+    assert_eq!(sorted(first_words), contract);
+}
+
+#[test]
+fn every_entry_says_what_and_where() {
+    let mut problems = Vec::new();
+    for entry in printed() {
+        let name = name(&entry);
+        for field in ["domain", "method", "path", "summary"] {
+            if entry[field].as_str().is_none_or(|text| text.trim().is_empty()) {
+                problems.push(format!("{name} has no {field}"));
+            }
+        }
+        let domain = entry["domain"].as_str().unwrap_or_default();
+        if !name.starts_with(domain) {
+            problems.push(format!("{name} is in the domain {domain}"));
+        }
+        if !["GET", "POST", "PATCH", "DELETE"].iter().any(|method| entry["method"] == *method) {
+            problems.push(format!("{name} has the method {}", entry["method"]));
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn schemas_are_complete_objects_of_2020_12() {
+    let mut problems = Vec::new();
+    for entry in printed() {
+        for which in ["inputSchema", "outputSchema"] {
+            let place = format!("{which} of {}", name(&entry));
+            let schema = &entry[which];
+            if schema["$schema"] != "https://json-schema.org/draft/2020-12/schema" {
+                problems.push(format!("the {place} names the dialect {}", schema["$schema"]));
+            }
+            for broken in schema::broken_references(schema) {
+                problems.push(format!("the {place} has a broken reference {broken}"));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+/// Clients refuse tools whose arguments are a union, and models need to know what to fill in.
+#[test]
+fn input_schemas_are_plain_objects_with_described_properties() {
+    let mut problems = Vec::new();
+    for entry in printed() {
+        let (name, schema) = (name(&entry), &entry["inputSchema"]);
+        for union in ["anyOf", "oneOf", "allOf"] {
+            if schema.get(union).is_some() {
+                problems.push(format!("{name} takes a top-level {union}"));
+            }
+        }
+        if schema["type"] != "object" {
+            problems.push(format!("{name} takes {}", schema["type"]));
+        }
+        let empty = serde_json::Map::new();
+        let properties = schema["properties"].as_object().unwrap_or(&empty);
+        for (property, part) in properties {
+            let described = [part, schema::resolve(schema, part)]
+                .iter()
+                .any(|part| part["description"].as_str().is_some_and(|text| !text.is_empty()));
+            if !described {
+                problems.push(format!("{name} does not describe {property}"));
+            }
+        }
+        for required in schema["required"].as_array().into_iter().flatten() {
+            let required = required.as_str().expect("a name");
+            if !properties.contains_key(required) {
+                problems.push(format!("{name} requires {required} without declaring it"));
+            }
+        }
+    }
+    assert_none(&problems);
+}
+
+/// Arguments that go nowhere are refused, and the schema says so; bodies stay open.
+#[test]
+fn only_operations_with_a_body_take_unknown_arguments() {
+    for entry in printed() {
+        let closed = entry["inputSchema"]["additionalProperties"] == json!(false);
+        let reads = entry["method"] == "GET" || entry["method"] == "DELETE";
+        assert!(closed || !reads, "{} takes anything", name(&entry));
+    }
+    let has_open_body = |entry: &Value| entry["inputSchema"]["additionalProperties"] != json!(false);
+    assert_eq!(printed().iter().filter(|entry| has_open_body(entry)).count(), 23);
+}
