@@ -3,5 +3,6 @@
 //! Clients, operations and schemas made from the specs.
 
 pub mod operations;
+pub mod tools;
 pub mod search;
 pub mod websets;

@@ -26,6 +26,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Create a backtest",
         description: "Beta. Starts an asynchronous trial of entities and fields over a past period, without creating a monitor; poll agent.monitors.backtests.get for the result.",
         deprecated: false,
+        signature: "agent.monitors.backtests.create(entities[{name, domain, description?}], fields[{name, description, type?}], startTime?, endTime?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &["agent-monitors-2026-08-04"]),
             Argument::body("entities", true),
@@ -60,6 +61,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get a backtest",
         description: "Beta. Returns status and, once completed, the result of a backtest; gives 404 after expiresAt.",
         deprecated: false,
+        signature: "agent.monitors.backtests.get(backtestId)",
         arguments: &[
             Argument::path("backtestId", "id", &["id"]),
             Argument::header("betas", "Exa-Beta", false, &["agent-monitors-2026-08-04"]),
@@ -80,6 +82,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List changes seen by an agent monitor",
         description: "Beta. Lists changes of values in order, page by page; keep nextCursor to read on later.",
         deprecated: false,
+        signature: "agent.monitors.changes.list(monitorId, cursor?, limit?, since?)",
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
             Argument::query("cursor", "cursor", false),
@@ -103,6 +106,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Create an agent monitor",
         description: "Beta. Creates a monitor that keeps the given fields of the given entities up to date; every refresh is billed until the monitor is deleted.",
         deprecated: false,
+        signature: "agent.monitors.create(cadence, entities[{name, domain, description?}], fields[{name, description, type?}])",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &["agent-monitors-2026-08-04"]),
             Argument::header("idempotencyKey", "Idempotency-Key", false, &[]),
@@ -129,6 +133,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Delete an agent monitor",
         description: "Beta. Permanently deletes a monitor with its values and ends its refreshes.",
         deprecated: false,
+        signature: "agent.monitors.delete(monitorId)",
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
             Argument::header("betas", "Exa-Beta", false, &["agent-monitors-2026-08-04"]),
@@ -149,6 +154,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Add entities to an agent monitor",
         description: "Beta. Adds entities to watch to an existing monitor.",
         deprecated: false,
+        signature: "agent.monitors.entities.add(monitorId, entities[{name, domain, description?}])",
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
             Argument::header("betas", "Exa-Beta", false, &["agent-monitors-2026-08-04"]),
@@ -173,6 +179,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List entities and values of an agent monitor",
         description: "Beta. Lists the watched entities with the current value of every field, page by page.",
         deprecated: false,
+        signature: "agent.monitors.entities.list(monitorId, cursor?, limit?, since?)",
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
             Argument::query("cursor", "cursor", false),
@@ -196,6 +203,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get an agent monitor",
         description: "Beta. Returns settings, progress and usage of a monitor; values come from agent.monitors.entities.list.",
         deprecated: false,
+        signature: "agent.monitors.get(monitorId)",
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
             Argument::header("betas", "Exa-Beta", false, &["agent-monitors-2026-08-04"]),
@@ -216,6 +224,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List agent monitors",
         description: "Beta. Lists agent monitors of the account page by page.",
         deprecated: false,
+        signature: "agent.monitors.list(cursor?, limit?)",
         arguments: &[
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
@@ -237,6 +246,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Cancel an agent run",
         description: "Aborts a queued or running agent run; work done so far is dropped. To keep it, use agent.runs.stop.",
         deprecated: false,
+        signature: "agent.runs.cancel(runId)",
         arguments: &[Argument::path("runId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/agent.runs.cancel.input.json"),
@@ -254,6 +264,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Create an agent run",
         description: "Starts an asynchronous, billed agent run that researches the web and can fill a schema; poll agent.runs.get until the status is completed, failed or cancelled.",
         deprecated: false,
+        signature: "agent.runs.create(query, systemPrompt?, input?, outputSchema?, effort?, budget?, previousRunId?, metadata?, dataSources[{provider}]?, userIdentifier?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
             Argument::body("query", true),
@@ -292,6 +303,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Delete an agent run",
         description: "Permanently deletes an agent run together with its output.",
         deprecated: false,
+        signature: "agent.runs.delete(runId)",
         arguments: &[Argument::path("runId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/agent.runs.delete.input.json"),
@@ -309,6 +321,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List events of an agent run",
         description: "Lists what happened during an agent run page by page, to follow progress or debug.",
         deprecated: false,
+        signature: "agent.runs.events.list(runId, cursor?, limit?)",
         arguments: &[
             Argument::path("runId", "id", &["id"]),
             Argument::query("cursor", "cursor", false),
@@ -330,6 +343,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get an agent run",
         description: "Returns status, cost and, once finished, the output of an agent run.",
         deprecated: false,
+        signature: "agent.runs.get(runId)",
         arguments: &[Argument::path("runId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/agent.runs.get.input.json"),
@@ -347,6 +361,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List agent runs",
         description: "Lists agent runs of the account page by page.",
         deprecated: false,
+        signature: "agent.runs.list(cursor?, limit?)",
         arguments: &[
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
@@ -367,6 +382,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Stop an agent run early",
         description: "Asks a running agent run to wrap up and return what it has. Only for runs with effort ultra.",
         deprecated: false,
+        signature: "agent.runs.stop(runId)",
         arguments: &[
             Argument::path("runId", "id", &["id"]),
             Argument::header(
@@ -392,6 +408,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Answer a question",
         description: "Searches the web and returns a direct answer with citations; set stream for incremental delivery or outputSchema for structured data.",
         deprecated: false,
+        signature: "answer(query, text?, outputSchema?, systemPrompt?, model?, userLocation?, stream?, userIdentifier?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
             Argument::body("query", true),
@@ -422,6 +439,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Cancel an enrichment",
         description: "Stop a running enrichment for good; results already found stay.",
         deprecated: false,
+        signature: "enrichments.cancel(websetId, enrichmentId)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset"]),
             Argument::path("enrichmentId", "id", &["id"]),
@@ -442,6 +460,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Create an enrichment",
         description: "Add a column to a webset: the described piece of information is looked up for every present and future item in the background.",
         deprecated: false,
+        signature: "enrichments.create(websetId, description, format?, options[{label}]?, metadata?)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset", "id"]),
             Argument::body("description", true),
@@ -474,6 +493,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Delete an enrichment",
         description: "Delete an enrichment: running work stops and its results disappear from every item.",
         deprecated: false,
+        signature: "enrichments.delete(websetId, enrichmentId)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset"]),
             Argument::path("enrichmentId", "id", &["id"]),
@@ -494,6 +514,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get an enrichment",
         description: "Fetch the definition and status of an enrichment; its results are on the items.",
         deprecated: false,
+        signature: "enrichments.get(websetId, enrichmentId)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset"]),
             Argument::path("enrichmentId", "id", &["id"]),
@@ -514,6 +535,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Update an enrichment",
         description: "Change the task, format, options or metadata of an enrichment; only fields given are changed.",
         deprecated: false,
+        signature: "enrichments.update(websetId, enrichmentId, description?, format?, options[{label}]?, metadata?)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset"]),
             Argument::path("enrichmentId", "id", &["id"]),
@@ -541,6 +563,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get an event",
         description: "Fetch one event with the resource it is about.",
         deprecated: false,
+        signature: "events.get(eventId)",
         arguments: &[Argument::path("eventId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/events.get.input.json"),
@@ -558,6 +581,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List events",
         description: "List what happened to websets, searches, items, imports and monitors, page by page; filter by type and time.",
         deprecated: false,
+        signature: "events.list(cursor?, limit?, types?, createdBefore?, createdAfter?)",
         arguments: &[
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
@@ -581,6 +605,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Find pages similar to a URL",
         description: "Returns web pages whose meaning is close to that of the page at a given URL, with optional contents. Deprecated by the official clients; prefer search with a query that describes the page.",
         deprecated: true,
+        signature: "find_similar(url, numResults?, contents?, includeDomains?, excludeDomains?, excludeSourceDomain?, category?, startPublishedDate?, endPublishedDate?, includeText?, excludeText?, context?, moderation?, flags?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
             Argument::body("url", true),
@@ -619,6 +644,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get page contents",
         description: "Fetches text, highlights, summaries, links and subpages of known URLs from cache or by a live crawl. Check statuses: single URLs can fail while the call succeeds.",
         deprecated: false,
+        signature: "get_contents(urls, text?, highlights?, summary?, maxAgeHours?, livecrawlTimeout?, subpages?, subpageTarget?, extras?, flags?, userIdentifier?, metadata?, context?, snapshotAsOf?, filterEmptyResults?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
             Argument::body("urls", true),
@@ -658,6 +684,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Create an import",
         description: "Announce a CSV file of your own records. Then PUT the raw CSV to the returned `uploadUrl` within one hour, without an API key; processing starts after the upload.",
         deprecated: false,
+        signature: "imports.create(size, count, format, entity, title?, metadata?, csv?)",
         arguments: &[
             Argument::body("size", true),
             Argument::body("count", true),
@@ -692,6 +719,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Delete an import",
         description: "Delete an import and the records uploaded for it.",
         deprecated: false,
+        signature: "imports.delete(importId)",
         arguments: &[Argument::path("importId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/imports.delete.input.json"),
@@ -709,6 +737,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get an import",
         description: "Fetch one import; poll it until its status is neither `pending` nor `processing`.",
         deprecated: false,
+        signature: "imports.get(importId)",
         arguments: &[Argument::path("importId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/imports.get.input.json"),
@@ -726,6 +755,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List imports",
         description: "List the imports of your team, page by page.",
         deprecated: false,
+        signature: "imports.list(cursor?, limit?)",
         arguments: &[
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
@@ -746,6 +776,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Update an import",
         description: "Change the title or metadata of an import.",
         deprecated: false,
+        signature: "imports.update(importId, metadata?, title?)",
         arguments: &[
             Argument::path("importId", "id", &["id"]),
             Argument::body("metadata", false),
@@ -770,6 +801,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Delete an item",
         description: "Remove one item, with its enrichment results, from a webset.",
         deprecated: false,
+        signature: "items.delete(websetId, itemId)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset"]),
             Argument::path("itemId", "id", &["id"]),
@@ -790,6 +822,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get an item",
         description: "Fetch one item of a webset with its properties, criterion evaluations and enrichment results.",
         deprecated: false,
+        signature: "items.get(websetId, itemId)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset"]),
             Argument::path("itemId", "id", &["id"]),
@@ -810,6 +843,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List items",
         description: "List the items of a webset, page by page, with evaluations and enrichment results. More items may arrive while the webset is running.",
         deprecated: false,
+        signature: "items.list(websetId, cursor?, limit?, sourceId?)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset", "id"]),
             Argument::query("cursor", "cursor", false),
@@ -832,6 +866,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Create a monitor",
         description: "Schedule a recurring search that keeps a webset up to date, on a cron cadence.",
         deprecated: false,
+        signature: "monitors.create(websetId, cadence{cron, timezone?}, behavior{type, config{count, query?, criteria?, entity?}}, metadata?)",
         arguments: &[
             Argument::body("websetId", true),
             Argument::body("cadence", true),
@@ -857,6 +892,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Delete a monitor",
         description: "Delete a monitor; its schedule ends and the webset itself stays.",
         deprecated: false,
+        signature: "monitors.delete(monitorId)",
         arguments: &[Argument::path("monitorId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/monitors.delete.input.json"),
@@ -874,6 +910,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get a monitor",
         description: "Fetch one monitor with its schedule, last run and next run time.",
         deprecated: false,
+        signature: "monitors.get(monitorId)",
         arguments: &[Argument::path("monitorId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/monitors.get.input.json"),
@@ -891,6 +928,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List monitors",
         description: "List monitors page by page, for all websets or for one.",
         deprecated: false,
+        signature: "monitors.list(cursor?, limit?, websetId?)",
         arguments: &[
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
@@ -912,6 +950,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get a monitor run",
         description: "Fetch one run of a monitor with its status and, if it failed, the reason.",
         deprecated: false,
+        signature: "monitors.runs.get(monitorId, runId)",
         arguments: &[
             Argument::path("monitorId", "monitor", &["monitor"]),
             Argument::path("runId", "id", &["id"]),
@@ -932,6 +971,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List monitor runs",
         description: "List the past and current runs of a monitor.",
         deprecated: false,
+        signature: "monitors.runs.list(monitorId, cursor?, limit?)",
         arguments: &[
             Argument::path("monitorId", "monitor", &["monitor", "id"]),
             Argument::query("cursor", "cursor", false),
@@ -953,6 +993,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Update a monitor",
         description: "Enable or disable a monitor, or change its schedule, search or metadata; only fields given are changed.",
         deprecated: false,
+        signature: "monitors.update(monitorId, status?, metadata?, cadence{cron, timezone?}?, behavior{type, config{count, query?, criteria?, entity?}}?)",
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
             Argument::body("status", false),
@@ -979,6 +1020,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Create a research task",
         description: "Starts an asynchronous, billed research task; poll research.get until it is completed, canceled or failed. The API is reported as retired; prefer agent.runs.create.",
         deprecated: true,
+        signature: "research.create(instructions, model?, outputSchema?)",
         arguments: &[
             Argument::body("instructions", true),
             Argument::body("model", false),
@@ -1009,6 +1051,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get a research task",
         description: "Returns status and, once completed, the result of a research task. The API is reported as retired; prefer agent.runs.get.",
         deprecated: true,
+        signature: "research.get(researchId, stream?, events?)",
         arguments: &[
             Argument::path("researchId", "id", &["id"]),
             Argument::query("stream", "stream", false),
@@ -1030,6 +1073,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List research tasks",
         description: "Lists research tasks of the account page by page. The API is reported as retired; prefer agent.runs.list.",
         deprecated: true,
+        signature: "research.list(cursor?, limit?)",
         arguments: &[
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
@@ -1050,6 +1094,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Search the web",
         description: "Finds web pages for a natural-language query and can return their text, highlights or summaries in the same call. Deep types also write a synthesized, cited output.",
         deprecated: false,
+        signature: "search(query, numResults?, type?, category?, includeDomains?, excludeDomains?, startPublishedDate?, endPublishedDate?, contents?, additionalQueries?, outputSchema?, systemPrompt?, userLocation?, objective?, stream?, userIdentifier?, compliance?, includeText?, excludeText?, context?, moderation?, flags?)",
         arguments: &[
             Argument::header("betas", "Exa-Beta", false, &[]),
             Argument::body("query", true),
@@ -1097,6 +1142,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Create a search monitor",
         description: "Creates a monitor that repeats a search on a schedule and sends new results to a webhook; every run is billed. Keep webhookSecret from the response, it is shown only once.",
         deprecated: false,
+        signature: "search_monitors.create(search{query, numResults?, includeDomains?, excludeDomains?}, webhook{url, events?}, name?, trigger{type, period}?, outputSchema?, metadata?)",
         arguments: &[
             Argument::body("name", false),
             Argument::body("search", true),
@@ -1124,6 +1170,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Delete a search monitor",
         description: "Permanently deletes a search monitor and ends its runs.",
         deprecated: false,
+        signature: "search_monitors.delete(monitorId)",
         arguments: &[Argument::path("monitorId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/search_monitors.delete.input.json"),
@@ -1141,6 +1188,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get a search monitor",
         description: "Returns settings and next run time of a search monitor.",
         deprecated: false,
+        signature: "search_monitors.get(monitorId)",
         arguments: &[Argument::path("monitorId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/search_monitors.get.input.json"),
@@ -1158,6 +1206,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List search monitors",
         description: "Lists search monitors of the account page by page, optionally by status.",
         deprecated: false,
+        signature: "search_monitors.list(cursor?, limit?, status?)",
         arguments: &[
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
@@ -1179,6 +1228,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get a run of a search monitor",
         description: "Returns status and, once completed, the results of one run.",
         deprecated: false,
+        signature: "search_monitors.runs.get(monitorId, runId)",
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
             Argument::path("runId", "runId", &[]),
@@ -1199,6 +1249,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List runs of a search monitor",
         description: "Lists runs of a search monitor with their results page by page.",
         deprecated: false,
+        signature: "search_monitors.runs.list(monitorId, cursor?, limit?)",
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
             Argument::query("cursor", "cursor", false),
@@ -1220,6 +1271,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Run a search monitor now",
         description: "Starts a billed run at once, outside the schedule; see search_monitors.runs.list for the outcome.",
         deprecated: false,
+        signature: "search_monitors.trigger(monitorId)",
         arguments: &[Argument::path("monitorId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/search_monitors.trigger.input.json"),
@@ -1237,6 +1289,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Update a search monitor",
         description: "Changes the given settings of a search monitor; set status to pause or resume it.",
         deprecated: false,
+        signature: "search_monitors.update(monitorId, name?, status?, search?, trigger{type, period}?, outputSchema?, metadata?, webhook{url, events?}?)",
         arguments: &[
             Argument::path("monitorId", "id", &["id"]),
             Argument::body("name", false),
@@ -1266,6 +1319,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Cancel a search",
         description: "Stop a running search; items found so far stay in the webset.",
         deprecated: false,
+        signature: "searches.cancel(websetId, searchId)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset"]),
             Argument::path("searchId", "id", &["id"]),
@@ -1286,6 +1340,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Add a search",
         description: "Start another search in an existing webset. It runs in the background; by default existing items that fail the new criteria are dropped (see `behavior`).",
         deprecated: false,
+        signature: "searches.create(websetId, count, query, entity?, criteria[{description}]?, exclude[{source, id}]?, scope[{source, id, relationship?}]?, recall?, behavior?, metadata?, maxPeoplePerCompany?)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset", "id"]),
             Argument::header("priority", "x-exa-websets-priority", false, &[]),
@@ -1325,6 +1380,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get a search",
         description: "Fetch one search with its status, progress and criteria.",
         deprecated: false,
+        signature: "searches.get(websetId, searchId)",
         arguments: &[
             Argument::path("websetId", "webset", &["webset"]),
             Argument::path("searchId", "id", &["id"]),
@@ -1345,6 +1401,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Create a webhook",
         description: "Have events posted to a URL of yours as they happen. Keep the returned `secret`: it verifies signatures and is never shown again.",
         deprecated: false,
+        signature: "webhooks.create(events, url, metadata?)",
         arguments: &[
             Argument::body("events", true),
             Argument::body("url", true),
@@ -1369,6 +1426,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Delete a webhook",
         description: "Delete a webhook, so that no further events are posted to its URL.",
         deprecated: false,
+        signature: "webhooks.delete(webhookId)",
         arguments: &[Argument::path("webhookId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/webhooks.delete.input.json"),
@@ -1386,6 +1444,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get a webhook",
         description: "Fetch one webhook; the secret is not included.",
         deprecated: false,
+        signature: "webhooks.get(webhookId)",
         arguments: &[Argument::path("webhookId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/webhooks.get.input.json"),
@@ -1403,6 +1462,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List webhooks",
         description: "List the webhooks of your team, page by page, without their secrets.",
         deprecated: false,
+        signature: "webhooks.list(cursor?, limit?)",
         arguments: &[
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
@@ -1423,6 +1483,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List webhook attempts",
         description: "List deliveries tried by a webhook, with the receiver's answers. Use it to find out why deliveries fail.",
         deprecated: false,
+        signature: "webhooks.list_attempts(webhookId, cursor?, limit?, eventType?, successful?)",
         arguments: &[
             Argument::path("webhookId", "id", &["id"]),
             Argument::query("cursor", "cursor", false),
@@ -1446,6 +1507,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Update a webhook",
         description: "Change the event types, URL or metadata of a webhook; only fields given are changed.",
         deprecated: false,
+        signature: "webhooks.update(webhookId, events?, url?, metadata?)",
         arguments: &[
             Argument::path("webhookId", "id", &["id"]),
             Argument::body("events", false),
@@ -1471,6 +1533,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Cancel a webset's work",
         description: "Stop every running search and enrichment of a webset, which then becomes `idle`. Items found so far stay.",
         deprecated: false,
+        signature: "websets.cancel(websetId)",
         arguments: &[Argument::path("websetId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/websets.cancel.input.json"),
@@ -1488,6 +1551,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Create a webset",
         description: "Create a webset and start its search, imports and enrichments in the background. Returns at once; fetch the webset until its status is `idle`, then list its items.",
         deprecated: false,
+        signature: "websets.create(search{query, count?, entity?, criteria?}?, import[{source, id}]?, enrichments[{description, format?, options?, metadata?}]?, exclude[{source, id}]?, externalId?, metadata?)",
         arguments: &[
             Argument::header("priority", "x-exa-websets-priority", false, &[]),
             Argument::body("search", false),
@@ -1522,6 +1586,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Delete a webset",
         description: "Permanently delete a webset together with its items and enrichments. Cannot be undone.",
         deprecated: false,
+        signature: "websets.delete(websetId)",
         arguments: &[Argument::path("websetId", "id", &["id"])],
         body: Body::None,
         input_schema: include_str!("schemas/websets.delete.input.json"),
@@ -1539,6 +1604,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Get a webset",
         description: "Fetch one webset with its status, searches, imports, enrichments and monitors. Use it to poll until the status is `idle`.",
         deprecated: false,
+        signature: "websets.get(websetId, expand?)",
         arguments: &[
             Argument::path("websetId", "id", &["id"]),
             Argument::query("expand", "expand", false),
@@ -1559,6 +1625,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "List websets",
         description: "List the websets of your team, page by page, without their items.",
         deprecated: false,
+        signature: "websets.list(cursor?, limit?)",
         arguments: &[
             Argument::query("cursor", "cursor", false),
             Argument::query("limit", "limit", false),
@@ -1579,6 +1646,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Preview a webset",
         description: "Show, without creating anything, how a query would be read: entity type, criteria and suggested enrichments, optionally with sample items. Use it to refine a query first.",
         deprecated: false,
+        signature: "websets.preview(search{query, entity?, count?}, withItems?)",
         arguments: &[
             Argument::query("withItems", "search", false),
             Argument::body("search", true),
@@ -1602,6 +1670,7 @@ pub static OPERATIONS: &[Operation] = &[
         summary: "Update a webset",
         description: "Set or clear the metadata of a webset; nothing else can be changed here.",
         deprecated: false,
+        signature: "websets.update(websetId, metadata?)",
         arguments: &[
             Argument::path("websetId", "id", &["id"]),
             Argument::body("metadata", false),

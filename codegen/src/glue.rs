@@ -68,6 +68,7 @@ fn row(operation: &Operation) -> TokenStream {
         timeout_seconds,
         ..
     } = operation;
+    let signature = crate::tools::signature::whole(operation);
     let api = api_ident(&operation.api);
     let method = operation.method.to_uppercase();
     let function = format_ident!("{}", operation.function);
@@ -98,6 +99,7 @@ fn row(operation: &Operation) -> TokenStream {
             summary: #summary,
             description: #description,
             deprecated: #deprecated,
+            signature: #signature,
             arguments: &[#(#parameters,)* #(#fields),*],
             body: #body,
             input_schema: include_str!(#input),

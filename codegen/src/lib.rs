@@ -24,11 +24,12 @@ pub mod schemas;
 pub mod snapshots;
 pub mod surface;
 mod surface_check;
+pub mod tools;
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use error::{Error, Notice, Result};
 use load::Document;
@@ -45,6 +46,8 @@ const HEADER: &str =
 pub struct Design {
     /// The operations.
     pub model: Model,
+    /// The tools.
+    pub tools: tools::Catalogue,
     /// The documents after their overlays, by API.
     pub documents: BTreeMap<String, Document>,
     /// What a maintainer should know.
@@ -74,8 +77,11 @@ pub fn read(data_design: &Path) -> Result<Design> {
     }
     operations::finish(&apis, &mut operations)?;
     surface_check::check(&surface, &mut operations, &mut notices);
+    let model = Model { apis, operations };
+    let tools = tools::build(&surface.tools, &model, &mut notices);
     Ok(Design {
-        model: Model { apis, operations },
+        model,
+        tools,
         documents,
         notices,
     })
@@ -119,6 +125,7 @@ pub fn generate(root: &Path) -> Result<Output> {
         let name = format!("codegen-snapshots/operations/{name}.json");
         files.insert(name, snapshots::to_text(&snapshot));
     }
+    tool_files(&design.tools, &mut files);
     let surface = snapshots::surface(&design.model, &design.notices);
     files.insert("codegen-snapshots/SURFACE.md".to_owned(), surface);
     let fingerprint = fingerprint(&data_design, &files)?;
@@ -129,13 +136,32 @@ pub fn generate(root: &Path) -> Result<Output> {
     })
 }
 
+/// A tool is one JSON file for the server and one snapshot for the reviewer.
+fn tool_files(catalogue: &tools::Catalogue, files: &mut BTreeMap<String, String>) {
+    for tool in catalogue.tools.values() {
+        let whole =
+            json!({"definition": tool.definition, "plan": tool.plan, "tokens": tool.tokens});
+        files.insert(
+            format!("generated/tools/{}.json", tool.name),
+            compact(&whole),
+        );
+        let name = format!("codegen-snapshots/tools/{}.json", tool.name);
+        files.insert(name, snapshots::to_text(&whole));
+    }
+    files.insert("generated/tools.rs".to_owned(), tools::table(catalogue));
+    files.insert(
+        "codegen-snapshots/TOKENS.md".to_owned(),
+        catalogue.token_table(),
+    );
+}
+
 fn rust(file: &syn::File) -> String {
     format!("{HEADER}{}", prettyplease::unparse(file))
 }
 
 fn module(clients: &BTreeMap<String, clients::Client>) -> String {
     let mut text = format!("{HEADER}//! Clients, operations and schemas made from the specs.\n\n");
-    text.push_str("pub mod operations;\n");
+    text.push_str("pub mod operations;\npub mod tools;\n");
     for name in clients.keys() {
         text.push_str(&format!("pub mod {name};\n"));
     }

@@ -63,6 +63,12 @@ pub struct Operation {
     pub timeout_seconds: u64,
     /// How the work it starts is followed.
     pub long_running: Option<LongRunning>,
+    /// It changes nothing, though it is no GET.
+    pub read_only: bool,
+    /// It reaches out to the web.
+    pub open_world: bool,
+    /// Optional arguments that a short signature shows first.
+    pub show: Vec<String>,
 }
 
 /// Where an argument goes.

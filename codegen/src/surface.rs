@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
 use crate::error::Result;
 use crate::load::Document;
+use crate::tools::definitions::Tools;
 
 /// The whole file.
 #[derive(Debug, Clone, Deserialize)]
@@ -24,7 +24,7 @@ pub struct Surface {
     pub operations: Vec<Entry>,
     /// Tool definitions.
     #[serde(default)]
-    pub tools: Map<String, Value>,
+    pub tools: Tools,
 }
 
 /// A spec and how it is read.
@@ -66,6 +66,15 @@ pub struct Entry {
     pub timeout_seconds: Option<u64>,
     /// Says that the operation starts work that goes on after the answer.
     pub long_running: Option<LongRunning>,
+    /// Says that the operation changes nothing, though it is no GET.
+    #[serde(default)]
+    pub read_only: bool,
+    /// Says that the operation reaches out to the web.
+    #[serde(default)]
+    pub open_world: bool,
+    /// Optional arguments that a short signature shows before all others.
+    #[serde(default)]
+    pub show: Vec<String>,
 }
 
 /// How work that an operation starts is followed.

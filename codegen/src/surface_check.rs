@@ -56,6 +56,16 @@ fn check_parameters(entry: &Entry, operation: &Operation, notices: &mut Vec<Noti
             notices.push(notice(entry, text));
         }
     }
+    let properties = operation.input_schema.get("properties");
+    for name in &entry.show {
+        if properties
+            .and_then(|properties| properties.get(name))
+            .is_none()
+        {
+            let text = format!("the operation has no argument `{name}` any more; it is not shown");
+            notices.push(notice(entry, text));
+        }
+    }
 }
 
 /// A marker is kept only while its state can be read and the operations it names exist.

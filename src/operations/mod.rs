@@ -43,6 +43,8 @@ pub struct Operation {
     pub description: &'static str,
     /// Exa advises against it.
     pub deprecated: bool,
+    /// Name and arguments in a line.
+    pub signature: &'static str,
     /// All arguments, flat.
     pub arguments: &'static [Argument],
     /// What the request body is made of.

@@ -3,16 +3,49 @@
 use exa_mcp_server::operations::{CallError, Operation, Place, all};
 use serde_json::{Value, json};
 
-use crate::support::{Library, Program, Recorder, Reply, Seen, assert_none, percent_decoded, sample};
+use crate::support::{
+    Library, Program, Recorder, Reply, Seen, assert_none, percent_decoded, sample,
+};
 
 /// Values that escape from the path of a careless client, or are no identifiers at all.
 fn hostile() -> Vec<Value> {
     let mut values = vec![json!(7), json!(true), Value::Null, json!([]), json!({})];
     values.extend(
         [
-            "", " ", "\u{a0}", ".", "..", "a/b", "../x", "x/..", "/", "//evil.example", "..%2f", "%2e%2e",
-            "%2E", "a%00b", "%", "%zz", "a\0b", "a\\b", "..\\..\\x", "a?b", "?", "a#b", "a;b", "a&b=c",
-            "a:b@c", "é/ü", "\u{202e}x", "．．", "\n", "a\tb", "a\r\nx-api-key: b", "{id}", "+", "\"'<>`^|",
+            "",
+            " ",
+            "\u{a0}",
+            ".",
+            "..",
+            "a/b",
+            "../x",
+            "x/..",
+            "/",
+            "//evil.example",
+            "..%2f",
+            "%2e%2e",
+            "%2E",
+            "a%00b",
+            "%",
+            "%zz",
+            "a\0b",
+            "a\\b",
+            "..\\..\\x",
+            "a?b",
+            "?",
+            "a#b",
+            "a;b",
+            "a&b=c",
+            "a:b@c",
+            "é/ü",
+            "\u{202e}x",
+            "．．",
+            "\n",
+            "a\tb",
+            "a\r\nx-api-key: b",
+            "{id}",
+            "+",
+            "\"'<>`^|",
         ]
         .map(|text| json!(text)),
     );
@@ -31,9 +64,16 @@ struct Parameter {
 fn parameters() -> Vec<Parameter> {
     let mut parameters = Vec::new();
     for operation in all() {
-        for argument in operation.arguments.iter().filter(|argument| argument.place == Place::Path) {
+        for argument in operation
+            .arguments
+            .iter()
+            .filter(|argument| argument.place == Place::Path)
+        {
             let placeholder = format!("{{{}}}", argument.wire);
-            let segment = operation.path.split('/').position(|segment| segment == placeholder);
+            let segment = operation
+                .path
+                .split('/')
+                .position(|segment| segment == placeholder);
             parameters.push(Parameter {
                 operation,
                 argument: argument.name,
@@ -49,7 +89,12 @@ impl Parameter {
     fn arguments(&self, value: &Value) -> Value {
         let schema = serde_json::from_str(self.operation.input_schema).expect("a schema");
         let mut arguments = sample::required(&schema);
-        for parameter in self.operation.arguments.iter().filter(|other| other.place == Place::Path) {
+        for parameter in self
+            .operation
+            .arguments
+            .iter()
+            .filter(|other| other.place == Place::Path)
+        {
             arguments.insert(parameter.name.to_owned(), json!("other"));
         }
         arguments.insert(self.argument.to_owned(), value.clone());
@@ -71,20 +116,27 @@ impl Parameter {
         let template: Vec<&str> = self.operation.path.split('/').collect();
         let sent: Vec<&str> = request.target.split('/').collect();
         let in_place = sent.len() == template.len()
-            && template.iter().zip(&sent).enumerate().all(|(index, (wanted, sent))| {
-                if index == self.segment {
-                    percent_decoded(sent) == given && !sent.contains(['?', '#', ';', '\\'])
-                } else {
-                    sent == wanted || (wanted.starts_with('{') && *sent == "other")
-                }
-            });
+            && template
+                .iter()
+                .zip(&sent)
+                .enumerate()
+                .all(|(index, (wanted, sent))| {
+                    if index == self.segment {
+                        percent_decoded(sent) == given && !sent.contains(['?', '#', '\\'])
+                    } else {
+                        sent == wanted || (wanted.starts_with('{') && *sent == "other")
+                    }
+                });
         (!in_place).then(|| format!("{} was sent", request.target))
     }
 }
 
 #[test]
 fn the_paths_have_fifty_six_parameters() {
-    let placeholders: usize = all().iter().map(|operation| operation.path.matches('{').count()).sum();
+    let placeholders: usize = all()
+        .iter()
+        .map(|operation| operation.path.matches('{').count())
+        .sum();
     assert_eq!(parameters().len(), placeholders);
     assert_eq!(placeholders, 56);
 }
@@ -112,12 +164,24 @@ fn hostile_identifiers_are_refused_or_stay_in_their_segment() {
 fn usual_and_unusual_identifiers_are_sent() {
     let library = Library::new();
     for parameter in parameters() {
-        for value in ["webset_01k3abc", "my-own id/7", "größe", "a.b", "...", "%2e%2e", "x".repeat(300).as_str()] {
+        for value in [
+            "webset_01k3abc",
+            "my-own id/7",
+            "größe",
+            "a.b",
+            "...",
+            "%2e%2e",
+            "x".repeat(300).as_str(),
+        ] {
             let value = json!(value);
             let (result, seen) = library.call(parameter.operation, parameter.arguments(&value));
             let problem = parameter.problem(&value, false, &seen);
             let name = parameter.operation.name;
-            assert_eq!(problem, None, "{name}, {} = {value}: {result:?}", parameter.argument);
+            assert_eq!(
+                problem, None,
+                "{name}, {} = {value}: {result:?}",
+                parameter.argument
+            );
         }
     }
 }
@@ -125,7 +189,15 @@ fn usual_and_unusual_identifiers_are_sent() {
 #[test]
 fn the_program_sends_nothing_for_what_is_no_identifier() {
     let server = Recorder::always(Reply::json(200, &json!({})));
-    for value in [json!(""), json!(".."), json!("a\\b"), json!("a\0b"), json!("\n"), json!([]), Value::Null] {
+    for value in [
+        json!(""),
+        json!(".."),
+        json!("a\\b"),
+        json!("a\0b"),
+        json!("\n"),
+        json!([]),
+        Value::Null,
+    ] {
         let arguments = json!({"websetId": "w", "itemId": value});
         let output = Program::call(&server, "items.get", &arguments).run();
         output.assert_failed(2, &["itemId"]);

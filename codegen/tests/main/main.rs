@@ -6,3 +6,4 @@ mod spec_update;
 
 mod support;
 mod taken_away;
+mod tools;

@@ -25,7 +25,10 @@ fn list() -> String {
 /// The numbers in a JSON text that holds no others.
 fn numbers(text: &str) -> Vec<&str> {
     let list = &text[text.find('[').expect("a list")..=text.find(']').expect("its end")];
-    list.split(['[', ',', ']']).map(str::trim).filter(|part| !part.is_empty()).collect()
+    list.split(['[', ',', ']'])
+        .map(str::trim)
+        .filter(|part| !part.is_empty())
+        .collect()
 }
 
 #[test]
@@ -55,13 +58,17 @@ fn numbers_of_the_arguments_are_sent_as_they_were_given() {
 fn numbers_in_declared_fields_are_sent_as_they_were_given() {
     for number in NUMBERS {
         let server = Recorder::always(Reply::new(200).body("{}"));
-        let arguments = format!("{{\"query\": \"q\", \"userLocation\": {{\"latitude\": {number}}}}}");
+        let arguments =
+            format!("{{\"query\": \"q\", \"userLocation\": {{\"latitude\": {number}}}}}");
         let output = Program::new(["call", "search", &arguments])
             .env("EXA_BASE_URL", &server.url())
             .run();
         assert_eq!(output.code, Some(0), "{number}: {output:#?}");
         let body = String::from_utf8(server.only().body).expect("UTF-8");
-        assert!(body.contains(&format!("\"latitude\":{number}}}")), "{number}: {body}");
+        assert!(
+            body.contains(&format!("\"latitude\":{number}}}")),
+            "{number}: {body}"
+        );
     }
 }
 
@@ -73,6 +80,9 @@ fn numbers_in_the_query_are_sent_as_they_were_given() {
             .env("EXA_BASE_URL", &server.url())
             .run();
         assert_eq!(output.code, Some(0), "{number}: {output:#?}");
-        assert_eq!(server.only().target, format!("/websets/v0/websets?limit={number}"));
+        assert_eq!(
+            server.only().target,
+            format!("/websets/v0/websets?limit={number}")
+        );
     }
 }

@@ -105,7 +105,11 @@ fn assert_request(name: &str, case: &Case, seen: &Seen) {
         Some(_) => &["application/json"],
         None => &[],
     };
-    assert_eq!(seen.header("content-type"), content_type, "{name}: the content type");
+    assert_eq!(
+        seen.header("content-type"),
+        content_type,
+        "{name}: the content type"
+    );
     assert_own_headers(name, seen);
 }
 
@@ -113,7 +117,10 @@ fn body(name: &str, case: &Case) -> Option<Value> {
     let mut body = case.args.clone();
     for argument in case.not_in_body.as_ref()? {
         let removed = body.remove(argument);
-        assert!(removed.is_some(), "{name}: the case has no argument {argument}");
+        assert!(
+            removed.is_some(),
+            "{name}: the case has no argument {argument}"
+        );
     }
     Some(Value::Object(body))
 }
@@ -125,6 +132,10 @@ fn assert_own_headers(name: &str, seen: &Seen) {
     assert_eq!(agent.len(), 1, "{name}: {agent:?}");
     assert!(agent[0].starts_with("exa-mcp-server/"), "{name}: {agent:?}");
     for unwanted in ["api-version", "authorization"] {
-        assert_eq!(seen.header(unwanted), Vec::<&str>::new(), "{name}: {unwanted}");
+        assert_eq!(
+            seen.header(unwanted),
+            Vec::<&str>::new(),
+            "{name}: {unwanted}"
+        );
     }
 }

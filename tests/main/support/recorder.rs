@@ -1,6 +1,6 @@
 //! An HTTP/1.1 server that records every request exactly as it came over the wire.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -207,7 +207,10 @@ fn read(reader: &mut impl BufRead) -> Option<Seen> {
     };
     // Tests compare bodies as they are, so a client that sends chunks should be noticed.
     assert_eq!(request.header("transfer-encoding"), Vec::<&str>::new());
-    let length = request.header("content-length").first().map_or(Ok(0), |n| n.parse());
+    let length = request
+        .header("content-length")
+        .first()
+        .map_or(Ok(0), |n| n.parse());
     request.body.resize(length.expect("a length in digits"), 0);
     reader.read_exact(&mut request.body).ok()?;
     Some(request)

@@ -36,9 +36,14 @@ pub(crate) fn full(root: &Value, schema: &Value, turn: usize) -> Value {
 
 /// The properties that an object schema demands, and no others.
 pub(crate) fn required(schema: &Value) -> Map<String, Value> {
-    let properties = schema["properties"].as_object().cloned().unwrap_or_default();
+    let properties = schema["properties"]
+        .as_object()
+        .cloned()
+        .unwrap_or_default();
     let wanted = properties.iter().filter(|(name, _)| requires(schema, name));
-    wanted.map(|(name, part)| (name.clone(), full(schema, part, 0))).collect()
+    wanted
+        .map(|(name, part)| (name.clone(), full(schema, part, 0)))
+        .collect()
 }
 
 /// All values that differ in one place from `value`, which is the full sample of this turn: optional
@@ -67,7 +72,11 @@ pub(crate) fn edits(root: &Value, schema: &Value, turn: usize, value: &Value) ->
         Value::String(_) if schema.get("enum").is_some() => vec![json!("no such value ✓")],
         Value::String(_) => vec![json!("")],
         Value::Number(number) => {
-            let mut edited = vec![json!(9_007_199_254_740_993_u64), json!(u64::MAX), json!(i64::MIN)];
+            let mut edited = vec![
+                json!(9_007_199_254_740_993_u64),
+                json!(u64::MAX),
+                json!(i64::MIN),
+            ];
             if number.is_f64() {
                 edited.extend([json!(0.005), json!(1e-7), json!(0.1), json!(3)]);
             }
@@ -88,7 +97,10 @@ fn object_edits(
         fields.insert(name.to_owned(), value);
         Value::Object(fields)
     };
-    let mut edited = vec![with("unknownField ü", json!({"a": [null, {}], "b": u64::MAX}))];
+    let mut edited = vec![with(
+        "unknownField ü",
+        json!({"a": [null, {}], "b": u64::MAX}),
+    )];
     if !fields.keys().any(|name| requires(schema, name)) {
         edited.push(json!({}));
     }
@@ -105,7 +117,9 @@ fn object_edits(
 /// The schema of a property, declared or further.
 fn property<'a>(schema: &'a Value, name: &str) -> &'a Value {
     let declared = schema.get("properties").and_then(|all| all.get(name));
-    declared.or_else(|| schema.get("additionalProperties")).unwrap_or(&Value::Null)
+    declared
+        .or_else(|| schema.get("additionalProperties"))
+        .unwrap_or(&Value::Null)
 }
 
 fn object(root: &Value, schema: &Value, turn: usize) -> Value {
@@ -115,7 +129,10 @@ fn object(root: &Value, schema: &Value, turn: usize) -> Value {
             fields.insert(name.clone(), full(root, part, turn));
         }
     }
-    if let Some(further) = schema.get("additionalProperties").filter(|part| part.is_object()) {
+    if let Some(further) = schema
+        .get("additionalProperties")
+        .filter(|part| part.is_object())
+    {
         fields.insert("further é".to_owned(), full(root, further, turn));
     }
     Value::Object(fields)

@@ -18,6 +18,16 @@ pub(crate) fn branches(schema: &Value) -> Option<&Vec<Value>> {
         .find_map(|keyword| schema.get(keyword)?.as_array())
 }
 
+/// How many branches the widest union of a schema has; one if it has no unions.
+pub(crate) fn widest_union(root: &Value) -> usize {
+    let mut widest = 1;
+    walk(root, &mut |part| {
+        let count = branches(part).map_or(1, Vec::len);
+        widest = widest.max(count);
+    });
+    widest
+}
+
 /// Says whether an object schema demands this property.
 pub(crate) fn requires(schema: &Value, name: &str) -> bool {
     let required = schema.get("required").and_then(Value::as_array);

@@ -1,0 +1,158 @@
+//! Tools with flat arguments: a view of one operation with presets.
+
+use serde_json::{Map, Value, json};
+
+use super::definitions::{Named, NamedArgument};
+use super::{Tool, common_hints, definition, lost};
+use crate::error::Notice;
+use crate::model::{Model, Operation};
+
+/// Makes a named tool; an argument that the operation lost is reported and left out.
+pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<Tool> {
+    let find = |name: &str| {
+        model
+            .operations
+            .iter()
+            .find(|operation| operation.name == name)
+    };
+    let Some(operation) = find(&named.operation) else {
+        let text = format!(
+            "`{}` does not exist any more; the tool was left out",
+            named.operation
+        );
+        notices.push(lost(&named.name, &text));
+        return None;
+    };
+    let mut operations = vec![operation];
+    let mut instead = named.instead.clone();
+    if let Some(other) = &named.instead {
+        match find(&other.operation) {
+            Some(found) => operations.push(found),
+            None => {
+                let text = format!(
+                    "`{}` does not exist any more; `{}` was left out",
+                    other.operation, other.given
+                );
+                notices.push(lost(&named.name, &text));
+                instead = None;
+            }
+        }
+    }
+    let mut properties = Map::new();
+    let mut required = Vec::new();
+    let mut moves = Vec::new();
+    for argument in &named.arguments {
+        let gone = instead.is_none()
+            && named
+                .instead
+                .as_ref()
+                .is_some_and(|other| other.given == argument.name);
+        let is_instead = instead
+            .as_ref()
+            .is_some_and(|other| other.given == argument.name);
+        let target = argument.to.as_deref().unwrap_or(&argument.name);
+        let found = match is_instead {
+            true => Some(json!({"type": "string"})),
+            false => at(operation, target),
+        };
+        let Some(found) = found.filter(|_| !gone) else {
+            if !gone {
+                let text = format!(
+                    "`{}` has no argument `{target}` any more; `{}` was left out",
+                    operation.name, argument.name
+                );
+                notices.push(lost(&named.name, &text));
+            }
+            continue;
+        };
+        properties.insert(argument.name.clone(), visible(argument, found));
+        if argument.required {
+            required.push(argument.name.clone());
+        }
+        if !is_instead {
+            moves.push(json!({"from": argument.name, "to": target, "switch": argument.switch}));
+        }
+    }
+    let mut schema = json!({"type": "object", "properties": properties});
+    if !required.is_empty() {
+        schema["required"] = json!(required);
+    }
+    let plan = json!({
+        "kind": "named",
+        "operation": named.operation,
+        "moves": moves,
+        "defaults": named.defaults,
+        "fixed": named.fixed,
+        "suffix": named.suffix,
+        "categoryInQuery": named.category_in_query,
+        "instead": instead,
+    });
+    let hints = common_hints(&operations);
+    Some(Tool {
+        name: named.name.clone(),
+        definition: definition(
+            &named.name,
+            &named.title,
+            named.description.trim(),
+            schema,
+            hints,
+        ),
+        plan,
+        tokens: 0,
+    })
+}
+
+/// The schema that a model reads: the spec's own, reduced to what fits a flat argument.
+fn visible(argument: &NamedArgument, found: Value) -> Value {
+    let mut schema = match &argument.schema {
+        Some(own) => Value::Object(own.clone()),
+        None if argument.switch.is_some() => json!({"type": "boolean"}),
+        None => found.clone(),
+    };
+    let text = argument.description.clone().map(Value::String);
+    let text = text.or_else(|| found.get("description").cloned());
+    if let (Value::Object(schema), Some(text)) = (&mut schema, text) {
+        schema.insert("description".to_owned(), text);
+    }
+    schema
+}
+
+/// The schema at a dotted path of an operation's arguments, with references resolved one level.
+fn at(operation: &Operation, path: &str) -> Option<Value> {
+    let root = &operation.input_schema;
+    let mut found = root;
+    for step in path.split('.') {
+        found = property(found, root, step)?;
+    }
+    let mut schema = found.clone();
+    if let Some(Value::String(reference)) = found.get("$ref") {
+        schema = root.pointer(reference.trim_start_matches('#'))?.clone();
+    }
+    // What still refers to a definition cannot stand alone in a small schema.
+    if schema.to_string().contains("\"$ref\"") {
+        schema = json!({"description": schema.get("description").cloned().unwrap_or_default()});
+    }
+    if let Value::Object(map) = &mut schema {
+        map.shift_remove("x-aliases");
+    }
+    Some(schema)
+}
+
+/// A property of a schema, looked for behind references and in every branch.
+fn property<'a>(schema: &'a Value, root: &'a Value, name: &str) -> Option<&'a Value> {
+    if let Some(Value::String(reference)) = schema.get("$ref") {
+        return property(root.pointer(reference.trim_start_matches('#'))?, root, name);
+    }
+    if let Some(found) = schema
+        .get("properties")
+        .and_then(|properties| properties.get(name))
+    {
+        return Some(found);
+    }
+    ["allOf", "anyOf", "oneOf"].iter().find_map(|keyword| {
+        let branches = schema.get(*keyword)?.as_array()?;
+        branches
+            .iter()
+            .find_map(|branch| property(branch, root, name))
+    })
+}

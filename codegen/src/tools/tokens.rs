@@ -1,0 +1,33 @@
+//! What tools cost: o200k tokens of their definitions.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::Catalogue;
+
+/// Tokens of a text in the o200k encoding.
+pub fn count(text: &str) -> usize {
+    bpe_openai::o200k_base().count(text)
+}
+
+/// Sets with the size of the answer to `tools/list`, then tools with their own.
+pub fn table(catalogue: &Catalogue) -> String {
+    let mut text = String::from(
+        "# Tokens\n\nWritten by `cargo build --features codegen`: the size of the answer to `tools/list` in \
+         o200k tokens.\n\n| set | tools | tokens |\n|---|---|---|\n",
+    );
+    for (set, names) in &catalogue.sets {
+        let tools: Vec<&Value> = names
+            .iter()
+            .filter_map(|name| Some(&catalogue.tools.get(name)?.definition))
+            .collect();
+        let size = count(&json!({"tools": tools}).to_string());
+        let _ = writeln!(text, "| {set} | {} | {size} |", names.len());
+    }
+    text.push_str("\n| tool | tokens |\n|---|---|\n");
+    for tool in catalogue.tools.values() {
+        let _ = writeln!(text, "| {} | {} |", tool.name, tool.tokens);
+    }
+    text
+}

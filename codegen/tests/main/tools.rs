@@ -1,0 +1,177 @@
+//! The tools as the checked-in surface makes them.
+
+use codegen::tools::Tool;
+use serde_json::{Value, json};
+
+use crate::support::{Copy, repository};
+
+fn tools() -> codegen::tools::Catalogue {
+    codegen::read(&repository().join("data-design"))
+        .unwrap()
+        .tools
+}
+
+fn size_of(set: &str) -> usize {
+    let text = std::fs::read_to_string(repository().join("codegen-snapshots/TOKENS.md")).unwrap();
+    let row = text
+        .lines()
+        .find(|line| line.starts_with(&format!("| {set} | ")))
+        .unwrap();
+    row.split('|').nth(3).unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn sets_stay_within_their_token_budgets() {
+    assert!(size_of("default") <= 1_800, "{}", size_of("default"));
+    assert!(size_of("toolhost") <= 1_000, "{}", size_of("toolhost"));
+}
+
+#[test]
+fn sets_hold_the_agreed_tools() {
+    let sets = tools().sets;
+    assert_eq!(
+        sets["default"],
+        [
+            "web_search_exa",
+            "web_fetch_exa",
+            "exa_api",
+            "manage_websets"
+        ]
+    );
+    assert_eq!(
+        sets["toolhost"],
+        ["websets-sync", "websets-async", "exa-sync", "exa-async"]
+    );
+    assert_eq!(sets["classic"].len(), 14);
+    assert_eq!(sets["granular"].len(), 69);
+    assert_eq!(sets["items"], ["items_delete", "items_get", "items_list"]);
+    assert_eq!(sets["agent.runs"].len(), 7);
+}
+
+#[test]
+fn every_definition_suits_every_client() {
+    for Tool {
+        name, definition, ..
+    } in tools().tools.values()
+    {
+        let schema = &definition["inputSchema"];
+        assert_eq!(schema["type"], "object", "{name}");
+        for keyword in ["anyOf", "oneOf", "allOf", "not", "enum"] {
+            assert!(schema.get(keyword).is_none(), "{name} has {keyword} on top");
+        }
+        let length = definition["description"].as_str().unwrap().chars().count();
+        assert!((10..=2_000).contains(&length), "{name}: {length}");
+        assert!(!definition["title"].as_str().unwrap().is_empty(), "{name}");
+        for hint in [
+            "readOnlyHint",
+            "destructiveHint",
+            "idempotentHint",
+            "openWorldHint",
+        ] {
+            assert!(
+                definition["annotations"][hint].is_boolean(),
+                "{name} lacks {hint}"
+            );
+        }
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        assert!(name.len() <= 64 && name.chars().all(plain), "{name}");
+    }
+}
+
+#[test]
+fn dispatchers_show_a_signature_of_every_operation() {
+    let catalogue = tools();
+    for (name, count) in [("manage_websets", 38), ("exa_api", 31)] {
+        let tool = &catalogue.tools[name];
+        let description = tool.definition["description"].as_str().unwrap();
+        let operations = tool.plan["operations"].as_array().unwrap();
+        assert_eq!(operations.len(), count);
+        let shown: usize = description
+            .lines()
+            .skip(1)
+            .map(|line| line.matches('(').count())
+            .sum();
+        assert_eq!(shown, count, "{description}");
+        let offered = tool.definition["inputSchema"]["properties"]["operation"]["enum"]
+            .as_array()
+            .unwrap();
+        assert_eq!(offered.len(), count + 2);
+    }
+    let websets = catalogue.tools["manage_websets"].definition["description"]
+        .as_str()
+        .unwrap();
+    assert!(websets.contains("items: delete(websetId, itemId) get(websetId, itemId) list(websetId, cursor?, limit?, sourceId?)"));
+    assert!(websets.contains("search{query, count?}"));
+}
+
+#[test]
+fn hints_tell_what_an_operation_does() {
+    let catalogue = tools();
+    let hints = |tool: &str| catalogue.tools[tool].definition["annotations"].clone();
+    let expect = |read: bool, destroy: bool, again: bool, web: bool| json!({"readOnlyHint": read, "destructiveHint": destroy, "idempotentHint": again, "openWorldHint": web});
+    assert_eq!(hints("items_list"), expect(true, false, true, false));
+    assert_eq!(hints("search"), expect(true, false, true, true));
+    assert_eq!(hints("websets_delete"), expect(false, true, true, false));
+    assert_eq!(hints("websets_update"), expect(false, true, true, false));
+    assert_eq!(hints("searches_create"), expect(false, false, false, true));
+    assert_eq!(hints("searches_cancel"), expect(false, true, true, false));
+    assert_eq!(hints("manage_websets"), expect(false, true, false, true));
+    assert_eq!(hints("web_search_exa"), expect(true, false, true, true));
+}
+
+#[test]
+fn a_tool_whose_operation_is_gone_is_left_out() {
+    let copy = Copy::new();
+    copy.edit("exa-search-spec.yaml", |spec| {
+        spec["paths"]
+            .as_object_mut()
+            .unwrap()
+            .shift_remove("/findSimilar")
+            .unwrap();
+    });
+    let output = copy.generate().unwrap();
+    let notices: Vec<String> = output.notices.iter().map(ToString::to_string).collect();
+    let notices = notices.join("\n");
+    assert!(
+        notices.contains("tool find_similar_exa: `find_similar` does not exist any more"),
+        "{notices}"
+    );
+    assert!(
+        notices.contains("tool exa-sync: `find_similar` does not exist any more"),
+        "{notices}"
+    );
+    assert!(
+        notices.contains("tool classic: the set names `find_similar_exa`"),
+        "{notices}"
+    );
+    assert!(
+        !output
+            .files
+            .contains_key("generated/tools/find_similar_exa.json")
+    );
+    let table = &output.files["generated/tools.rs"];
+    assert!(!table.contains("find_similar") && table.contains("answer_exa"));
+}
+
+#[test]
+fn an_argument_that_is_gone_is_left_out() {
+    let copy = Copy::new();
+    copy.edit("exa-search-overlay.yaml", |overlay| {
+        overlay["actions"].as_array_mut().unwrap().push(json!({
+            "target": "$.components.schemas.CommonRequest.properties.moderation", "remove": true}));
+    });
+    let output = copy.generate().unwrap();
+    let text = &output.files["generated/tools/web_search_advanced_exa.json"];
+    let tool: Value = serde_json::from_str(text).unwrap();
+    assert!(
+        tool["definition"]["inputSchema"]["properties"]
+            .get("moderation")
+            .is_none()
+    );
+    let told = output.notices.iter().any(|notice| {
+        notice
+            .to_string()
+            .contains("`search` has no argument `moderation` any more")
+    });
+    assert!(told, "{:?}", output.notices);
+}

@@ -1,0 +1,96 @@
+//! Calling an operation: checked, sent, answered.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{CallError, Operation, check, split};
+use crate::exa::{Answer, ApiKey, CallContext, ExaError, ExaHttp};
+
+/// Calls operations with one key.
+#[derive(Clone)]
+pub struct Caller {
+    http: ExaHttp,
+    key: Option<ApiKey>,
+}
+
+/// An answered call.
+#[derive(Debug)]
+pub struct Called {
+    /// What Exa said.
+    pub answer: Answer,
+    /// What was put right in the arguments, a sentence each.
+    pub mended: Vec<String>,
+}
+
+/// Why there is no answer.
+#[derive(Debug)]
+pub enum Refusal {
+    /// There is no key to call with.
+    NoKey,
+    /// The arguments do not fit; nothing was sent.
+    Arguments(Box<check::Refused>),
+    /// The API or the way to it failed.
+    Exa(Box<ExaError>),
+}
+
+impl Caller {
+    /// A caller; without a key every call is refused.
+    pub fn new(http: ExaHttp, key: Option<ApiKey>) -> Self {
+        Self { http, key }
+    }
+
+    /// Mends and checks the arguments, then calls.
+    pub async fn call(&self, operation: &'static Operation, arguments: Value) -> Result<Called, Refusal> {
+        let checked = checked(operation, arguments).map_err(|refused| Refusal::Arguments(Box::new(refused)))?;
+        let key = self.key.clone().ok_or(Refusal::NoKey)?;
+        let timeout = Duration::from_secs(operation.timeout_seconds);
+        let context = CallContext::new(self.http.clone(), key, timeout);
+        let outcome = match split(operation, checked.arguments.into()) {
+            Ok(parts) => (operation.call)(context, parts).await,
+            Err(error) => Err(error.into()),
+        };
+        match outcome {
+            Ok(answer) => Ok(Called {
+                answer,
+                mended: checked.mended,
+            }),
+            Err(CallError::Exa(error)) => Err(Refusal::Exa(Box::new(error))),
+            Err(CallError::Arguments(error)) => {
+                let problems = error
+                    .problems
+                    .into_iter()
+                    .map(|text| check::Problem {
+                        place: "arguments".to_owned(),
+                        text,
+                    })
+                    .collect();
+                Err(Refusal::Arguments(Box::new(refused(operation, problems))))
+            }
+        }
+    }
+}
+
+fn checked(operation: &'static Operation, arguments: Value) -> Result<check::Checked, check::Refused> {
+    let schema: Value = serde_json::from_str(operation.input_schema).unwrap_or_default();
+    let aliases: Vec<(&str, &str)> = operation
+        .arguments
+        .iter()
+        .flat_map(|argument| argument.aliases.iter().map(|alias| (*alias, argument.name)))
+        .collect();
+    let subject = check::Subject {
+        operation: operation.name,
+        input_schema: &schema,
+        aliases: &aliases,
+    };
+    check::check(&subject, arguments)
+}
+
+fn refused(operation: &Operation, problems: Vec<check::Problem>) -> check::Refused {
+    let schema: Value = serde_json::from_str(operation.input_schema).unwrap_or_default();
+    check::Refused {
+        problems,
+        example: check::example(operation.name, &schema),
+        hints: check::hints(operation.name).iter().map(|hint| (*hint).to_owned()).collect(),
+    }
+}

@@ -1,0 +1,206 @@
+//! Harmless slips are put right, each with a note.
+//!
+//! The walk follows the schema. Every mend answers a violation at exactly its place, so a value
+//! that the schema accepts is never touched.
+
+use serde_json::{Map, Value};
+
+use super::coerce::{self, Coerced};
+use super::names;
+use super::schema::{self, Node};
+use super::words::Place;
+
+/// How often a mend may depend on another mend that is tried first. No schema of the API needs
+/// more than two; the limit ends the search in schemas that contain themselves.
+const MAX_TRIALS: usize = 4;
+
+/// What may be changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Names, and numbers like 5.0: open schemas accept them, the API does not.
+    Form,
+    /// Values, too.
+    Values,
+}
+
+/// One walk over the arguments.
+pub(super) struct Mender {
+    reach: Reach,
+    trials: usize,
+    /// One sentence a mend.
+    pub(super) notes: Vec<String>,
+}
+
+impl Mender {
+    /// A walk that may change as much as `reach` says.
+    pub(super) fn new(reach: Reach) -> Self {
+        Self {
+            reach,
+            trials: 0,
+            notes: Vec::new(),
+        }
+    }
+
+    /// Puts `value`, which stands at `place`, right.
+    pub(super) fn value(&mut self, node: &Node<'_>, value: &mut Value, place: &Place) {
+        let branches = node.branches();
+        if !branches.is_empty() {
+            self.union(&branches, value, place);
+        }
+        if self.reach == Reach::Values {
+            self.repair(node, value, place);
+        }
+        if let Some(whole) = coerce::whole(node, value) {
+            self.notes
+                .push(format!("`{place}`: read {value} as the whole number {whole}"));
+            *value = whole;
+        }
+        match value {
+            Value::Object(map) => self.object(node, map, place),
+            Value::Array(list) => {
+                if let Some(items) = node.items() {
+                    for (index, entry) in list.iter_mut().enumerate() {
+                        self.value(&items, entry, &place.entry(index));
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Follows the form of a union that `value` has, or was meant to have.
+    fn union(&mut self, branches: &[Node<'_>], value: &mut Value, place: &Place) {
+        let fitting: Vec<Node<'_>> = branches
+            .iter()
+            .filter(|branch| branch.fits(value))
+            .cloned()
+            .collect();
+        match (fitting.as_slice(), &mut *value) {
+            ([], _) if self.reach == Reach::Values => {
+                let meant = branches
+                    .iter()
+                    .find(|branch| self.trial(branch, value, place));
+                if let Some(branch) = meant {
+                    self.value(branch, value, place);
+                }
+            }
+            ([only], _) => self.value(only, value, place),
+            (several, Value::Object(map)) => {
+                let known: Vec<&str> = several.iter().flat_map(Node::names).collect();
+                names::rename(map, &known, place, &mut self.notes);
+                if let Some(branch) = tagged(several, map) {
+                    self.value(branch, value, place);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether `value` could be mended into something that fits `node`.
+    fn trial(&self, node: &Node<'_>, value: &Value, place: &Place) -> bool {
+        if self.trials >= MAX_TRIALS {
+            return false;
+        }
+        let mut trial = Self {
+            reach: self.reach,
+            trials: self.trials + 1,
+            notes: Vec::new(),
+        };
+        let mut value = value.clone();
+        trial.value(node, &mut value, place);
+        node.fits(&value)
+    }
+
+    fn repair(&mut self, node: &Node<'_>, value: &mut Value, place: &Place) {
+        let coerced = if node.takes(value) {
+            coerce::spelling(node, value)
+        } else {
+            let entry_fits = |entry: &Value| {
+                node.items()
+                    .is_none_or(|items| self.trial(&items, entry, place))
+            };
+            coerce::kind(node, value, place, &entry_fits)
+        };
+        if let Some(Coerced { value: right, how }) = coerced {
+            self.notes.push(format!("`{place}`: {how}"));
+            *value = right;
+        }
+    }
+
+    fn object(&mut self, node: &Node<'_>, map: &mut Map<String, Value>, place: &Place) {
+        let known = node.names();
+        if !node.is_map() {
+            names::rename(map, &known, place, &mut self.notes);
+        }
+        if self.reach == Reach::Values {
+            self.drop_nulls(node, map, place);
+        }
+        let additional = node.additional();
+        for (name, value) in map.iter_mut() {
+            let inner = place.property(name);
+            match (node.property(name), &additional) {
+                (Some(property), _) => self.value(&property, value, &inner),
+                (None, Some(entry)) => {
+                    self.flag_in_map(entry, value, &inner);
+                    self.value(entry, value, &inner);
+                }
+                (None, None) => self.unknown(node, &known, name, &inner),
+            }
+        }
+    }
+
+    /// Null in an optional place means that nothing was given.
+    fn drop_nulls(&mut self, node: &Node<'_>, map: &mut Map<String, Value>, place: &Place) {
+        let required = node.required();
+        map.retain(|name, value| {
+            let optional = value.is_null()
+                && !required.contains(&name.as_str())
+                && node.property(name).is_some_and(|it| !it.allows_null());
+            if optional {
+                let inner = place.property(name);
+                self.notes
+                    .push(format!("`{inner}`: left out, because null is not allowed"));
+            }
+            !optional
+        });
+    }
+
+    /// The caller's own key-value pairs are strings; `true` among them is one that forgot its
+    /// quotes. Anywhere else a truth value in place of text is a misunderstanding.
+    fn flag_in_map(&mut self, entry: &Node<'_>, value: &mut Value, place: &Place) {
+        if self.reach == Reach::Values
+            && entry.kinds() == ["string"]
+            && let Value::Bool(flag) = value
+        {
+            self.notes
+                .push(format!("`{place}`: read {flag} as the string \"{flag}\""));
+            *value = Value::String(flag.to_string());
+        }
+    }
+
+    /// An open schema takes any name, so a misspelt one would get lost without a word.
+    fn unknown(&mut self, node: &Node<'_>, known: &[&str], name: &str, place: &Place) {
+        if node.is_closed() || node.is_map() || self.trials > 0 {
+            return;
+        }
+        let candidates = || known.iter().copied();
+        let meant = names::variant(name, candidates()).or_else(|| names::misspelt(name, candidates()));
+        if let Some(meant) = meant {
+            self.notes.push(format!(
+                "unknown argument `{place}` was sent as it is; did you mean `{meant}`?"
+            ));
+        }
+    }
+}
+
+/// The form whose tag `map` bears, even if slightly misspelt.
+fn tagged<'n, 's>(branches: &'n [Node<'s>], map: &Map<String, Value>) -> Option<&'n Node<'s>> {
+    let tag = schema::tag(branches)?;
+    let given = map.get(tag)?;
+    branches.iter().find(|branch| {
+        branch.property(tag).is_some_and(|property| {
+            let choices = property.choices();
+            choices.contains(&given) || coerce::spelling(&property, given).is_some()
+        })
+    })
+}

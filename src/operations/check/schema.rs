@@ -1,0 +1,204 @@
+//! A view of one place in a JSON Schema: the schema there together with everything it refers to.
+
+use serde_json::{Map, Value};
+
+/// References nested deeper than this are a circle.
+const MAX_REFERENCES: usize = 16;
+
+/// One place in a schema.
+///
+/// `$ref` may stand beside other keywords, so a place is several schemas at once; a keyword is
+/// looked up in all of them, nearest first.
+#[derive(Clone)]
+pub(super) struct Node<'s> {
+    root: &'s Value,
+    parts: Vec<&'s Value>,
+}
+
+impl<'s> Node<'s> {
+    /// The top of a schema.
+    pub(super) fn top(root: &'s Value) -> Self {
+        Self::new(root, root)
+    }
+
+    /// The place where `schema`, a part of `root`, applies.
+    pub(super) fn new(root: &'s Value, schema: &'s Value) -> Self {
+        let mut node = Self {
+            root,
+            parts: Vec::new(),
+        };
+        node.gather(schema, 0);
+        node
+    }
+
+    fn gather(&mut self, schema: &'s Value, depth: usize) {
+        if depth > MAX_REFERENCES {
+            return;
+        }
+        self.parts.push(schema);
+        let target = schema
+            .get("$ref")
+            .and_then(Value::as_str)
+            .and_then(|reference| reference.strip_prefix('#'))
+            .and_then(|pointer| self.root.pointer(pointer));
+        if let Some(target) = target {
+            self.gather(target, depth + 1);
+        }
+        for part in list(schema, "allOf") {
+            self.gather(part, depth + 1);
+        }
+    }
+
+    /// The value of a keyword, from the nearest schema that has it.
+    pub(super) fn keyword(&self, name: &str) -> Option<&'s Value> {
+        self.parts.iter().find_map(|part| part.get(name))
+    }
+
+    /// A keyword that is a number.
+    pub(super) fn number(&self, name: &str) -> Option<f64> {
+        self.keyword(name)?.as_f64()
+    }
+
+    /// The kinds of value that are taken; none means any.
+    pub(super) fn kinds(&self) -> Vec<&'s str> {
+        match self.keyword("type") {
+            Some(Value::String(kind)) => vec![kind],
+            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether only this kind is wanted.
+    pub(super) fn wants(&self, kind: &str) -> bool {
+        self.kinds().contains(&kind)
+    }
+
+    /// Whether the kind of `value` is taken here, whatever it holds.
+    pub(super) fn takes(&self, value: &Value) -> bool {
+        let kinds = self.kinds();
+        kinds.is_empty() || kinds.iter().any(|kind| is_kind(value, kind))
+    }
+
+    /// Like [`Node::takes`], but at least one branch of a union must take it too.
+    pub(super) fn fits(&self, value: &Value) -> bool {
+        let branches = self.branches();
+        self.takes(value)
+            && (branches.is_empty() || branches.iter().any(|branch| branch.fits(value)))
+    }
+
+    /// The allowed values, when they are listed.
+    pub(super) fn choices(&self) -> Vec<&'s Value> {
+        if let Some(only) = self.keyword("const") {
+            return vec![only];
+        }
+        self.parts
+            .iter()
+            .map(|part| list(part, "enum"))
+            .find(|choices| !choices.is_empty())
+            .map(|choices| choices.iter().collect())
+            .unwrap_or_default()
+    }
+
+    /// Whether null may be given.
+    pub(super) fn allows_null(&self) -> bool {
+        let choices = self.choices();
+        self.fits(&Value::Null) && (choices.is_empty() || choices.contains(&&Value::Null))
+    }
+
+    /// The names of the known properties.
+    pub(super) fn names(&self) -> Vec<&'s str> {
+        let maps = self.parts.iter().filter_map(|part| properties(part));
+        maps.flat_map(Map::keys).map(String::as_str).collect()
+    }
+
+    /// A known property.
+    pub(super) fn property(&self, name: &str) -> Option<Node<'s>> {
+        let mut maps = self.parts.iter().filter_map(|part| properties(part));
+        let schema = maps.find_map(|map| map.get(name))?;
+        Some(Node::new(self.root, schema))
+    }
+
+    /// The names of the properties that must be there.
+    pub(super) fn required(&self) -> Vec<&'s str> {
+        let lists = self.parts.iter().map(|part| list(part, "required"));
+        lists.flatten().filter_map(Value::as_str).collect()
+    }
+
+    /// What the entries of a list must be.
+    pub(super) fn items(&self) -> Option<Node<'s>> {
+        let schema = self.keyword("items")?;
+        Some(Node::new(self.root, schema))
+    }
+
+    /// What the values of free names must be, when the object is a map.
+    pub(super) fn additional(&self) -> Option<Node<'s>> {
+        let schema = self.keyword("additionalProperties")?;
+        schema
+            .is_object()
+            .then(|| Node::new(self.root, schema))
+    }
+
+    /// Whether names are the caller's own, so that no name can be a slip.
+    pub(super) fn is_map(&self) -> bool {
+        !matches!(
+            self.keyword("additionalProperties"),
+            None | Some(Value::Bool(false))
+        )
+    }
+
+    /// Whether unknown names are refused.
+    pub(super) fn is_closed(&self) -> bool {
+        self.keyword("additionalProperties") == Some(&Value::Bool(false))
+    }
+
+    /// The forms of a union, in the order of the schema.
+    pub(super) fn branches(&self) -> Vec<Node<'s>> {
+        let unions = self.parts.iter().flat_map(|part| {
+            let forms = list(part, "oneOf");
+            if forms.is_empty() { list(part, "anyOf") } else { forms }
+        });
+        unions.map(|form| Node::new(self.root, form)).collect()
+    }
+}
+
+/// The property that tells the forms of a union apart: required and with listed values in each.
+pub(super) fn tag<'s>(branches: &[Node<'s>]) -> Option<&'s str> {
+    let (first, _) = branches.split_first()?;
+    first.required().into_iter().find(|name| {
+        branches.iter().all(|branch| {
+            let property = branch.property(name);
+            branch.required().contains(name)
+                && property.is_some_and(|property| !property.choices().is_empty())
+        })
+    })
+}
+
+/// Whether `value` is of the kind that JSON Schema calls `kind`.
+pub(super) fn is_kind(value: &Value, kind: &str) -> bool {
+    match kind {
+        "null" => value.is_null(),
+        "boolean" => value.is_boolean(),
+        "string" => value.is_string(),
+        "array" => value.is_array(),
+        "object" => value.is_object(),
+        "number" => value.is_number(),
+        "integer" => {
+            value.is_i64()
+                || value.is_u64()
+                || value.as_f64().is_some_and(|number| number.fract() == 0.0)
+        }
+        _ => false,
+    }
+}
+
+fn properties(schema: &Value) -> Option<&Map<String, Value>> {
+    schema.get("properties")?.as_object()
+}
+
+fn list<'v>(schema: &'v Value, keyword: &str) -> &'v [Value] {
+    schema
+        .get(keyword)
+        .and_then(Value::as_array)
+        .map(Vec::as_slice)
+        .unwrap_or_default()
+}

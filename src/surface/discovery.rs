@@ -1,0 +1,194 @@
+//! Finding out what can be called: lists, descriptions, and what a wrong name probably meant.
+
+use serde_json::{Map, Value, json};
+
+use super::outcome::Outcome;
+use super::plan::Entry;
+use crate::operations::{self, Operation, check};
+
+/// The operation and its arguments out of a call of a dispatcher or host.
+pub(super) fn request(
+    mut given: Map<String, Value>,
+    holders: &[&str],
+    mended: &mut Vec<String>,
+) -> Result<(String, Value), String> {
+    let name = match given.shift_remove("operation") {
+        Some(Value::String(name)) if !name.trim().is_empty() => name.trim().to_owned(),
+        Some(other) => return Err(format!("`operation` must be the name of an operation, not {other}.")),
+        None => return Err("`operation` is missing.".to_owned()),
+    };
+    for (position, holder) in holders.iter().enumerate() {
+        let Some(value) = given.shift_remove(*holder) else {
+            continue;
+        };
+        if position > 0 {
+            mended.push(format!("`{holder}` was read as `{}`", holders.first().unwrap_or(holder)));
+        }
+        return Ok((name, parsed(value, holder, mended)));
+    }
+    // Arguments that stand beside the operation are taken as meant for it.
+    if !given.is_empty() {
+        mended.push(format!("arguments beside `operation` were read as `{}`", holders.first().unwrap_or(&"args")));
+    }
+    Ok((name, Value::Object(given)))
+}
+
+/// Arguments that came as JSON text are read; null means none.
+fn parsed(value: Value, holder: &str, mended: &mut Vec<String>) -> Value {
+    match value {
+        Value::Null => Value::Object(Map::new()),
+        Value::String(text) => match serde_json::from_str::<Value>(&text) {
+            Ok(Value::Object(map)) => {
+                mended.push(format!("`{holder}` was read from JSON text"));
+                Value::Object(map)
+            }
+            _ => Value::String(text),
+        },
+        other => other,
+    }
+}
+
+/// A name that differs from a known one only in its punctuation or case.
+pub(super) fn meant<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+    mended: &mut Vec<String>,
+) -> Option<String> {
+    let plain = |text: &str| text.to_lowercase().replace(['.', '_', '-', '/', ' '], "");
+    let mut close = None;
+    for candidate in known {
+        if candidate == name {
+            return Some(name.to_owned());
+        }
+        if plain(candidate) == plain(name) {
+            close = Some(candidate.to_owned());
+        }
+    }
+    if let Some(close) = &close {
+        mended.push(format!("operation `{name}` was read as `{close}`"));
+    }
+    close
+}
+
+/// The failure of a call without a usable operation.
+pub(super) fn no_operation<'a>(problem: &str, known: impl Iterator<Item = &'a str>) -> Outcome {
+    let known: Vec<&str> = known.collect();
+    let message = format!("{problem} It must be one of: {}.", known.join(", "));
+    Outcome::impossible(&message, json!({"operations": known}))
+}
+
+/// The failure of a call with an unknown operation.
+pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Outcome {
+    let known: Vec<&str> = known.collect();
+    let near = operations::closest(name, known.iter().copied());
+    let hint = match near {
+        Some(near) => format!("Did you mean `{near}`?"),
+        None => format!("It must be one of: {}.", known.join(", ")),
+    };
+    let mut more = json!({"operation": name});
+    if let Some(near) = near {
+        more["didYouMean"] = json!(near);
+    }
+    Outcome::impossible(&format!("There is no operation `{name}`. {hint}"), more)
+}
+
+/// One line an operation.
+pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>) -> Map<String, Value> {
+    let lines: Vec<String> = names
+        .filter_map(operations::find)
+        .map(|operation| format!("{} — {}", operation.signature, operation.summary))
+        .collect();
+    Map::from_iter([("operations".to_owned(), json!(lines))])
+}
+
+/// The exact schema, an example and the hints of one operation.
+pub(super) fn describe<'a>(args: &Value, known: impl Iterator<Item = &'a str> + Clone) -> Outcome {
+    let wanted = ["operation", "name"].iter().find_map(|key| args.get(*key)?.as_str());
+    let Some(wanted) = wanted.or(args.as_str()) else {
+        return no_operation("describe needs args {\"operation\": NAME}.", known);
+    };
+    let mut mended = Vec::new();
+    let operation = meant(wanted, known.clone(), &mut mended).and_then(|name| operations::find(&name));
+    match operation {
+        Some(operation) => Outcome::success(description(operation), mended),
+        None => unknown(wanted, known),
+    }
+}
+
+fn description(operation: &'static Operation) -> Map<String, Value> {
+    let schema = schema(operation);
+    let hints = check::hints(operation.name);
+    let described = json!({
+        "operation": operation.name,
+        "signature": operation.signature,
+        "summary": operation.summary,
+        "description": operation.description,
+        "example": {"operation": operation.name, "args": check::example(operation.name, &schema)},
+        "hints": hints,
+        "inputSchema": schema,
+    });
+    super::outcome::as_object(described)
+}
+
+/// The entries of a host with their schemas; `params.operation` asks for one of them.
+pub(super) fn list_entries(entries: &[Entry], params: &Value) -> Map<String, Value> {
+    let wanted = params.get("operation").and_then(Value::as_str);
+    let listed: Vec<Value> = entries
+        .iter()
+        .filter(|entry| wanted.is_none_or(|wanted| wanted == entry.name))
+        .map(entry_description)
+        .collect();
+    Map::from_iter([("operations".to_owned(), json!(listed))])
+}
+
+fn entry_description(entry: &Entry) -> Value {
+    let mut described = json!({"name": entry.name, "description": entry.summary});
+    let operation = entry.operation.as_deref().and_then(operations::find);
+    let Some(operation) = operation else {
+        described["supported"] = json!(false);
+        described["why"] = json!(entry.unsupported);
+        return described;
+    };
+    let mut schema = schema(operation);
+    rename_properties(entry, &mut schema);
+    described["inputSchema"] = schema;
+    described
+}
+
+/// A simple renaming shows in the schema; the operation's own name works as well.
+fn rename_properties(entry: &Entry, schema: &mut Value) {
+    for (from, to) in entry.rename.iter().filter(|(_, to)| !to.contains('.')) {
+        let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+            return;
+        };
+        if let Some(property) = properties.shift_remove(to) {
+            properties.insert(from.clone(), property);
+        }
+        if let Some(Value::Array(required)) = schema.get_mut("required") {
+            required.iter_mut().filter(|name| *name == to).for_each(|name| *name = json!(from));
+        }
+    }
+    let defaulted = |name: &Value| name.as_str().is_some_and(|name| entry.defaults.contains_key(name));
+    if let Some(Value::Array(required)) = schema.get_mut("required") {
+        required.retain(|name| !defaulted(name));
+    }
+}
+
+/// The input schema without the words that only a validator needs.
+fn schema(operation: &Operation) -> Value {
+    let mut schema: Value = serde_json::from_str(operation.input_schema).unwrap_or_default();
+    if let Value::Object(schema) = &mut schema {
+        schema.shift_remove("$schema");
+    }
+    schema
+}
+
+/// The values that an argument of an operation may have.
+pub(super) fn values_of(operation: &str, argument: &str) -> Vec<String> {
+    let Some(operation) = operations::find(operation) else {
+        return Vec::new();
+    };
+    let schema = schema(operation);
+    let values = schema.pointer(&format!("/properties/{argument}/enum")).and_then(Value::as_array);
+    values.into_iter().flatten().filter_map(|value| Some(value.as_str()?.to_owned())).collect()
+}

@@ -1,0 +1,163 @@
+//! The toolhost: operations under names of their own, long work as start, check and cancel.
+
+use serde_json::{Map, Value, json};
+
+use super::path;
+use super::plan::{Entry, Role};
+
+/// The arguments of the operation behind an entry.
+pub(super) fn arguments(entry: &Entry, mut given: Map<String, Value>) -> Map<String, Value> {
+    let mut arguments = Map::new();
+    for name in &entry.spread {
+        if let Some(Value::Object(inner)) = given.shift_remove(name) {
+            arguments.extend(inner);
+        }
+    }
+    for (name, value) in given {
+        match entry.rename.get(&name) {
+            Some(to) => path::set(&mut arguments, to, value),
+            None => drop(arguments.insert(name, value)),
+        }
+    }
+    path::fill(&mut arguments, &entry.defaults);
+    path::force(&mut arguments, &entry.fixed);
+    arguments
+}
+
+/// The answer in the form that the entry's role wants.
+pub(super) fn tell(entry: &Entry, sent: &Map<String, Value>, answer: Value) -> Map<String, Value> {
+    let told = match entry.role {
+        Role::Plain => return super::outcome::as_object(answer),
+        Role::Start => started(entry, sent, &answer),
+        Role::Check => checked(entry, sent, &answer),
+        Role::Cancel => json!({
+            "operationId": identifier(&answer, sent),
+            "status": status(&answer).unwrap_or_else(|| json!("cancelled")),
+            "message": format!("{} was carried out.", entry.name),
+        }),
+    };
+    let mut told = super::outcome::as_object(told);
+    told.insert("result".to_owned(), answer);
+    told
+}
+
+fn started(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Value {
+    let params: Map<String, Value> = entry
+        .follow
+        .iter()
+        .filter_map(|(name, source)| {
+            let value = match source.strip_prefix('$') {
+                Some(argument) => sent.get(argument)?.clone(),
+                None => answer.get(source)?.clone(),
+            };
+            Some((name.clone(), value))
+        })
+        .collect();
+    let own = entry.follow.values().find(|source| !source.starts_with('$'));
+    let id = own.and_then(|field| answer.get(field)).cloned();
+    let mut told = json!({
+        "operationId": id.unwrap_or_else(|| identifier(answer, sent)),
+        "status": status(answer).unwrap_or_else(|| json!("started")),
+    });
+    let next = |name: &Option<String>| {
+        name.as_ref().map(|name| json!({"operation": name, "params": params}))
+    };
+    let message = match (&entry.check_with, &entry.cancel_with) {
+        (Some(check), Some(cancel)) => format!("Started. Follow it with {check}, end it with {cancel}."),
+        (Some(check), None) => format!("Started. Follow it with {check}; Exa offers no way to cancel it."),
+        _ => "Started.".to_owned(),
+    };
+    if let Value::Object(told) = &mut told {
+        told.insert("message".to_owned(), json!(message));
+        told.extend(next(&entry.check_with).map(|next| ("checkWith".to_owned(), next)));
+        told.extend(next(&entry.cancel_with).map(|next| ("cancelWith".to_owned(), next)));
+    }
+    told
+}
+
+fn checked(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Value {
+    let status = status(answer);
+    let is_final = |status: &Value| {
+        let mut states = entry.final_states.iter();
+        states.any(|state| status.as_str() == Some(state))
+    };
+    let mut told = json!({
+        "operationId": identifier(answer, sent),
+        "status": status.clone().unwrap_or(Value::Null),
+        "isComplete": status.as_ref().is_some_and(is_final),
+    });
+    if let (Value::Object(told), Some(progress)) = (&mut told, answer.get("progress")) {
+        told.insert("progress".to_owned(), progress.clone());
+    }
+    told
+}
+
+/// The state of an answer; of a list, the state of its newest entry.
+fn status(answer: &Value) -> Option<Value> {
+    let newest = || answer.get("data")?.as_array()?.first()?.get("status");
+    answer.get("status").or_else(newest).cloned()
+}
+
+/// The identifier of what an answer is about; the last one sent where the answer has none.
+fn identifier(answer: &Value, sent: &Map<String, Value>) -> Value {
+    let own = ["id", "researchId"].iter().find_map(|field| answer.get(*field));
+    let given = || sent.iter().rev().find(|(name, _)| name.ends_with("Id") || *name == "id").map(|(_, id)| id);
+    own.or_else(given).cloned().unwrap_or(Value::Null)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(extra: Value) -> Entry {
+        let mut entry = json!({"name": "start_search", "summary": "s", "operation": "searches.create"});
+        for (key, value) in extra.as_object().unwrap() {
+            entry[key] = value.clone();
+        }
+        serde_json::from_value(entry).unwrap()
+    }
+
+    fn map(value: Value) -> Map<String, Value> {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn names_are_changed_and_gaps_filled() {
+        let entry = entry(json!({
+            "rename": {"searchParams": "behavior.config"}, "spread": ["filters"],
+            "defaults": {"behavior.type": "search", "behavior.config.count": 10}}));
+        let given = map(json!({"websetId": "w", "searchParams": {"query": "q"}, "filters": {"a": 1}}));
+        assert_eq!(
+            Value::Object(arguments(&entry, given)),
+            json!({"a": 1, "websetId": "w", "behavior": {"config": {"query": "q", "count": 10}, "type": "search"}})
+        );
+    }
+
+    #[test]
+    fn a_start_tells_how_to_go_on() {
+        let entry = entry(json!({"role": "start", "checkWith": "check_search", "cancelWith": "cancel_search",
+            "follow": {"websetId": "$websetId", "searchId": "id"}}));
+        let told = tell(&entry, &map(json!({"websetId": "w"})), json!({"id": "s", "status": "created"}));
+        assert_eq!(told["operationId"], "s");
+        assert_eq!(told["status"], "created");
+        assert_eq!(
+            told["checkWith"],
+            json!({"operation": "check_search", "params": {"websetId": "w", "searchId": "s"}})
+        );
+        assert_eq!(told["cancelWith"]["operation"], "cancel_search");
+    }
+
+    #[test]
+    fn a_check_knows_the_final_states() {
+        let entry = entry(json!({"role": "check", "final": ["completed", "canceled"]}));
+        let told = |status: &str| {
+            let answer = json!({"id": "s", "status": status, "progress": {"found": 3}});
+            tell(&entry, &Map::new(), answer)
+        };
+        assert_eq!(told("running")["isComplete"], false);
+        assert_eq!(told("canceled")["isComplete"], true);
+        assert_eq!(told("running")["progress"], json!({"found": 3}));
+        let list = tell(&entry, &map(json!({"monitorId": "m"})), json!({"data": [{"status": "completed"}]}));
+        assert_eq!((&list["operationId"], &list["isComplete"]), (&json!("m"), &json!(true)));
+    }
+}

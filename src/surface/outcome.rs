@@ -1,0 +1,150 @@
+//! What a tool call comes to: text and structured content that say the same.
+
+use serde_json::{Map, Value, json};
+
+use crate::exa::{ExaError, ExaErrorKind};
+use crate::operations::check::Refused;
+
+/// The result of a tool call.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// For clients that read text.
+    pub text: String,
+    /// For clients that read data; the same information.
+    pub structured: Map<String, Value>,
+    /// The call failed.
+    pub is_error: bool,
+}
+
+/// Codes of failed calls, as JSON-RPC errors would carry them.
+mod code {
+    pub(super) const INVALID_PARAMS: i64 = -32602;
+    pub(super) const API_ERROR: i64 = -32000;
+    pub(super) const RATE_LIMITED: i64 = -32001;
+    pub(super) const AUTHENTICATION: i64 = -32002;
+    pub(super) const NOT_FOUND: i64 = -32003;
+}
+
+/// An answer as an object; structured content must be one.
+pub(super) fn as_object(answer: Value) -> Map<String, Value> {
+    match answer {
+        Value::Object(map) => map,
+        other => Map::from_iter([("result".to_owned(), other)]),
+    }
+}
+
+impl Outcome {
+    /// A successful call; mends stand beside the answer.
+    pub(super) fn success(mut structured: Map<String, Value>, mended: Vec<String>) -> Self {
+        if !mended.is_empty() {
+            structured.insert("mended".to_owned(), json!(mended));
+        }
+        Self {
+            text: Value::Object(structured.clone()).to_string(),
+            structured,
+            is_error: false,
+        }
+    }
+
+    /// A call that was not made because of its arguments.
+    pub(super) fn refused(operation: &str, refused: &Refused) -> Self {
+        let mut lines = vec![format!("`{operation}` was not called; its arguments do not fit:")];
+        for problem in &refused.problems {
+            lines.push(format!("- {}: {}", problem.place, problem.text));
+        }
+        lines.push(format!("A minimal valid call: {}", refused.example));
+        lines.extend(refused.hints.iter().map(|hint| format!("Hint: {hint}")));
+        let problems: Vec<Value> = refused
+            .problems
+            .iter()
+            .map(|problem| json!({"field": problem.place, "problem": problem.text}))
+            .collect();
+        let mut error = json!({
+            "code": code::INVALID_PARAMS,
+            "name": "INVALID_PARAMS",
+            "message": format!("`{operation}` was not called; its arguments do not fit"),
+            "operation": operation,
+            "problems": problems,
+            "example": refused.example,
+        });
+        if !refused.hints.is_empty() {
+            error["hints"] = json!(refused.hints);
+        }
+        Self::failure(lines.join("\n"), error)
+    }
+
+    /// A call that cannot be made for a reason that is told in words.
+    pub(super) fn impossible(message: &str, more: Value) -> Self {
+        let mut error = json!({
+            "code": code::INVALID_PARAMS, "name": "INVALID_PARAMS", "message": message,
+        });
+        for (key, value) in as_object(more) {
+            error[key] = value;
+        }
+        Self::failure(message.to_owned(), error)
+    }
+
+    /// No key is set.
+    pub(super) fn no_key() -> Self {
+        let message = "No Exa API key is set. Get one at https://dashboard.exa.ai/api-keys, set EXA_API_KEY in \
+                       the environment of this server, and restart it.";
+        Self::failure(
+            message.to_owned(),
+            json!({"code": code::AUTHENTICATION, "name": "AUTHENTICATION_ERROR", "message": message}),
+        )
+    }
+
+    /// The API refused the call, or could not be reached.
+    pub(super) fn exa(operation: &str, error: &ExaError, hints: &[&str]) -> Self {
+        let (code, name) = class(error);
+        let mut text = format!("`{operation}` failed. {error}");
+        for line in error.lines() {
+            text.push_str(&format!("\n{line}"));
+        }
+        let mut data = json!({
+            "code": code,
+            "name": name,
+            "message": error.message,
+            "operation": operation,
+            "whatToDo": error.advice(),
+            "retryable": error.is_retryable(),
+        });
+        let optional = [
+            ("status", error.status.map(|status| json!(status))),
+            ("tag", error.tag.as_ref().map(|tag| json!(tag))),
+            ("requestId", error.request_id.as_ref().map(|id| json!(id))),
+            ("retryAfter", error.retry_after.map(|wait| json!(wait.as_secs_f64().ceil() as u64))),
+            ("detail", error.detail.as_ref().map(|detail| (**detail).clone())),
+        ];
+        for (key, value) in optional {
+            if let Some(value) = value {
+                data[key] = value;
+            }
+        }
+        if code == code::INVALID_PARAMS && !hints.is_empty() {
+            data["hints"] = json!(hints);
+            hints.iter().for_each(|hint| text.push_str(&format!("\nHint: {hint}")));
+        }
+        Self::failure(text, data)
+    }
+
+    fn failure(text: String, error: Value) -> Self {
+        Self {
+            text,
+            structured: Map::from_iter([("error".to_owned(), error)]),
+            is_error: true,
+        }
+    }
+}
+
+fn class(error: &ExaError) -> (i64, &'static str) {
+    match error.kind {
+        ExaErrorKind::InvalidRequest => (code::INVALID_PARAMS, "INVALID_PARAMS"),
+        ExaErrorKind::Config => (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
+        ExaErrorKind::Api(400 | 422) => (code::INVALID_PARAMS, "INVALID_PARAMS"),
+        ExaErrorKind::Api(401 | 403) => (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
+        ExaErrorKind::Api(404) => (code::NOT_FOUND, "RESOURCE_NOT_FOUND"),
+        ExaErrorKind::Api(429) => (code::RATE_LIMITED, "RATE_LIMITED"),
+        _ => (code::API_ERROR, "API_ERROR"),
+    }
+}

@@ -1,0 +1,184 @@
+//! Requests are repeated where that is safe, and the key goes to no other place.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{KEY, Output, Program, Recorder, Reply};
+
+fn fine() -> Reply {
+    Reply::json(200, &json!({"fine": true}))
+}
+
+/// One call of each method.
+fn calls() -> [(&'static str, Value); 4] {
+    [
+        ("websets.get", json!({"websetId": "w"})),
+        ("websets.delete", json!({"websetId": "w"})),
+        (
+            "webhooks.update",
+            json!({"webhookId": "w", "url": "https://e.example"}),
+        ),
+        ("search", json!({"query": "q"})),
+    ]
+}
+
+/// Runs a call against a server with these answers and counts its requests.
+fn call(
+    operation: &str,
+    arguments: &Value,
+    replies: impl IntoIterator<Item = Reply>,
+) -> (Output, usize) {
+    let server = Recorder::replies(replies);
+    let output = Program::call(&server, operation, arguments).run();
+    let seen = server.take();
+    for request in &seen {
+        assert_eq!(
+            (&request.target, &request.body),
+            (&seen[0].target, &seen[0].body)
+        );
+        assert_eq!(request.header("x-api-key"), [KEY]);
+    }
+    (output, seen.len())
+}
+
+#[test]
+fn only_reads_and_deletions_are_repeated_after_a_failure_of_the_server() {
+    for (operation, arguments) in calls() {
+        let (output, sent) = call(operation, &arguments, [Reply::new(502), fine()]);
+        if ["websets.get", "websets.delete"].contains(&operation) {
+            assert_eq!(
+                (output.json(), sent),
+                (json!({"fine": true}), 2),
+                "{operation}"
+            );
+        } else {
+            output.assert_failed(1, &["502"]);
+            assert_eq!(sent, 1, "{operation}");
+        }
+    }
+}
+
+#[test]
+fn a_creation_is_not_repeated_after_an_internal_error() {
+    let body = json!({"error": "boom", "tag": "INTERNAL_ERROR", "requestId": "r-500"});
+    let (output, sent) = call(
+        "websets.create",
+        &json!({}),
+        [Reply::json(500, &body), fine()],
+    );
+    output.assert_failed(1, &["500", "boom", "INTERNAL_ERROR", "r-500"]);
+    assert_eq!(sent, 1);
+}
+
+#[test]
+fn a_read_gives_up_in_the_end() {
+    let (output, sent) = call("websets.list", &json!({}), [Reply::new(500)]);
+    output.assert_failed(1, &["500", "attempts"]);
+    assert!((2..=5).contains(&sent), "{sent} attempts");
+}
+
+#[test]
+fn every_call_is_repeated_when_the_server_was_busy() {
+    let busy = Reply::json(
+        429,
+        &json!({"error": "slow down", "tag": "RATE_LIMIT_EXCEEDED"}),
+    );
+    let started = Instant::now();
+    let (output, sent) = call(
+        "search",
+        &json!({"query": "q"}),
+        [busy.header("retry-after", "1"), fine()],
+    );
+    assert_eq!((output.json(), sent), (json!({"fine": true}), 2));
+    assert!(
+        started.elapsed() >= Duration::from_secs(1),
+        "the wait was not kept"
+    );
+    let (output, sent) = call("search", &json!({"query": "q"}), [Reply::new(503), fine()]);
+    assert_eq!((output.json(), sent), (json!({"fine": true}), 2));
+}
+
+#[test]
+fn a_long_wait_is_told_and_not_waited_for() {
+    let busy = Reply::json(
+        429,
+        &json!({"error": "slow down", "tag": "RATE_LIMIT_EXCEEDED"}),
+    );
+    let started = Instant::now();
+    let (output, sent) = call(
+        "websets.list",
+        &json!({}),
+        [busy.header("retry-after", "3600"), fine()],
+    );
+    output.assert_failed(1, &["429", "slow down", "RATE_LIMIT_EXCEEDED", "3600"]);
+    assert_eq!(sent, 1);
+    assert!(started.elapsed() < Duration::from_secs(10));
+}
+
+#[test]
+fn refusals_are_not_repeated() {
+    for status in [400, 401, 402, 403, 404, 409, 422] {
+        let (output, sent) = call("websets.list", &json!({}), [Reply::new(status), fine()]);
+        output.assert_failed(1, &[&status.to_string()]);
+        assert_eq!(sent, 1, "{status}");
+    }
+}
+
+#[test]
+fn a_lost_connection_is_repeated_for_reads_only() {
+    for (operation, arguments) in calls() {
+        let (output, sent) = call(operation, &arguments, [Reply::hang_up(), fine()]);
+        if ["websets.get", "websets.delete"].contains(&operation) {
+            assert_eq!(
+                (output.json(), sent),
+                (json!({"fine": true}), 2),
+                "{operation}"
+            );
+        } else {
+            output.assert_failed(1, &["127.0.0.1"]);
+            assert_eq!(sent, 1, "{operation}");
+        }
+    }
+}
+
+#[test]
+fn a_closed_port_is_a_failure_in_clear_words() {
+    // Unlike a port that was free a moment ago, no other test can open this one.
+    let output = Program::new(["call", "search", r#"{"query":"q"}"#])
+        .env("EXA_BASE_URL", "http://127.0.0.1:1")
+        .run();
+    output.assert_failed(1, &["connection", "127.0.0.1", "refused", "EXA_BASE_URL"]);
+}
+
+#[test]
+fn the_key_follows_no_redirect_to_another_port() {
+    for status in [301, 302, 303, 307, 308] {
+        for (operation, arguments) in calls() {
+            let other = Recorder::always(fine());
+            let location = format!("{}/elsewhere", other.url());
+            let reply = Reply::new(status).header("location", &location);
+            let (output, sent) = call(operation, &arguments, [reply]);
+            output.assert_failed(1, &["redirect", &other.url()]);
+            assert_eq!(sent, 1, "{operation} after {status}");
+            assert!(other.take().is_empty(), "{operation} after {status}");
+        }
+    }
+}
+
+#[test]
+fn a_redirect_within_the_server_keeps_method_body_and_key() {
+    let server = Recorder::replies([
+        Reply::new(308).header("location", "/moved/search?x=1"),
+        fine(),
+    ]);
+    let output = Program::call(&server, "search", &json!({"query": "q"})).run();
+    assert_eq!(output.json(), json!({"fine": true}));
+    let last = server.take().pop().expect("a request");
+    assert_eq!(
+        (last.method.as_str(), last.target.as_str()),
+        ("POST", "/moved/search?x=1")
+    );
+    assert_eq!(last.json(), Some(json!({"query": "q"})));
+    assert_eq!(last.header("x-api-key"), [KEY]);
+}

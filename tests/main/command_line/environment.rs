@@ -1,0 +1,93 @@
+//! The key and the address.
+
+use serde_json::json;
+
+use crate::support::{KEY, Program, Recorder, Reply};
+
+fn server() -> Recorder {
+    Recorder::always(Reply::json(200, &json!({})))
+}
+
+#[test]
+fn without_a_key_nothing_is_sent() {
+    let server = server();
+    let call = || Program::call(&server, "websets.list", &json!({}));
+    call()
+        .without("EXA_API_KEY")
+        .run()
+        .assert_failed(2, &["EXA_API_KEY"]);
+    for blank in ["", " ", " \t\n"] {
+        call()
+            .env("EXA_API_KEY", blank)
+            .run()
+            .assert_failed(2, &["EXA_API_KEY"]);
+    }
+    assert!(server.take().is_empty());
+}
+
+#[test]
+fn a_key_that_no_header_can_carry_is_refused_unshown() {
+    let server = server();
+    for key in ["secret\nkey-4711", "schlüssel-4711", "secret\u{7f}4711"] {
+        let call = Program::call(&server, "websets.list", &json!({}));
+        let output = call.env("EXA_API_KEY", key).run();
+        output.assert_failed(2, &["key"]);
+        assert!(!output.stderr.contains("4711"), "{}", output.stderr);
+    }
+    assert!(server.take().is_empty());
+}
+
+#[test]
+fn white_space_around_the_key_is_not_part_of_it() {
+    let server = server();
+    let call = Program::call(&server, "websets.list", &json!({}));
+    call.env("EXA_API_KEY", &format!(" {KEY}\n")).run().json();
+    assert_eq!(server.only().header("x-api-key"), [KEY]);
+}
+
+#[test]
+fn a_bad_address_is_refused_unshown() {
+    for address in [
+        "api.exa.ai",
+        "ftp://127.0.0.1",
+        "http://",
+        "http://user:hunter2@127.0.0.1",
+        "http://127.0.0.1?token=hunter2",
+        "http://127.0.0.1#hunter2",
+        "http://127.0.0.1:99999",
+        "not a url",
+    ] {
+        let output = Program::new(["call", "websets.list"])
+            .env("EXA_BASE_URL", address)
+            .run();
+        output.assert_failed(2, &["EXA_BASE_URL"]);
+        assert!(!output.stderr.contains("hunter2"), "{}", output.stderr);
+    }
+}
+
+#[test]
+fn an_address_may_have_a_path_of_its_own() {
+    let server = server();
+    for slashes in ["", "/", "//"] {
+        let address = format!("{}/proxy/exa{slashes}", server.url());
+        let arguments = json!({"websetId": "w/1", "limit": 1}).to_string();
+        let output = Program::new(["call", "items.list", &arguments])
+            .env("EXA_BASE_URL", &address)
+            .run();
+        assert_eq!(output.code, Some(0), "{output:#?}");
+        assert_eq!(
+            server.only().target,
+            "/proxy/exa/websets/v0/websets/w%2F1/items?limit=1"
+        );
+    }
+}
+
+#[test]
+fn a_slash_at_the_end_of_the_address_changes_nothing() {
+    let server = server();
+    let output = Program::new(["call", "search", r#"{"query":"q"}"#])
+        .env("EXA_BASE_URL", &format!("{}/", server.url()))
+        .run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    assert_eq!(server.only().target, "/search");
+}

@@ -1,0 +1,97 @@
+//! What reaches standard output.
+
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use crate::support::{Program, Recorder, Reply};
+
+#[test]
+fn an_answer_without_content_is_null() {
+    let server = Recorder::always(Reply::new(204));
+    let output = Program::call(&server, "imports.delete", &json!({"importId": "i"})).run();
+    assert_eq!(output.stdout, "null\n");
+    assert_eq!(output.json(), Value::Null);
+    let server = Recorder::always(Reply::new(200));
+    let arguments = json!({"websetId": "w", "enrichmentId": "e", "description": "d"});
+    let output = Program::call(&server, "enrichments.update", &arguments).run();
+    assert_eq!(output.json(), Value::Null);
+}
+
+#[test]
+fn answers_are_json_of_any_kind() {
+    for answer in [
+        json!([]),
+        json!("text"),
+        json!(0.1),
+        json!(false),
+        json!({"ünï": ["\u{1f642}", "\u{0}"]}),
+    ] {
+        let server = Recorder::always(Reply::json(203, &answer));
+        let output = Program::call(&server, "websets.list", &json!({})).run();
+        assert_eq!(output.json(), answer);
+    }
+}
+
+/// An API written in JavaScript cuts texts between the halves of a character and sends the half as an
+/// escape. That must not cost the whole answer.
+#[test]
+fn half_a_character_does_not_cost_the_answer() {
+    let body = r#"{"requestId":"r","results":[{"text":"cut \ud83d","title":"T"}]}"#;
+    let reply = Reply::new(200).header("content-type", "application/json");
+    let server = Recorder::always(reply.body(body));
+    let output = Program::call(&server, "search", &json!({"query": "q"})).run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    for part in ["\"requestId\": \"r\"", "cut ", "\"title\": \"T\""] {
+        assert!(
+            output.stdout.contains(part),
+            "no {part} in {}",
+            output.stdout
+        );
+    }
+}
+
+/// The order of the API is kept, since people read this output.
+#[test]
+fn fields_stay_in_their_order() {
+    let reply = Reply::new(200).body(r#"{"zebra":1,"apple":{"y":1,"x":2},"mango":3}"#);
+    let output = Program::call(&Recorder::always(reply), "websets.list", &json!({})).run();
+    let places: Vec<_> = ["zebra", "apple", "\"y\"", "\"x\"", "mango"]
+        .map(|name| output.stdout.find(name))
+        .into();
+    assert!(
+        places.is_sorted() && places[0].is_some(),
+        "{}",
+        output.stdout
+    );
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_panic() {
+    let mut command = Program::new(["operations", "--json"]).into_command();
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    // The registry is longer than a pipe holds, so writing to the end must fail.
+    drop(child.stdout.take());
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_is_a_failure() {
+    let full = std::fs::File::options()
+        .write(true)
+        .open("/dev/full")
+        .expect("/dev/full");
+    let mut command = Program::new(["operations"]).into_command();
+    let output = command.stdout(full).output().expect("the program ends");
+    assert_eq!(output.status.code(), Some(1));
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(stderr.contains("cannot write"), "{stderr}");
+}

@@ -1,0 +1,276 @@
+//! Commands and arguments that fit or do not.
+
+use serde_json::{Value, json};
+
+use crate::support::{Program, Recorder, Reply};
+
+fn server() -> Recorder {
+    Recorder::always(Reply::json(200, &json!({"ok": true})))
+}
+
+/// Checks that a call is refused before anything is sent, with these words.
+#[track_caller]
+fn assert_refused(operation: &str, arguments: &str, parts: &[&str]) {
+    let server = server();
+    let output = Program::new(["call", operation, arguments])
+        .env("EXA_BASE_URL", &server.url())
+        .run();
+    output.assert_failed(2, parts);
+    assert!(server.take().is_empty(), "nothing may be sent");
+}
+
+#[test]
+fn help_names_the_commands_and_the_environment() {
+    let output = Program::new(["--help"]).without("EXA_API_KEY").run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    for part in ["operations", "call", "EXA_API_KEY", "EXA_BASE_URL"] {
+        assert!(
+            output.stdout.contains(part),
+            "no {part} in {}",
+            output.stdout
+        );
+    }
+    assert_eq!(output.stderr, "");
+}
+
+#[test]
+fn help_of_call_explains_the_exit_codes() {
+    let output = Program::new(["call", "--help"])
+        .without("EXA_API_KEY")
+        .run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    for part in ["JSON", "standard input", "Exit codes", "0 ", "1 ", "2 "] {
+        assert!(
+            output.stdout.contains(part),
+            "no {part} in {}",
+            output.stdout
+        );
+    }
+}
+
+#[test]
+fn the_version_is_printed() {
+    let output = Program::new(["--version"]).run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+    assert_eq!(
+        output.stdout.trim(),
+        concat!("exa-mcp-server ", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn unknown_commands_and_flags_are_refused() {
+    for arguments in [
+        &["no-such-command"][..],
+        &["operations", "--yaml"],
+        &["call"],
+        &["call", "search", "{}", "{}"],
+    ] {
+        Program::new(arguments.iter().copied())
+            .run()
+            .assert_failed(2, &["error"]);
+    }
+}
+
+#[test]
+fn an_unknown_operation_suggests_the_one_that_was_meant() {
+    for (given, meant) in [
+        ("items_list", "`items.list`"),
+        ("webset.create", "`websets.create`"),
+        ("findSimilar", "`find_similar`"),
+        ("WEBSETS.GET", "`websets.get`"),
+    ] {
+        assert_refused(given, "{}", &[given, meant]);
+    }
+    assert_refused("zzz", "{}", &["zzz", "exa-mcp-server operations"]);
+}
+
+#[test]
+fn arguments_that_are_no_json_are_refused_with_the_place() {
+    assert_refused("search", "{query: 1}", &["not JSON", "line 1 column 2"]);
+    assert_refused("search", "{\"query\":\"q\"} trailing", &["not JSON"]);
+    assert_refused("search", "{\"query\":", &["not JSON"]);
+}
+
+#[test]
+fn arguments_that_are_no_object_are_refused() {
+    for arguments in ["[]", "\"query\"", "7", "true", "[{\"query\":\"q\"}]"] {
+        assert_refused("search", arguments, &["search", "object"]);
+    }
+}
+
+#[test]
+fn null_and_nothing_mean_no_arguments() {
+    for arguments in [
+        &["call", "websets.list"][..],
+        &["call", "websets.list", "null"],
+        &["call", "websets.list", ""],
+    ] {
+        let server = server();
+        let output = Program::new(arguments.iter().copied())
+            .env("EXA_BASE_URL", &server.url())
+            .run();
+        assert_eq!(output.json(), json!({"ok": true}));
+        assert_eq!(server.only().target, "/websets/v0/websets");
+    }
+}
+
+#[test]
+fn an_unknown_argument_of_a_read_is_refused_with_the_one_that_was_meant() {
+    assert_refused("websets.list", r#"{"limt": 3}"#, &["limt", "`limit`"]);
+    assert_refused(
+        "items.get",
+        r#"{"websetId":"w","itemId":"i","verbose":true}"#,
+        &["verbose"],
+    );
+    assert_refused(
+        "websets.cancel",
+        r#"{"websetId":"w","reason":"r"}"#,
+        &["reason"],
+    );
+}
+
+#[test]
+fn everything_that_is_missing_is_named_at_once() {
+    assert_refused("items.get", "{}", &["`websetId`", "`itemId`"]);
+    assert_refused(
+        "searches.create",
+        "{}",
+        &["`websetId`", "`count`", "`query`"],
+    );
+    assert_refused(
+        "imports.create",
+        "{}",
+        &["`size`", "`count`", "`format`", "`entity`"],
+    );
+    assert_refused(
+        "items.list",
+        r#"{"nonsense": 1}"#,
+        &["`websetId`", "nonsense"],
+    );
+    assert_refused(
+        "items.get",
+        r#"{"websetId": null, "itemId": "i"}"#,
+        &["`websetId`"],
+    );
+}
+
+#[test]
+fn query_arguments_of_the_wrong_kind_are_refused() {
+    assert_refused(
+        "websets.list",
+        r#"{"limit": "many"}"#,
+        &["`limit`", "number"],
+    );
+    assert_refused(
+        "events.list",
+        r#"{"types": "webset.idle"}"#,
+        &["`types`", "list"],
+    );
+    assert_refused(
+        "webhooks.list_attempts",
+        r#"{"webhookId":"w","successful":"yes"}"#,
+        &["`successful`"],
+    );
+    assert_refused("websets.list", r#"{"cursor": {}}"#, &["`cursor`"]);
+}
+
+/// A header with a line break would add headers of the caller's choice.
+#[test]
+fn header_arguments_that_cannot_be_sent_are_refused() {
+    let create = |key: &str| {
+        json!({"cadence": "1d", "entities": [], "fields": [], "idempotencyKey": key}).to_string()
+    };
+    assert_refused(
+        "agent.monitors.create",
+        &create("a\r\nx-api-key: b"),
+        &["idempotencyKey"],
+    );
+    assert_refused("agent.monitors.create", &create("a\0"), &["idempotencyKey"]);
+    assert_refused("search", r#"{"query":"q","betas":["a\nb"]}"#, &["betas"]);
+    assert_refused("websets.create", r#"{"priority":"high\n"}"#, &["priority"]);
+}
+
+#[test]
+fn a_beta_that_is_a_list_of_its_own_is_refused() {
+    assert_refused("search", r#"{"query":"q","betas":["a,b"]}"#, &["betas"]);
+    assert_refused("search", r#"{"query":"q","betas":"a"}"#, &["betas", "list"]);
+}
+
+#[test]
+fn body_fields_of_the_wrong_kind_are_refused() {
+    assert_refused("search", r#"{"query": 5}"#, &["search", "string"]);
+    assert_refused(
+        "search",
+        r#"{"query":"q","numResults":"10"}"#,
+        &["search", "number"],
+    );
+}
+
+/// A caller with twenty fields cannot guess which of them "expected a string" is about.
+#[test]
+fn a_body_field_of_the_wrong_kind_is_named() {
+    assert_refused(
+        "search",
+        r#"{"query":"q","numResults":"10"}"#,
+        &["numResults"],
+    );
+    assert_refused("websets.create", r#"{"search":{"query":7}}"#, &["query"]);
+}
+
+#[test]
+fn aliases_that_contradict_the_name_are_refused() {
+    assert_refused(
+        "websets.get",
+        r#"{"websetId":"a","id":"b"}"#,
+        &["websetId", "`id`"],
+    );
+    let server = server();
+    let arguments = json!({"websetId": "a", "id": "a"});
+    Program::call(&server, "websets.get", &arguments)
+        .run()
+        .json();
+    assert_eq!(server.only().target, "/websets/v0/websets/a");
+}
+
+#[test]
+fn a_hyphen_reads_the_arguments_from_standard_input() {
+    // Large enough to need more than one fill of a pipe.
+    let query = "größer ".repeat(40_000);
+    let arguments = json!({"query": query});
+    let server = server();
+    let output = Program::new(["call", "search", "-"])
+        .env("EXA_BASE_URL", &server.url())
+        .input(arguments.to_string())
+        .run();
+    assert_eq!(output.json(), json!({"ok": true}));
+    assert_eq!(server.only().json(), Some(arguments));
+}
+
+#[test]
+fn standard_input_may_be_empty_but_not_garbage() {
+    let call = |operation: &str, input: &[u8]| {
+        let server = server();
+        let output = Program::new(["call", operation, "-"])
+            .env("EXA_BASE_URL", &server.url())
+            .input(input)
+            .run();
+        (output, server.take().len())
+    };
+    let (output, sent) = call("websets.list", b" \n");
+    assert_eq!((output.json(), sent), (json!({"ok": true}), 1));
+    let (output, sent) = call("websets.list", b"{\"limit\": \xff}");
+    output.assert_failed(2, &["standard input"]);
+    assert_eq!(sent, 0);
+    let (output, _) = call("search", b"nope");
+    output.assert_failed(2, &["not JSON"]);
+}
+
+#[test]
+fn without_a_hyphen_standard_input_is_left_alone() {
+    let server = server();
+    let output = Program::call(&server, "websets.list", &Value::Null)
+        .input("garbage")
+        .run();
+    assert_eq!(output.json(), json!({"ok": true}));
+}
