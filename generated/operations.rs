@@ -1691,7 +1691,7 @@ fn agent_monitors_backtests_create(
     mut parts: Parts,
 ) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.joined("betas", ',', &["agent-monitors-2026-08-04"])?;
+        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let body: super::search::types::AgentMonitorBacktestRequest = parts.body()?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
@@ -1705,7 +1705,7 @@ fn agent_monitors_backtests_create(
 fn agent_monitors_backtests_get(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
         let backtest_id = parts.path("backtestId")?;
-        let exa_beta = parts.joined("betas", ',', &["agent-monitors-2026-08-04"])?;
+        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
@@ -1721,7 +1721,7 @@ fn agent_monitors_changes_list(context: CallContext, mut parts: Parts) -> CallFu
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let since = parts.text("since")?;
-        let exa_beta = parts.joined("betas", ',', &["agent-monitors-2026-08-04"])?;
+        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
@@ -1739,8 +1739,8 @@ fn agent_monitors_changes_list(context: CallContext, mut parts: Parts) -> CallFu
 }
 fn agent_monitors_create(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.joined("betas", ',', &["agent-monitors-2026-08-04"])?;
-        let idempotency_key = parts.text("idempotencyKey")?;
+        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
+        let idempotency_key = parts.header("idempotencyKey")?;
         let body: super::search::types::AgentMonitorRequest = parts.body()?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
@@ -1758,7 +1758,7 @@ fn agent_monitors_create(context: CallContext, mut parts: Parts) -> CallFuture {
 fn agent_monitors_delete(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
-        let exa_beta = parts.joined("betas", ',', &["agent-monitors-2026-08-04"])?;
+        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
@@ -1771,7 +1771,7 @@ fn agent_monitors_delete(context: CallContext, mut parts: Parts) -> CallFuture {
 fn agent_monitors_entities_add(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
-        let exa_beta = parts.joined("betas", ',', &["agent-monitors-2026-08-04"])?;
+        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let body: super::search::types::AgentMonitorEntitiesRequest = parts.body()?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
@@ -1788,7 +1788,7 @@ fn agent_monitors_entities_list(context: CallContext, mut parts: Parts) -> CallF
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let since = parts.text("since")?;
-        let exa_beta = parts.joined("betas", ',', &["agent-monitors-2026-08-04"])?;
+        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
@@ -1807,7 +1807,7 @@ fn agent_monitors_entities_list(context: CallContext, mut parts: Parts) -> CallF
 fn agent_monitors_get(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
-        let exa_beta = parts.joined("betas", ',', &["agent-monitors-2026-08-04"])?;
+        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
@@ -1819,7 +1819,7 @@ fn agent_monitors_list(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
-        let exa_beta = parts.joined("betas", ',', &["agent-monitors-2026-08-04"])?;
+        let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
@@ -1841,7 +1841,7 @@ fn agent_runs_cancel(context: CallContext, mut parts: Parts) -> CallFuture {
 }
 fn agent_runs_create(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.joined("betas", ',', &[])?;
+        let exa_beta = parts.header_list("betas", &[])?;
         let body: super::search::types::AgentRunRequest = parts.body()?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
@@ -1898,7 +1898,7 @@ fn agent_runs_list(context: CallContext, mut parts: Parts) -> CallFuture {
 fn agent_runs_stop(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
         let run_id = parts.path("runId")?;
-        let exa_beta = parts.joined("betas", ',', &["agent-max-effort-2026-07-27"])?;
+        let exa_beta = parts.header_list("betas", &["agent-max-effort-2026-07-27"])?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
@@ -1908,7 +1908,7 @@ fn agent_runs_stop(context: CallContext, mut parts: Parts) -> CallFuture {
 }
 fn answer(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.joined("betas", ',', &[])?;
+        let exa_beta = parts.header_list("betas", &[])?;
         let body: super::search::types::AnswerBody = parts.body()?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
@@ -2007,7 +2007,7 @@ fn events_list(context: CallContext, mut parts: Parts) -> CallFuture {
 }
 fn find_similar(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.joined("betas", ',', &[])?;
+        let exa_beta = parts.header_list("betas", &[])?;
         let body: super::search::types::FindSimilarBody = parts.body()?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
@@ -2018,7 +2018,7 @@ fn find_similar(context: CallContext, mut parts: Parts) -> CallFuture {
 }
 fn get_contents(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.joined("betas", ',', &[])?;
+        let exa_beta = parts.header_list("betas", &[])?;
         let body: super::search::types::GetContentsBody = parts.body()?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
@@ -2236,7 +2236,7 @@ fn research_list(context: CallContext, mut parts: Parts) -> CallFuture {
 }
 fn search(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
-        let exa_beta = parts.joined("betas", ',', &[])?;
+        let exa_beta = parts.header_list("betas", &[])?;
         let body: super::search::types::SearchBody = parts.body()?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
@@ -2349,7 +2349,7 @@ fn searches_cancel(context: CallContext, mut parts: Parts) -> CallFuture {
 fn searches_create(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
-        let x_exa_websets_priority = parts.text("priority")?;
+        let x_exa_websets_priority = parts.header("priority")?;
         let body: super::websets::types::CreateWebsetSearchParameters = parts.body()?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
@@ -2457,7 +2457,7 @@ fn websets_cancel(context: CallContext, mut parts: Parts) -> CallFuture {
 }
 fn websets_create(context: CallContext, mut parts: Parts) -> CallFuture {
     Box::pin(async move {
-        let x_exa_websets_priority = parts.text("priority")?;
+        let x_exa_websets_priority = parts.header("priority")?;
         let body: super::websets::types::CreateWebsetParameters = parts.body()?;
         let http = context.http().http()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);

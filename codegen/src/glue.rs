@@ -294,6 +294,10 @@ fn take(parameter: &Parameter) -> TokenStream {
     let name = &parameter.name;
     let always = &parameter.always;
     match parameter.encoding {
+        Encoding::Joined(',') if parameter.location == Location::Header => {
+            quote! { parts.header_list(#name, &[#(#always),*]) }
+        }
+        Encoding::Text if parameter.location == Location::Header => quote! { parts.header(#name) },
         Encoding::Text => quote! { parts.text(#name) },
         Encoding::Number => quote! { parts.number(#name) },
         Encoding::Boolean => quote! { parts.boolean(#name) },
@@ -310,10 +314,7 @@ fn carry(parameter: &Parameter) -> TokenStream {
     let wire = &parameter.wire;
     let name = &parameter.name;
     if parameter.location == Location::Header {
-        let take = match parameter.encoding {
-            Encoding::Joined(_) => take(parameter),
-            _ => quote! { parts.text(#name) },
-        };
+        let take = take(parameter);
         return quote! {
             if let Some(value) = #take? {
                 context = context.with_header_text(#wire, &value)?;

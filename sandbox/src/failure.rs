@@ -15,6 +15,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     pub(crate) issues: Vec<Issue>,
     pub(crate) headers: Vec<(&'static str, String)>,
+    /// Set where the request never reached the API behind the path: such answers are flat.
+    pub(crate) always_flat: bool,
 }
 
 /// One thing wrong with a request.
@@ -55,7 +57,13 @@ impl Failure {
             message: message.into(),
             issues: Vec::new(),
             headers: Vec::new(),
+            always_flat: false,
         }
+    }
+
+    pub(crate) fn flat(mut self) -> Self {
+        self.always_flat = true;
+        self
     }
 
     /// A 400 that is not about a single field's form.

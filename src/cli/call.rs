@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::{FAILED, USAGE};
-use crate::exa::{Answer, ApiKey, CallContext, ExaConfig, ExaError, ExaHttp};
+use crate::exa::{Answer, ApiKey, CallContext, ExaConfig, ExaError, ExaErrorKind, ExaHttp};
 use crate::operations::{CallError, Operation, find, nearest, split};
 
 /// Shown in the help of the command.
@@ -75,10 +75,12 @@ fn read_arguments(arguments: Option<&str>) -> Result<Value, Failure> {
         }
         Some(text) => text.to_owned(),
     };
+    // Some shells on Windows begin what they pipe with a byte order mark.
+    let text = text.trim_start_matches('\u{feff}');
     if text.trim().is_empty() {
         return Ok(Value::Null);
     }
-    serde_json::from_str(&text)
+    serde_json::from_str(text)
         .map_err(|error| Failure::usage(format!("the arguments are not JSON: {error}")))
 }
 
@@ -97,10 +99,15 @@ fn context(operation: &Operation) -> Result<CallContext, Failure> {
 }
 
 fn refused(error: &ExaError) -> Failure {
+    // A request that could not be built was not made.
+    let code = match error.kind {
+        ExaErrorKind::InvalidRequest | ExaErrorKind::Config => USAGE,
+        _ => FAILED,
+    };
     let mut lines = vec![format!("error: {error}")];
     lines.extend(error.lines().into_iter().map(|line| format!("  {line}")));
     Failure {
         text: lines.join("\n"),
-        code: FAILED,
+        code,
     }
 }

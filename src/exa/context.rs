@@ -3,7 +3,7 @@
 use std::{fmt, time::Duration};
 
 use http::{
-    HeaderName, HeaderValue,
+    HeaderName, HeaderValue, Method,
     header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, USER_AGENT},
 };
 
@@ -145,6 +145,17 @@ pub fn prepare(context: &CallContext, request: &mut reqwest::Request) -> Result<
     }
     // The key comes last, so that no added header can take its place.
     headers.insert(API_KEY_HEADER, context.key.header());
+    // Some gateways refuse a POST that does not say that it has no content.
+    if request.body().is_none()
+        && matches!(
+            request.method(),
+            &Method::POST | &Method::PUT | &Method::PATCH
+        )
+    {
+        request
+            .headers_mut()
+            .insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+    }
     Ok(())
 }
 

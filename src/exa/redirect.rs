@@ -7,7 +7,7 @@ use http::{Method, StatusCode, header::LOCATION};
 use reqwest::{Request, Response};
 use url::Url;
 
-use super::{ExaError, ExaErrorKind};
+use super::{CallContext, ExaError, ExaErrorKind, text};
 
 /// How many redirects one attempt follows.
 pub(super) const MAX_REDIRECTS: usize = 3;
@@ -32,7 +32,9 @@ pub(super) fn follow_up(response: &Response, sent: Option<Request>) -> Option<Re
 }
 
 /// The error for a redirect that is not followed.
-pub(super) fn refusal(response: &Response, method: &Method) -> ExaError {
+///
+/// The other address is upstream's word, so the key is removed from it like from any answer.
+pub(super) fn refusal(context: &CallContext, response: &Response, method: &Method) -> ExaError {
     let status = response.status();
     let origin = |url: &Url| url.origin().ascii_serialization();
     let own = response.url();
@@ -59,6 +61,7 @@ pub(super) fn refusal(response: &Response, method: &Method) -> ExaError {
             origin(own)
         ),
     };
+    let message = text::tidy(Some(context.key()), &message, text::MAX_MESSAGE);
     let mut error = ExaError::new(ExaErrorKind::Redirect, message);
     error.status = Some(status.as_u16());
     error

@@ -7,7 +7,6 @@ use http::{
     header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
 };
 use reqwest::{Client, Request, Response};
-use serde::de::IgnoredAny;
 
 use super::{
     CallContext, ExaError, ExaErrorKind,
@@ -89,7 +88,7 @@ async fn attempt(
     if status.is_success() {
         success(context, response).await
     } else if redirect::is_redirect(status) {
-        Err(redirect::refusal(&response, &method).into())
+        Err(redirect::refusal(context, &response, &method).into())
     } else {
         Err(refused(context, response).await.into())
     }
@@ -152,7 +151,7 @@ async fn success(context: &CallContext, mut response: Response) -> Result<Respon
         // Generated clients decode every success as JSON, also one without content.
         bytes = b"null".to_vec();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    } else if let Err(error) = serde_json::from_slice::<IgnoredAny>(&bytes) {
+    } else if let Err(error) = text::readable_json(&mut bytes) {
         let message = not_json(context, status, content_type(&headers), &bytes, &error);
         return Err(fail(ExaErrorKind::NotJson, message));
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::ApiKey;
@@ -27,6 +28,43 @@ pub(super) fn tidy(key: Option<&ApiKey>, text: &str, max: usize) -> String {
     // Once before cleaning changes white space inside the key, and once after it joined its parts.
     // Cutting comes last, so that no half of a key remains.
     cut(&redact(&clean(&redact(text))), max)
+}
+
+/// Checks that bytes are JSON and replaces halves of characters in it.
+///
+/// A writer that cuts text by UTF-16 units leaves `\ud83d` without its other half. That is no
+/// character, and one such half must not cost the whole answer.
+pub(super) fn readable_json(bytes: &mut Vec<u8>) -> serde_json::Result<()> {
+    serde_json::from_slice::<IgnoredAny>(bytes)?;
+    let escaped = |window: &[u8]| matches!(window, [b'\\', b'u', b'd' | b'D', _]);
+    if bytes.windows(4).any(escaped) {
+        *bytes = replace_halves(bytes);
+    }
+    Ok(())
+}
+
+/// Replaces every escaped surrogate that has no partner by the replacement character.
+fn replace_halves(bytes: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((&first, tail)) = rest.split_first() {
+        let (taken, written): (usize, &[u8]) = match (unit(rest), rest.get(6..).and_then(unit)) {
+            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (12, rest),
+            (Some(0xD800..=0xDFFF), _) => (6, b"\\ufffd"),
+            // An escaped backslash is taken whole, so that what follows it is not read as an escape.
+            _ if first == b'\\' && !tail.is_empty() => (2, rest),
+            _ => (1, rest),
+        };
+        out.extend_from_slice(written.get(..taken).unwrap_or(written));
+        rest = rest.get(taken..).unwrap_or_default();
+    }
+    out
+}
+
+/// The UTF-16 unit of an escape such as `\ud83d` at the start of `bytes`.
+fn unit(bytes: &[u8]) -> Option<u16> {
+    let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
+    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 /// Turns runs of white space into single spaces and drops control characters.
@@ -160,6 +198,24 @@ pub(super) fn duration(time: Duration) -> String {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn halves_of_characters_are_replaced_and_whole_ones_stay() {
+        let cases = [
+            (r#""cut \ud83d""#, r#""cut \ufffd""#),
+            (r#""\ude00 x""#, r#""\ufffd x""#),
+            (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+            (r#""\\ud83d""#, r#""\\ud83d""#),
+            (r#""\uD83D\u0041""#, r#""\ufffd\u0041""#),
+            (r#""\u00e9""#, r#""\u00e9""#),
+        ];
+        for (given, expected) in cases {
+            let mut bytes = given.as_bytes().to_vec();
+            readable_json(&mut bytes).unwrap();
+            assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+        }
+        assert!(readable_json(&mut b"{".to_vec()).is_err());
+    }
 
     #[test]
     fn control_characters_go_and_white_space_is_joined() {

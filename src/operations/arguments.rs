@@ -143,8 +143,8 @@ impl Parts {
             .body
             .take()
             .unwrap_or_else(|| Value::Object(Map::new()));
-        serde_json::from_value(body)
-            .map_err(|error| self.problem(format!("the body does not fit: {error}")))
+        serde_json::from_value(body.clone())
+            .map_err(|error| self.problem(format!("{}: {error}", culprit::<T>(&body, &error))))
     }
 
     /// A path parameter, as text that stays inside its segment of the path.
@@ -176,6 +176,32 @@ impl Parts {
         match scalar(&value) {
             Some(text) => Ok(Some(text)),
             None => Err(self.wrong_kind(name, "a string", &value)),
+        }
+    }
+
+    /// An argument that goes into a header, which takes printable ASCII only.
+    pub fn header(&mut self, name: &str) -> Result<Option<String>, CallError> {
+        let text = self.text(name)?;
+        self.printable(name, text)
+    }
+
+    /// A list that goes into one header, with the entries that are sent unasked first.
+    pub fn header_list(
+        &mut self,
+        name: &str,
+        always: &[&str],
+    ) -> Result<Option<String>, CallError> {
+        let joined = self.joined(name, ',', always)?;
+        self.printable(name, joined)
+    }
+
+    fn printable(&self, name: &str, text: Option<String>) -> Result<Option<String>, CallError> {
+        let printable = |text: &String| text.bytes().all(|byte| (b' '..=b'~').contains(&byte));
+        match text.filter(|text| !text.trim().is_empty()) {
+            Some(text) if !printable(&text) => Err(self.problem(format!(
+                "`{name}` must be printable ASCII, because it is sent in a header"
+            ))),
+            text => Ok(text),
         }
     }
 
@@ -221,12 +247,12 @@ impl Parts {
     ) -> Result<Option<String>, CallError> {
         let given = self.list(name)?.unwrap_or_default();
         let mut all: Vec<String> = always.iter().map(|entry| (*entry).to_owned()).collect();
-        for entry in given {
+        for entry in given.into_iter().map(|entry| entry.trim().to_owned()) {
             if entry.contains(separator) {
                 let problem = format!("an entry of `{name}` must not contain `{separator}`");
                 return Err(self.problem(problem));
             }
-            if !all.contains(&entry) {
+            if !entry.is_empty() && !all.contains(&entry) {
                 all.push(entry);
             }
         }
@@ -264,6 +290,41 @@ impl Parts {
             problems: vec![problem],
         }
         .into()
+    }
+}
+
+/// The field that keeps a body from fitting, named as a path such as `search.query`.
+fn culprit<T: DeserializeOwned>(body: &Value, error: &serde_json::Error) -> String {
+    let mut path = Vec::new();
+    narrow::<T>(body, &error.to_string(), &mut path);
+    match path.is_empty() {
+        true => "the body does not fit".to_owned(),
+        false => format!("`{}` does not fit", path.join(".")),
+    }
+}
+
+/// Follows the complaint inwards: without its cause, the complaint is another one.
+fn narrow<T: DeserializeOwned>(body: &Value, complaint: &str, path: &mut Vec<String>) {
+    let pointer: String = path.iter().map(|step| format!("/{step}")).collect();
+    let steps: Vec<String> = match body.pointer(&pointer) {
+        Some(Value::Object(fields)) => fields.keys().cloned().collect(),
+        Some(Value::Array(list)) => (0..list.len()).map(|index| index.to_string()).collect(),
+        _ => return,
+    };
+    for step in steps {
+        let mut without = body.clone();
+        match without.pointer_mut(&pointer) {
+            Some(Value::Object(fields)) => drop(fields.shift_remove(&step)),
+            Some(Value::Array(list)) => drop(step.parse().map(|index: usize| list.remove(index))),
+            _ => return,
+        }
+        let still = serde_json::from_value::<T>(without)
+            .err()
+            .map(|error| error.to_string());
+        if still.as_deref() != Some(complaint) {
+            path.push(step);
+            return narrow::<T>(body, complaint, path);
+        }
     }
 }
 

@@ -67,7 +67,7 @@ impl Log {
         self.entries.iter().skip(skip).map(|entry| Value::Object(entry.shown.clone())).collect()
     }
 
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.entries.clear();
     }
 }

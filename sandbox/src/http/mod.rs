@@ -8,7 +8,7 @@ mod handle;
 mod log;
 mod query;
 mod routes;
-mod stream;
+pub(crate) mod stream;
 mod uploads;
 mod wire;
 
@@ -22,6 +22,8 @@ use tokio::sync::watch;
 
 use crate::state::World;
 use crate::{Error, OperationSpec, Options};
+pub(crate) use faults::Rules;
+pub(crate) use log::Log;
 use routes::Routes;
 use wire::{Wire, WireListener};
 

@@ -182,7 +182,9 @@ fn list(
 /// A comma may be part of a text; it cannot be part of a listed value, a domain or a token, and
 /// before `https://` it ends an address.
 fn may_split(node: &Node<'_>, entries: &[&str], place: &Place) -> bool {
-    let listed = node.items().is_some_and(|items| !items.choices().is_empty());
+    let listed = node
+        .items()
+        .is_some_and(|items| !items.choices().is_empty());
     let name = names::plain(&place.to_string());
     let tokens = name.ends_with("domains") || name.ends_with("betas");
     let all = |test: &dyn Fn(&str) -> bool| entries.iter().all(|entry| test(entry));

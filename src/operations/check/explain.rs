@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::Problem;
 use super::names;
+use super::rules;
 use super::schema::{self, Node};
 use super::words::{self, Place, given, given_kind, wanted};
 
@@ -67,8 +68,9 @@ impl<'s> Explainer<'s> {
                 self.not_listed(&self.node(error).choices(), &place, value);
             }
             other => {
-                let rule = broken_rule(other, value)
-                    .unwrap_or_else(|| format!("is not valid: {}", words::short(&error.to_string())));
+                let rule = rules::broken(other, value).unwrap_or_else(|| {
+                    format!("is not valid: {}", words::short(&error.to_string()))
+                });
                 self.add(&place, format!("`{place}` {rule}"));
             }
         }
@@ -82,7 +84,9 @@ impl<'s> Explainer<'s> {
         let strangers = value.as_object().into_iter().flat_map(|map| map.keys());
         let meant = names::nearest(
             name,
-            strangers.map(String::as_str).filter(|it| !known.contains(it)),
+            strangers
+                .map(String::as_str)
+                .filter(|it| !known.contains(it)),
         );
         let hint = meant.map_or(String::new(), |stranger| {
             format!("; `{stranger}` was given, did you mean `{name}`?")
@@ -102,7 +106,11 @@ impl<'s> Explainer<'s> {
     }
 
     fn wrong_kind(&mut self, node: &Node<'_>, place: &Place, value: &Value) {
-        let text = format!("`{place}` must be {}; got {}", wanted(node), given_kind(value));
+        let text = format!(
+            "`{place}` must be {}; got {}",
+            wanted(node),
+            given_kind(value)
+        );
         // The reference and its target differ in how much they tell: the longer text is kept.
         let place = place.to_string();
         let same = |problem: &&mut Problem| {
@@ -193,69 +201,4 @@ fn did_you_mean(choices: &[&Value], value: &Value) -> String {
     let listed = choices.iter().filter_map(|choice| choice.as_str());
     let meant = value.as_str().and_then(|text| names::nearest(text, listed));
     meant.map_or(String::new(), |meant| format!("; did you mean `{meant}`?"))
-}
-
-/// A bound, a length or a format that was not kept.
-fn broken_rule(kind: &Kind, value: &Value) -> Option<String> {
-    let characters = || {
-        let length = value.as_str().map_or(0, |text| text.chars().count());
-        length as u64
-    };
-    let entries = || value.as_array().map_or(0, Vec::len) as u64;
-    let entry = |number| words::count(number, "entry", "entries");
-    let character = |number| words::count(number, "character", "characters");
-    let shown = given(value);
-    Some(match kind {
-        Kind::Minimum { limit } => format!("must be at least {limit}; got {shown}"),
-        Kind::Maximum { limit } => format!("must be at most {limit}; got {shown}"),
-        Kind::ExclusiveMinimum { limit } => format!("must be above {limit}; got {shown}"),
-        Kind::ExclusiveMaximum { limit } => format!("must be below {limit}; got {shown}"),
-        Kind::MultipleOf { multiple_of } => {
-            format!("must be a multiple of {multiple_of}; got {shown}")
-        }
-        Kind::MinLength { limit: 1 } => "must not be empty".to_owned(),
-        Kind::MinLength { limit } => format!(
-            "must have at least {}; got {shown}",
-            character(*limit)
-        ),
-        Kind::MaxLength { limit } => format!(
-            "must have at most {}; got {}: {shown}",
-            character(*limit),
-            characters()
-        ),
-        Kind::MinItems { limit } => {
-            format!("must have at least {}; got {}", entry(*limit), entries())
-        }
-        Kind::MaxItems { limit } => {
-            format!("must have at most {}; got {}", entry(*limit), entries())
-        }
-        Kind::MinProperties { limit } => {
-            format!("must have at least {}", words::count(*limit, "field", "fields"))
-        }
-        Kind::Pattern { pattern } => format!("must match `{pattern}`; got {shown}"),
-        Kind::Format { format } if format == "uri" => {
-            format!("must be an address that starts with http:// or https://; got {shown}{}", with_scheme(value))
-        }
-        Kind::Format { format } if format == "date-time" => format!(
-            "must be a date or a date-time such as `2026-01-31T09:00:00Z`; got {shown}"
-        ),
-        Kind::Format { format } => format!("must have the format `{format}`; got {shown}"),
-        Kind::OneOfMultipleValid { .. } => {
-            format!("fits more than one of the allowed forms; got {shown}")
-        }
-        _ => return None,
-    })
-}
-
-/// An address that lacks nothing but its beginning.
-fn with_scheme(value: &Value) -> String {
-    let text = value.as_str().unwrap_or_default();
-    let whole = format!("https://{text}");
-    let host = text.split(['/', '?', '#']).next().unwrap_or_default();
-    let plausible = host.contains('.') && !text.contains("://") && words::is_web_address(&whole);
-    if plausible {
-        format!("; did you mean `{}`?", words::short(&whole))
-    } else {
-        String::new()
-    }
 }

@@ -51,8 +51,9 @@ impl Mender {
             self.repair(node, value, place);
         }
         if let Some(whole) = coerce::whole(node, value) {
-            self.notes
-                .push(format!("`{place}`: read {value} as the whole number {whole}"));
+            self.notes.push(format!(
+                "`{place}`: read {value} as the whole number {whole}"
+            ));
             *value = whole;
         }
         match value {
@@ -184,7 +185,8 @@ impl Mender {
             return;
         }
         let candidates = || known.iter().copied();
-        let meant = names::variant(name, candidates()).or_else(|| names::misspelt(name, candidates()));
+        let meant =
+            names::variant(name, candidates()).or_else(|| names::misspelt(name, candidates()));
         if let Some(meant) = meant {
             self.notes.push(format!(
                 "unknown argument `{place}` was sent as it is; did you mean `{meant}`?"

@@ -133,9 +133,7 @@ impl<'s> Node<'s> {
     /// What the values of free names must be, when the object is a map.
     pub(super) fn additional(&self) -> Option<Node<'s>> {
         let schema = self.keyword("additionalProperties")?;
-        schema
-            .is_object()
-            .then(|| Node::new(self.root, schema))
+        schema.is_object().then(|| Node::new(self.root, schema))
     }
 
     /// Whether names are the caller's own, so that no name can be a slip.
@@ -155,7 +153,11 @@ impl<'s> Node<'s> {
     pub(super) fn branches(&self) -> Vec<Node<'s>> {
         let unions = self.parts.iter().flat_map(|part| {
             let forms = list(part, "oneOf");
-            if forms.is_empty() { list(part, "anyOf") } else { forms }
+            if forms.is_empty() {
+                list(part, "anyOf")
+            } else {
+                forms
+            }
         });
         unions.map(|form| Node::new(self.root, form)).collect()
     }

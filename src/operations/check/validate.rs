@@ -54,9 +54,8 @@ fn compile(schema: &Value) -> Result<Validator, String> {
 /// Whether `text` is a date and time with its zone, as RFC 3339 writes it.
 pub(super) fn is_date_time(text: &str) -> bool {
     static VALIDATOR: OnceLock<Option<Validator>> = OnceLock::new();
-    let validator = VALIDATOR.get_or_init(|| {
-        compile(&json!({"type": "string", "format": "date-time"})).ok()
-    });
+    let validator =
+        VALIDATOR.get_or_init(|| compile(&json!({"type": "string", "format": "date-time"})).ok());
     validator
         .as_ref()
         .is_some_and(|validator| validator.is_valid(&Value::from(text)))

@@ -57,7 +57,13 @@ pub(super) fn short(text: &str) -> String {
     let mut shown: String = text
         .chars()
         .take(SHOWN)
-        .map(|character| if character.is_control() { ' ' } else { character })
+        .map(|character| {
+            if character.is_control() {
+                ' '
+            } else {
+                character
+            }
+        })
         .collect();
     if text.chars().nth(SHOWN).is_some() {
         shown.push('…');
@@ -123,7 +129,8 @@ fn of_kind(node: &Node<'_>, kind: &str) -> String {
             _ => "a list".to_owned(),
         },
         "object" => {
-            let required: Vec<String> = node.required().iter().map(|it| format!("`{it}`")).collect();
+            let required: Vec<String> =
+                node.required().iter().map(|it| format!("`{it}`")).collect();
             if required.is_empty() {
                 "an object".to_owned()
             } else {

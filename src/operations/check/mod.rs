@@ -1,0 +1,195 @@
+//! Arguments that a language model got slightly wrong are put right or explained, before anything
+//! is sent.
+//!
+//! Three things happen to a call: harmless slips are mended and reported, what is left is held
+//! against the schema, and last come the few rules that no schema can say. Whatever is wrong is
+//! told at once, with a call that would have been right.
+
+mod coerce;
+mod cron;
+mod domain;
+mod example;
+mod explain;
+mod hints;
+mod mend;
+mod names;
+mod rules;
+mod schema;
+mod span;
+mod top;
+mod validate;
+mod words;
+mod zones;
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+pub use example::example;
+pub use hints::hints;
+
+use mend::{Mender, Reach};
+use schema::Node;
+use words::Place;
+
+/// More sentences than this help nobody; the rest are counted.
+const MAX_SENTENCES: usize = 25;
+
+/// What is called.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The name of the operation, for example `items.list`.
+    pub operation: &'a str,
+    /// The JSON Schema of its arguments.
+    pub input_schema: &'a Value,
+    /// Other names of arguments: the alias, and the argument it means.
+    pub aliases: &'a [(&'a str, &'a str)],
+}
+
+/// Arguments that fit.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Checked {
+    /// The arguments, as the schema wants them.
+    pub arguments: Map<String, Value>,
+    /// One short sentence for everything that was changed or looks odd.
+    pub mended: Vec<String>,
+}
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// Where, for example `search.criteria[0].description`; `arguments` for all of them.
+    pub place: String,
+    /// What is wrong, what was given and what is allowed.
+    pub text: String,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// Arguments that do not fit, and what to do about it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refused {
+    /// Everything that is wrong.
+    pub problems: Vec<Problem>,
+    /// A minimal call that would be right.
+    pub example: Value,
+    /// What often goes wrong with this operation.
+    pub hints: Vec<String>,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<&str> = self.problems.iter().map(|it| it.text.as_str()).collect();
+        f.write_str(&texts.join("; "))
+    }
+}
+
+impl std::error::Error for Refused {}
+
+/// Puts the arguments of a call right, or says everything that is wrong with them.
+///
+/// Arguments that fit the schema come back as they were; only names that an open schema would let
+/// through although another spelling of them is known, and numbers like 5.0 for 5, are changed.
+pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, Refused> {
+    let mut notes = Vec::new();
+    let mut map = match top::open(subject, arguments, &mut notes) {
+        Ok(map) => map,
+        Err(problem) => return Err(refused(subject, vec![problem])),
+    };
+    let mut problems = top::aliases(subject, &mut map, &mut notes);
+    let (mut map, unfit) = match fitted(subject, map, &mut notes) {
+        Ok(found) => found,
+        Err(map) => return Ok(checked(map, notes)),
+    };
+    let special = domain::check(subject.operation, &mut map, &mut notes);
+    problems.extend(unfit);
+    for problem in special {
+        // The schema has said what is wrong there; twice is no help.
+        if problems.iter().all(|known| known.place != problem.place) {
+            problems.push(problem);
+        }
+    }
+    problems.retain(|it| !domain::may_be_missing(subject.operation, &it.place, &map));
+    if problems.is_empty() {
+        Ok(checked(map, notes))
+    } else {
+        Err(refused(subject, problems))
+    }
+}
+
+/// Mends `map` as far as needed; what still does not fit the schema comes with it. A schema that
+/// is none is no reason to refuse a call: the API will judge it.
+fn fitted(
+    subject: &Subject<'_>,
+    map: Map<String, Value>,
+    notes: &mut Vec<String>,
+) -> Result<(Map<String, Value>, Vec<Problem>), Map<String, Value>> {
+    let schema = subject.input_schema;
+    let validator = match validate::validator(subject.operation, schema) {
+        Ok(validator) => validator,
+        Err(error) => {
+            notes.push(format!(
+                "the arguments were not checked: {}",
+                words::short(&error)
+            ));
+            return Err(map);
+        }
+    };
+    let given = Value::Object(map);
+    let mend = |reach| {
+        let mut value = given.clone();
+        let mut mender = Mender::new(reach);
+        mender.value(&Node::top(schema), &mut value, &Place::default());
+        (value, mender.notes)
+    };
+    let (mut value, mut mended) = mend(Reach::Form);
+    let mut problems = Vec::new();
+    if !validator.is_valid(&value) {
+        (value, mended) = mend(Reach::Values);
+        problems = explain::problems(schema, &validator, &value);
+    }
+    notes.extend(mended);
+    match value {
+        Value::Object(map) => Ok((map, problems)),
+        // The walk keeps an object an object.
+        _ => Ok((Map::new(), problems)),
+    }
+}
+
+fn checked(arguments: Map<String, Value>, notes: Vec<String>) -> Checked {
+    let rest = |number| format!("and {number} more such notes");
+    Checked {
+        arguments,
+        mended: few(notes, rest),
+    }
+}
+
+fn refused(subject: &Subject<'_>, problems: Vec<Problem>) -> Refused {
+    let rest = |number| Problem {
+        place: Place::default().to_string(),
+        text: format!("and {number} more such problems"),
+    };
+    let hints = hints(subject.operation);
+    Refused {
+        problems: few(problems, rest),
+        example: example(subject.operation, subject.input_schema),
+        hints: hints.iter().map(|hint| (*hint).to_owned()).collect(),
+    }
+}
+
+/// A list of a length that can be read.
+fn few<T>(mut list: Vec<T>, rest: impl Fn(usize) -> T) -> Vec<T> {
+    let more = list.len().saturating_sub(MAX_SENTENCES);
+    if more > 0 {
+        list.truncate(MAX_SENTENCES);
+        list.push(rest(more));
+    }
+    list
+}

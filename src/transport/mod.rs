@@ -1,0 +1,12 @@
+//! The transport room: bytes on one side, MCP messages on the other.
+//!
+//! A transport frames, decodes and answers what is no valid message; what is valid it hands to the
+//! protocol room. It knows no tools.
+
+mod handshake;
+mod ledger;
+mod lines;
+mod message;
+mod output;
+pub mod stdio;
+mod surrogates;

@@ -1,0 +1,59 @@
+//! The writing end: one task owns the stream, so messages never mix.
+
+use std::io;
+
+use serde::Serialize;
+use tokio::{
+    io::{AsyncWrite, AsyncWriteExt},
+    sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel},
+    task::JoinHandle,
+};
+
+/// Takes lines and has them written in the order of the calls.
+pub(super) struct Output {
+    lines: UnboundedSender<Vec<u8>>,
+}
+
+/// Ends with `Ok` when the transport is gone and everything is written, with an error when the
+/// stream takes no more.
+pub(crate) type Written = JoinHandle<io::Result<()>>;
+
+impl Output {
+    /// Starts the task that writes.
+    pub(super) fn start<W>(writer: W) -> (Self, Written)
+    where
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let (lines, queue) = unbounded_channel();
+        (Self { lines }, tokio::spawn(write(writer, queue)))
+    }
+
+    /// Queues one message, written as JSON without a line feed.
+    pub(super) fn put(&self, mut message: Vec<u8>) -> io::Result<()> {
+        message.push(b'\n');
+        self.lines
+            .send(message)
+            .map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))
+    }
+
+    /// Waits until the stream takes no more.
+    pub(super) async fn closed(&self) {
+        self.lines.closed().await;
+    }
+}
+
+async fn write<W>(mut writer: W, mut queue: UnboundedReceiver<Vec<u8>>) -> io::Result<()>
+where
+    W: AsyncWrite + Unpin,
+{
+    while let Some(line) = queue.recv().await {
+        writer.write_all(&line).await?;
+        writer.flush().await?;
+    }
+    Ok(())
+}
+
+/// Writes a message as JSON on one line.
+pub(super) fn json<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
+    serde_json::to_vec(message).map_err(io::Error::from)
+}
