@@ -1,11 +1,15 @@
 //! An MCP server for the Exa API, generated from Exa's OpenAPI specs.
 //!
-//! A call passes each room once: command line or transport → [`operations`] → `generated` (the
-//! clients made from the specs) → [`exa`] (HTTP) → Exa.
+//! A call passes each room once: [`transport`] → [`protocol`] → [`surface`] → [`operations`] →
+//! `generated` (the clients made from the specs) → [`exa`] (HTTP) → Exa.
 
 pub mod cli;
 pub mod exa;
 pub mod operations;
+pub mod protocol;
+pub mod settings;
+pub mod surface;
+pub mod transport;
 
 // Generated code follows the generator's habits, not ours.
 #[allow(

@@ -23,7 +23,10 @@ pub(crate) struct Call {
 /// An answer before it is put on the wire.
 #[derive(Debug)]
 pub(crate) enum Reply {
-    Json { status: u16, value: Value },
+    Json {
+        status: u16,
+        value: Value,
+    },
     /// Server-sent events that are known in advance.
     Events(Vec<String>),
     /// Server-sent events that come as the work proceeds.
@@ -67,15 +70,19 @@ impl Call {
     }
 
     pub(crate) fn list(&self, name: &str) -> &[Value] {
-        self.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+        self.get(name)
+            .and_then(Value::as_array)
+            .map(Vec::as_slice)
+            .unwrap_or_default()
     }
 
     /// A time argument in milliseconds.
     pub(crate) fn time(&self, name: &str) -> Result<Option<u64>, Failure> {
         self.opt_text(name)
             .map(|text| {
-                time::parse(text)
-                    .ok_or_else(|| Failure::invalid(format!("{name}: '{text}' is not an ISO 8601 time")))
+                time::parse(text).ok_or_else(|| {
+                    Failure::invalid(format!("{name}: '{text}' is not an ISO 8601 time"))
+                })
             })
             .transpose()
     }
@@ -94,7 +101,9 @@ impl Call {
     }
 
     pub(crate) fn has_beta(&self, token: &str) -> bool {
-        self.list("betas").iter().any(|beta| beta.as_str() == Some(token))
+        self.list("betas")
+            .iter()
+            .any(|beta| beta.as_str() == Some(token))
     }
 
     /// Refuses the request unless it carries the beta token.

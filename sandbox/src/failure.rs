@@ -38,7 +38,11 @@ pub(crate) enum Form {
 impl Form {
     /// The agent APIs are told apart by their path alone.
     pub(crate) fn of(path: &str) -> Form {
-        if path == "/agent" || path.starts_with("/agent/") { Form::Envelope } else { Form::Flat }
+        if path == "/agent" || path.starts_with("/agent/") {
+            Form::Envelope
+        } else {
+            Form::Flat
+        }
     }
 }
 
@@ -110,7 +114,11 @@ impl Failure {
                 Value::Object(body)
             }
             Form::Envelope => {
-                let detail = if issues.is_empty() { Value::Null } else { json!({ "issues": issues }) };
+                let detail = if issues.is_empty() {
+                    Value::Null
+                } else {
+                    json!({ "issues": issues })
+                };
                 json!({
                     "error": {
                         "type": self.kind(),
@@ -138,7 +146,11 @@ impl Failure {
 
 impl Issue {
     pub(crate) fn new(place: Place, path: impl Into<String>, message: impl Into<String>) -> Self {
-        Issue { place, path: path.into(), message: message.into() }
+        Issue {
+            place,
+            path: path.into(),
+            message: message.into(),
+        }
     }
 
     fn sentence(&self) -> String {

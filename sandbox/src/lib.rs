@@ -28,6 +28,7 @@ mod corpus;
 mod failure;
 mod http;
 mod ids;
+mod percent;
 mod random;
 mod research;
 mod sample;
@@ -63,7 +64,11 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Options { require_key: true, time_scale: 1.0, seed: 0 }
+        Options {
+            require_key: true,
+            time_scale: 1.0,
+            seed: 0,
+        }
     }
 }
 
@@ -94,7 +99,10 @@ impl fmt::Display for Error {
         match self {
             Error::TimeScale => write!(f, "time_scale must be a number above 0"),
             Error::Schema { operation, message } => {
-                write!(f, "the input schema of {operation} cannot be used: {message}")
+                write!(
+                    f,
+                    "the input schema of {operation} cannot be used: {message}"
+                )
             }
             Error::Duplicate { operation, other } => {
                 write!(f, "{operation} has the same method and path as {other}")
@@ -121,7 +129,9 @@ impl Sandbox {
         if !(options.time_scale.is_finite() && options.time_scale > 0.0) {
             return Err(Error::TimeScale);
         }
-        Ok(Sandbox { shared: Arc::new(Shared::new(operations, options)?) })
+        Ok(Sandbox {
+            shared: Arc::new(Shared::new(operations, options)?),
+        })
     }
 
     /// The sandbox as a router, to be mounted or called without a socket. All routers of one

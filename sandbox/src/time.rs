@@ -37,7 +37,11 @@ pub(crate) fn days_to(date: Date) -> i64 {
     let year = date.year - i64::from(date.month <= 2);
     let era = year.div_euclid(400);
     let year_of_era = year.rem_euclid(400);
-    let index = if date.month > 2 { date.month - 3 } else { date.month + 9 };
+    let index = if date.month > 2 {
+        date.month - 3
+    } else {
+        date.month + 9
+    };
     let of_year = (153 * index + 2) / 5 + date.day - 1;
     let of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + of_year;
     era * 146_097 + of_era - 719_468
@@ -114,7 +118,10 @@ fn split_offset(text: &str) -> Option<(&str, i64)> {
     let (clock, offset) = text.split_at_checked(at)?;
     let sign = if offset.starts_with('-') { -1 } else { 1 };
     let (hours, minutes) = offset.get(1..)?.split_once(':')?;
-    Some((clock, sign * (digits(hours, 2)? * 60 + digits(minutes, 2)?) * 60_000))
+    Some((
+        clock,
+        sign * (digits(hours, 2)? * 60 + digits(minutes, 2)?) * 60_000,
+    ))
 }
 
 fn millis(fraction: &str) -> Option<i64> {
@@ -146,13 +153,24 @@ mod tests {
     #[test]
     fn reads_the_forms_people_send() {
         assert_eq!(parse("2026-01-31"), parse("2026-01-31T00:00:00.000Z"));
-        assert_eq!(parse("2026-01-31T02:30:00+02:30"), parse("2026-01-31T00:00:00Z"));
+        assert_eq!(
+            parse("2026-01-31T02:30:00+02:30"),
+            parse("2026-01-31T00:00:00Z")
+        );
         assert_eq!(parse("1960-01-01"), Some(0));
     }
 
     #[test]
     fn refuses_what_is_no_date() {
-        for text in ["", "yesterday", "2026-02-30", "2026-13-01", "2026-1-1", "2026-01-01T25:00Z", "2026-01-01T10:00:00.xZ"] {
+        for text in [
+            "",
+            "yesterday",
+            "2026-02-30",
+            "2026-13-01",
+            "2026-1-1",
+            "2026-01-01T25:00Z",
+            "2026-01-01T10:00:00.xZ",
+        ] {
             assert_eq!(parse(text), None, "{text}");
         }
     }

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{FAILED, USAGE};
-use crate::exa::{Answer, ApiKey, CallContext, ExaConfig, ExaError, ExaErrorKind, ExaHttp};
+use super::{FAILED, Failure, USAGE};
+use crate::exa::{Answer, CallContext, ExaError, ExaErrorKind, ExaHttp};
 use crate::operations::{CallError, Operation, find, nearest, split};
+use crate::settings::Settings;
 
 /// Shown in the help of the command.
 pub(super) const EXIT_CODES: &str = "\
@@ -19,34 +20,20 @@ Exit codes:
 /// The largest request that standard input may hold.
 const MAX_INPUT: u64 = 64 * 1024 * 1024;
 
-/// Why the command failed.
-pub(super) struct Failure {
-    /// What to tell the user.
-    pub(super) text: String,
-    /// How the program ends.
-    pub(super) code: u8,
-}
-
-impl Failure {
-    fn usage(text: impl std::fmt::Display) -> Self {
-        Self {
-            text: format!("error: {text}"),
-            code: USAGE,
-        }
-    }
-}
-
 /// Calls one operation and gives its answer as text.
-pub(super) fn run(name: &str, arguments: Option<&str>) -> Result<String, Failure> {
+///
+/// The arguments are sent as they are given: this command is for people and scripts that know what
+/// they want, not for models.
+pub(super) async fn run(
+    settings: &Settings,
+    name: &str,
+    arguments: Option<&str>,
+) -> Result<String, Failure> {
     let operation = find(name).ok_or_else(|| unknown(name))?;
     let arguments = read_arguments(arguments)?;
     let parts = split(operation, arguments).map_err(Failure::usage)?;
-    let context = context(operation)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Failure::usage)?;
-    match runtime.block_on((operation.call)(context, parts)) {
+    let context = context(settings, operation)?;
+    match (operation.call)(context, parts).await {
         Ok(Answer { value, .. }) => serde_json::to_string_pretty(&value).map_err(Failure::usage),
         Err(CallError::Arguments(error)) => Err(Failure::usage(error)),
         Err(CallError::Exa(error)) => Err(refused(&error)),
@@ -84,16 +71,13 @@ fn read_arguments(arguments: Option<&str>) -> Result<Value, Failure> {
         .map_err(|error| Failure::usage(format!("the arguments are not JSON: {error}")))
 }
 
-fn context(operation: &Operation) -> Result<CallContext, Failure> {
-    let key = std::env::var("EXA_API_KEY").unwrap_or_default();
-    if key.trim().is_empty() {
+fn context(settings: &Settings, operation: &Operation) -> Result<CallContext, Failure> {
+    let Some(key) = settings.key.clone() else {
         return Err(Failure::usage(
             "no Exa API key; get one at https://dashboard.exa.ai/api-keys and set EXA_API_KEY",
         ));
-    }
-    let key = ApiKey::new(key).map_err(Failure::usage)?;
-    let config = ExaConfig::from_env().map_err(Failure::usage)?;
-    let http = ExaHttp::new(config).map_err(Failure::usage)?;
+    };
+    let http = ExaHttp::new(settings.exa.clone()).map_err(Failure::usage)?;
     let timeout = Duration::from_secs(operation.timeout_seconds);
     Ok(CallContext::new(http, key, timeout))
 }

@@ -1,12 +1,19 @@
 //! The command line.
 
 mod call;
+mod doctor;
 mod operations;
+mod sandbox;
+mod serve;
+mod tools;
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+
+use crate::settings::Settings;
+use crate::surface::Catalogue;
 
 /// The exit code of a call that the API refused or that did not reach it.
 const FAILED: u8 = 1;
@@ -14,17 +21,28 @@ const FAILED: u8 = 1;
 const USAGE: u8 = 2;
 
 /// An MCP server for the whole Exa API.
+///
+/// Without a command it serves MCP over standard input and output.
 #[derive(Debug, Parser)]
-#[command(name = "exa-mcp-server", version, about, after_help = ENVIRONMENT)]
+#[command(name = "exa-mcp-server", version, after_help = ENVIRONMENT)]
 struct Arguments {
+    /// Use an embedded stand-in for the Exa API: no key, no network, synthetic data
+    #[arg(long, global = true)]
+    sandbox: bool,
+    /// Sets and tools to offer, comma-separated (default, toolhost, classic, granular, a domain, a tool)
+    #[arg(long, global = true, value_name = "LIST")]
+    tools: Option<String>,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
 const ENVIRONMENT: &str = "\
 Environment:
-  EXA_API_KEY   the Exa API key
-  EXA_BASE_URL  another Exa endpoint, such as a proxy [default: https://api.exa.ai]";
+  EXA_API_KEY            the Exa API key
+  EXA_BASE_URL           another Exa endpoint, such as a proxy [default: https://api.exa.ai]
+  ENABLED_TOOLS          same as --tools, also EXA_MCP_ENABLED_TOOLS [default: default]
+  EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
+  EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -43,36 +61,148 @@ enum Command {
         #[arg(value_name = "JSON|-", allow_hyphen_values = true)]
         arguments: Option<String>,
     },
+    /// Show the tools of the present configuration and their size in tokens
+    Tools {
+        /// Print what tools/list answers
+        #[arg(long)]
+        json: bool,
+    },
+    /// Serve a stand-in for the Exa API with synthetic data
+    Sandbox {
+        /// Address to listen on
+        #[arg(long, default_value = "127.0.0.1:8099", value_name = "ADDR")]
+        listen: String,
+    },
+    /// Check key, network and configuration
+    Doctor,
+    /// Print completions for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// A command that failed.
+pub(super) struct Failure {
+    /// What to tell the user.
+    text: String,
+    /// How the program ends.
+    code: u8,
+}
+
+impl Failure {
+    /// The command cannot be carried out as given.
+    fn usage(text: impl std::fmt::Display) -> Self {
+        Self {
+            text: format!("error: {text}"),
+            code: USAGE,
+        }
+    }
 }
 
 /// Runs the program and gives its exit code.
 pub fn main() -> ExitCode {
-    let command = match Arguments::try_parse() {
-        Ok(arguments) => arguments.command,
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
         Err(error) => {
             let code = u8::try_from(error.exit_code()).unwrap_or(USAGE);
             let _ = error.print();
             return ExitCode::from(code);
         }
     };
-    match command {
-        Some(Command::Operations { json: true }) => print(&operations::json()),
-        Some(Command::Operations { json: false }) => print(&operations::table()),
-        Some(Command::Call {
-            operation,
-            arguments,
-        }) => match call::run(&operation, arguments.as_deref()) {
-            Ok(answer) => print(&answer),
-            Err(failure) => {
-                complain(&failure.text);
-                ExitCode::from(failure.code)
-            }
-        },
-        None => {
-            complain("error: a command is missing; try `exa-mcp-server --help`");
-            ExitCode::from(USAGE)
+    match run(arguments) {
+        Ok(text) if text.is_empty() => ExitCode::SUCCESS,
+        Ok(text) => print(&text),
+        Err(failure) => {
+            complain(&failure.text);
+            ExitCode::from(failure.code)
         }
     }
+}
+
+/// Carries out a command and gives what it has to print.
+fn run(arguments: Arguments) -> Result<String, Failure> {
+    let Arguments {
+        sandbox,
+        tools,
+        command,
+    } = arguments;
+    match command {
+        Some(Command::Operations { json: true }) => return Ok(operations::json()),
+        Some(Command::Operations { json: false }) => return Ok(operations::table()),
+        Some(Command::Completions { shell }) => return Ok(completions(shell)),
+        _ => {}
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::usage)?;
+    if let Some(Command::Sandbox { listen }) = command {
+        return runtime
+            .block_on(sandbox::serve(&listen))
+            .map(|()| String::new())
+            .map_err(Failure::usage);
+    }
+    let mut settings = Settings::from_env(tools.as_deref()).map_err(Failure::usage)?;
+    runtime.block_on(async {
+        if sandbox {
+            sandbox::embed(&mut settings)
+                .await
+                .map_err(Failure::usage)?;
+        }
+        match command {
+            Some(Command::Call {
+                operation,
+                arguments,
+            }) => call::run(&settings, &operation, arguments.as_deref()).await,
+            Some(Command::Tools { json }) => {
+                let catalogue = catalogue(&settings)?;
+                Ok(if json {
+                    tools::json(&catalogue)
+                } else {
+                    tools::table(&catalogue)
+                })
+            }
+            Some(Command::Doctor) => match doctor::examine(&settings).await {
+                (text, true) => Ok(text),
+                (text, false) => Err(Failure { text, code: FAILED }),
+            },
+            _ => serve::stdio(catalogue(&settings)?, std::io::stdin().is_terminal()).await,
+        }
+    })
+}
+
+fn catalogue(settings: &Settings) -> Result<Catalogue, Failure> {
+    let caller = settings.caller().map_err(Failure::usage)?;
+    Catalogue::new(&settings.tools, caller).map_err(Failure::usage)
+}
+
+fn completions(shell: clap_complete::Shell) -> String {
+    let mut text = Vec::new();
+    clap_complete::generate(
+        shell,
+        &mut Arguments::command(),
+        "exa-mcp-server",
+        &mut text,
+    );
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// Ends when the process is told to.
+async fn shutdown() {
+    let interrupt = tokio::signal::ctrl_c();
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = interrupt => {}
+                _ = terminate.recv() => {}
+            }
+            return;
+        }
+    }
+    let _ = interrupt.await;
 }
 
 /// Writes to standard output; a reader that went away is no failure.

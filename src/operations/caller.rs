@@ -41,8 +41,13 @@ impl Caller {
     }
 
     /// Mends and checks the arguments, then calls.
-    pub async fn call(&self, operation: &'static Operation, arguments: Value) -> Result<Called, Refusal> {
-        let checked = checked(operation, arguments).map_err(|refused| Refusal::Arguments(Box::new(refused)))?;
+    pub async fn call(
+        &self,
+        operation: &'static Operation,
+        arguments: Value,
+    ) -> Result<Called, Refusal> {
+        let checked = checked(operation, arguments)
+            .map_err(|refused| Refusal::Arguments(Box::new(refused)))?;
         let key = self.key.clone().ok_or(Refusal::NoKey)?;
         let timeout = Duration::from_secs(operation.timeout_seconds);
         let context = CallContext::new(self.http.clone(), key, timeout);
@@ -71,7 +76,10 @@ impl Caller {
     }
 }
 
-fn checked(operation: &'static Operation, arguments: Value) -> Result<check::Checked, check::Refused> {
+fn checked(
+    operation: &'static Operation,
+    arguments: Value,
+) -> Result<check::Checked, check::Refused> {
     let schema: Value = serde_json::from_str(operation.input_schema).unwrap_or_default();
     let aliases: Vec<(&str, &str)> = operation
         .arguments
@@ -91,6 +99,9 @@ fn refused(operation: &Operation, problems: Vec<check::Problem>) -> check::Refus
     check::Refused {
         problems,
         example: check::example(operation.name, &schema),
-        hints: check::hints(operation.name).iter().map(|hint| (*hint).to_owned()).collect(),
+        hints: check::hints(operation.name)
+            .iter()
+            .map(|hint| (*hint).to_owned())
+            .collect(),
     }
 }

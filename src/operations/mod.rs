@@ -3,13 +3,16 @@
 //! The table itself is generated; nothing here names a single operation.
 
 mod arguments;
+mod caller;
+pub mod check;
 mod registry;
 
 use std::future::Future;
 use std::pin::Pin;
 
 pub use arguments::{ArgumentsError, Parts, split};
-pub use registry::{all, find, nearest};
+pub use caller::{Called, Caller, Refusal};
+pub use registry::{all, closest, find, nearest};
 
 use crate::exa::{Answer, CallContext, ExaError};
 

@@ -25,10 +25,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 }
 
 /// The candidate that resembles `name` most, if any does.
-pub(super) fn closest<'a>(
-    name: &str,
-    candidates: impl Iterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.'], "");
     let wanted = plain(name);
     candidates

@@ -14,7 +14,11 @@ pub(super) fn request(
 ) -> Result<(String, Value), String> {
     let name = match given.shift_remove("operation") {
         Some(Value::String(name)) if !name.trim().is_empty() => name.trim().to_owned(),
-        Some(other) => return Err(format!("`operation` must be the name of an operation, not {other}.")),
+        Some(other) => {
+            return Err(format!(
+                "`operation` must be the name of an operation, not {other}."
+            ));
+        }
         None => return Err("`operation` is missing.".to_owned()),
     };
     for (position, holder) in holders.iter().enumerate() {
@@ -22,13 +26,19 @@ pub(super) fn request(
             continue;
         };
         if position > 0 {
-            mended.push(format!("`{holder}` was read as `{}`", holders.first().unwrap_or(holder)));
+            mended.push(format!(
+                "`{holder}` was read as `{}`",
+                holders.first().unwrap_or(holder)
+            ));
         }
         return Ok((name, parsed(value, holder, mended)));
     }
     // Arguments that stand beside the operation are taken as meant for it.
     if !given.is_empty() {
-        mended.push(format!("arguments beside `operation` were read as `{}`", holders.first().unwrap_or(&"args")));
+        mended.push(format!(
+            "arguments beside `operation` were read as `{}`",
+            holders.first().unwrap_or(&"args")
+        ));
     }
     Ok((name, Value::Object(given)))
 }
@@ -103,12 +113,15 @@ pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>) -> Map<String, Valu
 
 /// The exact schema, an example and the hints of one operation.
 pub(super) fn describe<'a>(args: &Value, known: impl Iterator<Item = &'a str> + Clone) -> Outcome {
-    let wanted = ["operation", "name"].iter().find_map(|key| args.get(*key)?.as_str());
+    let wanted = ["operation", "name"]
+        .iter()
+        .find_map(|key| args.get(*key)?.as_str());
     let Some(wanted) = wanted.or(args.as_str()) else {
         return no_operation("describe needs args {\"operation\": NAME}.", known);
     };
     let mut mended = Vec::new();
-    let operation = meant(wanted, known.clone(), &mut mended).and_then(|name| operations::find(&name));
+    let operation =
+        meant(wanted, known.clone(), &mut mended).and_then(|name| operations::find(&name));
     match operation {
         Some(operation) => Outcome::success(description(operation), mended),
         None => unknown(wanted, known),
@@ -165,10 +178,16 @@ fn rename_properties(entry: &Entry, schema: &mut Value) {
             properties.insert(from.clone(), property);
         }
         if let Some(Value::Array(required)) = schema.get_mut("required") {
-            required.iter_mut().filter(|name| *name == to).for_each(|name| *name = json!(from));
+            required
+                .iter_mut()
+                .filter(|name| *name == to)
+                .for_each(|name| *name = json!(from));
         }
     }
-    let defaulted = |name: &Value| name.as_str().is_some_and(|name| entry.defaults.contains_key(name));
+    let defaulted = |name: &Value| {
+        name.as_str()
+            .is_some_and(|name| entry.defaults.contains_key(name))
+    };
     if let Some(Value::Array(required)) = schema.get_mut("required") {
         required.retain(|name| !defaulted(name));
     }
@@ -189,6 +208,12 @@ pub(super) fn values_of(operation: &str, argument: &str) -> Vec<String> {
         return Vec::new();
     };
     let schema = schema(operation);
-    let values = schema.pointer(&format!("/properties/{argument}/enum")).and_then(Value::as_array);
-    values.into_iter().flatten().filter_map(|value| Some(value.as_str()?.to_owned())).collect()
+    let values = schema
+        .pointer(&format!("/properties/{argument}/enum"))
+        .and_then(Value::as_array);
+    values
+        .into_iter()
+        .flatten()
+        .filter_map(|value| Some(value.as_str()?.to_owned()))
+        .collect()
 }

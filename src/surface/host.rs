@@ -53,18 +53,26 @@ fn started(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Value {
             Some((name.clone(), value))
         })
         .collect();
-    let own = entry.follow.values().find(|source| !source.starts_with('$'));
+    let own = entry
+        .follow
+        .values()
+        .find(|source| !source.starts_with('$'));
     let id = own.and_then(|field| answer.get(field)).cloned();
     let mut told = json!({
         "operationId": id.unwrap_or_else(|| identifier(answer, sent)),
         "status": status(answer).unwrap_or_else(|| json!("started")),
     });
     let next = |name: &Option<String>| {
-        name.as_ref().map(|name| json!({"operation": name, "params": params}))
+        name.as_ref()
+            .map(|name| json!({"operation": name, "params": params}))
     };
     let message = match (&entry.check_with, &entry.cancel_with) {
-        (Some(check), Some(cancel)) => format!("Started. Follow it with {check}, end it with {cancel}."),
-        (Some(check), None) => format!("Started. Follow it with {check}; Exa offers no way to cancel it."),
+        (Some(check), Some(cancel)) => {
+            format!("Started. Follow it with {check}, end it with {cancel}.")
+        }
+        (Some(check), None) => {
+            format!("Started. Follow it with {check}; Exa offers no way to cancel it.")
+        }
         _ => "Started.".to_owned(),
     };
     if let Value::Object(told) = &mut told {
@@ -100,8 +108,15 @@ fn status(answer: &Value) -> Option<Value> {
 
 /// The identifier of what an answer is about; the last one sent where the answer has none.
 fn identifier(answer: &Value, sent: &Map<String, Value>) -> Value {
-    let own = ["id", "researchId"].iter().find_map(|field| answer.get(*field));
-    let given = || sent.iter().rev().find(|(name, _)| name.ends_with("Id") || *name == "id").map(|(_, id)| id);
+    let own = ["id", "researchId"]
+        .iter()
+        .find_map(|field| answer.get(*field));
+    let given = || {
+        sent.iter()
+            .rev()
+            .find(|(name, _)| name.ends_with("Id") || *name == "id")
+            .map(|(_, id)| id)
+    };
     own.or_else(given).cloned().unwrap_or(Value::Null)
 }
 
@@ -110,7 +125,8 @@ mod tests {
     use super::*;
 
     fn entry(extra: Value) -> Entry {
-        let mut entry = json!({"name": "start_search", "summary": "s", "operation": "searches.create"});
+        let mut entry =
+            json!({"name": "start_search", "summary": "s", "operation": "searches.create"});
         for (key, value) in extra.as_object().unwrap() {
             entry[key] = value.clone();
         }
@@ -126,7 +142,8 @@ mod tests {
         let entry = entry(json!({
             "rename": {"searchParams": "behavior.config"}, "spread": ["filters"],
             "defaults": {"behavior.type": "search", "behavior.config.count": 10}}));
-        let given = map(json!({"websetId": "w", "searchParams": {"query": "q"}, "filters": {"a": 1}}));
+        let given =
+            map(json!({"websetId": "w", "searchParams": {"query": "q"}, "filters": {"a": 1}}));
         assert_eq!(
             Value::Object(arguments(&entry, given)),
             json!({"a": 1, "websetId": "w", "behavior": {"config": {"query": "q", "count": 10}, "type": "search"}})
@@ -135,9 +152,15 @@ mod tests {
 
     #[test]
     fn a_start_tells_how_to_go_on() {
-        let entry = entry(json!({"role": "start", "checkWith": "check_search", "cancelWith": "cancel_search",
-            "follow": {"websetId": "$websetId", "searchId": "id"}}));
-        let told = tell(&entry, &map(json!({"websetId": "w"})), json!({"id": "s", "status": "created"}));
+        let entry = entry(
+            json!({"role": "start", "checkWith": "check_search", "cancelWith": "cancel_search",
+            "follow": {"websetId": "$websetId", "searchId": "id"}}),
+        );
+        let told = tell(
+            &entry,
+            &map(json!({"websetId": "w"})),
+            json!({"id": "s", "status": "created"}),
+        );
         assert_eq!(told["operationId"], "s");
         assert_eq!(told["status"], "created");
         assert_eq!(
@@ -157,7 +180,14 @@ mod tests {
         assert_eq!(told("running")["isComplete"], false);
         assert_eq!(told("canceled")["isComplete"], true);
         assert_eq!(told("running")["progress"], json!({"found": 3}));
-        let list = tell(&entry, &map(json!({"monitorId": "m"})), json!({"data": [{"status": "completed"}]}));
-        assert_eq!((&list["operationId"], &list["isComplete"]), (&json!("m"), &json!(true)));
+        let list = tell(
+            &entry,
+            &map(json!({"monitorId": "m"})),
+            json!({"data": [{"status": "completed"}]}),
+        );
+        assert_eq!(
+            (&list["operationId"], &list["isComplete"]),
+            (&json!("m"), &json!(true))
+        );
     }
 }

@@ -76,7 +76,10 @@ pub struct Catalogue {
 impl Catalogue {
     /// The tools of a list of sets and tools, calling Exa through `caller`.
     pub fn new(list: &str, caller: Caller) -> Result<Self, SelectError> {
-        let tools = select(list)?.into_iter().map(load).collect::<Result<Vec<_>, _>>()?;
+        let tools = select(list)?
+            .into_iter()
+            .map(load)
+            .collect::<Result<Vec<_>, _>>()?;
         Ok(Self {
             tools: tools.into(),
             caller,
@@ -85,19 +88,27 @@ impl Catalogue {
 
     /// What a client tells its model about this server.
     pub fn instructions(&self) -> String {
-        let discovers = self.tools.iter().any(|tool| !matches!(tool.plan, Plan::Operation { .. } | Plan::Named(_)));
+        let discovers = self
+            .tools
+            .iter()
+            .any(|tool| !matches!(tool.plan, Plan::Operation { .. } | Plan::Named(_)));
         let mut text = "Exa: web search, page contents, answers, research and Websets (collections of entities \
                         found, verified and enriched on the web)."
             .to_owned();
         if discovers {
-            text.push_str(" Tools with `operation` take `list_operations` to show what they can do.");
+            text.push_str(
+                " Tools with `operation` take `list_operations` to show what they can do.",
+            );
         }
         text
     }
 
     /// The tools in the order in which they were asked for.
     pub fn tools(&self) -> Vec<ToolDefinition> {
-        self.tools.iter().map(|tool| tool.definition.clone()).collect()
+        self.tools
+            .iter()
+            .map(|tool| tool.definition.clone())
+            .collect()
     }
 
     /// Tokens of all definitions together.
@@ -136,9 +147,16 @@ impl Catalogue {
     }
 
     /// Calls an operation; a failure is already an outcome.
-    async fn operation(&self, name: &str, arguments: Value) -> Result<(Value, Vec<String>), Box<Outcome>> {
+    async fn operation(
+        &self,
+        name: &str,
+        arguments: Value,
+    ) -> Result<(Value, Vec<String>), Box<Outcome>> {
         let Some(operation) = operations::find(name) else {
-            return Err(Box::new(discovery::unknown(name, operations::all().iter().map(|o| o.name))));
+            return Err(Box::new(discovery::unknown(
+                name,
+                operations::all().iter().map(|o| o.name),
+            )));
         };
         match self.caller.call(operation, arguments).await {
             Ok(called) => Ok((called.answer.value, called.mended)),
@@ -146,7 +164,12 @@ impl Catalogue {
         }
     }
 
-    async fn named(&self, tool: &Tool, plan: &plan::Named, arguments: Map<String, Value>) -> Outcome {
+    async fn named(
+        &self,
+        tool: &Tool,
+        plan: &plan::Named,
+        arguments: Map<String, Value>,
+    ) -> Outcome {
         let schema = Value::Object((*tool.definition.input_schema).clone());
         let subject = check::Subject {
             operation: &tool.definition.name,
@@ -158,7 +181,11 @@ impl Catalogue {
             Err(refused) => return Outcome::refused(&tool.definition.name, &refused),
         };
         let (operation, mut arguments) = named::arguments(plan, checked.arguments);
-        named::rewrite_query(plan, &mut arguments, &discovery::values_of(operation, "category"));
+        named::rewrite_query(
+            plan,
+            &mut arguments,
+            &discovery::values_of(operation, "category"),
+        );
         match self.operation(operation, arguments.into()).await {
             Ok((answer, mended)) => {
                 let mended = checked.mended.into_iter().chain(mended).collect();
@@ -170,10 +197,13 @@ impl Catalogue {
 
     async fn dispatch(&self, names: &[String], arguments: Map<String, Value>) -> Outcome {
         let mut mended = Vec::new();
-        let (name, args) = match discovery::request(arguments, &["args", "params", "arguments"], &mut mended) {
-            Ok(request) => request,
-            Err(problem) => return discovery::no_operation(&problem, names.iter().map(String::as_str)),
-        };
+        let (name, args) =
+            match discovery::request(arguments, &["args", "params", "arguments"], &mut mended) {
+                Ok(request) => request,
+                Err(problem) => {
+                    return discovery::no_operation(&problem, names.iter().map(String::as_str));
+                }
+            };
         let known = || names.iter().map(String::as_str);
         match name.as_str() {
             "list_operations" => Outcome::success(discovery::list(known()), mended),
@@ -196,10 +226,11 @@ impl Catalogue {
     async fn host(&self, entries: &[plan::Entry], arguments: Map<String, Value>) -> Outcome {
         let mut mended = Vec::new();
         let known = || entries.iter().map(|entry| entry.name.as_str());
-        let (name, params) = match discovery::request(arguments, &["params", "args", "arguments"], &mut mended) {
-            Ok(request) => request,
-            Err(problem) => return discovery::no_operation(&problem, known()),
-        };
+        let (name, params) =
+            match discovery::request(arguments, &["params", "args", "arguments"], &mut mended) {
+                Ok(request) => request,
+                Err(problem) => return discovery::no_operation(&problem, known()),
+            };
         if name == "list_operations" {
             return Outcome::success(discovery::list_entries(entries, &params), mended);
         }
@@ -210,11 +241,17 @@ impl Catalogue {
             return discovery::unknown(&name, known());
         };
         let Some(operation) = &entry.operation else {
-            let why = entry.unsupported.as_deref().unwrap_or("Exa cannot do this.");
+            let why = entry
+                .unsupported
+                .as_deref()
+                .unwrap_or("Exa cannot do this.");
             return Outcome::impossible(why, json!({"operation": entry.name, "supported": false}));
         };
         let Value::Object(params) = params else {
-            return Outcome::impossible("`params` must be an object.", json!({"operation": entry.name}));
+            return Outcome::impossible(
+                "`params` must be an object.",
+                json!({"operation": entry.name}),
+            );
         };
         let sent = host::arguments(entry, params);
         match self.operation(operation, sent.clone().into()).await {
@@ -237,7 +274,10 @@ fn failed(operation: &Operation, refusal: &Refusal) -> Outcome {
 
 fn load(name: &'static str) -> Result<Tool, SelectError> {
     let index = TOOLS.binary_search_by(|(known, _)| (*known).cmp(name));
-    let text = index.ok().and_then(|index| TOOLS.get(index)).map_or("", |(_, text)| *text);
+    let text = index
+        .ok()
+        .and_then(|index| TOOLS.get(index))
+        .map_or("", |(_, text)| *text);
     let file: ToolFile =
         serde_json::from_str(text).map_err(|error| SelectError::Broken(name, error.to_string()))?;
     let definition = file.definition;

@@ -8,7 +8,9 @@ use super::plan::Named;
 /// The operation that a call means, and its arguments.
 pub(super) fn arguments(plan: &Named, mut given: Map<String, Value>) -> (&str, Map<String, Value>) {
     if let Some(instead) = &plan.instead
-        && let Some(value) = given.shift_remove(&instead.given).filter(|value| !value.is_null())
+        && let Some(value) = given
+            .shift_remove(&instead.given)
+            .filter(|value| !value.is_null())
     {
         let only = Map::from_iter([(instead.given.clone(), value)]);
         return (&instead.operation, only);
@@ -43,7 +45,11 @@ pub(super) fn arguments(plan: &Named, mut given: Map<String, Value>) -> (&str, M
 }
 
 /// Adds the tool's words to the query, after `category:x` was taken out of it.
-pub(super) fn rewrite_query(plan: &Named, arguments: &mut Map<String, Value>, categories: &[String]) {
+pub(super) fn rewrite_query(
+    plan: &Named,
+    arguments: &mut Map<String, Value>,
+    categories: &[String],
+) {
     let Some(Value::String(query)) = arguments.get("query").cloned() else {
         return;
     };
@@ -52,7 +58,9 @@ pub(super) fn rewrite_query(plan: &Named, arguments: &mut Map<String, Value>, ca
         && let Some((rest, category)) = take_category(&query, categories)
     {
         query = rest;
-        arguments.entry("category").or_insert(Value::String(category));
+        arguments
+            .entry("category")
+            .or_insert(Value::String(category));
     }
     if let Some(suffix) = &plan.suffix {
         query = format!("{} {suffix}", query.trim_end());
@@ -65,17 +73,24 @@ fn take_category(query: &str, categories: &[String]) -> Option<(String, String)>
     const MARK: &str = "category:";
     let start = query.to_ascii_lowercase().find(MARK)?;
     let before = query.get(..start)?;
-    let after = query.get(start + MARK.len()..)?.trim_start_matches(['"', '\'', ' ']);
+    let after = query
+        .get(start + MARK.len()..)?
+        .trim_start_matches(['"', '\'', ' ']);
     let mut known: Vec<&String> = categories.iter().collect();
     known.sort_by_key(|category| std::cmp::Reverse(category.len()));
     let category = known.into_iter().find(|category| {
         let head = after.get(..category.len());
-        let next = after.get(category.len()..).and_then(|rest| rest.chars().next());
+        let next = after
+            .get(category.len()..)
+            .and_then(|rest| rest.chars().next());
         head.is_some_and(|head| head.eq_ignore_ascii_case(category))
             && next.is_none_or(|next| !next.is_alphanumeric())
     })?;
     let rest = after.get(category.len()..)?.trim_start_matches(['"', '\'']);
-    let words: Vec<&str> = before.split_whitespace().chain(rest.split_whitespace()).collect();
+    let words: Vec<&str> = before
+        .split_whitespace()
+        .chain(rest.split_whitespace())
+        .collect();
     // A query of nothing but a category would be empty; then it stays as it is.
     (!words.is_empty()).then(|| (words.join(" "), category.clone()))
 }
@@ -103,7 +118,9 @@ mod tests {
     }
 
     fn arguments_of(given: Value) -> (String, Value) {
-        let Value::Object(given) = given else { panic!() };
+        let Value::Object(given) = given else {
+            panic!()
+        };
         let plan = plan();
         let (operation, arguments) = arguments(&plan, given);
         (operation.to_owned(), arguments.into())
@@ -146,16 +163,32 @@ mod tests {
         let categories = ["news", "research paper", "personal site"].map(str::to_owned);
         let cases = [
             ("category:news fusion", "fusion company", Some("news")),
-            ("fusion category:research paper 2026", "fusion 2026 company", Some("research paper")),
-            ("fusion Category:\"personal site\"", "fusion company", Some("personal site")),
-            ("fusion category:newsletter", "fusion category:newsletter company", None),
+            (
+                "fusion category:research paper 2026",
+                "fusion 2026 company",
+                Some("research paper"),
+            ),
+            (
+                "fusion Category:\"personal site\"",
+                "fusion company",
+                Some("personal site"),
+            ),
+            (
+                "fusion category:newsletter",
+                "fusion category:newsletter company",
+                None,
+            ),
             ("category:news", "category:news company", None),
         ];
         for (query, expected, category) in cases {
             let mut arguments = Map::from_iter([("query".to_owned(), json!(query))]);
             rewrite_query(&plan(), &mut arguments, &categories);
             assert_eq!(arguments["query"], json!(expected));
-            assert_eq!(arguments.get("category").and_then(Value::as_str), category, "{query}");
+            assert_eq!(
+                arguments.get("category").and_then(Value::as_str),
+                category,
+                "{query}"
+            );
         }
     }
 }

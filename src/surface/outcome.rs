@@ -48,7 +48,9 @@ impl Outcome {
 
     /// A call that was not made because of its arguments.
     pub(super) fn refused(operation: &str, refused: &Refused) -> Self {
-        let mut lines = vec![format!("`{operation}` was not called; its arguments do not fit:")];
+        let mut lines = vec![format!(
+            "`{operation}` was not called; its arguments do not fit:"
+        )];
         for problem in &refused.problems {
             lines.push(format!("- {}: {}", problem.place, problem.text));
         }
@@ -113,8 +115,16 @@ impl Outcome {
             ("status", error.status.map(|status| json!(status))),
             ("tag", error.tag.as_ref().map(|tag| json!(tag))),
             ("requestId", error.request_id.as_ref().map(|id| json!(id))),
-            ("retryAfter", error.retry_after.map(|wait| json!(wait.as_secs_f64().ceil() as u64))),
-            ("detail", error.detail.as_ref().map(|detail| (**detail).clone())),
+            (
+                "retryAfter",
+                error
+                    .retry_after
+                    .map(|wait| json!(wait.as_secs_f64().ceil() as u64)),
+            ),
+            (
+                "detail",
+                error.detail.as_ref().map(|detail| (**detail).clone()),
+            ),
         ];
         for (key, value) in optional {
             if let Some(value) = value {
@@ -123,7 +133,9 @@ impl Outcome {
         }
         if code == code::INVALID_PARAMS && !hints.is_empty() {
             data["hints"] = json!(hints);
-            hints.iter().for_each(|hint| text.push_str(&format!("\nHint: {hint}")));
+            hints
+                .iter()
+                .for_each(|hint| text.push_str(&format!("\nHint: {hint}")));
         }
         Self::failure(text, data)
     }

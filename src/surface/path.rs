@@ -21,7 +21,9 @@ pub(super) fn set(map: &mut Map<String, Value>, path: &str, value: Value) {
         map.insert(path.to_owned(), value);
         return;
     };
-    let inner = map.entry(first.to_owned()).or_insert_with(|| Value::Object(Map::new()));
+    let inner = map
+        .entry(first.to_owned())
+        .or_insert_with(|| Value::Object(Map::new()));
     if !inner.is_object() {
         *inner = Value::Object(Map::new());
     }

@@ -8,7 +8,11 @@ use crate::generated::tools::{SETS, TOOLS};
 pub fn select(list: &str) -> Result<Vec<&'static str>, SelectError> {
     let mut chosen: Vec<&'static str> = Vec::new();
     let mut unknown = Vec::new();
-    for name in list.split(',').map(str::trim).filter(|name| !name.is_empty()) {
+    for name in list
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+    {
         let found: &[&'static str] = match (set(name), tool(name)) {
             (Some(tools), _) => tools,
             (None, Some(tool)) => &[tool],
@@ -38,11 +42,15 @@ pub fn select(list: &str) -> Result<Vec<&'static str>, SelectError> {
 
 /// A set goes before a tool of the same name: `search` is a domain as well as an operation.
 fn set(name: &str) -> Option<&'static [&'static str]> {
-    let index = SETS.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
+    let index = SETS
+        .binary_search_by(|(known, _)| (*known).cmp(name))
+        .ok()?;
     SETS.get(index).map(|(_, tools)| *tools)
 }
 
 fn tool(name: &str) -> Option<&'static str> {
-    let index = TOOLS.binary_search_by(|(known, _)| (*known).cmp(name)).ok()?;
+    let index = TOOLS
+        .binary_search_by(|(known, _)| (*known).cmp(name))
+        .ok()?;
     TOOLS.get(index).map(|(name, _)| *name)
 }

@@ -65,6 +65,11 @@ impl Ledger {
         RequestId::Number(self.last_request)
     }
 
+    /// How many requests have no answer yet.
+    pub(super) fn unanswered(&self) -> usize {
+        self.open.len()
+    }
+
     /// Takes the answer to a request and gives what is to be written now: nothing if the request was
     /// cancelled or its batch is not complete.
     pub(super) fn answer<R: Serialize>(

@@ -86,13 +86,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
 }
 
 /// Adds a piece to the line; `ends` says that a line feed follows it.
-fn take(
-    line: &mut Vec<u8>,
-    skipping: &mut bool,
-    limit: usize,
-    piece: &[u8],
-    ends: bool,
-) -> Step {
+fn take(line: &mut Vec<u8>, skipping: &mut bool, limit: usize, piece: &[u8], ends: bool) -> Step {
     if *skipping {
         *skipping = !ends;
         return Step::Skipped;

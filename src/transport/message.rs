@@ -6,8 +6,10 @@
 use rmcp::model::{
     CallToolRequest, ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomRequest,
     DiscoverRequest, ErrorData, InitializeRequest, JsonObject, ListToolsRequest, PingRequest,
-    SetLevelRequest,
 };
+// Logging is deprecated as of 2026-07-28, but earlier clients rely on it.
+#[expect(deprecated)]
+use rmcp::model::SetLevelRequest;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
@@ -53,9 +55,11 @@ pub(super) fn parse(line: &[u8]) -> Option<Result<Value, ErrorData>> {
         let mended = surrogates::mend(line).ok_or(error)?;
         serde_json::from_slice(&mended)
     });
-    Some(parsed.map_err(|error| {
-        ErrorData::parse_error(format!("Parse error: {}", brief(&error)), None)
-    }))
+    Some(
+        parsed.map_err(|error| {
+            ErrorData::parse_error(format!("Parse error: {}", brief(&error)), None)
+        }),
+    )
 }
 
 /// Reads one message that is not a batch.
@@ -103,7 +107,11 @@ fn refuse(id: Value, why: &str) -> Incoming {
 /// it survived parsing unchanged, else null.
 fn request_id(id: Value) -> Result<Value, Value> {
     let Value::Number(number) = &id else {
-        return if id.is_string() { Ok(id) } else { Err(Value::Null) };
+        return if id.is_string() {
+            Ok(id)
+        } else {
+            Err(Value::Null)
+        };
     };
     if number.is_i64() || number.is_u64() {
         return Ok(id);
@@ -117,6 +125,7 @@ fn request_id(id: Value) -> Result<Value, Value> {
 
 /// Decodes a request. Methods that are not listed here go on as custom requests, which the handler
 /// refuses as unknown whatever their parameters.
+#[expect(deprecated)]
 fn request(method: String, params: Option<Value>) -> Result<ClientRequest, ErrorData> {
     match method.as_str() {
         "initialize" => typed::<InitializeRequest>(&method, params),
@@ -195,7 +204,9 @@ fn reply(message: JsonObject) -> Incoming {
 
 /// The parser's explanation in JSON's words, cut to a length that fits a message.
 fn brief(error: &serde_json::Error) -> String {
-    let text = error.to_string().replace("expected a map", "expected an object");
+    let text = error
+        .to_string()
+        .replace("expected a map", "expected an object");
     match text.char_indices().nth(LONGEST_DETAIL) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text,

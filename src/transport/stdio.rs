@@ -16,7 +16,10 @@ use rmcp::{
     transport::Transport,
 };
 use serde_json::Value;
-use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    task::yield_now,
+};
 
 use super::{
     handshake::Handshake,
@@ -33,6 +36,9 @@ pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
 /// The most messages in one batch; each may cost an answer many times its size.
 pub const LARGEST_BATCH: usize = 1000;
+
+/// From so many unanswered requests on, answering comes before reading.
+const BUSY: usize = 256;
 
 /// A connection over a pair of byte streams.
 ///
@@ -79,6 +85,10 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
                 // The service drops this future and asks anew after each answer.
                 output.closed().await;
                 return Ok(None);
+            }
+            if self.ledger.unanswered() >= BUSY {
+                // A flood of requests would otherwise be read to its end before any is answered.
+                yield_now().await;
             }
             let line = tokio::select! {
                 biased;
@@ -182,7 +192,9 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
             let message = JsonRpcMessage::notification(notification);
             self.ready.push_back(message);
         }
-        complete.into_iter().try_for_each(|text| self.put(Some(text)))
+        complete
+            .into_iter()
+            .try_for_each(|text| self.put(Some(text)))
     }
 
     fn refuse_member(

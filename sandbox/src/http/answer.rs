@@ -22,7 +22,11 @@ const PIECE: usize = 64 * 1024;
 /// A JSON answer; objects get the marker.
 pub(super) fn json(status: u16, mut value: Value) -> Response {
     mark(&mut value);
-    build(status, "application/json; charset=utf-8", Body::from(value.to_string()))
+    build(
+        status,
+        "application/json; charset=utf-8",
+        Body::from(value.to_string()),
+    )
 }
 
 /// Adds the field that says where the data comes from.
@@ -48,7 +52,8 @@ pub(super) fn failure(failure: &Failure, form: Form, at: &Circumstances<'_>) -> 
 
 pub(super) fn build(status: u16, content_type: &str, body: Body) -> Response {
     let mut response = Response::new(body);
-    *response.status_mut() = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() =
+        StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     set(&mut response, "content-type", content_type);
     response
 }
@@ -69,16 +74,23 @@ pub(super) fn of_fault(fault: &Fault, form: Form, at: &Circumstances<'_>) -> Res
         }
         (Shape::Empty, status) => {
             let mut response = Response::new(Body::empty());
-            *response.status_mut() = StatusCode::from_u16(status.unwrap_or(200)).unwrap_or_default();
+            *response.status_mut() =
+                StatusCode::from_u16(status.unwrap_or(200)).unwrap_or_default();
             response
         }
         (Shape::Malformed, status) => {
             let text = r#"{"requestId":"0","results":[{"title":"this JSON breaks off"#;
-            build(status.unwrap_or(200), "application/json; charset=utf-8", Body::from(text))
+            build(
+                status.unwrap_or(200),
+                "application/json; charset=utf-8",
+                Body::from(text),
+            )
         }
-        (Shape::Huge(bytes), status) => {
-            build(status.unwrap_or(200), "application/json; charset=utf-8", huge(*bytes))
-        }
+        (Shape::Huge(bytes), status) => build(
+            status.unwrap_or(200),
+            "application/json; charset=utf-8",
+            huge(*bytes),
+        ),
         (_, status) => failure(&error_of(status.unwrap_or(500)), form, at),
     };
     if let Some(after) = &fault.retry_after {
@@ -98,12 +110,19 @@ fn error_of(status: u16) -> Failure {
         408 | 504 => ("TIMEOUT", "The request took too long"),
         409 => ("CONFLICT", "The request conflicts with another"),
         413 => ("PAYLOAD_TOO_LARGE", "The body is too large"),
-        422 => ("UNABLE_TO_GENERATE_RESPONSE", "The request cannot be processed"),
+        422 => (
+            "UNABLE_TO_GENERATE_RESPONSE",
+            "The request cannot be processed",
+        ),
         429 => ("RATE_LIMIT_EXCEEDED", "You have exceeded your rate limit"),
         500.. => ("INTERNAL_ERROR", "Something went wrong on our side"),
         _ => ("DEFAULT_ERROR", "An error was asked for"),
     };
-    Failure::new(status, tag, format!("{message} (a fault asked for from the sandbox)"))
+    Failure::new(
+        status,
+        tag,
+        format!("{message} (a fault asked for from the sandbox)"),
+    )
 }
 
 fn html(status: u16) -> String {
@@ -119,7 +138,9 @@ fn huge(bytes: u64) -> Body {
     let piece = Bytes::from(vec![b'x'; PIECE]);
     let count = usize::try_from(bytes / PIECE as u64 + 1).unwrap_or(1);
     let middle = stream::repeat(piece).take(count);
-    let all = stream::iter([head]).chain(middle).chain(stream::iter([Bytes::from_static(b"\"}")]));
+    let all = stream::iter([head])
+        .chain(middle)
+        .chain(stream::iter([Bytes::from_static(b"\"}")]));
     Body::from_stream(all.map(Ok::<_, Infallible>))
 }
 
@@ -127,16 +148,29 @@ fn huge(bytes: u64) -> Body {
 /// event when it is a stream. The length it announces stays, so the loss can be noticed.
 pub(super) async fn broken(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
-    let streamed = parts.headers.get("content-type").is_some_and(|v| v.as_bytes().starts_with(b"text/event-stream"));
+    let streamed = parts
+        .headers
+        .get("content-type")
+        .is_some_and(|v| v.as_bytes().starts_with(b"text/event-stream"));
     if streamed {
-        let first = body.into_data_stream().take(1).map(|piece| piece.map_err(io::Error::other));
+        let first = body
+            .into_data_stream()
+            .take(1)
+            .map(|piece| piece.map_err(io::Error::other));
         return Response::from_parts(parts, Body::from_stream(first.chain(rupture())));
     }
     // The body was built in memory a moment ago, so no limit is needed.
-    let whole = axum::body::to_bytes(body, usize::MAX).await.unwrap_or_default();
-    parts.headers.insert("content-length", HeaderValue::from(whole.len()));
+    let whole = axum::body::to_bytes(body, usize::MAX)
+        .await
+        .unwrap_or_default();
+    parts
+        .headers
+        .insert("content-length", HeaderValue::from(whole.len()));
     let half = whole.slice(..whole.len() / 2);
-    Response::from_parts(parts, Body::from_stream(stream::iter([Ok(half)]).chain(rupture())))
+    Response::from_parts(
+        parts,
+        Body::from_stream(stream::iter([Ok(half)]).chain(rupture())),
+    )
 }
 
 /// An empty body that fails, for servers whose connection cannot be cut.
@@ -147,6 +181,9 @@ pub(super) fn nothing() -> Response {
 fn rupture() -> impl stream::Stream<Item = io::Result<Bytes>> + Send + 'static {
     stream::once(async {
         tokio::time::sleep(FLUSH).await;
-        Err(io::Error::new(io::ErrorKind::ConnectionAborted, "cut by a sandbox fault"))
+        Err(io::Error::new(
+            io::ErrorKind::ConnectionAborted,
+            "cut by a sandbox fault",
+        ))
     })
 }

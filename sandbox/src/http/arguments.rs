@@ -43,7 +43,11 @@ pub(super) fn gather(operation: &Operation, raw: Raw<'_>) -> Result<Map<String, 
     }
     take_body(operation, &raw, &mut args, &mut issues)?;
     check(operation, &args, &mut issues);
-    if issues.is_empty() { Ok(args) } else { Err(Failure::of_issues(issues)) }
+    if issues.is_empty() {
+        Ok(args)
+    } else {
+        Err(Failure::of_issues(issues))
+    }
 }
 
 fn variable(raw: &Raw<'_>, wire: &str) -> Option<Value> {
@@ -55,22 +59,40 @@ fn header(operation: &Operation, raw: &Raw<'_>, name: &str, wire: &str) -> Optio
     let text = raw.headers.get(wire)?.to_str().ok()?;
     let schema = operation.schema_of(name);
     if wants(operation, schema, "array") {
-        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        let parts = text
+            .split(',')
+            .map(str::trim)
+            .filter(|part| !part.is_empty());
         return Some(parts.map(Value::from).collect());
     }
     Some(typed(operation, schema, text))
 }
 
-fn query(operation: &Operation, raw: &Raw<'_>, name: &str, wire: &str, issues: &mut Vec<Issue>) -> Option<Value> {
-    let values: Vec<&str> =
-        raw.query.iter().filter(|(key, _)| key == wire).map(|(_, value)| value.as_str()).collect();
+fn query(
+    operation: &Operation,
+    raw: &Raw<'_>,
+    name: &str,
+    wire: &str,
+    issues: &mut Vec<Issue>,
+) -> Option<Value> {
+    let values: Vec<&str> = raw
+        .query
+        .iter()
+        .filter(|(key, _)| key == wire)
+        .map(|(_, value)| value.as_str())
+        .collect();
     let schema = operation.schema_of(name);
     if values.is_empty() {
         return None;
     }
     if wants(operation, schema, "array") {
         let items = schema.and_then(|schema| resolve(operation, schema).get("items"));
-        return Some(values.iter().map(|text| typed(operation, items, text)).collect());
+        return Some(
+            values
+                .iter()
+                .map(|text| typed(operation, items, text))
+                .collect(),
+        );
     }
     if values.len() > 1 {
         issues.push(Issue::new(Place::Query, wire, "was given more than once"));
@@ -80,9 +102,17 @@ fn query(operation: &Operation, raw: &Raw<'_>, name: &str, wire: &str, issues: &
 
 fn unknown_query(operation: &Operation, raw: &Raw<'_>, issues: &mut Vec<Issue>) {
     for (key, _) in &raw.query {
-        let known = operation.spec.arguments.iter().any(|a| a.place == Place::Query && a.wire == *key);
+        let known = operation
+            .spec
+            .arguments
+            .iter()
+            .any(|a| a.place == Place::Query && a.wire == *key);
         if !known {
-            issues.push(Issue::new(Place::Query, key.as_str(), "is not a parameter of this operation"));
+            issues.push(Issue::new(
+                Place::Query,
+                key.as_str(),
+                "is not a parameter of this operation",
+            ));
         }
     }
 }
@@ -143,26 +173,46 @@ fn take_body(
         return Ok(());
     }
     content_type(raw.headers)?;
-    let value: Value = serde_json::from_slice(raw.body)
-        .map_err(|error| Failure::new(400, "INVALID_REQUEST_BODY", format!("The body is not JSON: {error}")))?;
+    let value: Value = serde_json::from_slice(raw.body).map_err(|error| {
+        Failure::new(
+            400,
+            "INVALID_REQUEST_BODY",
+            format!("The body is not JSON: {error}"),
+        )
+    })?;
     let Value::Object(fields) = value else {
-        return Err(Failure::new(400, "INVALID_REQUEST_BODY", "The body must be a JSON object"));
+        return Err(Failure::new(
+            400,
+            "INVALID_REQUEST_BODY",
+            "The body must be a JSON object",
+        ));
     };
     for (field, value) in fields {
-        let known = operation.spec.arguments.iter().find(|a| a.place == Place::Body && a.wire == field);
+        let known = operation
+            .spec
+            .arguments
+            .iter()
+            .find(|a| a.place == Place::Body && a.wire == field);
         match known {
             Some(argument) => {
                 args.insert(argument.name.clone(), value);
             }
             None if raw.lenient => {}
-            None => issues.push(Issue::new(Place::Body, field, "is not a field of this operation")),
+            None => issues.push(Issue::new(
+                Place::Body,
+                field,
+                "is not a field of this operation",
+            )),
         }
     }
     Ok(())
 }
 
 fn content_type(headers: &HeaderMap) -> Result<(), Failure> {
-    let sent = headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let sent = headers
+        .get("content-type")
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
     let essence = sent.split(';').next().unwrap_or_default().trim();
     if essence.eq_ignore_ascii_case("application/json") {
         return Ok(());
@@ -177,8 +227,13 @@ fn check(operation: &Operation, args: &Map<String, Value>, issues: &mut Vec<Issu
         if issues.len() >= MOST_ISSUES {
             return;
         }
-        let mut way: Vec<String> =
-            error.instance_path().as_str().split('/').skip(1).map(unescape).collect();
+        let mut way: Vec<String> = error
+            .instance_path()
+            .as_str()
+            .split('/')
+            .skip(1)
+            .map(unescape)
+            .collect();
         if let (true, ValidationErrorKind::Required { property }) = (way.is_empty(), error.kind()) {
             way.push(property.as_str().unwrap_or_default().to_owned());
         }

@@ -29,7 +29,13 @@ pub(super) fn answer(shared: &Shared, request: &Request<'_>) -> Result<Response,
         if request.method != "PUT" {
             return Err(other_method("PUT"));
         }
-        uploads::put(&mut world, token, request.headers, request.body, request.lenient)?;
+        uploads::put(
+            &mut world,
+            token,
+            request.headers,
+            request.body,
+            request.lenient,
+        )?;
         // Storage services answer an upload without a body.
         return Ok(Response::default());
     }
@@ -52,9 +58,10 @@ pub(super) fn answer(shared: &Shared, request: &Request<'_>) -> Result<Response,
         ("GET", "clock") => json!({ "now": iso(world.now()) }),
         ("POST", "clock") => advance(&mut world, request)?,
         ("GET", "faults") => json!({ "faults": world.faults.list() }),
-        ("POST", "faults") => {
-            world.faults.add(&body(request)?).map_err(Failure::invalid)?
-        }
+        ("POST", "faults") => world
+            .faults
+            .add(&body(request)?)
+            .map_err(Failure::invalid)?,
         ("DELETE", "faults") => {
             world.faults.clear();
             json!({ "faults": [] })
@@ -70,20 +77,30 @@ pub(super) fn answer(shared: &Shared, request: &Request<'_>) -> Result<Response,
 }
 
 fn advance(world: &mut crate::state::World, request: &Request<'_>) -> Result<Value, Failure> {
-    let by = body(request)?.get("advanceMs").and_then(Value::as_u64).filter(|by| *by <= LONGEST_JUMP);
-    let by = by.ok_or_else(|| Failure::invalid(format!("advanceMs must be a whole number up to {LONGEST_JUMP}")))?;
+    let by = body(request)?
+        .get("advanceMs")
+        .and_then(Value::as_u64)
+        .filter(|by| *by <= LONGEST_JUMP);
+    let by = by.ok_or_else(|| {
+        Failure::invalid(format!(
+            "advanceMs must be a whole number up to {LONGEST_JUMP}"
+        ))
+    })?;
     world.advance_clock(by);
     Ok(json!({ "now": iso(world.now()) }))
 }
 
 fn body(request: &Request<'_>) -> Result<Value, Failure> {
-    serde_json::from_slice(request.body).map_err(|error| Failure::invalid(format!("The body is not JSON: {error}")))
+    serde_json::from_slice(request.body)
+        .map_err(|error| Failure::invalid(format!("The body is not JSON: {error}")))
 }
 
 fn limit(request: &Request<'_>) -> Result<usize, Failure> {
     match request.query.iter().find(|(key, _)| key == "limit") {
         None => Ok(100),
-        Some((_, value)) => value.parse().map_err(|_| Failure::invalid("limit must be a whole number")),
+        Some((_, value)) => value
+            .parse()
+            .map_err(|_| Failure::invalid("limit must be a whole number")),
     }
 }
 
@@ -96,7 +113,11 @@ fn unknown(path: &str) -> Failure {
         "requests" => "GET, DELETE",
         _ => {
             let known = "state, reset, clock, faults, requests, uploads/{token}";
-            return Failure::new(404, "NOT_FOUND", format!("Nothing at /sandbox/{path}; there are: {known}"));
+            return Failure::new(
+                404,
+                "NOT_FOUND",
+                format!("Nothing at /sandbox/{path}; there are: {known}"),
+            );
         }
     };
     other_method(allowed)

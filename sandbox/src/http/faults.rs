@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::query::decode;
+use crate::percent::decode;
 
 /// Longest delay in milliseconds: a forgotten one must not hold a connection for days.
 const LONGEST_DELAY: u64 = 10 * 60 * 1000;
@@ -59,7 +59,11 @@ impl Fault {
             return Fault::from_json(&value);
         }
         let mut fields = Map::new();
-        for part in text.split(';').map(str::trim).filter(|part| !part.is_empty()) {
+        for part in text
+            .split(';')
+            .map(str::trim)
+            .filter(|part| !part.is_empty())
+        {
             let (name, value) = part.split_once('=').unwrap_or((part, "true"));
             let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
             fields.insert(name.trim().to_owned(), value);
@@ -68,9 +72,14 @@ impl Fault {
     }
 
     pub(super) fn from_json(value: &Value) -> Result<Self, String> {
-        let Value::Object(fields) = value else { return Err("a fault is an object".to_owned()) };
+        let Value::Object(fields) = value else {
+            return Err("a fault is an object".to_owned());
+        };
         if fields.is_empty() {
-            return Err("a fault needs at least one of status, delay, cut, html, empty, huge, malformed".into());
+            return Err(
+                "a fault needs at least one of status, delay, cut, html, empty, huge, malformed"
+                    .into(),
+            );
         }
         let mut fault = Fault::default();
         for (name, value) in fields {
@@ -131,15 +140,20 @@ impl Cut {
 
 fn status(value: &Value) -> Result<u16, String> {
     let code = value.as_u64().and_then(|code| u16::try_from(code).ok());
-    code.filter(|code| (200..600).contains(code)).ok_or_else(|| "status must be 200 to 599".to_owned())
+    code.filter(|code| (200..600).contains(code))
+        .ok_or_else(|| "status must be 200 to 599".to_owned())
 }
 
 fn number(name: &str, value: &Value) -> Result<u64, String> {
-    value.as_u64().ok_or_else(|| format!("{name} must be a whole number"))
+    value
+        .as_u64()
+        .ok_or_else(|| format!("{name} must be a whole number"))
 }
 
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 /// What a rule is held against.
@@ -174,14 +188,22 @@ pub(crate) struct Rules {
 impl Rules {
     /// Adds the rule a `POST /sandbox/faults` describes and returns what it looks like.
     pub(super) fn add(&mut self, body: &Value) -> Result<Value, String> {
-        let Value::Object(fields) = body else { return Err("a rule is an object".to_owned()) };
-        if let Some(name) = fields.keys().find(|name| !["match", "times", "skip", "key", "fault"].contains(&name.as_str())) {
+        let Value::Object(fields) = body else {
+            return Err("a rule is an object".to_owned());
+        };
+        if let Some(name) = fields
+            .keys()
+            .find(|name| !["match", "times", "skip", "key", "fault"].contains(&name.as_str()))
+        {
             return Err(format!("unknown part '{name}' of a rule"));
         }
         if self.rules.len() >= MOST_RULES {
             return Err(format!("there are {MOST_RULES} rules already"));
         }
-        let pattern = body.get("match").and_then(Value::as_str).ok_or("match must be a text such as 'POST /search'")?;
+        let pattern = body
+            .get("match")
+            .and_then(Value::as_str)
+            .ok_or("match must be a text such as 'POST /search'")?;
         let shown = body.get("fault").ok_or("fault is missing")?;
         let fault = match shown {
             Value::String(text) => Fault::from_text(text)?,
@@ -191,7 +213,9 @@ impl Rules {
         let rule = Rule {
             id: self.next,
             pattern: pattern.to_owned(),
-            skip: body.get("skip").map_or(Ok(0), |value| number("skip", value))?,
+            skip: body
+                .get("skip")
+                .map_or(Ok(0), |value| number("skip", value))?,
             times: times(body.get("times"))?,
             key: body.get("key").and_then(Value::as_str).map(str::to_owned),
             shown: shown.clone(),
@@ -260,7 +284,8 @@ impl Rule {
         }
         match self.pattern.split_once(' ') {
             Some((method, path)) => {
-                (method == "*" || method.eq_ignore_ascii_case(target.method)) && path_fits(path.trim(), target.path)
+                (method == "*" || method.eq_ignore_ascii_case(target.method))
+                    && path_fits(path.trim(), target.path)
             }
             None if self.pattern.starts_with('/') => path_fits(&self.pattern, target.path),
             None => self.pattern == "*" || target.operation == Some(self.pattern.as_str()),
@@ -277,7 +302,8 @@ fn path_fits(pattern: &str, path: &str) -> bool {
         }
         let any = wanted == "*" || (wanted.starts_with('{') && wanted.ends_with('}'));
         match parts.next() {
-            Some(part) if (any && !part.is_empty()) || wanted == part || wanted == decode(part) => {}
+            Some(part) if (any && !part.is_empty()) || wanted == part || wanted == decode(part) => {
+            }
             _ => return false,
         }
     }
@@ -294,8 +320,14 @@ mod tests {
         let text = Fault::from_text("status=503; retryAfter=2; delay=10").unwrap();
         let object = Fault::from_text(r#"{"status":503,"retryAfter":"2","delayMs":10}"#).unwrap();
         assert_eq!(text, object);
-        assert_eq!(Fault::from_text("html=502").unwrap(), Fault::from_text("html;status=502").unwrap());
-        assert_eq!(Fault::from_text("cut").unwrap().shape, Shape::Cut(Cut::Before));
+        assert_eq!(
+            Fault::from_text("html=502").unwrap(),
+            Fault::from_text("html;status=502").unwrap()
+        );
+        assert_eq!(
+            Fault::from_text("cut").unwrap().shape,
+            Shape::Cut(Cut::Before)
+        );
         for wrong in ["", "status=99", "cut=never", "nonsense", "{", "delay=soon"] {
             assert!(Fault::from_text(wrong).is_err(), "{wrong}");
         }
@@ -304,17 +336,35 @@ mod tests {
     #[test]
     fn rules_hit_what_they_name_as_often_as_they_say() {
         let mut rules = Rules::default();
-        rules.add(&json!({"match": "POST /a/*/b", "times": 2, "skip": 1, "fault": "status=500"})).unwrap();
-        let target = |method, path| Target { method, path, operation: Some("x.y"), key: Some("k") };
+        rules
+            .add(&json!({"match": "POST /a/*/b", "times": 2, "skip": 1, "fault": "status=500"}))
+            .unwrap();
+        let target = |method, path| Target {
+            method,
+            path,
+            operation: Some("x.y"),
+            key: Some("k"),
+        };
         assert!(rules.take(&target("GET", "/a/1/b")).is_none());
         assert!(rules.take(&target("POST", "/a/1/c")).is_none());
-        let hits: Vec<bool> = (0..4).map(|_| rules.take(&target("POST", "/a/1/b")).is_some()).collect();
+        let hits: Vec<bool> = (0..4)
+            .map(|_| rules.take(&target("POST", "/a/1/b")).is_some())
+            .collect();
         assert_eq!(hits, [false, true, true, false]);
         assert!(rules.list().is_empty());
 
-        rules.add(&json!({"match": "x.y", "times": "always", "key": "k", "fault": {"empty": true}})).unwrap();
+        rules
+            .add(&json!({"match": "x.y", "times": "always", "key": "k", "fault": {"empty": true}}))
+            .unwrap();
         assert!(rules.take(&target("PUT", "/z")).is_some());
-        assert!(rules.take(&Target { key: Some("other"), ..target("PUT", "/z") }).is_none());
+        assert!(
+            rules
+                .take(&Target {
+                    key: Some("other"),
+                    ..target("PUT", "/z")
+                })
+                .is_none()
+        );
         assert!(!rules.list().first().unwrap().to_string().contains("\"k\""));
     }
 

@@ -39,18 +39,27 @@ struct Received {
 }
 
 pub(super) async fn handle(State(shared): State<Arc<Shared>>, request: Request) -> Response {
-    let wire = request.extensions().get::<ConnectInfo<Wire>>().map(|info| info.0.clone());
+    let wire = request
+        .extensions()
+        .get::<ConnectInfo<Wire>>()
+        .map(|info| info.0.clone());
     let received = receive(&shared, request).await;
     let number = note(&shared, &received);
     let mut response = match fault_of(&shared, &received) {
-        Err(message) => refuse(&received, &Failure::invalid(format!("x-sandbox-fault: {message}"))),
+        Err(message) => refuse(
+            &received,
+            &Failure::invalid(format!("x-sandbox-fault: {message}")),
+        ),
         Ok(None) => work(&shared, &received),
         Ok(Some(fault)) => with_fault(&shared, &received, &fault, wire).await,
     };
     answer::set(&mut response, "x-sandbox", "synthetic");
     answer::set(&mut response, "x-request-id", &received.request_id);
     if let Some(number) = number {
-        shared.world().log.answered(number, response.status().as_u16());
+        shared
+            .world()
+            .log
+            .answered(number, response.status().as_u16());
     }
     response
 }
@@ -70,16 +79,33 @@ async fn receive(shared: &Shared, request: Request) -> Received {
     let key = key_of(&parts.headers);
     let path = parts.uri.path().to_owned();
     let mut world = shared.world();
-    Received { path, query, fault, key, body, request_id: world.request_id(), now: world.now(), parts }
+    Received {
+        path,
+        query,
+        fault,
+        key,
+        body,
+        request_id: world.request_id(),
+        now: world.now(),
+        parts,
+    }
 }
 
 async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, Failure> {
     let announced = text(headers, "content-length").and_then(|length| length.parse::<u64>().ok());
-    let too_large = || Failure::new(413, "PAYLOAD_TOO_LARGE", format!("A body may have {LARGEST_BODY} bytes at most"));
+    let too_large = || {
+        Failure::new(
+            413,
+            "PAYLOAD_TOO_LARGE",
+            format!("A body may have {LARGEST_BODY} bytes at most"),
+        )
+    };
     if announced.is_some_and(|length| length > LARGEST_BODY as u64) {
         return Err(too_large());
     }
-    axum::body::to_bytes(body, LARGEST_BODY).await.map_err(|_| too_large())
+    axum::body::to_bytes(body, LARGEST_BODY)
+        .await
+        .map_err(|_| too_large())
 }
 
 /// The key, from either of the two headers the API takes.
@@ -104,7 +130,8 @@ impl Received {
     }
 
     fn is_steering(&self) -> bool {
-        self.control().is_some_and(|path| !path.starts_with("uploads/"))
+        self.control()
+            .is_some_and(|path| !path.starts_with("uploads/"))
     }
 
     fn lenient(&self) -> bool {
@@ -155,7 +182,12 @@ fn fault_of(shared: &Shared, received: &Received) -> Result<Option<Fault>, Strin
     Ok(shared.world().faults.take(&target))
 }
 
-async fn with_fault(shared: &Arc<Shared>, received: &Received, fault: &Fault, wire: Option<Wire>) -> Response {
+async fn with_fault(
+    shared: &Arc<Shared>,
+    received: &Received,
+    fault: &Fault,
+    wire: Option<Wire>,
+) -> Response {
     tokio::time::sleep(Duration::from_millis(fault.delay)).await;
     let usual = fault.lets_work().then(|| work(shared, received));
     match (usual, &fault.shape) {
@@ -178,26 +210,37 @@ fn work(shared: &Arc<Shared>, received: &Received) -> Response {
 }
 
 fn refuse(received: &Received, failure: &Failure) -> Response {
-    let form = if failure.always_flat { Form::Flat } else { Form::of(&received.path) };
+    let form = if failure.always_flat {
+        Form::Flat
+    } else {
+        Form::of(&received.path)
+    };
     answer::failure(failure, form, &circumstances(received))
 }
 
 fn circumstances(received: &Received) -> Circumstances<'_> {
-    Circumstances { request_id: &received.request_id, path: &received.path, now: received.now }
+    Circumstances {
+        request_id: &received.request_id,
+        path: &received.path,
+        now: received.now,
+    }
 }
 
 fn carry_out(shared: &Arc<Shared>, received: &Received) -> Result<Response, Failure> {
     let body = received.body.as_ref().map_err(Clone::clone)?;
     let headers = &received.parts.headers;
     if let Some(path) = received.control() {
-        return control::answer(shared, &control::Request {
-            method: received.method(),
-            path,
-            query: &received.query,
-            headers,
-            body,
-            lenient: received.lenient(),
-        });
+        return control::answer(
+            shared,
+            &control::Request {
+                method: received.method(),
+                path,
+                query: &received.query,
+                headers,
+                body,
+                lenient: received.lenient(),
+            },
+        );
     }
     let (operation, variables) = match shared.routes.find(received.method(), &received.path) {
         Found::Operation(operation, variables) => (operation, variables),
@@ -209,16 +252,26 @@ fn carry_out(shared: &Arc<Shared>, received: &Received) -> Result<Response, Fail
     };
     let key = key(shared, received)?;
     let query = received.query.clone();
-    let raw = Raw { variables, query, headers, body, lenient: received.lenient() };
+    let raw = Raw {
+        variables,
+        query,
+        headers,
+        body,
+        lenient: received.lenient(),
+    };
     let call = Call {
         args: arguments::gather(operation, raw)?,
         host: text(headers, "host").unwrap_or("localhost").to_owned(),
-        wants_events: text(headers, "accept").is_some_and(|accept| accept.contains("text/event-stream")),
+        wants_events: text(headers, "accept")
+            .is_some_and(|accept| accept.contains("text/event-stream")),
         request_id: received.request_id.clone(),
     };
     let reply = match operation.behaviour {
         Some(behaviour) => shared.world().run(&key, behaviour, &call)?,
-        None => Reply::Json { status: 200, value: sample::of(&operation.spec.output_schema, 0) },
+        None => Reply::Json {
+            status: 200,
+            value: sample::of(&operation.spec.output_schema, 0),
+        },
     };
     Ok(send(shared, key, reply))
 }
@@ -226,14 +279,20 @@ fn carry_out(shared: &Arc<Shared>, received: &Received) -> Result<Response, Fail
 fn key(shared: &Shared, received: &Received) -> Result<String, Failure> {
     match &received.key {
         Some(key) => Ok(key.clone()),
-        None if shared.require_key => Err(Failure::new(401, "INVALID_API_KEY", "Missing or invalid API key").flat()),
+        None if shared.require_key => {
+            Err(Failure::new(401, "INVALID_API_KEY", "Missing or invalid API key").flat())
+        }
         None => Ok(NO_KEY.to_owned()),
     }
 }
 
 fn other_methods(received: &Received, methods: &[&str]) -> Failure {
     let allowed = methods.join(", ");
-    let message = format!("{} is not allowed on {}; use {allowed}", received.method(), received.path);
+    let message = format!(
+        "{} is not allowed on {}; use {allowed}",
+        received.method(),
+        received.path
+    );
     let mut failure = Failure::new(405, "METHOD_NOT_ALLOWED", message).flat();
     failure.headers.push(("allow", allowed));
     failure

@@ -46,13 +46,21 @@ impl Log {
         if self.entries.len() >= KEPT {
             self.entries.pop_front();
         }
-        self.entries.push_back(Entry { number: self.count, shown: seen.to_map(self.count) });
+        self.entries.push_back(Entry {
+            number: self.count,
+            shown: seen.to_map(self.count),
+        });
         self.count
     }
 
     /// Adds what was answered.
     pub(super) fn answered(&mut self, number: u64, status: u16) {
-        if let Some(entry) = self.entries.iter_mut().rev().find(|entry| entry.number == number) {
+        if let Some(entry) = self
+            .entries
+            .iter_mut()
+            .rev()
+            .find(|entry| entry.number == number)
+        {
             entry.shown.insert("status".into(), status.into());
         }
     }
@@ -64,7 +72,11 @@ impl Log {
     /// The last `limit` requests, oldest first.
     pub(super) fn last(&self, limit: usize) -> Vec<Value> {
         let skip = self.entries.len().saturating_sub(limit);
-        self.entries.iter().skip(skip).map(|entry| Value::Object(entry.shown.clone())).collect()
+        self.entries
+            .iter()
+            .skip(skip)
+            .map(|entry| Value::Object(entry.shown.clone()))
+            .collect()
     }
 
     pub(crate) fn clear(&mut self) {
@@ -74,7 +86,11 @@ impl Log {
 
 impl Seen<'_> {
     fn to_map(&self, number: u64) -> Map<String, Value> {
-        let query: Vec<Value> = self.query.iter().map(|(key, value)| json!([key, value])).collect();
+        let query: Vec<Value> = self
+            .query
+            .iter()
+            .map(|(key, value)| json!([key, value]))
+            .collect();
         let shown = json!({
             "number": number,
             "at": self.at,
@@ -100,7 +116,12 @@ fn headers(headers: &HeaderMap) -> Map<String, Value> {
     headers
         .iter()
         .filter(|(name, _)| !KEY_HEADERS.contains(&name.as_str()))
-        .map(|(name, value)| (name.to_string(), String::from_utf8_lossy(value.as_bytes()).into()))
+        .map(|(name, value)| {
+            (
+                name.to_string(),
+                String::from_utf8_lossy(value.as_bytes()).into(),
+            )
+        })
         .collect()
 }
 
@@ -111,6 +132,8 @@ fn body(bytes: &[u8]) -> Value {
     }
     match bytes.get(..LONGEST_BODY) {
         Some(start) => String::from_utf8_lossy(start).into(),
-        None => serde_json::from_slice(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into()),
+        None => {
+            serde_json::from_slice(bytes).unwrap_or_else(|_| String::from_utf8_lossy(bytes).into())
+        }
     }
 }

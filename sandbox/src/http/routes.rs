@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::query::decode;
 use crate::behaviour::{self, Behaviour};
+use crate::percent::decode;
 use crate::{Error, OperationSpec, Place, time};
 
 /// An operation, ready to be matched and checked.
@@ -42,7 +42,10 @@ impl Routes {
             let operation = Operation::new(spec)?;
             let key = format!("{} {}", operation.spec.method, operation.shape());
             if let Some(other) = seen.insert(key, operation.spec.name.clone()) {
-                return Err(Error::Duplicate { operation: operation.spec.name, other });
+                return Err(Error::Duplicate {
+                    operation: operation.spec.name,
+                    other,
+                });
             }
             operations.push(operation);
         }
@@ -55,13 +58,19 @@ impl Routes {
         let parts: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
         let mut methods = Vec::new();
         for operation in &self.operations {
-            let Some(variables) = operation.matches(&parts) else { continue };
+            let Some(variables) = operation.matches(&parts) else {
+                continue;
+            };
             if operation.spec.method == method {
                 return Found::Operation(operation, variables);
             }
             methods.push(operation.spec.method.as_str());
         }
-        if methods.is_empty() { Found::Nothing } else { Found::OtherMethods(methods) }
+        if methods.is_empty() {
+            Found::Nothing
+        } else {
+            Found::OtherMethods(methods)
+        }
     }
 
     pub(super) fn len(&self) -> usize {
@@ -76,9 +85,22 @@ impl Operation {
             // Exa takes plain dates where the spec says date-time.
             .with_format("date-time", |text: &str| time::parse(text).is_some())
             .build(&spec.input_schema)
-            .map_err(|error| Error::Schema { operation: spec.name.clone(), message: error.to_string() })?;
-        let segments = spec.path.trim_start_matches('/').split('/').map(Segment::new).collect();
-        Ok(Operation { behaviour: behaviour::of(&spec.name), spec, validator, segments })
+            .map_err(|error| Error::Schema {
+                operation: spec.name.clone(),
+                message: error.to_string(),
+            })?;
+        let segments = spec
+            .path
+            .trim_start_matches('/')
+            .split('/')
+            .map(Segment::new)
+            .collect();
+        Ok(Operation {
+            behaviour: behaviour::of(&spec.name),
+            spec,
+            validator,
+            segments,
+        })
     }
 
     /// The template without its variables' names.
@@ -103,7 +125,9 @@ impl Operation {
         for (segment, part) in self.segments.iter().zip(parts) {
             match segment {
                 Segment::Literal(text) if text == part => {}
-                Segment::Variable(name) if !part.is_empty() => variables.push((name.clone(), decode(part))),
+                Segment::Variable(name) if !part.is_empty() => {
+                    variables.push((name.clone(), decode(part)))
+                }
                 _ => return None,
             }
         }
@@ -117,14 +141,21 @@ impl Operation {
 
     /// Place and wire name of a flat argument.
     pub(super) fn wire_of(&self, name: &str) -> Option<(Place, &str)> {
-        let argument = self.spec.arguments.iter().find(|argument| argument.name == name)?;
+        let argument = self
+            .spec
+            .arguments
+            .iter()
+            .find(|argument| argument.name == name)?;
         Some((argument.place, argument.wire.as_str()))
     }
 }
 
 impl Segment {
     fn new(text: &str) -> Self {
-        match text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
+        match text
+            .strip_prefix('{')
+            .and_then(|rest| rest.strip_suffix('}'))
+        {
             Some(name) => Segment::Variable(name.to_owned()),
             None => Segment::Literal(text.to_owned()),
         }
@@ -149,7 +180,9 @@ mod tests {
 
     fn name(found: &Found<'_>) -> String {
         match found {
-            Found::Operation(operation, variables) => format!("{} {variables:?}", operation.spec.name),
+            Found::Operation(operation, variables) => {
+                format!("{} {variables:?}", operation.spec.name)
+            }
             Found::OtherMethods(methods) => format!("other {methods:?}"),
             Found::Nothing => "nothing".into(),
         }
@@ -164,19 +197,34 @@ mod tests {
         ])
         .unwrap_or_else(|error| unreachable!("{error}"));
         assert_eq!(name(&routes.find("POST", "/a/preview")), "preview []");
-        assert_eq!(name(&routes.find("GET", "/a/preview")), r#"get [("id", "preview")]"#);
-        assert_eq!(name(&routes.find("POST", "/a/x%2Fy")), r#"update [("id", "x/y")]"#);
-        assert_eq!(name(&routes.find("PUT", "/a/1")), r#"other ["GET", "POST"]"#);
+        assert_eq!(
+            name(&routes.find("GET", "/a/preview")),
+            r#"get [("id", "preview")]"#
+        );
+        assert_eq!(
+            name(&routes.find("POST", "/a/x%2Fy")),
+            r#"update [("id", "x/y")]"#
+        );
+        assert_eq!(
+            name(&routes.find("PUT", "/a/1")),
+            r#"other ["GET", "POST"]"#
+        );
         assert_eq!(name(&routes.find("GET", "/a/")), "nothing");
         assert_eq!(name(&routes.find("GET", "/a/1/2")), "nothing");
     }
 
     #[test]
     fn same_path_twice_is_an_error() {
-        let both = vec![spec("one", "GET", "/a/{id}"), spec("two", "GET", "/a/{other}")];
+        let both = vec![
+            spec("one", "GET", "/a/{id}"),
+            spec("two", "GET", "/a/{other}"),
+        ];
         assert_eq!(
             Routes::new(both).err(),
-            Some(Error::Duplicate { operation: "two".into(), other: "one".into() })
+            Some(Error::Duplicate {
+                operation: "two".into(),
+                other: "one".into()
+            })
         );
     }
 }

@@ -54,7 +54,13 @@ struct Following {
 }
 
 pub(super) fn live(shared: Arc<Shared>, key: String, what: Follow) -> Body {
-    let start = Following { shared, key, what, sent: 0, over: false };
+    let start = Following {
+        shared,
+        key,
+        what,
+        sent: 0,
+        over: false,
+    };
     Body::from_stream(stream::unfold(start, |mut state| async move {
         let piece = state.next().await?;
         Some((Ok::<_, Infallible>(piece), state))
@@ -83,6 +89,9 @@ impl Following {
 
     /// Events not sent yet, and whether these are the last ones.
     fn look(&self) -> (Vec<String>, bool) {
-        self.shared.world().account(&self.key).follow(&self.what, self.sent)
+        self.shared
+            .world()
+            .account(&self.key)
+            .follow(&self.what, self.sent)
     }
 }

@@ -36,7 +36,13 @@ impl Listener for WireListener {
             match self.0.accept().await {
                 Ok((stream, from)) => {
                     let wire = Wire(Arc::new(AtomicBool::new(false)));
-                    return (WireStream { stream, wire: wire.clone() }, (from, wire));
+                    return (
+                        WireStream {
+                            stream,
+                            wire: wire.clone(),
+                        },
+                        (from, wire),
+                    );
                 }
                 // Out of file handles, most likely: give others time to close theirs.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
@@ -64,20 +70,31 @@ pub(super) struct WireStream {
 impl WireStream {
     fn check(&self) -> io::Result<()> {
         if self.wire.0.load(Ordering::SeqCst) {
-            return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "cut by a sandbox fault"));
+            return Err(io::Error::new(
+                io::ErrorKind::ConnectionAborted,
+                "cut by a sandbox fault",
+            ));
         }
         Ok(())
     }
 }
 
 impl AsyncRead for WireStream {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_read(cx, buf)
     }
 }
 
 impl AsyncWrite for WireStream {
-    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &[u8],
+    ) -> Poll<io::Result<usize>> {
         if let Err(error) = self.check() {
             return Poll::Ready(Err(error));
         }

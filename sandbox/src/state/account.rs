@@ -49,7 +49,12 @@ pub(crate) struct Account {
 
 impl Account {
     pub(super) fn new(seed: u64, data_seed: u64, scale: f64) -> Self {
-        Account { seed, data_seed, scale, ..Account::default() }
+        Account {
+            seed,
+            data_seed,
+            scale,
+            ..Account::default()
+        }
     }
 
     /// The moment of the step being taken, or of the request.
@@ -69,7 +74,11 @@ impl Account {
     /// How long work takes that takes `ms` at time scale 1, but at least a millisecond.
     pub(crate) fn span(&self, ms: u64) -> u64 {
         // Spans are minutes at most, so they fit a float exactly; the cast back saturates.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss)]
+        #[allow(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss
+        )]
         let scaled = (ms as f64 / self.scale) as u64;
         scaled.max(1)
     }
@@ -77,7 +86,11 @@ impl Account {
     /// A fresh id.
     pub(crate) fn id(&mut self, prefix: &str) -> String {
         self.made += 1;
-        ids::id(prefix, self.now, hash(self.seed, &[prefix, &self.made.to_string()]))
+        ids::id(
+            prefix,
+            self.now,
+            hash(self.seed, &[prefix, &self.made.to_string()]),
+        )
     }
 
     /// A fresh secret.
@@ -107,7 +120,9 @@ impl Account {
     pub(super) fn advance(&mut self, now: u64) {
         self.target = now.max(self.now);
         for _ in 0..MOST_STEPS {
-            let Some((due, step)) = self.schedule.pop(self.target) else { break };
+            let Some((due, step)) = self.schedule.pop(self.target) else {
+                break;
+            };
             self.now = due.max(self.now);
             self.take_step(step);
         }
@@ -144,7 +159,10 @@ impl Account {
         let searches: usize = self.search_monitors.values().map(SearchMonitor::size).sum();
         let watched: usize = self.agent_monitors.values().map(AgentMonitor::size).sum();
         let imports: usize = self.imports.values().map(Import::size).sum();
-        let single = self.webhooks.len() + self.research.len() + self.agent_runs.len() + self.backtests.len();
+        let single = self.webhooks.len()
+            + self.research.len()
+            + self.agent_runs.len()
+            + self.backtests.len();
         MOST_OBJECTS.saturating_sub(websets + monitors + searches + watched + imports + single)
     }
 

@@ -11,8 +11,14 @@ pub(super) struct Clock {
 
 impl Clock {
     pub(super) fn new() -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Clock { started: Instant::now(), base: u64::try_from(since.as_millis()).unwrap_or(0), ahead: 0 }
+        let since = SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
+        Clock {
+            started: Instant::now(),
+            base: u64::try_from(since.as_millis()).unwrap_or(0),
+            ahead: 0,
+        }
     }
 
     pub(super) fn now(&self) -> u64 {

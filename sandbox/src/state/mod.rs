@@ -75,13 +75,20 @@ impl World {
         }
         let seed = hash(self.seed, &["account", key]);
         let (data_seed, scale) = (self.seed, self.time_scale);
-        let account = self.accounts.entry(key.to_owned()).or_insert_with(|| Account::new(seed, data_seed, scale));
+        let account = self
+            .accounts
+            .entry(key.to_owned())
+            .or_insert_with(|| Account::new(seed, data_seed, scale));
         account.advance(now);
         account
     }
 
     fn forget_oldest(&mut self) {
-        let oldest = self.accounts.iter().min_by_key(|(_, account)| account.now()).map(|(key, _)| key.clone());
+        let oldest = self
+            .accounts
+            .iter()
+            .min_by_key(|(_, account)| account.now())
+            .map(|(key, _)| key.clone());
         if let Some(key) = oldest {
             self.accounts.remove(&key);
             self.uploads.retain(|_, (owner, _)| *owner != key);

@@ -27,9 +27,16 @@ pub(crate) enum Order {
 impl Paging {
     /// Reads `cursor` and `limit`; a limit above `most` counts as `most`.
     pub(crate) fn of(call: &Call, usual: u64, most: u64) -> Result<Self, Failure> {
-        let limit = call.get("limit").and_then(whole).unwrap_or(usual).clamp(1, most);
+        let limit = call
+            .get("limit")
+            .and_then(whole)
+            .unwrap_or(usual)
+            .clamp(1, most);
         let after = call.opt_text("cursor").map(read_cursor).transpose()?;
-        Ok(Paging { after, limit: usize::try_from(limit).unwrap_or(1) })
+        Ok(Paging {
+            after,
+            limit: usize::try_from(limit).unwrap_or(1),
+        })
     }
 
     /// One page of rows that come with their places, oldest first.
@@ -66,9 +73,15 @@ fn write_cursor(place: u64) -> String {
 }
 
 fn read_cursor(text: &str) -> Result<u64, Failure> {
-    let digits = text.strip_prefix(PREFIX).filter(|digits| digits.len() == 16);
+    let digits = text
+        .strip_prefix(PREFIX)
+        .filter(|digits| digits.len() == 16);
     let place = digits.and_then(|digits| u64::from_str_radix(digits, 16).ok());
     place.map(|place| place ^ VEIL).ok_or_else(|| {
-        Failure::new(400, "INVALID_REQUEST_QUERY", format!("cursor: '{text}' was not given out by this API"))
+        Failure::new(
+            400,
+            "INVALID_REQUEST_QUERY",
+            format!("cursor: '{text}' was not given out by this API"),
+        )
     })
 }

@@ -11,7 +11,11 @@ pub(crate) struct Table<T> {
 
 impl<T> Default for Table<T> {
     fn default() -> Self {
-        Table { rows: BTreeMap::new(), places: HashMap::new(), next: 0 }
+        Table {
+            rows: BTreeMap::new(),
+            places: HashMap::new(),
+            next: 0,
+        }
     }
 }
 

@@ -91,19 +91,17 @@ impl Rules<'_> {
         let inner = place.property("options");
         let chooses = enrichment.get("format").is_some_and(|it| it == "options");
         let options = enrichment.get("options").and_then(Value::as_array);
+        let options = options.map(Vec::as_slice);
         let wish = format!(
             "must hold 1 to {MAX_OPTIONS} labels when the format is `options`, e.g. [{{\"label\":\"yes\"}},{{\"label\":\"no\"}}]"
         );
         match options {
             None if chooses => self.add(&inner, &format!("{wish}; got none")),
             None => {}
-            Some(options) if !chooses => {
-                if !options.is_empty() {
-                    self.notes.push(format!(
-                        "`{inner}` only has an effect when the format is `options`"
-                    ));
-                }
-            }
+            Some([]) if !chooses => {}
+            Some(_) if !chooses => self.notes.push(format!(
+                "`{inner}` only has an effect when the format is `options`"
+            )),
             Some(options) if options.is_empty() || options.len() > MAX_OPTIONS => {
                 self.add(&inner, &format!("{wish}; got {}", options.len()));
             }

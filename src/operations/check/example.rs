@@ -18,8 +18,16 @@ const TELLING: &[(&str, &str)] = &[
     ("websets.update", "metadata"),
 ];
 
-/// Texts by the name of their field, the first that fits; a name may be led by its parent's.
+/// Texts by the name of their field; a name led by its parent's, which at the top is the operation,
+/// goes before.
 const TEXTS: &[(&str, &str)] = &[
+    ("answer.query", "Who founded Exa, and when?"),
+    (
+        "agent.runs.create.query",
+        "Find five AI startups in Berlin and the name of each CEO",
+    ),
+    ("webhook.url", "https://example.com/webhook"),
+    ("webhooks.create.url", "https://example.com/webhook"),
     ("entities.name", "Exa"),
     ("entities.domain", "exa.ai"),
     ("fields.name", "ceo"),
@@ -65,11 +73,14 @@ const TEXTS: &[(&str, &str)] = &[
 /// Minimal arguments that fit `schema`: what is required, with telling values.
 pub fn example(operation: &str, schema: &Value) -> Value {
     let top = Node::top(schema);
-    let mut value = of_node(&top, &["", ""], 0);
+    let mut value = of_node(&top, &["", operation], 0);
     if let Value::Object(map) = &mut value {
         for (_, name) in TELLING.iter().filter(|(telling, _)| *telling == operation) {
             if let Some(property) = top.property(name) {
-                map.insert((*name).to_owned(), of_node(&property, &["", name], 0));
+                map.insert(
+                    (*name).to_owned(),
+                    of_node(&property, &[operation, name], 0),
+                );
             }
         }
     }
@@ -87,19 +98,22 @@ fn of_node(node: &Node<'_>, names: &[&str; 2], depth: usize) -> Value {
     if let Some(first) = node.branches().first() {
         return of_node(first, names, depth + 1);
     }
-    match node.kinds().first().copied() {
-        Some("object") | None if node.wants("object") || !node.names().is_empty() => {
-            object(node, names, depth)
-        }
-        Some("array") => {
+    let kind = match node.kinds().first() {
+        Some(kind) => *kind,
+        None if node.names().is_empty() => "string",
+        None => "object",
+    };
+    match kind {
+        "object" => object(node, names, depth),
+        "array" => {
             let entries = node.number("minItems").unwrap_or(1.0).max(1.0);
             let items = node.items();
             let entry = items.map_or(Value::Null, |items| of_node(&items, names, depth + 1));
             Value::Array(vec![entry; entries as usize])
         }
-        Some("integer" | "number") => number(node, names),
-        Some("boolean") => Value::Bool(true),
-        Some("null") => Value::Null,
+        "integer" | "number" => number(node, names),
+        "boolean" => Value::Bool(true),
+        "null" => Value::Null,
         _ => Value::String(text(node, names)),
     }
 }

@@ -157,7 +157,7 @@ impl<'s> Explainer<'s> {
     /// A union whose forms bear a tag, such as the `type` of an entity.
     fn tagged(
         &mut self,
-        branches: &[Node<'_>],
+        branches: &[Node<'s>],
         tag: &str,
         context: &[Vec<ValidationError<'static>>],
         place: &Place,

@@ -130,12 +130,13 @@ impl Mender {
 
     fn object(&mut self, node: &Node<'_>, map: &mut Map<String, Value>, place: &Place) {
         let known = node.names();
+        // Before the names, so that a null does not keep its name from a misspelt value, and after
+        // them, because a null may be misspelt itself.
+        self.drop_nulls(node, map, place);
         if !node.is_map() {
             names::rename(map, &known, place, &mut self.notes);
         }
-        if self.reach == Reach::Values {
-            self.drop_nulls(node, map, place);
-        }
+        self.drop_nulls(node, map, place);
         let additional = node.additional();
         for (name, value) in map.iter_mut() {
             let inner = place.property(name);
@@ -152,6 +153,9 @@ impl Mender {
 
     /// Null in an optional place means that nothing was given.
     fn drop_nulls(&mut self, node: &Node<'_>, map: &mut Map<String, Value>, place: &Place) {
+        if self.reach != Reach::Values {
+            return;
+        }
         let required = node.required();
         map.retain(|name, value| {
             let optional = value.is_null()
@@ -185,14 +189,26 @@ impl Mender {
             return;
         }
         let candidates = || known.iter().copied();
-        let meant =
-            names::variant(name, candidates()).or_else(|| names::misspelt(name, candidates()));
+        let meant = names::variant(name, candidates())
+            .or_else(|| names::misspelt(name, candidates()))
+            .map(str::to_owned)
+            .or_else(|| further_in(node, known, name));
         if let Some(meant) = meant {
             self.notes.push(format!(
                 "unknown argument `{place}` was sent as it is; did you mean `{meant}`?"
             ));
         }
     }
+}
+
+/// Where `name` would have been known: in the only property that has one of that name.
+fn further_in(node: &Node<'_>, known: &[&str], name: &str) -> Option<String> {
+    let mut places = known.iter().filter_map(|outer| {
+        let names = node.property(outer)?.names();
+        let inner = names::variant(name, names)?;
+        Some(format!("{outer}.{inner}"))
+    });
+    places.next().filter(|_| places.next().is_none())
 }
 
 /// The form whose tag `map` bears, even if slightly misspelt.

@@ -26,6 +26,7 @@ mod tests;
 
 use std::fmt;
 
+use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 pub use example::example;
@@ -104,10 +105,16 @@ pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, Refused
         Err(problem) => return Err(refused(subject, vec![problem])),
     };
     let mut problems = top::aliases(subject, &mut map, &mut notes);
-    let (mut map, unfit) = match fitted(subject, map, &mut notes) {
-        Ok(found) => found,
-        Err(map) => return Ok(checked(map, notes)),
+    let validator = match validate::validator(subject.operation, subject.input_schema) {
+        Ok(validator) => validator,
+        // A broken schema is no reason to refuse a call: the API will judge it.
+        Err(error) => {
+            let error = words::short(&error);
+            notes.push(format!("the arguments were not checked: {error}"));
+            return Ok(checked(map, notes));
+        }
     };
+    let (mut map, unfit) = fitted(subject.input_schema, &validator, map, &mut notes);
     let special = domain::check(subject.operation, &mut map, &mut notes);
     problems.extend(unfit);
     for problem in special {
@@ -124,24 +131,13 @@ pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, Refused
     }
 }
 
-/// Mends `map` as far as needed; what still does not fit the schema comes with it. A schema that
-/// is none is no reason to refuse a call: the API will judge it.
+/// Mends `map` as far as needed; what still does not fit the schema comes with it.
 fn fitted(
-    subject: &Subject<'_>,
+    schema: &Value,
+    validator: &Validator,
     map: Map<String, Value>,
     notes: &mut Vec<String>,
-) -> Result<(Map<String, Value>, Vec<Problem>), Map<String, Value>> {
-    let schema = subject.input_schema;
-    let validator = match validate::validator(subject.operation, schema) {
-        Ok(validator) => validator,
-        Err(error) => {
-            notes.push(format!(
-                "the arguments were not checked: {}",
-                words::short(&error)
-            ));
-            return Err(map);
-        }
-    };
+) -> (Map<String, Value>, Vec<Problem>) {
     let given = Value::Object(map);
     let mend = |reach| {
         let mut value = given.clone();
@@ -153,13 +149,13 @@ fn fitted(
     let mut problems = Vec::new();
     if !validator.is_valid(&value) {
         (value, mended) = mend(Reach::Values);
-        problems = explain::problems(schema, &validator, &value);
+        problems = explain::problems(schema, validator, &value);
     }
     notes.extend(mended);
     match value {
-        Value::Object(map) => Ok((map, problems)),
+        Value::Object(map) => (map, problems),
         // The walk keeps an object an object.
-        _ => Ok((Map::new(), problems)),
+        _ => (Map::new(), problems),
     }
 }
 

@@ -8,6 +8,17 @@ use super::words::Place;
 const SIMILAR: f64 = 0.8;
 /// Typing errors that two otherwise equal names may have.
 const TYPING_ERRORS: usize = 2;
+/// No name is longer; comparing whole documents with names would only take time.
+const MAX_NAME: usize = 64;
+
+/// `candidates`, unless `given` is too long to be one of them.
+fn comparable<'c>(
+    given: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> impl Iterator<Item = &'c str> {
+    let short = given.len() <= MAX_NAME;
+    candidates.into_iter().take_while(move |_| short)
+}
 
 /// What is left of a name without capitals and separators.
 pub(super) fn plain(name: &str) -> String {
@@ -39,8 +50,7 @@ pub(super) fn nearest<'c>(
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
     let wanted = plain(given);
-    candidates
-        .into_iter()
+    comparable(given, candidates)
         .map(|candidate| (strsim::jaro_winkler(&wanted, &plain(candidate)), candidate))
         .filter(|(similarity, _)| *similarity >= SIMILAR)
         .max_by(|a, b| a.0.total_cmp(&b.0))
@@ -53,8 +63,7 @@ pub(super) fn misspelt<'c>(
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
     let wanted = plain(given);
-    candidates
-        .into_iter()
+    comparable(given, candidates)
         .map(|candidate| (strsim::osa_distance(&wanted, &plain(candidate)), candidate))
         // In a short name two letters are most of the name.
         .filter(|(distance, candidate)| {
@@ -71,8 +80,10 @@ pub(super) fn rename(
     place: &Place,
     notes: &mut Vec<String>,
 ) {
+    // Of two misspellings of one name, the one that holds something is meant.
     let slip = |map: &Map<String, Value>| {
-        map.keys().find_map(|name| {
+        let (empty, filled): (Vec<_>, Vec<_>) = map.iter().partition(|(_, it)| it.is_null());
+        filled.into_iter().chain(empty).find_map(|(name, _)| {
             if known.contains(&name.as_str()) {
                 return None;
             }
@@ -82,12 +93,21 @@ pub(super) fn rename(
     };
     while let Some((given, right)) = slip(map) {
         notes.push(format!("`{}`: read as `{right}`", place.property(&given)));
-        *map = std::mem::take(map)
-            .into_iter()
-            .map(|(name, value)| {
-                let name = if name == given { right.clone() } else { name };
-                (name, value)
-            })
-            .collect();
+        replace(map, &given, &right);
     }
+}
+
+/// Gives the entry `given` the name `right` and leaves it where it is.
+pub(super) fn replace(map: &mut Map<String, Value>, given: &str, right: &str) {
+    *map = std::mem::take(map)
+        .into_iter()
+        .map(|(name, value)| {
+            let name = if name == given {
+                right.to_owned()
+            } else {
+                name
+            };
+            (name, value)
+        })
+        .collect();
 }

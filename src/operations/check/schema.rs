@@ -68,7 +68,7 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// Whether only this kind is wanted.
+    /// Whether this kind is among those that are named.
     pub(super) fn wants(&self, kind: &str) -> bool {
         self.kinds().contains(&kind)
     }

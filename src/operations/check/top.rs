@@ -31,7 +31,7 @@ pub(super) fn open(
     };
     let known = Node::top(subject.input_schema).names();
     for _ in 0..MAX_WRAPPERS {
-        match unwrapped(&mut map, &known) {
+        match unwrapped(&map, &known) {
             Some((wrapper, inner)) => {
                 notes.push(format!("`{wrapper}`: took the arguments out of it"));
                 map = inner;
@@ -56,7 +56,7 @@ fn no_object(value: &Value) -> Problem {
     }
 }
 
-fn unwrapped(map: &mut Map<String, Value>, known: &[&str]) -> Option<(String, Map<String, Value>)> {
+fn unwrapped(map: &Map<String, Value>, known: &[&str]) -> Option<(String, Map<String, Value>)> {
     let (name, value) = map.iter().next().filter(|_| map.len() == 1)?;
     if !WRAPPERS.contains(&name.as_str()) || known.contains(&name.as_str()) {
         return None;
@@ -77,28 +77,34 @@ pub(super) fn aliases(
     notes: &mut Vec<String>,
 ) -> Vec<Problem> {
     let known = Node::top(subject.input_schema).names();
+    let given: Vec<String> = map.keys().cloned().collect();
     let mut problems = Vec::new();
-    let mut renamed = Map::new();
-    for (given, value) in std::mem::take(map) {
-        let argument = if known.contains(&given.as_str()) {
-            None
-        } else {
-            meant(subject, &given, &known)
+    for alias in given.iter().filter(|it| !known.contains(&it.as_str())) {
+        let Some(name) = meant(subject, alias, &known) else {
+            continue;
         };
-        let name = argument.unwrap_or(&given).to_owned();
-        if argument.is_some() {
-            notes.push(format!("`{given}`: read as `{name}`"));
+        // Nothing under another name is still nothing.
+        if map.get(alias).is_some_and(Value::is_null) {
+            notes.push(format!("`{alias}`: left out, because null is not allowed"));
+            map.shift_remove(alias);
+            continue;
         }
-        match renamed.get(&name) {
-            Some(other) if *other != value => problems.push(Problem {
-                text: format!("`{name}` was given twice, once as `{given}`, with different values"),
-                place: name,
-            }),
-            Some(_) => {}
-            None => drop(renamed.insert(name, value)),
+        notes.push(format!("`{alias}`: read as `{name}`"));
+        if map.get(name).is_some_and(Value::is_null) {
+            map.shift_remove(name);
         }
+        let Some(other) = map.get(name) else {
+            names::replace(map, alias, name);
+            continue;
+        };
+        if map.get(alias) != Some(other) {
+            problems.push(Problem {
+                place: name.to_owned(),
+                text: format!("`{name}` and `{alias}` mean the same argument but differ"),
+            });
+        }
+        map.shift_remove(alias);
     }
-    *map = renamed;
     problems
 }
 

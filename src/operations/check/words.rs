@@ -17,8 +17,9 @@ pub(super) struct Place(String);
 impl Place {
     /// The property `name` of this place.
     pub(super) fn property(&self, name: &str) -> Self {
+        let name = short(name);
         if self.0.is_empty() {
-            Self(name.to_owned())
+            Self(name)
         } else {
             Self(format!("{}.{name}", self.0))
         }

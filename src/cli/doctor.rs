@@ -1,0 +1,106 @@
+//! `exa-mcp-server doctor`: what works, what does not, and what to do.
+
+use serde_json::json;
+
+use crate::operations::{Operation, Refusal, all, find};
+use crate::settings::Settings;
+use crate::surface::Catalogue;
+
+/// One finding.
+struct Finding {
+    good: bool,
+    text: String,
+}
+
+/// All findings as text, and whether everything is well.
+pub(super) async fn examine(settings: &Settings) -> (String, bool) {
+    let mut findings = vec![key(settings), endpoint(settings)];
+    match settings.caller() {
+        Ok(caller) => {
+            findings.push(tools(settings));
+            if settings.key.is_some() {
+                findings.push(network(&caller).await);
+            }
+        }
+        Err(error) => findings.push(bad(format!("configuration: {error}"))),
+    }
+    let good = findings.iter().all(|finding| finding.good);
+    let lines: Vec<String> = findings
+        .iter()
+        .map(|finding| {
+            format!(
+                "{} {}",
+                if finding.good { "ok  " } else { "FAIL" },
+                finding.text
+            )
+        })
+        .collect();
+    (lines.join("\n"), good)
+}
+
+fn good(text: String) -> Finding {
+    Finding { good: true, text }
+}
+
+fn bad(text: String) -> Finding {
+    Finding { good: false, text }
+}
+
+fn key(settings: &Settings) -> Finding {
+    match settings.key {
+        Some(_) => good("key: set".to_owned()),
+        None => bad(
+            "key: none; get one at https://dashboard.exa.ai/api-keys and set EXA_API_KEY, or try --sandbox".to_owned(),
+        ),
+    }
+}
+
+fn endpoint(settings: &Settings) -> Finding {
+    match &settings.exa.base_url {
+        None => good("endpoint: the public Exa API".to_owned()),
+        Some(url) => good(format!(
+            "endpoint: {} (EXA_BASE_URL)",
+            url.origin().ascii_serialization()
+        )),
+    }
+}
+
+fn tools(settings: &Settings) -> Finding {
+    let catalogue = settings
+        .caller()
+        .ok()
+        .map(|caller| Catalogue::new(&settings.tools, caller));
+    match catalogue {
+        Some(Ok(catalogue)) => good(format!(
+            "tools: {} ({} tools, {} tokens)",
+            settings.tools,
+            catalogue.tools().len(),
+            catalogue.tokens()
+        )),
+        Some(Err(error)) => bad(format!("tools: {error}")),
+        None => bad("tools: the way to Exa cannot be set up".to_owned()),
+    }
+}
+
+/// Asks for a list that costs nothing.
+async fn network(caller: &crate::operations::Caller) -> Finding {
+    let Some(operation) = harmless() else {
+        return good("network: no operation to try it with".to_owned());
+    };
+    match caller.call(operation, json!({})).await {
+        Ok(_) => good(format!("network: `{}` was answered", operation.name)),
+        Err(Refusal::Exa(error)) => bad(format!("network: {error}")),
+        Err(_) => bad(format!("network: `{}` could not be called", operation.name)),
+    }
+}
+
+fn harmless() -> Option<&'static Operation> {
+    let needs_nothing = |operation: &&Operation| {
+        operation.method == "GET"
+            && operation
+                .arguments
+                .iter()
+                .all(|a| !a.required && a.always.is_empty())
+    };
+    find("websets.list").or_else(|| all().iter().find(needs_nothing))
+}

@@ -1,0 +1,97 @@
+//! The stand-in Exa API: on its own, or inside another command.
+
+use sandbox::{ArgumentSpec, OperationSpec, Options, Place as SandboxPlace, Sandbox};
+use serde_json::Value;
+use tokio::net::TcpListener;
+use url::Url;
+
+use crate::exa::ApiKey;
+use crate::operations::{Argument, Operation, Place, all};
+use crate::settings::Settings;
+
+/// Why the sandbox does not run.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SandboxError {
+    /// The address cannot be listened on.
+    #[error("cannot listen on {address}: {source}")]
+    Listen {
+        /// The address.
+        address: String,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// The registry and the sandbox do not fit each other.
+    #[error("the sandbox cannot be built from the operations: {0}")]
+    Build(#[from] sandbox::Error),
+}
+
+/// Serves the sandbox until the process is told to end.
+pub(super) async fn serve(address: &str) -> Result<(), SandboxError> {
+    let listener = listen(address).await?;
+    if let Ok(local) = listener.local_addr() {
+        super::complain(&format!(
+            "The Exa sandbox listens on http://{local}. Use it with EXA_BASE_URL=http://{local} and any EXA_API_KEY. \
+             All its data is synthetic."
+        ));
+    }
+    let sandbox = Sandbox::new(specs(), Options::default())?;
+    let served = sandbox.serve(listener, super::shutdown()).await;
+    served.map_err(|source| SandboxError::Listen {
+        address: address.to_owned(),
+        source,
+    })
+}
+
+/// Starts a sandbox in this process and points the settings at it.
+pub(super) async fn embed(settings: &mut Settings) -> Result<(), SandboxError> {
+    let listener = listen("127.0.0.1:0").await?;
+    let url = listener
+        .local_addr()
+        .ok()
+        .and_then(|local| Url::parse(&format!("http://{local}")).ok());
+    settings.exa.base_url = url;
+    settings.key = ApiKey::new("sandbox-key").ok();
+    let sandbox = Sandbox::new(specs(), Options::default())?;
+    tokio::spawn(sandbox.serve(listener, std::future::pending()));
+    Ok(())
+}
+
+async fn listen(address: &str) -> Result<TcpListener, SandboxError> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| SandboxError::Listen {
+            address: address.to_owned(),
+            source,
+        })
+}
+
+/// The registry in the form that the sandbox is built from.
+fn specs() -> Vec<OperationSpec> {
+    all().iter().map(spec).collect()
+}
+
+fn spec(operation: &Operation) -> OperationSpec {
+    let schema = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    OperationSpec {
+        name: operation.name.to_owned(),
+        method: operation.method.to_owned(),
+        path: operation.path.to_owned(),
+        arguments: operation.arguments.iter().map(argument).collect(),
+        input_schema: schema(operation.input_schema),
+        output_schema: schema(operation.output_schema),
+    }
+}
+
+fn argument(argument: &Argument) -> ArgumentSpec {
+    ArgumentSpec {
+        name: argument.name.to_owned(),
+        wire: argument.wire.to_owned(),
+        place: match argument.place {
+            Place::Path => SandboxPlace::Path,
+            Place::Query => SandboxPlace::Query,
+            Place::Header => SandboxPlace::Header,
+            Place::Body => SandboxPlace::Body,
+        },
+        required: argument.required,
+    }
+}

@@ -1,0 +1,128 @@
+//! Names: other spellings, aliases, wrappers and names that nobody knows.
+
+use serde_json::json;
+
+use super::{mended, run_with, untouched};
+
+#[test]
+fn names_at_every_depth() {
+    mended(
+        "search",
+        json!({"query": "x", "num_results": 3, "Include-Domains": ["a.com"],
+               "contents": {"max_age_hours": 1, "text": {"MaxCharacters": 9}}}),
+        json!({"query": "x", "numResults": 3, "includeDomains": ["a.com"],
+               "contents": {"maxAgeHours": 1, "text": {"maxCharacters": 9}}}),
+        &[
+            "`num_results`: read as `numResults`",
+            "`Include-Domains`: read as `includeDomains`",
+            "`contents.max_age_hours`: read as `maxAgeHours`",
+            "`contents.text.MaxCharacters`: read as `maxCharacters`",
+        ],
+    );
+    mended(
+        "search",
+        json!({"query": "x", "numResults": null, "num_results": 4, "user_location": null}),
+        json!({"query": "x", "numResults": 4}),
+        &[
+            "`numResults`: left out, because null is not allowed",
+            "`num_results`: read as `numResults`",
+            "`user_location`: read as `userLocation`",
+            "`userLocation`: left out, because null is not allowed",
+        ],
+    );
+    // A name that was given rightly stays.
+    mended(
+        "search",
+        json!({"query": "x", "numResults": 3, "num_results": 4}),
+        json!({"query": "x", "numResults": 3, "num_results": 4}),
+        &["unknown argument `num_results` was sent as it is; did you mean `numResults`?"],
+    );
+    // Names in maps are the caller's own.
+    untouched(
+        "websets.update",
+        json!({"websetId": "ws_1", "metadata": {"Web_Set": "a"}}),
+    );
+    untouched(
+        "search",
+        json!({"query": "x", "outputSchema": {"type": "object", "Properties": {}}}),
+    );
+}
+
+#[test]
+fn aliases_and_wrappers() {
+    mended(
+        "items.list",
+        json!({"id": "ws_1"}),
+        json!({"websetId": "ws_1"}),
+        &["`id`: read as `websetId`"],
+    );
+    mended(
+        "items.list",
+        json!({"limit": 5, "WEBSET": "ws_1"}),
+        json!({"limit": 5, "websetId": "ws_1"}),
+        &["`WEBSET`: read as `websetId`"],
+    );
+    mended(
+        "items.list",
+        json!({"webset_id": "ws_1", "id": null}),
+        json!({"websetId": "ws_1"}),
+        &[
+            "`id`: left out, because null is not allowed",
+            "`webset_id`: read as `websetId`",
+        ],
+    );
+    mended(
+        "items.list",
+        json!({"websetId": "ws_1", "id": "ws_1"}),
+        json!({"websetId": "ws_1"}),
+        &["`id`: read as `websetId`"],
+    );
+    mended(
+        "items.list",
+        json!({"websetId": null, "id": "ws_1"}),
+        json!({"websetId": "ws_1"}),
+        &["`id`: read as `websetId`"],
+    );
+    for wrapper in ["args", "params", "arguments", "body"] {
+        let note = format!("`{wrapper}`: took the arguments out of it");
+        mended(
+            "websets.create",
+            json!({wrapper: {"externalId": "a"}}),
+            json!({"externalId": "a"}),
+            &[&note],
+        );
+    }
+    mended(
+        "items.list",
+        json!({"args": {"params": "{\"id\": \"ws_1\"}"}}),
+        json!({"websetId": "ws_1"}),
+        &[
+            "`args`: took the arguments out of it",
+            "`params`: took the arguments out of it",
+            "`id`: read as `websetId`",
+        ],
+    );
+    // A property of that name is no wrapper.
+    let schema = json!({"type": "object", "properties": {"body": {"type": "object"}}});
+    let checked = run_with("own.body", &schema, json!({"body": {"a": 1}})).unwrap();
+    assert_eq!(checked.mended, Vec::<String>::new());
+}
+
+#[test]
+fn unknown_names_in_open_schemas() {
+    mended(
+        "search",
+        json!({"query": "x", "querry": "y", "brandNew": 1}),
+        json!({"query": "x", "querry": "y", "brandNew": 1}),
+        &["unknown argument `querry` was sent as it is; did you mean `query`?"],
+    );
+    untouched("search", json!({"query": "x", "somethingNew": {"a": [1]}}));
+    for (operation, name, meant) in [
+        ("search", "highlights", "contents.highlights"),
+        ("websets.create", "query", "search.query"),
+    ] {
+        let call = json!({"query": "x", name: "y"});
+        let note = format!("unknown argument `{name}` was sent as it is; did you mean `{meant}`?");
+        mended(operation, call.clone(), call, &[&note]);
+    }
+}

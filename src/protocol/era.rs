@@ -1,0 +1,247 @@
+//! What the versions of the protocol know, and how things look to each.
+
+use rmcp::model::{
+    CacheScope, CallToolResult, ContentBlock, Implementation, JsonObject, ListToolsResult,
+    ProtocolVersion, ServerCapabilities, Tool, ToolAnnotations, ToolsCapability,
+};
+use serde_json::Value;
+
+use super::pages::Page;
+use crate::surface::{Outcome, ToolDefinition};
+
+const NAME: &str = "exa-mcp-server";
+const TITLE: &str = "Exa";
+const WEBSITE: &str = "https://exa.ai";
+
+/// How long a client may keep a list, in milliseconds: the tools are fixed when the server starts,
+/// and five minutes are soon over after it was started anew with others.
+pub(super) const FRESH_FOR: u64 = 300_000;
+
+/// The client alone may keep it: over HTTP the tools depend on who asks.
+pub(super) const KEPT_BY: CacheScope = CacheScope::Private;
+
+/// One version of the protocol.
+#[derive(Clone, Debug)]
+pub(super) struct Era(ProtocolVersion);
+
+impl Era {
+    /// The era of a version; without one the newest that has a handshake.
+    pub(super) fn of(version: Option<ProtocolVersion>) -> Self {
+        Self(version.unwrap_or(ProtocolVersion::LATEST_WITH_INITIALIZE))
+    }
+
+    /// Every request introduces itself, every result says what kind it is.
+    pub(super) fn is_stateless(&self) -> bool {
+        self.0 >= ProtocolVersion::V_2026_07_28
+    }
+
+    fn knows_annotations(&self) -> bool {
+        self.0 >= ProtocolVersion::V_2025_03_26
+    }
+
+    fn knows_titles(&self) -> bool {
+        self.0 >= ProtocolVersion::V_2025_06_18
+    }
+
+    fn knows_structured_content(&self) -> bool {
+        self.0 >= ProtocolVersion::V_2025_06_18
+    }
+
+    fn knows_websites(&self) -> bool {
+        self.0 >= ProtocolVersion::V_2025_11_25
+    }
+
+    /// Who we are.
+    pub(super) fn server_info(&self) -> Implementation {
+        let mut info = Implementation::new(NAME, env!("CARGO_PKG_VERSION"));
+        if self.knows_titles() {
+            info = info.with_title(TITLE);
+        }
+        if self.knows_websites() {
+            info = info.with_website_url(WEBSITE);
+        }
+        info
+    }
+
+    /// What we can do. From 2026-07-28 on a client asks for logs with each request; we have none to
+    /// send yet, so there the capability is not claimed.
+    pub(super) fn capabilities(&self) -> ServerCapabilities {
+        let mut tools = ToolsCapability::default();
+        tools.list_changed = Some(false);
+        let mut capabilities = ServerCapabilities::default();
+        capabilities.tools = Some(tools);
+        capabilities.logging = (!self.is_stateless()).then(JsonObject::new);
+        capabilities
+    }
+
+    /// A tool as this version lists it.
+    pub(super) fn tool(&self, definition: &ToolDefinition) -> Tool {
+        let schema = definition.input_schema.clone();
+        let name = definition.name.to_owned();
+        let mut tool = Tool::new(name, definition.description.to_owned(), schema);
+        if self.knows_annotations() {
+            tool = tool.with_annotations(self.annotations(definition));
+        }
+        if self.knows_titles() {
+            tool = tool.with_title(definition.title.to_owned());
+        }
+        tool
+    }
+
+    /// The hints. One version kept the title among them; to later ones it would be said twice.
+    fn annotations(&self, definition: &ToolDefinition) -> ToolAnnotations {
+        let hints = &definition.hints;
+        let mut annotations = ToolAnnotations::new()
+            .read_only(hints.read_only)
+            .destructive(hints.destructive)
+            .idempotent(hints.idempotent)
+            .open_world(hints.open_world);
+        annotations.title = (!self.knows_titles()).then(|| definition.title.to_owned());
+        annotations
+    }
+
+    /// A page of tools. rmcp sends the caching hints to all versions, so they are set for one only.
+    pub(super) fn tool_list(&self, page: Page<ToolDefinition>) -> ListToolsResult {
+        let tools = page.items.iter().map(|tool| self.tool(tool)).collect();
+        let mut list = ListToolsResult::with_all_items(tools);
+        list.next_cursor = page.next;
+        if self.is_stateless() {
+            list = list.with_ttl_ms(FRESH_FOR).with_cache_scope(KEPT_BY);
+        }
+        list
+    }
+
+    /// The result of a call.
+    pub(super) fn call_result(&self, outcome: Outcome) -> CallToolResult {
+        let content = vec![ContentBlock::text(outcome.text)];
+        let mut result = CallToolResult::success(content);
+        result.is_error = Some(outcome.is_error);
+        // Some clients show nothing but the structured part, so an empty one must not hide the text.
+        if self.knows_structured_content() && !outcome.structured.is_empty() {
+            result.structured_content = Some(Value::Object(outcome.structured));
+        }
+        result
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::surface::Hints;
+
+    fn eras() -> impl Iterator<Item = (String, Era)> {
+        let versions = ProtocolVersion::KNOWN_VERSIONS.iter();
+        versions.map(|version| (version.to_string(), Era(version.clone())))
+    }
+
+    fn definition() -> ToolDefinition {
+        ToolDefinition {
+            name: "look".to_owned(),
+            title: "Look".to_owned(),
+            description: "Looks.".to_owned(),
+            input_schema: Arc::new(JsonObject::new()),
+            hints: Hints {
+                read_only: true,
+                destructive: false,
+                idempotent: true,
+                open_world: true,
+            },
+        }
+    }
+
+    #[test]
+    fn a_tool_has_the_fields_of_the_version() {
+        for (version, era) in eras() {
+            let tool = serde_json::to_value(era.tool(&definition())).unwrap();
+            let keys: Vec<_> = tool.as_object().unwrap().keys().collect();
+            let expected: &[&str] = match version.as_str() {
+                "2024-11-05" => &["name", "description", "inputSchema"],
+                "2025-03-26" => &["name", "description", "inputSchema", "annotations"],
+                _ => &["name", "title", "description", "inputSchema", "annotations"],
+            };
+            assert_eq!(keys, expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn hints_are_all_said_and_the_title_once() {
+        for (version, era) in eras().skip(1) {
+            let annotations = era.tool(&definition()).annotations;
+            let mut expected = json!({
+                "readOnlyHint": true,
+                "destructiveHint": false,
+                "idempotentHint": true,
+                "openWorldHint": true,
+            });
+            if version == "2025-03-26" {
+                expected["title"] = json!("Look");
+            }
+            let annotations = serde_json::to_value(annotations).unwrap();
+            assert_eq!(annotations, expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn structured_content_goes_to_those_who_know_it() {
+        for (version, era) in eras() {
+            let structured = json!({"a": 1}).as_object().unwrap().clone();
+            let outcome = Outcome {
+                text: "t".to_owned(),
+                structured,
+                is_error: true,
+            };
+            let result = serde_json::to_value(era.call_result(outcome)).unwrap();
+            let structured = result.get("structuredContent").is_some();
+            assert_eq!(structured, *version >= *"2025-06-18", "{version}");
+            assert_eq!(result["isError"], json!(true));
+            assert_eq!(result["content"], json!([{"type": "text", "text": "t"}]));
+        }
+    }
+
+    #[test]
+    fn nothing_structured_is_left_out() {
+        let outcome = Outcome {
+            text: String::new(),
+            structured: JsonObject::new(),
+            is_error: false,
+        };
+        let result = Era(ProtocolVersion::LATEST).call_result(outcome);
+        assert_eq!(result.structured_content, None);
+    }
+
+    #[test]
+    fn the_server_introduces_itself_by_version() {
+        for (version, era) in eras() {
+            let info = serde_json::to_value(era.server_info()).unwrap();
+            assert_eq!(info["name"], json!("exa-mcp-server"));
+            let title = info.get("title").is_some();
+            assert_eq!(title, *version >= *"2025-06-18", "{version}");
+            let website = info.get("websiteUrl").is_some();
+            assert_eq!(website, *version >= *"2025-11-25", "{version}");
+            let capabilities = serde_json::to_value(era.capabilities()).unwrap();
+            let expected = match version.as_str() {
+                "2026-07-28" => json!({"tools": {"listChanged": false}}),
+                _ => json!({"tools": {"listChanged": false}, "logging": {}}),
+            };
+            assert_eq!(capabilities, expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn caching_hints_go_to_the_newest_only() {
+        for (version, era) in eras() {
+            let page = Page {
+                items: vec![definition()],
+                next: None,
+            };
+            let list = era.tool_list(page);
+            let hinted = list.ttl_ms.is_some() && list.cache_scope.is_some();
+            assert_eq!(hinted, version == "2026-07-28", "{version}");
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! The protocol room: what the server says of itself, which tools it lists, and how calls run.
+//!
+//! One handler serves the protocol versions 2024-11-05 to 2025-11-25, which begin with `initialize`,
+//! and 2026-07-28, where every request introduces itself.
+
+mod calls;
+mod era;
+mod handler;
+mod pages;
+mod serve;
+mod tools;
+
+pub use serve::{ServeError, run_stdio, serve_stdio};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,88 @@
+//! Long lists in pages.
+
+use rmcp::model::ErrorData;
+
+/// How many tools one page holds.
+pub(super) const PAGE_SIZE: usize = 200;
+
+/// What every cursor begins with; clients must not read anything into it.
+const CURSOR_PREFIX: &str = "tools-";
+
+/// One page and the cursor of the next.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Page<T> {
+    /// The members of the page.
+    pub(super) items: Vec<T>,
+    /// Where the next page begins, if there is one.
+    pub(super) next: Option<String>,
+}
+
+/// Cuts a page out of a list; a cursor that was never given out is an error.
+pub(super) fn page<T>(
+    items: Vec<T>,
+    cursor: Option<&str>,
+    size: usize,
+) -> Result<Page<T>, ErrorData> {
+    let start = match cursor {
+        None => 0,
+        Some(cursor) => start(cursor, items.len(), size).ok_or_else(unknown_cursor)?,
+    };
+    let end = start.saturating_add(size);
+    let next = (end < items.len()).then(|| format!("{CURSOR_PREFIX}{end}"));
+    let items = items.into_iter().skip(start).take(size).collect();
+    Ok(Page { items, next })
+}
+
+/// The place that a cursor names, if it is one of ours.
+fn start(cursor: &str, length: usize, size: usize) -> Option<usize> {
+    let place = cursor.strip_prefix(CURSOR_PREFIX)?;
+    let start: usize = place.parse().ok()?;
+    // The text is compared too: "+200" and "0200" are numbers, but nothing we gave out.
+    let ours = start > 0 && start < length && start.is_multiple_of(size);
+    (ours && place == start.to_string()).then_some(start)
+}
+
+fn unknown_cursor() -> ErrorData {
+    ErrorData::invalid_params(
+        "Invalid params for tools/list: unknown cursor; leave it out to start from the beginning",
+        None,
+    )
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pages_make_up_the_list() {
+        let mut seen = Vec::new();
+        let mut cursor = None;
+        loop {
+            let items = (0..7).collect();
+            let page = page(items, cursor.as_deref(), 3).unwrap();
+            seen.push(page.items);
+            cursor = page.next;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        assert_eq!(seen, [vec![0, 1, 2], vec![3, 4, 5], vec![6]]);
+    }
+
+    #[test]
+    fn a_list_that_fits_has_no_next_page() {
+        assert_eq!(page(vec![1, 2, 3], None, 3).unwrap().next, None);
+        assert_eq!(page(Vec::<u8>::new(), None, 3).unwrap().next, None);
+    }
+
+    #[test]
+    fn cursors_of_others_are_refused() {
+        for cursor in [
+            "", "tools-", "tools-0", "tools-1", "tools-+3", "tools-03", "tools-9", "3",
+        ] {
+            let error = page((0..7).collect::<Vec<_>>(), Some(cursor), 3).unwrap_err();
+            assert_eq!(error.code.0, -32602, "{cursor}");
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Runs the server over standard input and output.
+
+use std::{future::Future, io, pin::pin, time::Duration};
+
+use rmcp::{RoleServer, service::serve_directly, transport::stdio_pipes};
+use thiserror::Error;
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    time::timeout,
+};
+
+use super::{handler::Handler, tools::Tools};
+use crate::{
+    surface::Catalogue,
+    transport::stdio::{StdioTransport, Written},
+};
+
+/// How long running calls may take to be told that they are stopped after a signal.
+const STOPPING: Duration = Duration::from_secs(2);
+
+/// How long the client may take to read the last answers.
+const FLUSHING: Duration = Duration::from_secs(5);
+
+/// Why the server could not go on.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ServeError {
+    /// The runtime or the signal handlers could not be set up.
+    #[error("the server could not start: {0}")]
+    Start(#[source] io::Error),
+    /// Standard output failed in another way than by being closed.
+    #[error("standard output failed: {0}")]
+    Output(#[source] io::Error),
+}
+
+/// Runs [`serve_stdio`] on a runtime of its own.
+///
+/// One thread is enough: calls wait for the network nearly all the time, and each further worker costs
+/// memory and start-up time. The runtime is left behind, not waited for, because where standard input
+/// is no pipe a thread may be stuck reading from it.
+pub fn run_stdio(catalogue: Catalogue) -> Result<(), ServeError> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(ServeError::Start)?;
+    let result = runtime.block_on(serve_stdio(catalogue));
+    runtime.shutdown_background();
+    result
+}
+
+/// Serves MCP over standard input and output until the input ends, the output is closed, or the
+/// process is asked to end (SIGINT, SIGTERM); each of them is a good end.
+///
+/// After the end of the input running calls have five seconds to finish; a signal stops them at once,
+/// and their callers are told so. Must run inside a Tokio runtime with its drivers enabled; where
+/// standard input is no pipe, that runtime must be ended by `shutdown_background`.
+pub async fn serve_stdio(catalogue: Catalogue) -> Result<(), ServeError> {
+    let stop = termination().map_err(ServeError::Start)?;
+    let (input, output) = stdio_pipes();
+    serve(catalogue, input, output, stop).await
+}
+
+/// Serves one connection until it ends or `stop` does.
+pub(super) async fn serve<T, R, W>(
+    tools: T,
+    input: R,
+    output: W,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError>
+where
+    T: Tools,
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let (transport, mut written) = StdioTransport::new(input, output);
+    // Not rmcp's handshake: it ends the connection on an unexpected first message.
+    let service = serve_directly::<RoleServer, _, _, _, _>(Handler::new(tools), transport, None);
+    let token = service.cancellation_token();
+    let mut ended = pin!(service.waiting());
+    tokio::select! {
+        // At the end of the input rmcp waits up to five seconds for running calls.
+        _ = &mut ended => {}
+        result = &mut written => return verdict(result.unwrap_or_else(|e| Err(e.into()))),
+        () = stop => {
+            token.cancel();
+            let _ = timeout(STOPPING, ended).await;
+        }
+    }
+    flush(written).await
+}
+
+/// Waits for the last answers to be written.
+async fn flush(written: Written) -> Result<(), ServeError> {
+    match timeout(FLUSHING, written).await {
+        Ok(result) => verdict(result.unwrap_or_else(|e| Err(e.into()))),
+        // The client lives but does not read: there is nobody to tell.
+        Err(_) => Ok(()),
+    }
+}
+
+/// A client that went away is no failure.
+fn verdict(written: io::Result<()>) -> Result<(), ServeError> {
+    use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected};
+    match written {
+        Err(error) => match error.kind() {
+            BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected => Ok(()),
+            _ => Err(ServeError::Output(error)),
+        },
+        Ok(()) => Ok(()),
+    }
+}
+
+/// Ends when the process is asked to end.
+#[cfg(unix)]
+fn termination() -> io::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+    })
+}
+
+/// Ends when the process is asked to end.
+#[cfg(not(unix))]
+fn termination() -> io::Result<impl Future<Output = ()>> {
+    Ok(async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    })
+}

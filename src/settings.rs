@@ -1,0 +1,74 @@
+//! What the environment and the command line say about how to run.
+
+use crate::exa::{ApiKey, ConfigError, ExaConfig, ExaHttp};
+use crate::operations::Caller;
+
+/// The set of tools that is offered unless something else is asked for.
+const DEFAULT_TOOLS: &str = "default";
+
+/// How to run.
+#[derive(Debug)]
+pub struct Settings {
+    /// The key, if there is one.
+    pub key: Option<ApiKey>,
+    /// How Exa is reached.
+    pub exa: ExaConfig,
+    /// Sets and tools, comma-separated.
+    pub tools: String,
+}
+
+/// Why the program cannot run like this.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// A variable cannot be used.
+    #[error("{variable}: {source}")]
+    Variable {
+        /// The variable.
+        variable: &'static str,
+        /// What is wrong with it.
+        source: ConfigError,
+    },
+}
+
+impl Settings {
+    /// Reads the environment; `tools` of the command line wins over it.
+    pub fn from_env(tools: Option<&str>) -> Result<Self, SettingsError> {
+        let key = match variable("EXA_API_KEY").or_else(first_of_pool) {
+            None => None,
+            Some(text) => Some(ApiKey::new(text).map_err(|source| SettingsError::Variable {
+                variable: "EXA_API_KEY",
+                source,
+            })?),
+        };
+        let exa = ExaConfig::from_env().map_err(|source| SettingsError::Variable {
+            variable: "EXA_BASE_URL",
+            source,
+        })?;
+        let tools = tools
+            .map(str::to_owned)
+            .or_else(|| variable("ENABLED_TOOLS"))
+            .or_else(|| variable("EXA_MCP_ENABLED_TOOLS"))
+            .unwrap_or_else(|| DEFAULT_TOOLS.to_owned());
+        Ok(Self { key, exa, tools })
+    }
+
+    /// The way to Exa that these settings describe.
+    pub fn caller(&self) -> Result<Caller, ConfigError> {
+        let http = ExaHttp::new(self.exa.clone())?;
+        Ok(Caller::new(http, self.key.clone()))
+    }
+}
+
+/// A variable that is set to something.
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name)
+        .ok()
+        .filter(|value| !value.trim().is_empty())
+}
+
+/// The first key of a pool, for a server with one user.
+fn first_of_pool() -> Option<String> {
+    let pool = variable("EXA_API_KEYS")?;
+    let first = pool.split(',').map(str::trim).find(|key| !key.is_empty())?;
+    Some(first.to_owned())
+}
