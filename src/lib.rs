@@ -5,6 +5,7 @@
 
 pub mod cli;
 pub mod exa;
+pub mod logging;
 pub mod operations;
 pub mod protocol;
 pub mod settings;

@@ -133,6 +133,7 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
         Some(Command::Completions { shell }) => return Ok(completions(shell)),
         _ => {}
     }
+    crate::logging::start().map_err(Failure::usage)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

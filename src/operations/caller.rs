@@ -1,6 +1,6 @@
 //! Calling an operation: checked, sent, answered.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -51,10 +51,12 @@ impl Caller {
         let key = self.key.clone().ok_or(Refusal::NoKey)?;
         let timeout = Duration::from_secs(operation.timeout_seconds);
         let context = CallContext::new(self.http.clone(), key, timeout);
+        let started = Instant::now();
         let outcome = match split(operation, checked.arguments.into()) {
             Ok(parts) => (operation.call)(context, parts).await,
             Err(error) => Err(error.into()),
         };
+        log(operation, &outcome, started.elapsed());
         match outcome {
             Ok(answer) => Ok(Called {
                 answer,
@@ -73,6 +75,22 @@ impl Caller {
                 Err(Refusal::Arguments(Box::new(refused(operation, problems))))
             }
         }
+    }
+}
+
+/// One line a call: what, how long, how it ended; never what was asked or answered.
+fn log(operation: &Operation, outcome: &Result<Answer, CallError>, elapsed: Duration) {
+    let (name, milliseconds) = (operation.name, elapsed.as_millis());
+    match outcome {
+        Ok(answer) => {
+            let request_id = answer.request_id.as_deref().unwrap_or("-");
+            tracing::info!(operation = name, status = answer.status, milliseconds, request_id, "answered");
+        }
+        Err(CallError::Exa(error)) => {
+            let request_id = error.request_id.as_deref().unwrap_or("-");
+            tracing::warn!(operation = name, status = error.status, milliseconds, request_id, "failed");
+        }
+        Err(CallError::Arguments(_)) => tracing::info!(operation = name, "refused"),
     }
 }
 

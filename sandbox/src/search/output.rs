@@ -19,7 +19,7 @@ pub(crate) fn structured(
     if schema.get("type").and_then(Value::as_str) == Some("text") {
         return Ok(None);
     }
-    if let Err(error) = jsonschema::meta::validate(schema) {
+    if let Err(error) = jsonschema::validator_for(schema) {
         let message = format!("outputSchema is not a JSON Schema: {error}");
         return Err(Failure::new(400, "INVALID_OUTPUT_SCHEMA", message));
     }

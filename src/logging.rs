@@ -1,0 +1,60 @@
+//! Log lines, on standard error: standard output belongs to the protocol.
+
+use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer;
+use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
+
+/// Starts logging at the level that the environment asks for; warnings and errors by default.
+///
+/// An unknown level is told instead of silently taken for another one.
+pub fn start() -> Result<(), String> {
+    let level = level(
+        std::env::var("EXA_MCP_LOG_LEVEL").ok().as_deref(),
+        std::env::var("EXA_MCP_DEBUG").ok().as_deref(),
+    )?;
+    // The protocol library tells every step at `info`; that is for debugging.
+    let library = match level >= LevelFilter::DEBUG {
+        true => level,
+        false => level.min(LevelFilter::WARN),
+    };
+    let targets = Targets::new().with_default(library).with_target(env!("CARGO_CRATE_NAME"), level);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_target(false);
+    let subscriber = tracing_subscriber::registry().with(lines.with_filter(targets));
+    // A second start, as in tests, keeps the first logger.
+    let _ = tracing::subscriber::set_global_default(subscriber);
+    Ok(())
+}
+
+fn level(level: Option<&str>, debug: Option<&str>) -> Result<LevelFilter, String> {
+    let debug = matches!(debug.map(str::trim), Some("1" | "true" | "yes" | "on"));
+    match level.map(|level| level.trim().to_ascii_lowercase()).as_deref() {
+        None | Some("") if debug => Ok(LevelFilter::DEBUG),
+        None | Some("") => Ok(LevelFilter::WARN),
+        Some("off") => Ok(LevelFilter::OFF),
+        Some("error") => Ok(LevelFilter::ERROR),
+        Some("warn" | "warning") => Ok(LevelFilter::WARN),
+        Some("info") => Ok(LevelFilter::INFO),
+        Some("debug") => Ok(LevelFilter::DEBUG),
+        Some("trace") => Ok(LevelFilter::TRACE),
+        Some(other) => Err(format!(
+            "EXA_MCP_LOG_LEVEL must be off, error, warn, info, debug or trace, not `{other}`"
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_environment_sets_the_level() {
+        assert_eq!(level(None, None), Ok(LevelFilter::WARN));
+        assert_eq!(level(None, Some("true")), Ok(LevelFilter::DEBUG));
+        assert_eq!(level(Some("INFO"), Some("true")), Ok(LevelFilter::INFO));
+        assert!(level(Some("loud"), None).is_err());
+    }
+}

@@ -1,0 +1,185 @@
+// The server as the TypeScript SDK and the Inspector's command line see it.
+
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { fileURLToPath } from "node:url";
+
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const commandLine =
+  process.env.EXA_MCP_SERVER_COMMAND ?? join(here, "../../target/debug/exa-mcp-server");
+const [command, ...args] = commandLine.split(/\s+/).filter(Boolean);
+const calls = JSON.parse(
+  process.env.EXA_MCP_TEST_CALLS ?? readFileSync(join(here, "calls.json"), "utf8"),
+);
+
+/** Connects a client that also keeps every message it receives. */
+async function connect() {
+  const transport = new StdioClientTransport({ command, args, env: process.env });
+  const client = new Client({ name: "test", version: "1.0.0" });
+  const failures = [];
+  client.onerror = (error) => failures.push(error);
+  await client.connect(transport);
+  const received = [];
+  const handle = transport.onmessage;
+  transport.onmessage = (message, extra) => {
+    received.push(message);
+    handle?.(message, extra);
+  };
+  return { client, transport, received, failures };
+}
+
+const hasCode = (code) => (error) => error.code === code;
+
+describe("TypeScript SDK", () => {
+  let session;
+
+  before(async () => {
+    session = await connect();
+  });
+
+  after(async () => {
+    assert.deepEqual(session.failures, []);
+    await session.client.close();
+  });
+
+  test("the server introduces itself", () => {
+    const { client } = session;
+    const server = client.getServerVersion();
+    assert.equal(server.name, "exa-mcp-server");
+    assert.match(server.version, /^\d+\.\d+\.\d+/);
+    assert.ok(server.title);
+    assert.ok(client.getInstructions());
+    assert.deepEqual(Object.keys(client.getServerCapabilities()).sort(), ["logging", "tools"]);
+  });
+
+  test("tools are listed whole", async () => {
+    const { tools, nextCursor } = await session.client.listTools();
+    assert.ok(tools.some(({ name }) => name === calls.good.name));
+    assert.equal(nextCursor, undefined);
+    for (const tool of tools) {
+      assert.ok(tool.title && tool.description, tool.name);
+      assert.equal(tool.inputSchema.type, "object", tool.name);
+      assert.equal(typeof tool.annotations.readOnlyHint, "boolean", tool.name);
+    }
+  });
+
+  test("a call gives text and structured content", async () => {
+    const result = await session.client.callTool(calls.good);
+    assert.equal(result.isError, false);
+    assert.equal(result.content[0].type, "text");
+    assert.equal(typeof result.structuredContent, "object");
+  });
+
+  test("a failed call is a result that says so", async () => {
+    const result = await session.client.callTool(calls.bad);
+    assert.equal(result.isError, true);
+    assert.ok(result.content[0].text);
+  });
+
+  test("what does not exist is an error with the right code", async () => {
+    const { client } = session;
+    const near = `${calls.good.name}x`;
+    await assert.rejects(client.callTool({ name: near, arguments: {} }), (error) => {
+      assert.equal(error.code, -32602);
+      assert.ok(error.data.nearest.includes(calls.good.name));
+      return true;
+    });
+    await assert.rejects(client.listTools({ cursor: "nowhere" }), hasCode(-32602));
+    await assert.rejects(client.listPrompts(), hasCode(-32601));
+    await assert.rejects(client.listResources(), hasCode(-32601));
+  });
+
+  test("pings, log levels and progress tokens are accepted", async () => {
+    const { client } = session;
+    await client.ping();
+    await client.setLoggingLevel("warning");
+    await client.callTool(calls.good, undefined, { onprogress: () => {} });
+  });
+
+  test("many calls run at once", async () => {
+    const running = Array.from({ length: 64 }, () => session.client.callTool(calls.good));
+    const results = await Promise.all(running);
+    assert.ok(results.every(({ isError }) => isError === false));
+  });
+
+  test("a cancelled call is not answered", { skip: !calls.slow }, async () => {
+    const { client, received } = session;
+    const abort = new AbortController();
+    const call = client.callTool(calls.slow, undefined, { signal: abort.signal });
+    await sleep(100);
+    const seen = received.length;
+    abort.abort("no longer wanted");
+    await assert.rejects(call);
+    await client.ping();
+    assert.equal(received.length, seen + 1, "nothing but the answer to the ping");
+  });
+});
+
+describe("the end", () => {
+  test("the server ends by itself when its input is closed", async () => {
+    const { client } = await connect();
+    await client.callTool(calls.good);
+    const start = Date.now();
+    await client.close();
+    // The SDK would send a signal after two seconds.
+    assert.ok(Date.now() - start < 1500);
+  });
+
+  test("a running call does not keep the client waiting", { skip: !calls.slow }, async () => {
+    const { client } = await connect();
+    const call = client.callTool(calls.slow);
+    await sleep(100);
+    await Promise.all([assert.rejects(call), client.close()]);
+  });
+});
+
+/** Runs the Inspector's command line, which wants a newer node than most have. */
+function inspect(era, ...options) {
+  const bin = join(here, "node_modules/.bin");
+  const inspector = [join(bin, "mcp-inspector"), "--cli", command, ...args];
+  const all = [...inspector, "--protocol-era", era, "--quiet", ...options];
+  return new Promise((resolve) => {
+    execFile(join(bin, "node"), all, { timeout: 60_000 }, (error, stdout, stderr) => {
+      resolve({ code: error?.code ?? 0, stdout, stderr });
+    });
+  });
+}
+
+for (const era of ["legacy", "auto", "modern"]) {
+  describe(`Inspector, ${era}`, () => {
+    const call = ({ name, arguments: given }) => {
+      const json = JSON.stringify(given ?? {});
+      const tool = ["--tool-name", name, "--tool-args-json", json];
+      return inspect(era, "--method", "tools/call", ...tool);
+    };
+
+    test("lists tools whose schemas travel well", async () => {
+      const listed = await inspect(era, "--method", "tools/list", "--strict");
+      assert.equal(listed.code, 0, listed.stderr);
+      const { tools } = JSON.parse(listed.stdout);
+      assert.ok(tools.some(({ name }) => name === calls.good.name));
+    });
+
+    test("calls", async () => {
+      const called = await call(calls.good);
+      assert.equal(called.code, 0, called.stderr);
+      assert.equal(JSON.parse(called.stdout).isError, false);
+    });
+
+    test("sees failures", async () => {
+      const failed = await call(calls.bad);
+      assert.notEqual(failed.code, 0);
+      assert.equal(JSON.parse(failed.stdout).isError, true);
+      const unknown = await call({ name: "no_such_tool" });
+      assert.notEqual(unknown.code, 0);
+      assert.match(unknown.stderr, /no_such_tool/);
+    });
+  });
+}

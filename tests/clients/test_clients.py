@@ -1,0 +1,131 @@
+"""The server as the Python SDK sees it, in each of its modes."""
+
+import json
+import os
+import shlex
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+
+HERE = Path(__file__).parent
+DEFAULT_COMMAND = str(HERE / "../../target/debug/exa-mcp-server")
+COMMAND, *ARGUMENTS = shlex.split(os.environ.get("EXA_MCP_SERVER_COMMAND", DEFAULT_COMMAND))
+CALLS = json.loads(os.environ.get("EXA_MCP_TEST_CALLS") or (HERE / "calls.json").read_text())
+MODES = {"legacy": "2025-11-25", "auto": "2026-07-28", "2026-07-28": "2026-07-28"}
+
+needs_slow_call = pytest.mark.skipif(not CALLS["slow"], reason="calls.json names no slow call")
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+
+
+@pytest.fixture(params=MODES)
+def mode(request):
+    return request.param
+
+
+def connect(mode):
+    server = StdioServerParameters(command=COMMAND, args=ARGUMENTS, env=dict(os.environ))
+    return Client(server, mode=mode, read_timeout_seconds=30)
+
+
+def call(client, kind):
+    return client.call_tool(CALLS[kind]["name"], CALLS[kind].get("arguments"))
+
+
+async def test_the_server_introduces_itself(mode):
+    async with connect(mode) as client:
+        assert client.protocol_version == MODES[mode]
+        if mode == "2026-07-28":
+            return  # This mode asks the server for nothing before its first request.
+        assert client.server_info.name == "exa-mcp-server"
+        assert client.instructions
+        assert client.server_capabilities.tools.list_changed is False
+        assert client.server_capabilities.prompts is None
+
+
+async def test_tools_are_listed_whole(mode):
+    async with connect(mode) as client:
+        listed = await client.list_tools()
+        assert CALLS["good"]["name"] in [tool.name for tool in listed.tools]
+        assert listed.next_cursor is None
+        for tool in listed.tools:
+            assert tool.title and tool.description, tool.name
+            assert tool.input_schema["type"] == "object", tool.name
+            assert tool.annotations.read_only_hint is not None, tool.name
+        if MODES[mode] == "2026-07-28":
+            assert listed.ttl_ms > 0 and listed.cache_scope == "private"
+
+
+async def test_a_call_gives_text_and_structured_content(mode):
+    async with connect(mode) as client:
+        result = await call(client, "good")
+        assert result.is_error is False
+        assert result.content[0].type == "text"
+        assert isinstance(result.structured_content, dict)
+
+
+async def test_a_failed_call_is_a_result_that_says_so(mode):
+    async with connect(mode) as client:
+        result = await call(client, "bad")
+        assert result.is_error is True
+        assert result.content[0].text
+
+
+async def test_what_does_not_exist_is_an_error_with_the_right_code(mode):
+    async with connect(mode) as client:
+        with pytest.raises(MCPError) as unknown_tool:
+            await client.call_tool(CALLS["good"]["name"] + "x", {})
+        assert unknown_tool.value.code == -32602
+        assert CALLS["good"]["name"] in unknown_tool.value.error.data["nearest"]
+        with pytest.raises(MCPError) as unknown_cursor:
+            await client.list_tools(cursor="nowhere")
+        assert unknown_cursor.value.code == -32602
+        with pytest.raises(MCPError) as unknown_method:
+            await client.list_prompts()
+        assert unknown_method.value.code == -32601
+
+
+async def test_many_calls_run_at_once(mode):
+    results = []
+
+    async def one(client):
+        results.append(await call(client, "good"))
+
+    async with connect(mode) as client, anyio.create_task_group() as tasks:
+        for _ in range(64):
+            tasks.start_soon(one, client)
+    assert [result.is_error for result in results] == [False] * 64
+
+
+@needs_slow_call
+async def test_a_cancelled_call_leaves_the_connection_sound(mode):
+    async with connect(mode) as client:
+        with anyio.move_on_after(0.2) as scope:
+            await call(client, "slow")
+        assert scope.cancelled_caught
+        result = await call(client, "good")
+        assert result.is_error is False
+
+
+@needs_slow_call
+async def test_a_call_that_takes_too_long_is_given_up(mode):
+    async with connect(mode) as client:
+        slow = CALLS["slow"]
+        with pytest.raises(MCPError):
+            await client.call_tool(slow["name"], slow.get("arguments"), read_timeout_seconds=0.2)
+        assert (await call(client, "good")).is_error is False
+
+
+async def test_the_server_ends_by_itself_when_its_input_is_closed(mode):
+    async with connect(mode) as client:
+        await call(client, "good")
+        start = time.monotonic()
+    # The SDK would send a signal after two seconds.
+    assert time.monotonic() - start < 1.5
