@@ -27,6 +27,8 @@ pub(super) enum Reach {
 pub(super) struct Mender {
     reach: Reach,
     trials: usize,
+    /// How many unions the walk is inside of.
+    unions: usize,
     /// One sentence a mend.
     pub(super) notes: Vec<String>,
 }
@@ -37,6 +39,7 @@ impl Mender {
         Self {
             reach,
             trials: 0,
+            unions: 0,
             notes: Vec::new(),
         }
     }
@@ -45,7 +48,9 @@ impl Mender {
     pub(super) fn value(&mut self, node: &Node<'_>, value: &mut Value, place: &Place) {
         let branches = node.branches();
         if !branches.is_empty() {
+            self.unions += 1;
             self.union(&branches, value, place);
+            self.unions -= 1;
         }
         if self.reach == Reach::Values {
             self.repair(node, value, place);
@@ -105,6 +110,7 @@ impl Mender {
         let mut trial = Self {
             reach: self.reach,
             trials: self.trials + 1,
+            unions: self.unions,
             notes: Vec::new(),
         };
         let mut value = value.clone();
@@ -137,6 +143,7 @@ impl Mender {
             names::rename(map, &known, place, &mut self.notes);
         }
         self.drop_nulls(node, map, place);
+        self.fill_constants(node, map, place);
         let additional = node.additional();
         for (name, value) in map.iter_mut() {
             let inner = place.property(name);
@@ -147,6 +154,25 @@ impl Mender {
                     self.value(entry, value, &inner);
                 }
                 (None, None) => self.unknown(node, &known, name, &inner),
+            }
+        }
+    }
+
+    /// A required field with a single possible value says nothing, so it may be left out.
+    ///
+    /// Not inside a union: there it tells which form is meant.
+    fn fill_constants(&mut self, node: &Node<'_>, map: &mut Map<String, Value>, place: &Place) {
+        if self.reach != Reach::Values || self.unions > 0 {
+            return;
+        }
+        for name in node.required() {
+            let Some(property) = node.property(name) else {
+                continue;
+            };
+            if let ([only], false) = (property.choices().as_slice(), map.contains_key(name)) {
+                let inner = place.property(name);
+                self.notes.push(format!("`{inner}`: added {only}, the only possible value"));
+                map.insert(name.to_owned(), (*only).clone());
             }
         }
     }

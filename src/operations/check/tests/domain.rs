@@ -193,8 +193,11 @@ fn the_content_of_an_import_stands_for_what_can_be_counted_in_it() {
     mended(
         "imports.create",
         json!({"csv_content": "name\nExa", "entity": {"type": "company"}}),
-        json!({"csvContent": "name\nExa", "entity": {"type": "company"}}),
-        &["`csv_content`: read as `csvContent`"],
+        json!({"csvContent": "name\nExa", "entity": {"type": "company"}, "format": "csv"}),
+        &[
+            "`csv_content`: read as `csvContent`",
+            "`format`: added \"csv\", the only possible value",
+        ],
     );
     let refused = run("imports.create", json!({"filePath": "a.csv", "size": "x"})).unwrap_err();
     let places: Vec<&str> = refused

@@ -231,3 +231,21 @@ fn many_notes_are_counted() {
 fn nothing_at_all_is_no_arguments() {
     mended("websets.list", json!(null), json!({}), &[]);
 }
+
+#[test]
+fn a_constant_may_be_left_out() {
+    mended(
+        "monitors.create",
+        json!({"websetId": "ws_1", "cadence": {"cron": "0 9 * * 1"},
+            "behavior": {"config": {"count": 5}}}),
+        json!({"websetId": "ws_1", "cadence": {"cron": "0 9 * * 1"},
+            "behavior": {"config": {"count": 5}, "type": "search"}}),
+        &["`behavior.type`: added \"search\", the only possible value"],
+    );
+    // In a union the constant tells which form is meant, so it is not guessed.
+    let refused = run(
+        "websets.create",
+        json!({"search": {"query": "q", "entity": {"description": "x"}}}),
+    );
+    assert!(refused.is_err(), "{refused:?}");
+}

@@ -84,10 +84,13 @@ fn missing_arguments() {
     );
     refused(
         "monitors.create",
-        json!({"websetId": "w", "cadence": {}, "behavior": {"config": {"count": 1}}}),
+        json!({"websetId": "w", "cadence": {}, "behavior": {"config": {}}}),
         &[
             ("cadence.cron", "`cadence.cron` is required: a string"),
-            ("behavior.type", "`behavior.type` is required: `search`"),
+            (
+                "behavior.config.count",
+                "`behavior.config.count` is required: a number",
+            ),
         ],
     );
 }

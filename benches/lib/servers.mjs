@@ -1,0 +1,49 @@
+// The servers that are compared: how each is started, and which call stands for a search.
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
+
+const SEARCH = ["web_search_exa", { query: "fusion energy companies", numResults: 10 }];
+const KEY = { EXA_API_KEY: "bench-key" };
+
+export const OFFICIAL = here("node_modules/exa-mcp-server/dist/stdio.cjs");
+
+const OFFICIAL_TOOLS = [
+  "web_search_exa", "web_search_advanced_exa", "company_research_exa", "web_fetch_exa", "crawling_exa",
+  "people_search_exa", "linkedin_search_exa", "deep_researcher_start", "deep_researcher_check",
+  "get_code_context_exa", "deep_search_exa", "agent_run",
+];
+
+/** Our server with a set of tools. */
+export const ours = (release, set = "default") => ({
+  name: `ours, ${set}`,
+  command: [join(release, "exa-mcp-server")],
+  env: { ...KEY, ENABLED_TOOLS: set },
+});
+
+/** The least that an rmcp server can be. */
+export const floor = (release) => ({ name: "floor", command: [join(release, "floor")], env: {} });
+
+/** The official server as its package starts it, with its default tools or all. */
+export const official = (all = false) => ({
+  name: all ? "official, all" : "official, default",
+  command: [process.execPath, OFFICIAL],
+  env: { ...KEY, ...(all && { ENABLED_TOOLS: OFFICIAL_TOOLS.join() }) },
+});
+
+/** The three servers with a backend to search in; the floor answers by itself. */
+export function callable(release, backend) {
+  const us = ours(release);
+  const them = official();
+  return [
+    { ...us, call: SEARCH, env: { ...us.env, EXA_BASE_URL: backend } },
+    { ...floor(release), call: ["hello", {}] },
+    {
+      ...them,
+      call: SEARCH,
+      command: [process.execPath, "--import", here("redirect.mjs"), OFFICIAL],
+      env: { ...them.env, BENCH_BACKEND: backend },
+    },
+  ];
+}
