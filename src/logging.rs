@@ -18,7 +18,9 @@ pub fn start() -> Result<(), String> {
         true => level,
         false => level.min(LevelFilter::WARN),
     };
-    let targets = Targets::new().with_default(library).with_target(env!("CARGO_CRATE_NAME"), level);
+    let targets = Targets::new()
+        .with_default(library)
+        .with_target(env!("CARGO_CRATE_NAME"), level);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
@@ -31,7 +33,10 @@ pub fn start() -> Result<(), String> {
 
 fn level(level: Option<&str>, debug: Option<&str>) -> Result<LevelFilter, String> {
     let debug = matches!(debug.map(str::trim), Some("1" | "true" | "yes" | "on"));
-    match level.map(|level| level.trim().to_ascii_lowercase()).as_deref() {
+    match level
+        .map(|level| level.trim().to_ascii_lowercase())
+        .as_deref()
+    {
         None | Some("") if debug => Ok(LevelFilter::DEBUG),
         None | Some("") => Ok(LevelFilter::WARN),
         Some("off") => Ok(LevelFilter::OFF),

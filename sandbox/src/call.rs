@@ -128,3 +128,15 @@ pub(crate) fn whole(value: &Value) -> Option<u64> {
         (number >= 0.0).then_some(number as u64)
     })
 }
+
+/// The list in a field of an object; empty when there is none.
+pub(crate) fn list_of<'a>(value: &'a Value, name: &str) -> &'a [Value] {
+    let list = value.get(name).and_then(Value::as_array);
+    list.map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The texts in a field of an object.
+pub(crate) fn texts_of(value: &Value, name: &str) -> Vec<String> {
+    let texts = list_of(value, name).iter().filter_map(Value::as_str);
+    texts.map(str::to_owned).collect()
+}

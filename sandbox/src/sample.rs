@@ -1,7 +1,7 @@
 //! A value that fits a JSON Schema: the answer of operations nobody wrote behaviour for, and the
 //! content of structured outputs. Schemas come from anywhere, so every part is bounded.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Number, Value, json};
 
 use crate::corpus::{start_of, value};
 use crate::random::Dice;
@@ -205,6 +205,7 @@ impl<'a> Sampler<'a> {
             Some("ipv4") => "192.0.2.1".to_owned(),
             _ => value::text_for(&mut self.dice, name),
         };
+        let text = matching(schema.get("pattern"), text);
         let least = limit(schema, "minLength").unwrap_or(0).min(LONGEST_TEXT);
         let most = limit(schema, "maxLength").unwrap_or(LONGEST_TEXT);
         let missing =
@@ -212,6 +213,34 @@ impl<'a> Sampler<'a> {
         let padded = text + &"x".repeat(missing);
         start_of(&padded, usize::try_from(most).unwrap_or(usize::MAX)).into()
     }
+}
+
+/// The text, or a plainer one that a pattern likes better. Patterns that want something special get
+/// the text all the same: making up strings for any regular expression is not worth it here.
+fn matching(pattern: Option<&Value>, text: String) -> String {
+    const PLAIN: [&str; 10] = [
+        "sample",
+        "Sample",
+        "SAMPLE",
+        "US",
+        "123",
+        "12h",
+        "2025-06-15",
+        "a1",
+        "#a1b2c3",
+        "1.0.0",
+    ];
+    let Some(validator) =
+        pattern.and_then(|pattern| jsonschema::validator_for(&json!({ "pattern": pattern })).ok())
+    else {
+        return text;
+    };
+    let fits = |text: &&str| validator.is_valid(&Value::from(*text));
+    let plain = PLAIN
+        .into_iter()
+        .find(fits)
+        .filter(|_| !fits(&text.as_str()));
+    plain.map_or(text, str::to_owned)
 }
 
 /// Adds a schema's words to another's: properties and requirements unite, other words replace.
@@ -257,7 +286,6 @@ fn limit(schema: &Map<String, Value>, word: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn check(schema: &Value) {
         let made = of(schema, 7);
@@ -292,6 +320,8 @@ mod tests {
         check(
             &json!({"type": "object", "minProperties": 2, "additionalProperties": {"type": "boolean"}}),
         );
+        check(&json!({"type": "string", "pattern": "^[A-Za-z0-9_-]+$"}));
+        check(&json!({"type": "string", "pattern": "^[A-Z]{2}$"}));
         check(&json!({}));
     }
 

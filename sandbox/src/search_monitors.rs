@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::call::{Call, Outcome, Reply, whole};
+use crate::call::{Call, Outcome, Reply, texts_of, whole};
 use crate::corpus::Find;
 use crate::failure::Failure;
 use crate::search::{Contents, grounding, results, structured};
@@ -86,24 +86,12 @@ impl SearchMonitor {
         if query.contains("sandbox-fail") {
             return Err(Failure::invalid("The query asked for a failure"));
         }
-        let texts = |name: &str| -> Vec<String> {
-            let list = self
-                .search
-                .get(name)
-                .and_then(Value::as_array)
-                .map(Vec::as_slice)
-                .unwrap_or_default();
-            list.iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect()
-        };
         let count = self.search.get("numResults").and_then(whole).unwrap_or(10);
         let find = Find {
             query: query.to_owned(),
             count: usize::try_from(count).unwrap_or(10),
-            include_domains: texts("includeDomains"),
-            exclude_domains: texts("excludeDomains"),
+            include_domains: texts_of(&self.search, "includeDomains"),
+            exclude_domains: texts_of(&self.search, "excludeDomains"),
             ..Find::default()
         };
         let pages = find.run(seed);

@@ -13,17 +13,41 @@ fn query() -> Option<Value> {
 #[tokio::test]
 async fn a_status_comes_with_the_body_that_fits() {
     let server = Server::start().await;
-    let limited = server.client().header("x-sandbox-fault", "status=429;retryAfter=7");
+    let limited = server
+        .client()
+        .header("x-sandbox-fault", "status=429;retryAfter=7");
     let answer = limited.send("POST", "/search", query()).await;
-    assert_eq!((answer.status, answer.tag()), (429, "RATE_LIMIT_EXCEEDED".into()));
+    assert_eq!(
+        (answer.status, answer.tag()),
+        (429, "RATE_LIMIT_EXCEEDED".into())
+    );
     assert_eq!(answer.headers["retry-after"], "7");
     let enveloped = limited.send("POST", "/agent/runs", query()).await;
     assert_eq!(enveloped.json()["error"]["type"], "RATE_LIMIT_ERROR");
-    let by_query = server.client().send("POST", "/search?sandboxFault=status=503", query()).await;
-    assert_eq!((by_query.status, by_query.tag()), (503, "INTERNAL_ERROR".into()));
-    let credits = server.client().send("POST", "/search?sandboxFault=%7B%22status%22%3A402%7D", query()).await;
-    assert_eq!((credits.status, credits.tag()), (402, "NO_MORE_CREDITS".into()));
-    let wrong = server.client().send("POST", "/search?sandboxFault=sulk", query()).await;
+    let by_query = server
+        .client()
+        .send("POST", "/search?sandboxFault=status=503", query())
+        .await;
+    assert_eq!(
+        (by_query.status, by_query.tag()),
+        (503, "INTERNAL_ERROR".into())
+    );
+    let credits = server
+        .client()
+        .send(
+            "POST",
+            "/search?sandboxFault=%7B%22status%22%3A402%7D",
+            query(),
+        )
+        .await;
+    assert_eq!(
+        (credits.status, credits.tag()),
+        (402, "NO_MORE_CREDITS".into())
+    );
+    let wrong = server
+        .client()
+        .send("POST", "/search?sandboxFault=sulk", query())
+        .await;
     assert_eq!(wrong.status, 400);
 }
 
@@ -33,7 +57,9 @@ async fn bodies_of_the_wrong_kind() {
     let with = |fault: &str| server.client().header("x-sandbox-fault", fault);
     let html = with("html").send("POST", "/search", query()).await;
     assert_eq!(html.status, 502);
-    assert!(html.headers["content-type"].starts_with("text/html") && html.text().contains("<html>"));
+    assert!(
+        html.headers["content-type"].starts_with("text/html") && html.text().contains("<html>")
+    );
     let page = with("html=200").send("POST", "/search", query()).await;
     assert_eq!(page.status, 200);
     let empty = with("empty").send("POST", "/search", query()).await;
@@ -50,7 +76,11 @@ async fn bodies_of_the_wrong_kind() {
 async fn delays_only_delay() {
     let server = Server::start().await;
     let started = Instant::now();
-    let answer = server.client().header("x-sandbox-fault", "delay=200").send("POST", "/search", query()).await;
+    let answer = server
+        .client()
+        .header("x-sandbox-fault", "delay=200")
+        .send("POST", "/search", query())
+        .await;
     assert_eq!(answer.status, 200);
     assert!(started.elapsed() >= Duration::from_millis(200));
 }
@@ -60,10 +90,19 @@ async fn connections_are_cut() {
     let server = Server::start().await;
     let create = |fault: &str| {
         let client = server.client().header("x-sandbox-fault", fault);
-        async move { client.try_send("POST", "/websets/v0/websets", Some(b"{}")).await }
+        async move {
+            client
+                .try_send("POST", "/websets/v0/websets", Some(b"{}"))
+                .await
+        }
     };
     assert!(create("cut=before").await.is_err());
-    let count = || async { server.client().ok("websets.list", json!({})).await["data"].as_array().unwrap().len() };
+    let count = || async {
+        server.client().ok("websets.list", json!({})).await["data"]
+            .as_array()
+            .unwrap()
+            .len()
+    };
     assert_eq!(count().await, 0, "nothing was done");
     assert!(create("cut=after").await.is_err());
     assert_eq!(count().await, 1, "it was done, only the answer was lost");
@@ -73,7 +112,10 @@ async fn connections_are_cut() {
     assert_eq!(count().await, 2);
     let stream = server.client().header("x-sandbox-fault", "cut=body");
     let body = br#"{"query": "x", "stream": true}"#;
-    let broken = stream.try_send("POST", "/answer", Some(body)).await.unwrap();
+    let broken = stream
+        .try_send("POST", "/answer", Some(body))
+        .await
+        .unwrap();
     assert!(!broken.whole);
     assert!(broken.text().starts_with("data: ") && !broken.text().contains("[DONE]"));
 }
@@ -82,25 +124,66 @@ async fn connections_are_cut() {
 async fn rules_hit_coming_requests() {
     let server = Server::start().await;
     let client = server.client();
-    client.fault(json!({ "match": "POST /search", "times": 2, "fault": { "status": 500 } })).await;
-    client.fault(json!({ "match": "websets.list", "skip": 1, "fault": "status=404" })).await;
+    client
+        .fault(json!({ "match": "POST /search", "times": 2, "fault": { "status": 500 } }))
+        .await;
+    client
+        .fault(json!({ "match": "websets.list", "skip": 1, "fault": "status=404" }))
+        .await;
     client.fault(json!({ "match": "/websets/v0/imports/**", "times": "always", "key": "test-key", "fault": "empty" })).await;
     let mut statuses = Vec::new();
     for _ in 0..3 {
         statuses.push(client.send("POST", "/search", query()).await.status);
     }
     assert_eq!(statuses, [500, 500, 200]);
-    assert_eq!(client.send("GET", "/websets/v0/websets", None).await.status, 200);
-    assert_eq!(client.send("GET", "/websets/v0/websets", None).await.status, 404);
-    assert!(client.send("GET", "/websets/v0/imports/x", None).await.body.is_empty());
-    assert_eq!(server.client_with("other").send("GET", "/websets/v0/imports/x", None).await.status, 404);
+    assert_eq!(
+        client.send("GET", "/websets/v0/websets", None).await.status,
+        200
+    );
+    assert_eq!(
+        client.send("GET", "/websets/v0/websets", None).await.status,
+        404
+    );
+    assert!(
+        client
+            .send("GET", "/websets/v0/imports/x", None)
+            .await
+            .body
+            .is_empty()
+    );
+    assert_eq!(
+        server
+            .client_with("other")
+            .send("GET", "/websets/v0/imports/x", None)
+            .await
+            .status,
+        404
+    );
     let rules = client.send("GET", "/sandbox/faults", None).await.json();
     assert_eq!(rules["faults"].as_array().unwrap().len(), 1);
     assert!(!rules.to_string().contains("test-key"));
     client.send("DELETE", "/sandbox/faults", None).await;
-    assert_eq!(client.send("GET", "/websets/v0/imports/x", None).await.status, 404);
-    for wrong in [json!({}), json!({ "match": "*" }), json!({ "match": "*", "fault": "x" }), json!({ "match": "*", "fault": "empty", "times": 0 }), json!({ "match": "*", "fault": "empty", "often": 1 })] {
-        assert_eq!(client.send("POST", "/sandbox/faults", Some(wrong)).await.status, 400);
+    assert_eq!(
+        client
+            .send("GET", "/websets/v0/imports/x", None)
+            .await
+            .status,
+        404
+    );
+    for wrong in [
+        json!({}),
+        json!({ "match": "*" }),
+        json!({ "match": "*", "fault": "x" }),
+        json!({ "match": "*", "fault": "empty", "times": 0 }),
+        json!({ "match": "*", "fault": "empty", "often": 1 }),
+    ] {
+        assert_eq!(
+            client
+                .send("POST", "/sandbox/faults", Some(wrong))
+                .await
+                .status,
+            400
+        );
     }
 }
 
@@ -108,10 +191,40 @@ async fn rules_hit_coming_requests() {
 async fn uploads_can_fail_too() {
     let server = Server::start().await;
     let client = server.client();
-    client.fault(json!({ "match": "PUT /sandbox/uploads/*", "fault": "status=503" })).await;
-    let import = client.ok("imports.create", json!({ "size": 8, "count": 1, "format": "csv", "entity": { "type": "company" } })).await;
-    let target = import["uploadUrl"].as_str().unwrap().split_once(&server.addr.to_string()).unwrap().1.to_owned();
-    let plain = server.client().without_key().header("content-type", "text/csv");
-    assert_eq!(plain.try_send("PUT", &target, Some(b"name\nAcm")).await.unwrap().status, 503);
-    assert_eq!(plain.try_send("PUT", &target, Some(b"name\nAcm")).await.unwrap().status, 200);
+    client
+        .fault(json!({ "match": "PUT /sandbox/uploads/*", "fault": "status=503" }))
+        .await;
+    let import = client
+        .ok(
+            "imports.create",
+            json!({ "size": 8, "count": 1, "format": "csv", "entity": { "type": "company" } }),
+        )
+        .await;
+    let target = import["uploadUrl"]
+        .as_str()
+        .unwrap()
+        .split_once(&server.addr.to_string())
+        .unwrap()
+        .1
+        .to_owned();
+    let plain = server
+        .client()
+        .without_key()
+        .header("content-type", "text/csv");
+    assert_eq!(
+        plain
+            .try_send("PUT", &target, Some(b"name\nAcm"))
+            .await
+            .unwrap()
+            .status,
+        503
+    );
+    assert_eq!(
+        plain
+            .try_send("PUT", &target, Some(b"name\nAcm"))
+            .await
+            .unwrap()
+            .status,
+        200
+    );
 }

@@ -1,6 +1,11 @@
 //! The sandbox as a client sees it: over a socket, with every successful JSON answer held against the
 //! output schema of its operation.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
 
 mod agent;
 mod control;
@@ -15,3 +20,4 @@ mod surface;
 mod websets;
 mod websets_imports;
 mod websets_monitors;
+mod websets_parts;

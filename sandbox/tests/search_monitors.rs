@@ -19,18 +19,33 @@ async fn runs_come_by_hand_and_by_schedule() {
     let made = client.ok("search_monitors.create", args).await;
     assert!(made["webhookSecret"].is_string() && made["nextRunAt"].is_string());
     let id = json!({ "monitorId": made["id"] });
-    assert!(client.ok("search_monitors.get", id.clone()).await.get("webhookSecret").is_none());
-    assert_eq!(client.ok("search_monitors.trigger", id.clone()).await["triggered"], true);
+    assert!(
+        client
+            .ok("search_monitors.get", id.clone())
+            .await
+            .get("webhookSecret")
+            .is_none()
+    );
+    assert_eq!(
+        client.ok("search_monitors.trigger", id.clone()).await["triggered"],
+        true
+    );
     let pending = client.ok("search_monitors.runs.list", id.clone()).await["data"][0].clone();
     assert_eq!(pending["status"], "pending");
     client.advance(500).await;
     let of_run = json!({ "monitorId": made["id"], "runId": pending["id"] });
-    assert_eq!(client.ok("search_monitors.runs.get", of_run.clone()).await["status"], "running");
+    assert_eq!(
+        client.ok("search_monitors.runs.get", of_run.clone()).await["status"],
+        "running"
+    );
     client.advance(3_000).await;
     let run = client.ok("search_monitors.runs.get", of_run).await;
     assert_eq!(run["status"], "completed");
     assert_eq!(run["output"]["results"].as_array().unwrap().len(), 3);
-    assert_eq!(run["output"]["results"][0]["text"].as_str().unwrap().len(), 20);
+    assert_eq!(
+        run["output"]["results"][0]["text"].as_str().unwrap().len(),
+        20
+    );
     assert!(run["output"]["content"]["news"].is_string());
     assert!(run["durationMs"].as_u64().unwrap() > 0);
     client.advance(6 * 3_600_000).await;
@@ -48,20 +63,66 @@ async fn monitors_are_changed_listed_and_deleted() {
     let made = client.ok("search_monitors.create", args).await;
     let change = |more: Value| {
         let mut args = json!({ "monitorId": made["id"] });
-        args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        args.as_object_mut()
+            .unwrap()
+            .extend(more.as_object().unwrap().clone());
         args
     };
-    let changed = client.ok("search_monitors.update", change(json!({ "search": { "numResults": 9 }, "name": null, "status": "paused" }))).await;
-    assert_eq!(changed["search"], json!({ "query": "heat pumps", "numResults": 9 }), "changes leave the rest alone");
-    assert_eq!((&changed["name"], &changed["nextRunAt"]), (&Value::Null, &Value::Null));
-    assert_eq!(client.ok("search_monitors.list", json!({ "status": "paused" })).await["data"].as_array().unwrap().len(), 1);
-    assert_eq!(client.ok("search_monitors.list", json!({ "status": "active" })).await["data"], json!([]));
-    assert_eq!(client.ok("search_monitors.trigger", change(json!({}))).await["triggered"], true, "paused ones run by hand");
-    client.ok("search_monitors.update", change(json!({ "status": "disabled", "trigger": null }))).await;
-    assert_eq!(client.ok("search_monitors.trigger", change(json!({}))).await["triggered"], false);
+    let changed = client
+        .ok(
+            "search_monitors.update",
+            change(json!({ "search": { "numResults": 9 }, "name": null, "status": "paused" })),
+        )
+        .await;
+    assert_eq!(
+        changed["search"],
+        json!({ "query": "heat pumps", "numResults": 9 }),
+        "changes leave the rest alone"
+    );
+    assert_eq!(
+        (&changed["name"], &changed["nextRunAt"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert_eq!(
+        client
+            .ok("search_monitors.list", json!({ "status": "paused" }))
+            .await["data"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
+    assert_eq!(
+        client
+            .ok("search_monitors.list", json!({ "status": "active" }))
+            .await["data"],
+        json!([])
+    );
+    assert_eq!(
+        client
+            .ok("search_monitors.trigger", change(json!({})))
+            .await["triggered"],
+        true,
+        "paused ones run by hand"
+    );
+    client
+        .ok(
+            "search_monitors.update",
+            change(json!({ "status": "disabled", "trigger": null })),
+        )
+        .await;
+    assert_eq!(
+        client
+            .ok("search_monitors.trigger", change(json!({})))
+            .await["triggered"],
+        false
+    );
     let gone = client.ok("search_monitors.delete", change(json!({}))).await;
     assert_eq!(gone["id"], made["id"], "deleting returns the monitor");
-    assert_eq!(client.fails("search_monitors.get", change(json!({}))).await, (404, "NOT_FOUND".into()));
+    assert_eq!(
+        client.fails("search_monitors.get", change(json!({}))).await,
+        (404, "NOT_FOUND".into())
+    );
 }
 
 #[tokio::test]
@@ -70,7 +131,10 @@ async fn what_is_refused() {
     let client = server.client();
     for (field, value) in [
         ("webhook", json!({ "url": "http://hooks.example" })),
-        ("webhook", json!({ "url": "https://hooks.example", "events": ["nonsense"] })),
+        (
+            "webhook",
+            json!({ "url": "https://hooks.example", "events": ["nonsense"] }),
+        ),
         ("trigger", json!({ "type": "interval", "period": "5m" })),
         ("trigger", json!({ "type": "interval", "period": "0h" })),
         ("search", json!({ "query": "" })),
@@ -78,13 +142,31 @@ async fn what_is_refused() {
     ] {
         let mut args = minimal();
         args[field] = value.clone();
-        assert_eq!(client.fails("search_monitors.create", args).await.0, 400, "{field} {value}");
+        assert_eq!(
+            client.fails("search_monitors.create", args).await.0,
+            400,
+            "{field} {value}"
+        );
     }
     let mut failing = minimal();
     failing["search"]["query"] = "sandbox-fail".into();
     let made = client.ok("search_monitors.create", failing).await;
-    client.ok("search_monitors.trigger", json!({ "monitorId": made["id"] })).await;
+    client
+        .ok(
+            "search_monitors.trigger",
+            json!({ "monitorId": made["id"] }),
+        )
+        .await;
     client.advance(5_000).await;
-    let run = client.ok("search_monitors.runs.list", json!({ "monitorId": made["id"] })).await["data"][0].clone();
-    assert_eq!((run["status"].as_str(), run["failReason"].as_str()), (Some("failed"), Some("search_failed")));
+    let run = client
+        .ok(
+            "search_monitors.runs.list",
+            json!({ "monitorId": made["id"] }),
+        )
+        .await["data"][0]
+        .clone();
+    assert_eq!(
+        (run["status"].as_str(), run["failReason"].as_str()),
+        (Some("failed"), Some("search_failed"))
+    );
 }

@@ -4,11 +4,14 @@ use serde_json::{Value, json};
 
 use crate::support::{Answer, Client, Server};
 
-const CSV: &[u8] = b"name,website\nAcme,https://acme.example\n\"Basalt, Inc.\",basalt.example\nCobalt,\n";
+const CSV: &[u8] =
+    b"name,website\nAcme,https://acme.example\n\"Basalt, Inc.\",basalt.example\nCobalt,\n";
 
 async fn create(client: &Client, csv: &[u8], more: Value) -> Value {
     let mut args = json!({ "size": csv.len(), "count": 3, "format": "csv", "entity": { "type": "company" }, "title": "Mine" });
-    args.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    args.as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
     let answer = client.call("imports.create", args).await;
     assert_eq!(answer.status, 201, "{}", answer.text());
     answer.json()
@@ -16,16 +19,31 @@ async fn create(client: &Client, csv: &[u8], more: Value) -> Value {
 
 async fn put(client: &Client, import: &Value, csv: &[u8]) -> Answer {
     let url = import["uploadUrl"].as_str().unwrap();
-    let target = url.strip_prefix(&format!("http://{}", client.addr)).unwrap();
+    let target = url
+        .strip_prefix(&format!("http://{}", client.addr))
+        .unwrap();
     assert!(target.starts_with("/sandbox/uploads/"));
-    client.clone().header("content-type", "text/csv").try_send("PUT", target, Some(csv)).await.unwrap()
+    client
+        .clone()
+        .header("content-type", "text/csv")
+        .try_send("PUT", target, Some(csv))
+        .await
+        .unwrap()
 }
 
 async fn finished(client: &Client, csv: &[u8], more: Value) -> Value {
     let import = create(client, csv, more).await;
-    assert_eq!(put(&client.clone().without_key(), &import, csv).await.status, 200);
+    assert_eq!(
+        put(&client.clone().without_key(), &import, csv)
+            .await
+            .status,
+        200
+    );
     let id = json!({ "importId": import["id"] });
-    assert_eq!(client.ok("imports.get", id.clone()).await["status"], "processing");
+    assert_eq!(
+        client.ok("imports.get", id.clone()).await["status"],
+        "processing"
+    );
     client.advance(2_000).await;
     client.ok("imports.get", id).await
 }
@@ -37,12 +55,19 @@ async fn an_upload_is_processed() {
     let waiting = create(&client, CSV, json!({})).await;
     assert_eq!(waiting["status"], "pending");
     client.advance(60_000).await;
-    assert_eq!(client.ok("imports.get", json!({ "importId": waiting["id"] })).await["status"], "pending");
+    assert_eq!(
+        client
+            .ok("imports.get", json!({ "importId": waiting["id"] }))
+            .await["status"],
+        "pending"
+    );
     let import = finished(&client, CSV, json!({ "count": 99 })).await;
     assert_eq!(import["status"], "completed");
     assert_eq!(import["count"], 3, "the real count");
     assert!(import.get("uploadUrl").is_none());
-    let events = client.ok("events.list", json!({ "types": ["import.completed"] })).await;
+    let events = client
+        .ok("events.list", json!({ "types": ["import.completed"] }))
+        .await;
     assert_eq!(events["data"][0]["data"]["id"], import["id"]);
 }
 
@@ -54,9 +79,17 @@ async fn a_key_at_the_upload_url_is_a_leak() {
     let leaked = put(&client, &import, CSV).await;
     assert_eq!(leaked.status, 400);
     assert!(leaked.text().contains("API key"));
-    let bearer = client.clone().without_key().header("authorization", "Bearer x");
+    let bearer = client
+        .clone()
+        .without_key()
+        .header("authorization", "Bearer x");
     assert_eq!(put(&bearer, &import, CSV).await.status, 400);
-    assert_eq!(client.ok("imports.get", json!({ "importId": import["id"] })).await["status"], "pending");
+    assert_eq!(
+        client
+            .ok("imports.get", json!({ "importId": import["id"] }))
+            .await["status"],
+        "pending"
+    );
 }
 
 #[tokio::test]
@@ -65,17 +98,46 @@ async fn uploads_must_keep_their_promise() {
     let client = server.client();
     let plain = client.clone().without_key();
     let import = create(&client, CSV, json!({})).await;
-    assert_eq!(put(&plain, &import, b"name\nA\n").await.status, 400, "another size than announced");
-    assert_eq!(put(&plain.clone().header("x-sandbox-lenient", "true"), &import, b"name\nA\n").await.status, 200);
-    assert_eq!(put(&plain, &import, CSV).await.status, 409, "once is enough");
+    assert_eq!(
+        put(&plain, &import, b"name\nA\n").await.status,
+        400,
+        "another size than announced"
+    );
+    assert_eq!(
+        put(
+            &plain.clone().header("x-sandbox-lenient", "true"),
+            &import,
+            b"name\nA\n"
+        )
+        .await
+        .status,
+        200
+    );
+    assert_eq!(
+        put(&plain, &import, CSV).await.status,
+        409,
+        "once is enough"
+    );
     let late = create(&client, CSV, json!({})).await;
     client.advance(3_600_001).await;
-    assert_eq!(put(&plain, &late, CSV).await.status, 403, "valid for an hour");
+    assert_eq!(
+        put(&plain, &late, CSV).await.status,
+        403,
+        "valid for an hour"
+    );
     let gone = create(&client, CSV, json!({})).await;
-    client.ok("imports.delete", json!({ "importId": gone["id"] })).await;
+    client
+        .ok("imports.delete", json!({ "importId": gone["id"] }))
+        .await;
     assert_eq!(put(&plain, &gone, CSV).await.status, 404);
-    assert_eq!(plain.send("GET", "/sandbox/uploads/x", None).await.status, 405);
-    assert_eq!(plain.send("PUT", "/sandbox/uploads/x", None).await.status, 404);
+    assert_eq!(
+        plain.send("GET", "/sandbox/uploads/x", None).await.status,
+        405
+    );
+    assert_eq!(
+        plain.send("PUT", "/sandbox/uploads/x", None).await.status,
+        404
+    );
 }
 
 #[tokio::test]
@@ -88,7 +150,11 @@ async fn bad_files_fail_with_a_reason() {
         (b"a,b\n1\n", json!({}), "invalid_file_content"),
         (b"name\n", json!({}), "invalid_file_content"),
         (b"name,x\n,1\n", json!({}), "missing_identifier"),
-        (b"name,x\nA,1\n", json!({ "csv": { "identifier": 5 } }), "missing_identifier"),
+        (
+            b"name,x\nA,1\n",
+            json!({ "csv": { "identifier": 5 } }),
+            "missing_identifier",
+        ),
     ] {
         let import = finished(&client, csv, more).await;
         assert_eq!(import["status"], "failed", "{reason}");
@@ -104,20 +170,43 @@ async fn imports_become_items() {
     let import = create(&client, CSV, json!({ "csv": { "identifier": 0 } })).await;
     // The webset may come first; it waits for the file.
     let source = json!([{ "source": "import", "id": import["id"] }]);
-    let webset = client.ok("websets.create", json!({ "import": source, "enrichments": [{ "description": "Email" }] })).await;
+    let webset = client
+        .ok(
+            "websets.create",
+            json!({ "import": source, "enrichments": [{ "description": "Email" }] }),
+        )
+        .await;
     client.advance(5_000).await;
-    let waiting = client.ok("websets.get", json!({ "websetId": webset["id"] })).await;
+    let waiting = client
+        .ok("websets.get", json!({ "websetId": webset["id"] }))
+        .await;
     assert_eq!(waiting["status"], "pending");
     assert_eq!(waiting["imports"][0]["id"], import["id"]);
     put(&client.clone().without_key(), &import, CSV).await;
     client.advance(5_000).await;
-    let done = client.ok("websets.get", json!({ "websetId": webset["id"], "expand": ["items"] })).await;
+    let done = client
+        .ok(
+            "websets.get",
+            json!({ "websetId": webset["id"], "expand": ["items"] }),
+        )
+        .await;
     assert_eq!(done["status"], "idle");
     let items = done["items"].as_array().unwrap();
-    let names: Vec<&str> = items.iter().map(|item| item["properties"]["company"]["name"].as_str().unwrap()).collect();
+    let names: Vec<&str> = items
+        .iter()
+        .map(|item| item["properties"]["company"]["name"].as_str().unwrap())
+        .collect();
     assert_eq!(names, ["Acme", "Basalt, Inc.", "Cobalt"]);
-    assert!(items.iter().all(|item| item["source"] == "import" && item["sourceId"] == import["id"]));
-    assert!(items.iter().all(|item| item["enrichments"][0]["status"] == "completed"));
+    assert!(
+        items
+            .iter()
+            .all(|item| item["source"] == "import" && item["sourceId"] == import["id"])
+    );
+    assert!(
+        items
+            .iter()
+            .all(|item| item["enrichments"][0]["status"] == "completed")
+    );
 }
 
 #[tokio::test]
@@ -126,12 +215,27 @@ async fn imports_are_listed_changed_and_deleted() {
     let client = server.client();
     let import = finished(&client, CSV, json!({ "metadata": { "a": "b" } })).await;
     let id = json!({ "importId": import["id"] });
-    assert_eq!(client.ok("imports.list", json!({ "limit": 200 })).await["data"][0]["id"], import["id"]);
-    let changed = client.ok("imports.update", json!({ "importId": import["id"], "title": "New" })).await;
-    assert_eq!((changed["title"].as_str(), changed["metadata"]["a"].as_str()), (Some("New"), Some("b")));
+    assert_eq!(
+        client.ok("imports.list", json!({ "limit": 200 })).await["data"][0]["id"],
+        import["id"]
+    );
+    let changed = client
+        .ok(
+            "imports.update",
+            json!({ "importId": import["id"], "title": "New" }),
+        )
+        .await;
+    assert_eq!(
+        (changed["title"].as_str(), changed["metadata"]["a"].as_str()),
+        (Some("New"), Some("b"))
+    );
     client.ok("imports.delete", id.clone()).await;
-    assert_eq!(client.fails("imports.get", id).await, (404, "NOT_FOUND".into()));
-    let large = json!({ "size": 50_000_001, "count": 1, "format": "csv", "entity": { "type": "company" } });
+    assert_eq!(
+        client.fails("imports.get", id).await,
+        (404, "NOT_FOUND".into())
+    );
+    let large =
+        json!({ "size": 50_000_001, "count": 1, "format": "csv", "entity": { "type": "company" } });
     assert_eq!(client.fails("imports.create", large).await.0, 400);
     let kind = json!({ "size": 5, "count": 1, "format": "csv", "entity": { "type": "planet" } });
     assert_eq!(client.fails("imports.create", kind).await.0, 400);

@@ -84,11 +84,23 @@ fn log(operation: &Operation, outcome: &Result<Answer, CallError>, elapsed: Dura
     match outcome {
         Ok(answer) => {
             let request_id = answer.request_id.as_deref().unwrap_or("-");
-            tracing::info!(operation = name, status = answer.status, milliseconds, request_id, "answered");
+            tracing::info!(
+                operation = name,
+                status = answer.status,
+                milliseconds,
+                request_id,
+                "answered"
+            );
         }
         Err(CallError::Exa(error)) => {
             let request_id = error.request_id.as_deref().unwrap_or("-");
-            tracing::warn!(operation = name, status = error.status, milliseconds, request_id, "failed");
+            tracing::warn!(
+                operation = name,
+                status = error.status,
+                milliseconds,
+                request_id,
+                "failed"
+            );
         }
         Err(CallError::Arguments(_)) => tracing::info!(operation = name, "refused"),
     }

@@ -2,9 +2,9 @@
 
 use rmcp::model::{
     CacheScope, CallToolResult, ContentBlock, Implementation, JsonObject, ListToolsResult,
-    ProtocolVersion, ServerCapabilities, Tool, ToolAnnotations, ToolsCapability,
+    MetaObject, ProtocolVersion, ServerCapabilities, Tool, ToolAnnotations, ToolsCapability,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::pages::Page;
 use crate::surface::{Outcome, ToolDefinition};
@@ -12,6 +12,9 @@ use crate::surface::{Outcome, ToolDefinition};
 const NAME: &str = "exa-mcp-server";
 const TITLE: &str = "Exa";
 const WEBSITE: &str = "https://exa.ai";
+
+/// Where a result names the server. rmcp does so in discovery alone.
+const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
 /// How long a client may keep a list, in milliseconds: the tools are fixed when the server starts,
 /// and five minutes are soon over after it was started anew with others.
@@ -63,6 +66,13 @@ impl Era {
         info
     }
 
+    /// Names the server in a result: without a handshake the client learns it from there.
+    fn result_meta(&self) -> Option<MetaObject> {
+        let server = || json!({"name": NAME, "version": env!("CARGO_PKG_VERSION")});
+        let meta = || JsonObject::from_iter([(SERVER_KEY.to_owned(), server())]);
+        self.is_stateless().then(|| MetaObject(meta()))
+    }
+
     /// What we can do. From 2026-07-28 on a client asks for logs with each request; we have none to
     /// send yet, so there the capability is not claimed.
     pub(super) fn capabilities(&self) -> ServerCapabilities {
@@ -105,6 +115,7 @@ impl Era {
         let tools = page.items.iter().map(|tool| self.tool(tool)).collect();
         let mut list = ListToolsResult::with_all_items(tools);
         list.next_cursor = page.next;
+        list.meta = self.result_meta();
         if self.is_stateless() {
             list = list.with_ttl_ms(FRESH_FOR).with_cache_scope(KEPT_BY);
         }
@@ -116,6 +127,7 @@ impl Era {
         let content = vec![ContentBlock::text(outcome.text)];
         let mut result = CallToolResult::success(content);
         result.is_error = Some(outcome.is_error);
+        result.meta = self.result_meta();
         // Some clients show nothing but the structured part, so an empty one must not hide the text.
         if self.knows_structured_content() && !outcome.structured.is_empty() {
             result.structured_content = Some(Value::Object(outcome.structured));
@@ -128,8 +140,6 @@ impl Era {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use std::sync::Arc;
-
-    use serde_json::json;
 
     use super::*;
     use crate::surface::Hints;
@@ -233,15 +243,17 @@ mod tests {
     }
 
     #[test]
-    fn caching_hints_go_to_the_newest_only() {
+    fn caching_hints_and_our_name_go_to_the_newest_only() {
         for (version, era) in eras() {
             let page = Page {
                 items: vec![definition()],
                 next: None,
             };
             let list = era.tool_list(page);
+            let newest = version == "2026-07-28";
             let hinted = list.ttl_ms.is_some() && list.cache_scope.is_some();
-            assert_eq!(hinted, version == "2026-07-28", "{version}");
+            assert_eq!(hinted, newest, "{version}");
+            assert_eq!(list.meta.is_some(), newest, "{version}");
         }
     }
 }

@@ -11,7 +11,7 @@ use rmcp::model::{
 #[expect(deprecated)]
 use rmcp::model::SetLevelRequest;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::surrogates;
 
@@ -47,8 +47,7 @@ pub(super) enum Incoming {
 /// Reads the JSON of one line; `None` for a blank line.
 pub(super) fn parse(line: &[u8]) -> Option<Result<Value, ErrorData>> {
     let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
-    let line = line.trim_ascii();
-    if line.is_empty() {
+    if line.iter().all(|byte| b" \t\r".contains(byte)) {
         return None;
     }
     let parsed = serde_json::from_slice(line).or_else(|error| {
@@ -103,8 +102,8 @@ fn refuse(id: Value, why: &str) -> Incoming {
     Incoming::Refused { id, error }
 }
 
-/// Checks an id. Where it is unfit the error carries what the answer can still name: the id itself if
-/// it survived parsing unchanged, else null.
+/// Checks an id. Where it is unfit the error carries what the answer can name: a fraction itself, which
+/// the client may know again, else null.
 fn request_id(id: Value) -> Result<Value, Value> {
     let Value::Number(number) = &id else {
         return if id.is_string() {
@@ -164,11 +163,15 @@ fn unfit(method: &str, why: &str) -> ErrorData {
     ErrorData::invalid_params(format!("Invalid params for {method}: {why}"), None)
 }
 
+/// The message without its envelope, as rmcp reads it. Built by hand, because the macro would copy the
+/// parameters.
 fn envelope(method: &str, params: Option<Value>) -> Value {
-    match params {
-        Some(params) => json!({"method": method, "params": params}),
-        None => json!({"method": method}),
+    let mut message = JsonObject::new();
+    message.insert("method".to_owned(), method.into());
+    if let Some(params) = params {
+        message.insert("params".to_owned(), params);
     }
+    Value::Object(message)
 }
 
 /// Reads a notification. One that cannot be read is ignored: nobody waits for an answer to it.

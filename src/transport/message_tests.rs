@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use rmcp::model::ErrorCode;
+use serde_json::json;
 
 use super::*;
 

@@ -1,4 +1,5 @@
-//! Integration tests: the program and its library against a server that records what it is sent.
+//! Integration tests: the program and its library against a server that records what it is sent, and
+//! against the sandbox.
 
 #![allow(
     clippy::expect_used,
@@ -9,6 +10,7 @@
 
 mod command_line;
 mod identifiers;
+mod mcp;
 mod registry;
 mod round_trip;
 mod support;

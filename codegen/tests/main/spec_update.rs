@@ -29,6 +29,7 @@ impl Project {
         for folder in [
             "src",
             "codegen/src",
+            "sandbox",
             "data-design",
             "generated",
             "codegen-snapshots",

@@ -27,6 +27,18 @@ fn sets_stay_within_their_token_budgets() {
 }
 
 #[test]
+fn the_sizes_in_the_readme_are_right() {
+    let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
+    for set in ["default", "toolhost", "classic", "granular"] {
+        let row = readme
+            .lines()
+            .find(|line| line.starts_with(&format!("| `{set}` | ")))
+            .unwrap();
+        assert!(row.ends_with(&format!("| {} |", size_of(set))), "{row}");
+    }
+}
+
+#[test]
 fn sets_hold_the_agreed_tools() {
     let sets = tools().sets;
     assert_eq!(

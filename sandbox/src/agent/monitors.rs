@@ -63,6 +63,27 @@ pub(crate) struct Idempotent {
 }
 
 impl AgentMonitor {
+    fn new(account: &mut Account, call: &Call) -> Self {
+        let fields = call.list("fields").iter();
+        let mut monitor = AgentMonitor {
+            id: account.id("agent_monitor"),
+            phase: Phase::Creating,
+            cadence: call.text("cadence").to_owned(),
+            fields: fields
+                .map(|given| Field::read(given, account.id("field")))
+                .collect(),
+            watched: Table::default(),
+            changes: Table::default(),
+            version: 1,
+            rounds: 0,
+            created: account.now(),
+            refreshed: None,
+            refresh_started: None,
+        };
+        watch(account, &mut monitor, call.list("entities"));
+        monitor
+    }
+
     pub(crate) fn size(&self) -> usize {
         1 + self.watched.len()
     }
@@ -111,12 +132,7 @@ impl AgentMonitor {
             let round = self.rounds;
             for field in &self.fields {
                 let fresh = !watched.contents.contains_key(&field.id);
-                let changed = crate::random::hash(
-                    seed,
-                    &[&watched.entity.domain, &field.id, &round.to_string()],
-                ) % 3
-                    == 0;
-                if !fresh && !changed {
+                if !fresh && !field.changes(seed, &watched.entity, round) {
                     continue;
                 }
                 let content = field.content(seed, &watched.entity, round, now);
@@ -261,38 +277,13 @@ pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
     account.need_room(1 + call.list("entities").len())?;
     cadence(call.text("cadence"))?;
     values::check(call, true)?;
-    let id = account.id("agent_monitor");
-    let fields = call
-        .list("fields")
-        .iter()
-        .map(|given| Field::read(given, account.id("field")))
-        .collect();
-    let mut monitor = AgentMonitor {
-        id: id.clone(),
-        phase: Phase::Creating,
-        cadence: call.text("cadence").to_owned(),
-        fields,
-        watched: Table::default(),
-        changes: Table::default(),
-        version: 1,
-        rounds: 0,
-        created: account.now(),
-        refreshed: None,
-        refresh_started: None,
-    };
-    watch(account, &mut monitor, call.list("entities"));
-    let json = monitor.to_json();
-    account.agent_monitors.insert(&id, monitor);
+    let monitor = AgentMonitor::new(account, call);
+    let (json, id) = (monitor.to_json(), monitor.id.clone());
     if let Some(key) = key {
-        remember(
-            &mut account.idempotent,
-            key,
-            Idempotent {
-                body,
-                monitor: id.clone(),
-            },
-        );
+        let monitor = id.clone();
+        remember(&mut account.idempotent, key, Idempotent { body, monitor });
     }
+    account.agent_monitors.insert(&id, monitor);
     let pause = account.span(CREATION);
     account.after(pause, Step::AgentMonitor(id));
     Reply::ok(json)

@@ -70,6 +70,12 @@ impl Field {
         json!({ "id": self.id, "name": self.name })
     }
 
+    /// Whether a look finds another value than the one before.
+    pub(super) fn changes(&self, seed: u64, entity: &Entity, round: u64) -> bool {
+        let parts = ["change", &entity.domain, &self.name, &round.to_string()];
+        Dice::new(seed, &parts).once_in(3)
+    }
+
     /// The value of the field for an entity, as of its `round`-th look.
     pub(super) fn content(&self, seed: u64, entity: &Entity, round: u64, at: u64) -> Value {
         let mut dice = Dice::new(

@@ -91,7 +91,7 @@ impl Page {
             })
             .collect();
         // A stable sort keeps sentences of equal weight in reading order.
-        scored.sort_by(|left, right| right.0.cmp(&left.0));
+        scored.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
         let places = scored.into_iter().take(count).enumerate();
         places
             .map(|(place, (_, sentence))| (sentence.to_owned(), score(place)))

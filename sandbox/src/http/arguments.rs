@@ -13,10 +13,13 @@ const MOST_ISSUES: usize = 20;
 /// Characters of one problem; messages quote the value that was sent.
 const LONGEST_MESSAGE: usize = 300;
 
+/// How far references and alternatives are followed; a schema may refer to itself.
+const DEEPEST: usize = 8;
+
 /// A request as it came in.
 pub(super) struct Raw<'a> {
     pub(super) variables: Vec<(String, String)>,
-    pub(super) query: Vec<(String, String)>,
+    pub(super) query: &'a [(String, String)],
     pub(super) headers: &'a HeaderMap,
     pub(super) body: &'a [u8],
     /// Unknown query parameters and body fields are left out instead of refused.
@@ -43,6 +46,7 @@ pub(super) fn gather(operation: &Operation, raw: Raw<'_>) -> Result<Map<String, 
     }
     take_body(operation, &raw, &mut args, &mut issues)?;
     check(operation, &args, &mut issues);
+    missing(operation, &args, &mut issues);
     if issues.is_empty() {
         Ok(args)
     } else {
@@ -101,7 +105,7 @@ fn query(
 }
 
 fn unknown_query(operation: &Operation, raw: &Raw<'_>, issues: &mut Vec<Issue>) {
-    for (key, _) in &raw.query {
+    for (key, _) in raw.query {
         let known = operation
             .spec
             .arguments
@@ -140,27 +144,41 @@ fn typed(operation: &Operation, schema: Option<&Value>, text: &str) -> Value {
 
 /// Whether the schema allows the type, by itself or by one of its alternatives.
 fn wants(operation: &Operation, schema: Option<&Value>, kind: &str) -> bool {
-    let Some(schema) = schema else { return false };
+    schema.is_some_and(|schema| allows(operation, schema, kind, 0))
+}
+
+fn allows(operation: &Operation, schema: &Value, kind: &str, depth: usize) -> bool {
     let schema = resolve(operation, schema);
     let own = match schema.get("type") {
         Some(Value::String(one)) => one == kind,
         Some(Value::Array(several)) => several.iter().any(|one| one.as_str() == Some(kind)),
         _ => false,
     };
-    own || ["oneOf", "anyOf"].iter().any(|word| {
-        let alternatives = schema.get(word).and_then(Value::as_array);
-        alternatives.is_some_and(|list| list.iter().any(|one| wants(operation, Some(one), kind)))
-    })
+    let alternatives = ["oneOf", "anyOf"]
+        .into_iter()
+        .filter_map(|word| schema.get(word)?.as_array())
+        .flatten();
+    own || (depth < DEEPEST
+        && alternatives
+            .into_iter()
+            .any(|one| allows(operation, one, kind, depth + 1)))
 }
 
-/// The schema behind a `$ref` into `$defs`.
+/// The schema behind a chain of `$ref`s into `$defs`.
 fn resolve<'a>(operation: &'a Operation, schema: &'a Value) -> &'a Value {
-    let target = schema
-        .get("$ref")
-        .and_then(Value::as_str)
-        .and_then(|reference| reference.strip_prefix("#/$defs/"))
-        .and_then(|name| operation.spec.input_schema.get("$defs")?.get(name));
-    target.unwrap_or(schema)
+    let defs = operation.spec.input_schema.get("$defs");
+    let target = |schema: &'a Value| {
+        let reference = schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")?;
+        defs?.get(reference)
+    };
+    let mut schema = schema;
+    for _ in 0..DEEPEST {
+        match target(schema) {
+            Some(next) => schema = next,
+            None => break,
+        }
+    }
+    schema
 }
 
 fn take_body(
@@ -240,6 +258,25 @@ fn check(operation: &Operation, args: &Map<String, Value>, issues: &mut Vec<Issu
         let (place, path) = on_the_wire(operation, way);
         let message: String = error.to_string().chars().take(LONGEST_MESSAGE).collect();
         issues.push(Issue::new(place, path, message));
+    }
+}
+
+/// Required arguments that the schema did not insist on.
+fn missing(operation: &Operation, args: &Map<String, Value>, issues: &mut Vec<Issue>) {
+    let required = operation
+        .spec
+        .arguments
+        .iter()
+        .filter(|argument| argument.required);
+    for argument in required.filter(|argument| !args.contains_key(&argument.name)) {
+        let told = |issue: &Issue| issue.place == argument.place && issue.path == argument.wire;
+        if !issues.iter().any(told) {
+            issues.push(Issue::new(
+                argument.place,
+                argument.wire.as_str(),
+                "is required",
+            ));
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::answer;
 use super::{Shared, uploads};
 use crate::failure::Failure;
+use crate::state::World;
 use crate::time::{DAY, iso};
 
 /// The clock moves by at most ten years at a time.
@@ -26,42 +27,21 @@ pub(super) struct Request<'a> {
 pub(super) fn answer(shared: &Shared, request: &Request<'_>) -> Result<Response, Failure> {
     let mut world = shared.world();
     if let Some(token) = request.path.strip_prefix("uploads/") {
-        if request.method != "PUT" {
-            return Err(other_method("PUT"));
-        }
-        uploads::put(
-            &mut world,
-            token,
-            request.headers,
-            request.body,
-            request.lenient,
-        )?;
-        // Storage services answer an upload without a body.
-        return Ok(Response::default());
+        return upload(&mut world, token, request);
     }
     let value = match (request.method, request.path) {
-        ("GET", "state") => {
-            let counts = world.counts();
-            json!({
-                "now": iso(world.now()),
-                "operations": shared.routes.len(),
-                "requests": world.log.count(),
-                "faults": world.faults.list().len(),
-                "keys": counts.len(),
-                "objects": counts,
-            })
-        }
+        ("GET", "state") => state(&mut world, shared.routes.len()),
         ("POST", "reset") => {
             world.reset();
             json!({ "reset": true })
         }
-        ("GET", "clock") => json!({ "now": iso(world.now()) }),
-        ("POST", "clock") => advance(&mut world, request)?,
+        ("GET", "clock") => clock(&world),
+        ("POST", "clock") => set_clock(&mut world, &body(request)?)?,
         ("GET", "faults") => json!({ "faults": world.faults.list() }),
-        ("POST", "faults") => world
-            .faults
-            .add(&body(request)?)
-            .map_err(Failure::invalid)?,
+        ("POST", "faults") => {
+            let rule = body(request)?;
+            world.faults.add(&rule).map_err(Failure::invalid)?
+        }
         ("DELETE", "faults") => {
             world.faults.clear();
             json!({ "faults": [] })
@@ -76,18 +56,52 @@ pub(super) fn answer(shared: &Shared, request: &Request<'_>) -> Result<Response,
     Ok(answer::json(200, value))
 }
 
-fn advance(world: &mut crate::state::World, request: &Request<'_>) -> Result<Value, Failure> {
-    let by = body(request)?
-        .get("advanceMs")
-        .and_then(Value::as_u64)
-        .filter(|by| *by <= LONGEST_JUMP);
-    let by = by.ok_or_else(|| {
-        Failure::invalid(format!(
-            "advanceMs must be a whole number up to {LONGEST_JUMP}"
-        ))
-    })?;
-    world.advance_clock(by);
-    Ok(json!({ "now": iso(world.now()) }))
+fn upload(world: &mut World, token: &str, request: &Request<'_>) -> Result<Response, Failure> {
+    if request.method != "PUT" {
+        return Err(other_method("PUT"));
+    }
+    let (headers, body) = (request.headers, request.body);
+    uploads::put(world, token, headers, body, request.lenient)?;
+    // Storage services answer an upload without a body.
+    Ok(Response::default())
+}
+
+fn state(world: &mut World, operations: usize) -> Value {
+    let counts = world.counts();
+    json!({
+        "now": iso(world.now()),
+        "operations": operations,
+        "requests": world.log.count(),
+        "faults": world.faults.list().len(),
+        "keys": counts.len(),
+        "objects": counts,
+    })
+}
+
+fn clock(world: &World) -> Value {
+    json!({ "now": iso(world.now()), "frozen": world.clock.is_frozen() })
+}
+
+/// `advanceMs` moves the clock on, `freeze` stops it or lets it go: a frozen clock moves by
+/// `advanceMs` alone, so that tests do not depend on how fast they run.
+fn set_clock(world: &mut World, body: &Value) -> Result<Value, Failure> {
+    let (advance, freeze) = (body.get("advanceMs"), body.get("freeze"));
+    if advance.is_none() && freeze.is_none() {
+        return Err(Failure::invalid("advanceMs or freeze must be given"));
+    }
+    if let Some(freeze) = freeze {
+        let freeze = freeze.as_bool();
+        let freeze = freeze.ok_or_else(|| Failure::invalid("freeze must be true or false"))?;
+        world.clock.freeze(freeze);
+    }
+    if let Some(advance) = advance {
+        let by = advance.as_u64().filter(|by| *by <= LONGEST_JUMP);
+        let message = format!("advanceMs must be a whole number up to {LONGEST_JUMP}");
+        world
+            .clock
+            .advance(by.ok_or_else(|| Failure::invalid(message))?);
+    }
+    Ok(clock(world))
 }
 
 fn body(request: &Request<'_>) -> Result<Value, Failure> {

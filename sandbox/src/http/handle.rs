@@ -8,11 +8,12 @@ use axum::extract::{ConnectInfo, Request, State};
 use axum::http::HeaderMap;
 use axum::http::request::Parts;
 use axum::response::Response;
+use serde_json::{Map, Value};
 
 use super::arguments::{self, Raw};
 use super::faults::{Cut, Fault, Shape, Target};
 use super::log::Seen;
-use super::routes::Found;
+use super::routes::{Found, Operation};
 use super::wire::Wire;
 use super::{Shared, answer, control, query, stream};
 use crate::call::{Call, Reply};
@@ -228,7 +229,6 @@ fn circumstances(received: &Received) -> Circumstances<'_> {
 
 fn carry_out(shared: &Arc<Shared>, received: &Received) -> Result<Response, Failure> {
     let body = received.body.as_ref().map_err(Clone::clone)?;
-    let headers = &received.parts.headers;
     if let Some(path) = received.control() {
         return control::answer(
             shared,
@@ -236,25 +236,36 @@ fn carry_out(shared: &Arc<Shared>, received: &Received) -> Result<Response, Fail
                 method: received.method(),
                 path,
                 query: &received.query,
-                headers,
+                headers: &received.parts.headers,
                 body,
                 lenient: received.lenient(),
             },
         );
     }
-    let (operation, variables) = match shared.routes.find(received.method(), &received.path) {
-        Found::Operation(operation, variables) => (operation, variables),
-        Found::OtherMethods(methods) => return Err(other_methods(received, &methods)),
+    match shared.routes.find(received.method(), &received.path) {
+        Found::Operation(operation, variables) => {
+            operate(shared, received, operation, variables, body)
+        }
+        Found::OtherMethods(methods) => Err(other_methods(received, &methods)),
         Found::Nothing => {
             let message = format!("Cannot {} {}", received.method(), received.path);
-            return Err(Failure::new(404, "NOT_FOUND", message).flat());
+            Err(Failure::new(404, "NOT_FOUND", message).flat())
         }
-    };
+    }
+}
+
+fn operate(
+    shared: &Arc<Shared>,
+    received: &Received,
+    operation: &Operation,
+    variables: Vec<(String, String)>,
+    body: &[u8],
+) -> Result<Response, Failure> {
     let key = key(shared, received)?;
-    let query = received.query.clone();
+    let headers = &received.parts.headers;
     let raw = Raw {
         variables,
-        query,
+        query: &received.query,
         headers,
         body,
         lenient: received.lenient(),
@@ -263,17 +274,25 @@ fn carry_out(shared: &Arc<Shared>, received: &Received) -> Result<Response, Fail
         args: arguments::gather(operation, raw)?,
         host: text(headers, "host").unwrap_or("localhost").to_owned(),
         wants_events: text(headers, "accept")
-            .is_some_and(|accept| accept.contains("text/event-stream")),
+            .is_some_and(|accept| accept.trim_start().starts_with("text/event-stream")),
         request_id: received.request_id.clone(),
     };
     let reply = match operation.behaviour {
         Some(behaviour) => shared.world().run(&key, behaviour, &call)?,
         None => Reply::Json {
             status: 200,
-            value: sample::of(&operation.spec.output_schema, 0),
+            value: unwritten(&operation.spec.output_schema),
         },
     };
     Ok(send(shared, key, reply))
+}
+
+/// The answer of an operation nobody has written behaviour for.
+fn unwritten(schema: &Value) -> Value {
+    match schema {
+        Value::Object(_) => sample::of(schema, 0),
+        _ => Value::Object(Map::new()),
+    }
 }
 
 fn key(shared: &Shared, received: &Received) -> Result<String, Failure> {

@@ -66,6 +66,7 @@ impl Routes {
             }
             methods.push(operation.spec.method.as_str());
         }
+        methods.sort_unstable();
         if methods.is_empty() {
             Found::Nothing
         } else {

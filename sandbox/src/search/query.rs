@@ -59,12 +59,9 @@ pub(crate) fn search(account: &mut Account, call: &Call) -> Outcome {
 pub(crate) fn find_similar(account: &mut Account, call: &Call) -> Outcome {
     let seed = account.data_seed();
     let url = call.text("url");
-    if host_of(url).is_empty() {
-        return Err(Failure::new(
-            400,
-            "INVALID_URLS",
-            format!("'{url}' is not an address"),
-        ));
+    if !host_of(url).contains('.') || url.contains(char::is_whitespace) {
+        let message = format!("'{url}' is not an address");
+        return Err(Failure::new(400, "INVALID_URLS", message));
     }
     let topic = Page::at(seed, url).title;
     let contents = Contents::new(
@@ -167,6 +164,12 @@ fn find(call: &Call, query: &str) -> Result<Find, Failure> {
                 "{name}: '{long}' has more than 5 words"
             )));
         }
+    }
+    let mut domains = find.include_domains.iter().chain(&find.exclude_domains);
+    if let Some(wrong) =
+        domains.find(|name| name.trim().is_empty() || name.contains(char::is_whitespace))
+    {
+        return Err(Failure::invalid(format!("'{wrong}' is not a domain")));
     }
     Ok(find)
 }

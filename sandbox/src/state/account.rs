@@ -13,12 +13,16 @@ use crate::ids;
 use crate::random::{Dice, hash};
 use crate::research::Research;
 use crate::search_monitors::SearchMonitor;
+use crate::time::DAY;
 use crate::websets::{Event, Import, Monitor, Webhook, Webset};
 
 /// Objects a key may own, events not counted.
 const MOST_OBJECTS: usize = 10_000;
 /// Steps taken in one go; a way out should steps ever plan each other without end.
 const MOST_STEPS: usize = 200_000;
+
+/// Longest time work can be made to take, in milliseconds: a hundred years.
+const LONGEST_SPAN: u64 = 100 * 365 * DAY;
 
 /// Everything that belongs to one key.
 #[derive(Default)]
@@ -80,7 +84,7 @@ impl Account {
             clippy::cast_precision_loss
         )]
         let scaled = (ms as f64 / self.scale) as u64;
-        scaled.max(1)
+        scaled.clamp(1, LONGEST_SPAN)
     }
 
     /// A fresh id.

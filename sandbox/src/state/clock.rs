@@ -2,10 +2,16 @@
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-pub(super) struct Clock {
-    started: Instant,
-    /// Milliseconds since 1970 at the start.
+use crate::time::DAY;
+
+/// Farthest the clock can be moved; dates stay far below years of five digits.
+const FARTHEST: u64 = 1_000 * 365 * DAY;
+
+pub(crate) struct Clock {
+    /// Milliseconds since 1970 at the start of the present run of the clock.
     base: u64,
+    /// When it was last let go; none while it is frozen.
+    running: Option<Instant>,
     ahead: u64,
 }
 
@@ -15,20 +21,32 @@ impl Clock {
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
         Clock {
-            started: Instant::now(),
             base: u64::try_from(since.as_millis()).unwrap_or(0),
+            running: Some(Instant::now()),
             ahead: 0,
         }
     }
 
-    pub(super) fn now(&self) -> u64 {
-        let passed = u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.base.saturating_add(passed).saturating_add(self.ahead)
+    fn plain(&self) -> u64 {
+        let passed = self.running.map(|since| since.elapsed().as_millis());
+        let passed = u64::try_from(passed.unwrap_or(0)).unwrap_or(0);
+        self.base.saturating_add(passed)
     }
 
-    pub(super) fn advance(&mut self, ms: u64) {
-        // Stays far below where dates stop having four-digit years.
-        const FARTHEST: u64 = 1_000 * 365 * crate::time::DAY;
+    pub(super) fn now(&self) -> u64 {
+        self.plain().saturating_add(self.ahead)
+    }
+
+    pub(crate) fn is_frozen(&self) -> bool {
+        self.running.is_none()
+    }
+
+    pub(crate) fn freeze(&mut self, freeze: bool) {
+        self.base = self.plain();
+        self.running = (!freeze).then(Instant::now);
+    }
+
+    pub(crate) fn advance(&mut self, ms: u64) {
         self.ahead = self.ahead.saturating_add(ms).min(FARTHEST);
     }
 }

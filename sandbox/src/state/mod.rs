@@ -28,7 +28,7 @@ const MOST_ACCOUNTS: usize = 1_000;
 
 /// The whole state.
 pub(crate) struct World {
-    clock: Clock,
+    pub(crate) clock: Clock,
     seed: u64,
     time_scale: f64,
     accounts: HashMap<String, Account>,
@@ -56,10 +56,6 @@ impl World {
 
     pub(crate) fn now(&self) -> u64 {
         self.clock.now()
-    }
-
-    pub(crate) fn advance_clock(&mut self, ms: u64) {
-        self.clock.advance(ms);
     }
 
     pub(crate) fn request_id(&mut self) -> String {

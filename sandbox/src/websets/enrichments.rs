@@ -57,7 +57,7 @@ impl Enrichment {
             id: id.clone(),
         };
         for item in webset.items.values_mut() {
-            item.results.extend(enrichment.blank());
+            item.results.extend(enrichment.blank(account.now()));
         }
         webset.enrichments.insert(&id, enrichment);
         webset.updated = account.now();
@@ -70,12 +70,13 @@ impl Enrichment {
     }
 
     /// What a new item starts with; nothing when the enrichment was canceled.
-    pub(super) fn blank(&self) -> Option<EnrichmentResult> {
+    pub(super) fn blank(&self, now: u64) -> Option<EnrichmentResult> {
         (self.status != "canceled").then(|| EnrichmentResult {
             enrichment: self.id.clone(),
             format: self.format.clone(),
             status: "pending",
             value: None,
+            since: now,
         })
     }
 

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::enrichments::Enrichment;
 use super::reference;
 use super::searches::Search;
+use super::sources::Sources;
 use super::webset::Webset;
 use crate::call::{Call, Outcome, Reply};
 use crate::failure::Failure;
@@ -31,6 +31,8 @@ pub(super) struct EnrichmentResult {
     pub(super) format: String,
     pub(super) status: &'static str,
     pub(super) value: Option<String>,
+    /// When it was asked for.
+    pub(super) since: u64,
 }
 
 impl Item {
@@ -57,7 +59,7 @@ impl Item {
             results: webset
                 .enrichments
                 .values()
-                .filter_map(Enrichment::blank)
+                .filter_map(|enrichment| enrichment.blank(account.now()))
                 .collect(),
             created: account.now(),
             updated: account.now(),
@@ -76,6 +78,11 @@ impl Item {
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned()
+    }
+
+    /// Whether an enrichment that was asked for by `then` still has to look at it.
+    pub(super) fn is_due(&self, then: u64) -> bool {
+        self.results.iter().any(|result| result.is_due(then))
     }
 
     /// Whether an enrichment still has to look at it.
@@ -130,6 +137,10 @@ pub(super) fn evaluations(criteria: &[String], address: &str) -> Vec<Value> {
 }
 
 impl EnrichmentResult {
+    pub(super) fn is_due(&self, then: u64) -> bool {
+        self.status == "pending" && self.since <= then
+    }
+
     fn to_json(&self, address: &str) -> Value {
         let done = self.value.is_some();
         let references = if done {
@@ -158,7 +169,11 @@ pub(super) fn take_in(account: &mut Account, webset: &mut Webset, entries: &[Val
             webset.imports.push(id.to_owned());
             webset.waiting.push(id.to_owned());
         } else {
-            let all = super::sources::properties(account, std::slice::from_ref(entry));
+            let sources = Sources {
+                account,
+                own: Some(webset),
+            };
+            let all = sources.properties(std::slice::from_ref(entry));
             add_all(account, webset, id, all);
         }
     }
@@ -166,14 +181,11 @@ pub(super) fn take_in(account: &mut Account, webset: &mut Webset, entries: &[Val
 
 /// Adds what an import or another webset holds, as far as there is room for it.
 pub(super) fn add_all(account: &mut Account, webset: &mut Webset, source: &str, all: Vec<Value>) {
-    let excluded = super::sources::addresses(
+    let sources = Sources {
         account,
-        webset
-            .excludes
-            .as_array()
-            .map(Vec::as_slice)
-            .unwrap_or_default(),
-    );
+        own: Some(webset),
+    };
+    let excluded = sources.addresses(&webset.excludes);
     // The webset itself is out of its table at this point, so its own items count extra.
     let room = account.room().saturating_sub(webset.size());
     for properties in all

@@ -23,7 +23,7 @@ pub(crate) use webset::Webset;
 
 use serde_json::{Value, json};
 
-use crate::call::whole;
+use crate::call::{list_of, whole};
 use crate::corpus::{entity, start_of};
 
 /// How long a search takes, in milliseconds at time scale 1.
@@ -48,12 +48,7 @@ impl Wanted {
             .and_then(Value::as_str)
             .unwrap_or_default()
             .to_owned();
-        let given = description
-            .get("criteria")
-            .and_then(Value::as_array)
-            .map(Vec::as_slice)
-            .unwrap_or_default();
-        let mut criteria: Vec<String> = given
+        let mut criteria: Vec<String> = list_of(description, "criteria")
             .iter()
             .filter_map(|one| one.get("description")?.as_str())
             .map(str::to_owned)

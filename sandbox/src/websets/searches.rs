@@ -4,9 +4,10 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
+use super::sources::Sources;
 use super::webset::Webset;
-use super::{SEARCH, Wanted, sources};
-use crate::call::{Call, Outcome, Reply};
+use super::{SEARCH, Wanted};
+use crate::call::{Call, Outcome, Reply, list_of};
 use crate::failure::Failure;
 use crate::random::Dice;
 use crate::state::{Account, Table};
@@ -60,42 +61,43 @@ impl Search {
         request: &Value,
     ) -> Result<String, Failure> {
         account.need_room(1)?;
-        let list = |name: &str| {
-            request
-                .get(name)
-                .and_then(Value::as_array)
-                .cloned()
-                .unwrap_or_default()
-        };
-        let (exclude, scope) = (list("exclude"), list("scope"));
-        sources::check(account, &exclude)?;
-        sources::check(account, &scope)?;
-        let mut excluded = sources::addresses(account, &exclude);
-        excluded.extend(sources::addresses(
-            account,
-            webset
-                .excludes
-                .as_array()
-                .map(Vec::as_slice)
-                .unwrap_or_default(),
-        ));
-        let pool = (!scope.is_empty()).then(|| sources::properties(account, &scope));
-        let mut dice = account.dice(&["rates", &wanted.query]);
         let id = account.id("search");
-        let search = Search {
-            rates: wanted
-                .criteria
-                .iter()
-                .map(|_| dice.between(55, 98))
-                .collect(),
+        let search = Search::new(account, webset, wanted, request, &id)?;
+        let json = search.to_json(&webset.id, account.now());
+        webset.searches.insert(&id, search);
+        webset.updated = account.now();
+        account.record("webset.search.created", json);
+        account.wake(webset, 1);
+        Ok(id)
+    }
+
+    fn new(
+        account: &Account,
+        webset: &Webset,
+        wanted: Wanted,
+        request: &Value,
+        id: &str,
+    ) -> Result<Search, Failure> {
+        let sources = Sources {
+            account,
+            own: Some(webset),
+        };
+        let (exclude, scope) = (list_of(request, "exclude"), list_of(request, "scope"));
+        sources.check(exclude)?;
+        sources.check(scope)?;
+        let mut excluded = sources.addresses(exclude);
+        excluded.extend(sources.addresses(&webset.excludes));
+        let pool = (!scope.is_empty()).then(|| sources.properties(scope));
+        let mut dice = account.dice(&["rates", &wanted.query]);
+        let rates = wanted.criteria.iter().map(|_| dice.between(55, 98));
+        let metadata = request.get("metadata").cloned();
+        Ok(Search {
+            rates: rates.collect(),
             state: Status::Created,
             overrides: request.get("behavior").and_then(Value::as_str) != Some("append"),
             exclude: exclude.into(),
             scope: scope.into(),
-            metadata: request
-                .get("metadata")
-                .cloned()
-                .unwrap_or_else(|| json!({})),
+            metadata: metadata.unwrap_or_else(|| json!({})),
             recall: request.get("recall").and_then(Value::as_bool) == Some(true),
             found: 0,
             analyzed: 0,
@@ -108,14 +110,8 @@ impl Search {
             canceled_at: None,
             canceled_reason: None,
             wanted,
-            id: id.clone(),
-        };
-        let json = search.to_json(&webset.id, account.now());
-        webset.searches.insert(&id, search);
-        webset.updated = account.now();
-        account.record("webset.search.created", json);
-        account.wake(webset, 1);
-        Ok(id)
+            id: id.to_owned(),
+        })
     }
 
     /// Cancels a search that is not over; one that is stays as it is.

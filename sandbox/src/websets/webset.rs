@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 
 use super::Wanted;
 use super::enrichments::Enrichment;
+use super::items;
 use super::items::Item;
 use super::searches::Search;
-use super::{items, sources};
+use super::sources::Sources;
 use crate::call::{Call, Outcome, Reply};
 use crate::corpus::start_of;
 use crate::failure::Failure;
@@ -33,7 +34,7 @@ pub(crate) struct Webset {
     pub(super) imports: Vec<String>,
     /// Those of them that have not been taken in yet.
     pub(super) waiting: Vec<String>,
-    pub(super) excludes: Value,
+    pub(super) excludes: Vec<Value>,
     pub(super) metadata: Value,
     pub(super) created: u64,
     pub(super) updated: u64,
@@ -48,6 +49,11 @@ impl Webset {
 
     pub(crate) fn item_count(&self) -> usize {
         self.items.len()
+    }
+
+    /// Whether this is its id or externalId.
+    pub(super) fn goes_by(&self, name: &str) -> bool {
+        self.id == name || self.external_id.as_deref() == Some(name)
     }
 
     /// Whether searches or enrichments still have something to do.
@@ -163,8 +169,9 @@ pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
             format!("A webset with the externalId {name} exists already"),
         ));
     }
-    sources::check(account, call.list("import"))?;
-    sources::check(account, call.list("exclude"))?;
+    let sources = Sources { account, own: None };
+    sources.check(call.list("import"))?;
+    sources.check(call.list("exclude"))?;
     let id = account.id("webset");
     let mut webset = Webset {
         external_id,
@@ -175,7 +182,7 @@ pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
         addresses: HashSet::new(),
         imports: Vec::new(),
         waiting: Vec::new(),
-        excludes: call.get("exclude").cloned().unwrap_or_else(|| json!([])),
+        excludes: call.list("exclude").to_vec(),
         metadata: call.metadata(),
         created: account.now(),
         updated: account.now(),

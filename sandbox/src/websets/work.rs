@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::TICK;
-use super::items::{self, Item, Source};
+use super::items::{self, EnrichmentResult, Item, Source};
 use super::searches::{Search, Status};
 use super::webset::Webset;
 use crate::corpus::entity::{self, Kind};
@@ -13,6 +13,8 @@ use crate::state::Account;
 
 /// Candidates looked at in one tick beyond those that are needed.
 const MOST_MISSES: u64 = 200;
+/// From the question about an item to its answer, in milliseconds at time scale 1.
+const ENRICHMENT: u64 = 600;
 /// Items enriched in one tick, at least.
 const LEAST_ENRICHED: usize = 5;
 
@@ -140,47 +142,41 @@ impl Account {
     }
 
     fn enrich(&mut self, webset: &mut Webset) {
-        let columns: Vec<(String, String, Vec<String>)> = webset
-            .enrichments
-            .values()
-            .map(|one| (one.id.clone(), one.description.clone(), one.options.clone()))
-            .collect();
-        let pending: Vec<String> = webset
+        let old_enough = self.now().saturating_sub(self.span(ENRICHMENT));
+        let batch = LEAST_ENRICHED.max(webset.items.len() / 4);
+        let due: Vec<String> = webset
             .items
             .values()
-            .filter(|item| item.is_pending() && item.created < self.now())
+            .filter(|item| item.is_due(old_enough))
+            .take(batch)
             .map(|item| item.id.clone())
             .collect();
-        let batch = LEAST_ENRICHED.max(webset.items.len() / 4);
-        for id in pending.iter().take(batch) {
-            let Some(item) = webset.items.get_mut(id) else {
+        for id in due {
+            self.enrich_item(webset, &id, old_enough);
+        }
+    }
+
+    /// Fills in what was asked about an item by `then` and is still open.
+    fn enrich_item(&mut self, webset: &mut Webset, id: &str, then: u64) {
+        let Some(item) = webset.items.get_mut(id) else {
+            return;
+        };
+        let address = Item::address(&item.properties);
+        let due = |result: &&mut EnrichmentResult| result.is_due(then);
+        for result in item.results.iter_mut().filter(due) {
+            let Some(column) = webset.enrichments.get(&result.enrichment) else {
                 continue;
             };
-            let address = Item::address(&item.properties);
-            for result in item
-                .results
-                .iter_mut()
-                .filter(|result| result.status == "pending")
-            {
-                let Some((_, description, options)) =
-                    columns.iter().find(|(id, _, _)| *id == result.enrichment)
-                else {
-                    continue;
-                };
-                let mut dice = self.dice(&["enrich", description, &address]);
-                result.value = Some(value::of_format(
-                    &mut dice,
-                    &result.format,
-                    description,
-                    &address,
-                    options,
-                ));
-                result.status = "completed";
-            }
-            item.updated = self.now();
-            let json = item.to_json(&webset.id);
-            self.record("webset.item.enriched", json);
+            let about = &column.description;
+            let mut dice = self.dice(&["enrich", about, &address]);
+            let value =
+                value::of_format(&mut dice, &result.format, about, &address, &column.options);
+            result.value = Some(value);
+            result.status = "completed";
         }
+        item.updated = self.now();
+        let json = item.to_json(&webset.id);
+        self.record("webset.item.enriched", json);
     }
 }
 

@@ -171,7 +171,8 @@ impl Mender {
             };
             if let ([only], false) = (property.choices().as_slice(), map.contains_key(name)) {
                 let inner = place.property(name);
-                self.notes.push(format!("`{inner}`: added {only}, the only possible value"));
+                self.notes
+                    .push(format!("`{inner}`: added {only}, the only possible value"));
                 map.insert(name.to_owned(), (*only).clone());
             }
         }

@@ -117,6 +117,8 @@ async fn the_newest_version_needs_no_handshake() {
 
     let params = modern(json!({"name": "echo", "arguments": {"a": 1}}));
     let answer = client.ask(json!(3), "tools/call", params).await;
+    let server = &answer["result"]["_meta"]["io.modelcontextprotocol/serverInfo"];
+    assert_eq!(server["name"], json!("exa-mcp-server"));
     assert_eq!(answer["result"]["resultType"], json!("complete"));
     assert_eq!(answer["result"]["structuredContent"], json!({"a": 1}));
 }

@@ -1,14 +1,21 @@
 //! What the tests share.
 
 mod library;
+mod mcp;
+mod outcome;
 mod program;
 mod recorder;
 pub(crate) mod sample;
+mod sandbox;
 pub(crate) mod schema;
+pub(crate) mod wire;
 
 pub(crate) use library::Library;
+pub(crate) use mcp::{Ended, McpServer, STATELESS, USUAL, introduced};
+pub(crate) use outcome::{Failure, Outcome};
 pub(crate) use program::{KEY, Output, Program};
 pub(crate) use recorder::{Recorder, Reply, Seen};
+pub(crate) use sandbox::Sandbox;
 
 /// Decodes percent-encoding strictly: a `%` that starts no escape is a failure, and `+` stays as it is.
 pub(crate) fn percent_decoded(text: &str) -> String {

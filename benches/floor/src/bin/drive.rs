@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! drive start COMMAND…                              time to the answers of initialize and tools/list
+//! drive idle COMMAND…                               memory after tools/list
 //! drive list COMMAND…                               all tools
 //! drive calls CALLS BURST TOOL ARGUMENTS COMMAND…   CALLS calls one by one, then BURST with 32 in flight
 //! ```
@@ -42,12 +43,14 @@ fn main() -> Result<()> {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let figures = match arguments.as_slice() {
         ["start", command @ ..] => start(command)?,
+        ["idle", command @ ..] => idle(command)?,
         ["list", command @ ..] => list(command)?,
         ["calls", calls, burst, tool, arguments, command @ ..] => {
-            let params = json!({"name": tool, "arguments": serde_json::from_str::<Value>(arguments)?});
+            let params =
+                json!({"name": tool, "arguments": serde_json::from_str::<Value>(arguments)?});
             measure_calls(calls.parse()?, burst.parse()?, &params, command)?
         }
-        _ => return Err("usage: drive start|list|calls …".into()),
+        _ => return Err("usage: drive start|idle|list|calls …".into()),
     };
     println!("{figures}");
     Ok(())
@@ -62,6 +65,16 @@ fn start(command: &[&str]) -> Result<Value> {
     let tools = milliseconds(started);
     server.end()?;
     Ok(json!({"initialize": initialize, "tools": tools}))
+}
+
+fn idle(command: &[&str]) -> Result<Value> {
+    let mut server = Server::spawn(command)?;
+    server.initialize()?;
+    server.request("tools/list", &json!({}))?;
+    sleep(SETTLE);
+    let memory = server.memory()?;
+    server.end()?;
+    Ok(memory)
 }
 
 fn list(command: &[&str]) -> Result<Value> {
@@ -85,10 +98,6 @@ fn list(command: &[&str]) -> Result<Value> {
 fn measure_calls(calls: usize, burst: usize, params: &Value, command: &[&str]) -> Result<Value> {
     let mut server = Server::spawn(command)?;
     server.initialize()?;
-    server.request("tools/list", &json!({}))?;
-    sleep(SETTLE);
-    let idle = server.memory()?;
-
     let mut latencies = Vec::with_capacity(calls);
     for number in 0..WARM_UP + calls {
         let started = Instant::now();
@@ -108,7 +117,6 @@ fn measure_calls(calls: usize, burst: usize, params: &Value, command: &[&str]) -
     let after_burst = server.memory()?;
     server.end()?;
     Ok(json!({
-        "idle": idle,
         "latencies": latencies,
         "afterCalls": after_calls,
         "perSecond": burst as f64 / seconds,
@@ -154,6 +162,8 @@ impl Server {
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            // The official server logs five lines a call; reading them would slow it down.
+            .stderr(Stdio::null())
             .spawn()?;
         let input = child.stdin.take().ok_or("no standard input")?;
         let output = child.stdout.take().ok_or("no standard output")?;
@@ -167,7 +177,8 @@ impl Server {
 
     fn initialize(&mut self) -> Result<()> {
         let client = json!({"name": "bench", "version": "1"});
-        let params = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+        let params =
+            json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
         self.request("initialize", &params)?;
         self.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
     }
@@ -232,7 +243,6 @@ impl Server {
         };
         Ok(json!({
             "resident": megabytes("VmRSS:")?,
-            "anonymous": megabytes("RssAnon:")?,
             "peak": megabytes("VmHWM:")?,
         }))
     }
@@ -243,7 +253,9 @@ impl Server {
         // The name in parentheses may hold spaces; user and system time are fields 14 and 15.
         let fields = stat.rsplit_once(')').ok_or("a strange line in /proc")?.1;
         let fields = fields.split_whitespace().skip(11).take(2);
-        let ticks: Vec<f64> = fields.map(str::parse).collect::<std::result::Result<_, _>>()?;
+        let ticks: Vec<f64> = fields
+            .map(str::parse)
+            .collect::<std::result::Result<_, _>>()?;
         Ok(ticks.iter().sum::<f64>() * TICK_MS)
     }
 

@@ -1,0 +1,72 @@
+// Measures all servers and writes RESULTS.md: `node compare.mjs FOLDER_OF_THE_RELEASE_BUILDS`.
+import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
+import { mock, sandbox } from "./lib/backends.mjs";
+import { drive, interleave } from "./lib/drive.mjs";
+import { describeMachine } from "./lib/machine.mjs";
+import { report } from "./lib/report.mjs";
+import { OFFICIAL, callable, floor, official, ours } from "./lib/servers.mjs";
+
+const ROUNDS = { start: 40, idle: 5, calls: 7 };
+// One by one, then with 32 in flight. The sandbox is slower than the servers, so it gets fewer.
+const CALLS = { mock: [500, 2000], sandbox: [200, 500] };
+
+const release = process.argv[2];
+const driver = join(release, "drive");
+const say = (text) => console.error(`== ${text}`);
+
+const measureCalls = (backend, [calls, burst]) =>
+  interleave(callable(release, backend.url), ROUNDS.calls, ({ call: [tool, args], ...server }) =>
+    drive(driver, server, "calls", calls, burst, tool, JSON.stringify(args)),
+  );
+
+async function countTools(servers) {
+  const sets = [];
+  for (const server of servers) {
+    const list = await drive(driver, server, "list");
+    sets.push({ name: server.name, tools: list.tools.length, tokens: countTokens(JSON.stringify(list)) });
+  }
+  return sets;
+}
+
+function sizes() {
+  const megabytes = (file) => statSync(file).size / 1e6;
+  return {
+    ours: megabytes(join(release, "exa-mcp-server")),
+    floor: megabytes(join(release, "floor")),
+    official: megabytes(OFFICIAL) + megabytes(process.execPath),
+  };
+}
+
+const sets = ["default", "toolhost", "classic", "granular"].map((set) => ours(release, set));
+const folder = mkdtempSync(join(tmpdir(), "bench-"));
+const backends = [];
+try {
+  const results = { machine: describeMachine(), rounds: ROUNDS, calls: CALLS, sizes: sizes() };
+  say("tokens");
+  results.tokens = await countTools([...sets, official(), official(true)]);
+  say("start-up");
+  const started = [ours(release), floor(release), official(), official(true), ours(release, "granular")];
+  results.start = await interleave(started, ROUNDS.start, (server) => drive(driver, server, "start"));
+  say("memory");
+  results.idle = await interleave(started.slice(0, 3), ROUNDS.idle, (server) => drive(driver, server, "idle"));
+
+  const real = await sandbox(release);
+  backends.push(real);
+  const fixed = await mock(release, real, folder);
+  backends.push(fixed);
+  results.answerBytes = fixed.bytes;
+  say("calls with a fixed answer");
+  results.mock = await measureCalls(fixed, CALLS.mock);
+  say("calls with the sandbox");
+  results.sandbox = await measureCalls(real, CALLS.sandbox);
+
+  const text = report(results);
+  writeFileSync(new URL("RESULTS.md", import.meta.url), text);
+  console.log(text);
+} finally {
+  backends.forEach(({ stop }) => stop());
+  rmSync(folder, { recursive: true });
+}

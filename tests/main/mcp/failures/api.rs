@@ -1,0 +1,235 @@
+//! What the API refuses, or the way to it, with codes for programs and words for models.
+
+use serde_json::{Value, json};
+
+use super::Dispatch;
+use crate::support::{KEY, McpServer, Program, Recorder, Reply, USUAL};
+
+/// The error of a call of `search` on a server with this one answer.
+#[track_caller]
+fn failed(reply: Reply) -> crate::support::Failure {
+    let mut dispatch = Dispatch::answering(reply);
+    let failure = dispatch.failed("exa_api", "search", json!({"query": "q"}));
+    assert_eq!(failure.error["operation"], "search");
+    let stderr = dispatch.server.end().stderr;
+    assert!(!stderr.contains(KEY), "{stderr}");
+    failure
+}
+
+/// The codes are those of seed 000; the specification of the errors gives all others API_ERROR.
+#[test]
+fn every_status_has_its_code_and_its_advice() {
+    for (status, code, name, advice) in [
+        (
+            400,
+            -32602,
+            "INVALID_PARAMS",
+            "Correct what the message names",
+        ),
+        (401, -32002, "AUTHENTICATION_ERROR", "EXA_API_KEY"),
+        (402, -32000, "API_ERROR", "Top up the credits"),
+        (403, -32002, "AUTHENTICATION_ERROR", "permissions"),
+        (404, -32003, "RESOURCE_NOT_FOUND", "Check the id"),
+        (409, -32000, "API_ERROR", "exists already"),
+        (
+            422,
+            -32602,
+            "INVALID_PARAMS",
+            "Correct what the message names",
+        ),
+        (500, -32000, "API_ERROR", "try again later"),
+        (502, -32000, "API_ERROR", "try again later"),
+        (504, -32000, "API_ERROR", "try again later"),
+    ] {
+        let body =
+            json!({"error": "the words of the API", "tag": "SOME_TAG", "requestId": "req-1"});
+        let failure = failed(Reply::json(status, &body));
+        failure.assert_code(code, name);
+        failure.assert_says(&[
+            &status.to_string(),
+            "the words of the API",
+            "SOME_TAG",
+            "req-1",
+            advice,
+        ]);
+        assert_eq!(failure.error["status"], status);
+        assert_eq!(failure.error["message"], "the words of the API");
+        assert_eq!(failure.error["requestId"], "req-1");
+        assert_eq!(failure.error["retryable"], status >= 500, "{status}");
+    }
+}
+
+#[test]
+fn too_many_requests_tell_how_long_to_wait() {
+    // Longer than the server is ready to wait by itself, so the caller is told at once.
+    let reply = Reply::json(429, &json!({"error": "slow down"})).header("retry-after", "61");
+    let failure = failed(reply);
+    failure.assert_code(-32001, "RATE_LIMITED");
+    failure.assert_says(&["429", "slow down", "61 s"]);
+    assert_eq!(failure.error["retryAfter"], 61);
+    assert_eq!(failure.error["retryable"], true);
+}
+
+/// Waiting does not help an account without credits, whatever status the API chooses for it.
+#[test]
+fn no_more_credits_is_no_matter_of_waiting() {
+    let failure = failed(Reply::json(
+        402,
+        &json!({"error": "none left", "tag": "NO_MORE_CREDITS"}),
+    ));
+    failure.assert_code(-32000, "API_ERROR");
+    failure.assert_says(&["credits", "dashboard.exa.ai"]);
+    assert_eq!(failure.error["retryable"], false);
+}
+
+/// The official server prints `[object Object]` for these.
+#[test]
+fn the_newer_form_of_errors_is_told_whole() {
+    let detail = json!({"path": "outputSchema.a", "limit": 9_007_199_254_740_993_u64});
+    let error = json!({"type": "INVALID_REQUEST", "code": "TOO_DEEP", "message": "too deep", "detail": detail});
+    let failure = failed(Reply::json(400, &json!({"error": error, "requestId": "r"})));
+    failure.assert_says(&["too deep", "TOO_DEEP", "9007199254740993"]);
+    assert_eq!(failure.error["detail"], detail);
+    assert_eq!(failure.error["tag"], "TOO_DEEP");
+}
+
+#[test]
+fn a_refused_connection_is_told() {
+    // The address that `Program` sets by itself leads nowhere.
+    let mut server = McpServer::connect(Program::new([]), USUAL);
+    let failure = server
+        .call("web_search_exa", json!({"query": "q"}))
+        .failure();
+    failure.assert_code(-32000, "API_ERROR");
+    failure.assert_says(&["EXA_BASE_URL", "network"]);
+    assert_eq!(failure.error["retryable"], true);
+    assert_eq!(failure.error.get("status"), None);
+}
+
+#[test]
+fn a_broken_connection_and_a_wrong_answer_are_told() {
+    let failure = failed(Reply::hang_up());
+    failure.assert_code(-32000, "API_ERROR");
+    failure.assert_says(&["took effect"]);
+    let page = Reply::new(200)
+        .header("content-type", "text/html")
+        .body("<title>Log in</title>");
+    let failure = failed(page);
+    failure.assert_code(-32000, "API_ERROR");
+    failure.assert_says(&["Log in", "EXA_BASE_URL"]);
+}
+
+#[test]
+fn without_a_key_the_server_starts_and_says_how_to_get_one() {
+    for key in [None, Some(""), Some(" ")] {
+        let recorder = Recorder::always(Reply::json(200, &json!({})));
+        let program = Program::new(["--tools", "default,classic,toolhost,items"])
+            .env("EXA_BASE_URL", &recorder.url());
+        let program = match key {
+            Some(key) => program.env("EXA_API_KEY", key),
+            None => program.without("EXA_API_KEY"),
+        };
+        let mut server = McpServer::connect(program, USUAL);
+        assert!(server.tools().len() > 15);
+        let calls: [(&str, Value); 5] = [
+            ("web_search_exa", json!({"query": "q"})),
+            ("answer_exa", json!({"query": "q"})),
+            ("manage_websets", json!({"operation": "websets.list"})),
+            ("websets-sync", json!({"operation": "list_websets"})),
+            ("items_list", json!({"websetId": "w"})),
+        ];
+        for (tool, arguments) in calls {
+            let failure = server.call(tool, arguments).failure();
+            failure.assert_code(-32002, "AUTHENTICATION_ERROR");
+            failure.assert_says(&["EXA_API_KEY", "https://dashboard.exa.ai/api-keys"]);
+        }
+        // What needs no key works without one.
+        let describe = json!({"operation": "describe", "args": {"operation": "items.list"}});
+        server.call("manage_websets", describe).success();
+        assert!(recorder.take().is_empty(), "nothing may be sent");
+        assert_eq!(server.end().stderr, "");
+    }
+}
+
+/// A pool is for the shared server; one user of it gets its first key.
+#[test]
+fn the_first_key_of_a_pool_is_used() {
+    let recorder = Recorder::always(Reply::json(200, &json!({"data": []})));
+    let program = Program::new([])
+        .without("EXA_API_KEY")
+        .env("EXA_API_KEYS", " , first-key , second-key")
+        .env("EXA_BASE_URL", &recorder.url());
+    let mut server = McpServer::connect(program, USUAL);
+    server
+        .call("exa_api", json!({"operation": "research.list"}))
+        .success();
+    assert_eq!(recorder.only().header("x-api-key"), ["first-key"]);
+}
+
+#[test]
+fn a_key_that_the_server_echoes_is_not_shown() {
+    let echo = format!("the key {KEY} is wrong");
+    for reply in [
+        Reply::json(401, &json!({"error": echo, "tag": KEY, "requestId": KEY})),
+        Reply::json(
+            400,
+            &json!({"error": {"message": echo, "code": KEY, "detail": {KEY: [echo]}}}),
+        ),
+        Reply::new(403)
+            .header("x-request-id", KEY)
+            .body(echo.clone()),
+    ] {
+        let failure = failed(reply);
+        assert!(!failure.text.contains(KEY), "{}", failure.text);
+        assert!(
+            !failure.error.to_string().contains(KEY),
+            "{}",
+            failure.error
+        );
+    }
+}
+
+#[test]
+fn an_error_of_a_named_tool_is_told_in_the_same_way() {
+    let recorder = Recorder::always(Reply::json(404, &json!({"error": "no such run"})));
+    let mut server = McpServer::recorded(&recorder, &["--tools", "classic,toolhost,granular"]);
+    for (tool, arguments) in [
+        ("agent_run", json!({"runId": "agent_run_1"})),
+        ("agent_runs_get", json!({"runId": "agent_run_1"})),
+        (
+            "exa-async",
+            json!({"operation": "check_research", "params": {"researchId": "r"}}),
+        ),
+    ] {
+        let failure = server.call(tool, arguments).failure();
+        failure.assert_code(-32003, "RESOURCE_NOT_FOUND");
+        failure.assert_says(&["404", "no such run"]);
+    }
+}
+
+/// Names of tools are the client's business, not the model's: the protocol itself says no.
+#[test]
+fn an_unknown_tool_is_an_error_of_the_protocol() {
+    let mut server = McpServer::sandboxed(&[]);
+    for (tool, nearest) in [
+        ("web_serch_exa", "web_search_exa"),
+        ("manage_webset", "manage_websets"),
+    ] {
+        let answer = server.ask("tools/call", json!({"name": tool, "arguments": {}}));
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        assert!(
+            answer["error"]["message"]
+                .as_str()
+                .is_some_and(|text| text.contains(tool))
+        );
+        assert_eq!(answer["error"]["data"]["nearest"][0], nearest, "{answer}");
+    }
+    for params in [
+        json!({}),
+        json!({"name": 5}),
+        json!({"name": "exa_api", "arguments": [1]}),
+    ] {
+        let answer = server.ask("tools/call", params);
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    }
+}

@@ -1,0 +1,222 @@
+//! What `tools/list` tells.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use exa_mcp_server::operations::all;
+use serde_json::{Value, json};
+
+use crate::support::{McpServer, Program, USUAL, assert_none};
+
+/// Operations that change nothing although they are no GET.
+const HARMLESS_POSTS: [&str; 5] = [
+    "search",
+    "find_similar",
+    "get_contents",
+    "answer",
+    "websets.preview",
+];
+
+fn snapshot(name: &str) -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("codegen-snapshots");
+    std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// The sets and how many tools each has, from the table that reviewers read.
+fn sets() -> Vec<(String, usize)> {
+    let tokens = snapshot("TOKENS.md");
+    let rows = tokens.lines().filter_map(|line| {
+        let cells: Vec<&str> = line.split('|').map(str::trim).collect();
+        match cells.as_slice() {
+            ["", name, count, _, ""] => Some(((*name).to_owned(), count.parse().ok()?)),
+            _ => None,
+        }
+    });
+    rows.collect()
+}
+
+fn listed(set: &str) -> Vec<Value> {
+    let program = Program::new(["--tools", set]);
+    McpServer::connect(program, USUAL).tools()
+}
+
+fn name(tool: &Value) -> &str {
+    tool["name"].as_str().expect("a name")
+}
+
+#[test]
+fn every_set_is_listed_as_its_snapshots_say() {
+    let sets = sets();
+    assert_eq!(sets.len(), 17, "{sets:?}");
+    let mut seen = BTreeSet::new();
+    for (set, count) in sets {
+        let tools = listed(&set);
+        assert_eq!(tools.len(), count, "{set}");
+        for tool in tools {
+            let name = name(&tool);
+            let snapshot: Value =
+                serde_json::from_str(&snapshot(&format!("tools/{name}.json"))).expect("JSON");
+            assert_eq!(tool, snapshot["definition"], "{set}: {name}");
+            seen.insert(name.to_owned());
+        }
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("codegen-snapshots/tools");
+    let files = std::fs::read_dir(folder).expect("the folder").count();
+    assert_eq!(seen.len(), files, "every snapshot belongs to a set");
+}
+
+/// Clients cache by position and models are sensitive to order, so it never depends on the run.
+#[test]
+fn the_order_is_always_the_same() {
+    let first = listed("granular,classic,toolhost");
+    for _ in 0..3 {
+        assert_eq!(listed("granular,classic,toolhost"), first);
+    }
+    let names: Vec<&str> = first.iter().map(name).collect();
+    let operations: Vec<String> = all()
+        .iter()
+        .map(|operation| operation.name.replace('.', "_"))
+        .collect();
+    assert_eq!(names[..operations.len()], operations);
+}
+
+#[test]
+fn definitions_fit_all_clients() {
+    let mut problems = Vec::new();
+    for tool in listed("default,toolhost,classic,granular") {
+        let name = name(&tool);
+        let schema = tool["inputSchema"].as_object().expect("a schema");
+        let mut demand = |good: bool, what: &str| {
+            if !good {
+                problems.push(format!("{name}: {what}"));
+            }
+        };
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+        demand(
+            name.len() <= 64 && name.chars().all(plain),
+            "an unusual name",
+        );
+        // One provider refuses the whole list for one such schema.
+        for union in ["anyOf", "oneOf", "allOf", "not", "$ref"] {
+            demand(!schema.contains_key(union), union);
+        }
+        demand(schema["type"] == "object", "no object");
+        demand(schema["properties"].is_object(), "no properties");
+        let description = tool["description"].as_str().unwrap_or_default();
+        // One client cuts descriptions at 2 KB.
+        demand(
+            (1..=2000).contains(&description.len()),
+            "the length of the description",
+        );
+        demand(
+            tool["title"]
+                .as_str()
+                .is_some_and(|title| !title.is_empty()),
+            "no title",
+        );
+        demand(
+            jsonschema::validator_for(&tool["inputSchema"]).is_ok(),
+            "an unusable schema",
+        );
+        for hint in [
+            "readOnlyHint",
+            "destructiveHint",
+            "idempotentHint",
+            "openWorldHint",
+        ] {
+            demand(tool["annotations"][hint].is_boolean(), hint);
+        }
+        let hints = &tool["annotations"];
+        demand(
+            hints["readOnlyHint"] != true || hints["destructiveHint"] == false,
+            "destructive reading",
+        );
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn the_hints_of_single_operations_are_exact() {
+    let mut problems = Vec::new();
+    for (tool, operation) in listed("granular").iter().zip(all()) {
+        let reads = operation.method == "GET" || HARMLESS_POSTS.contains(&operation.name);
+        let hints = &tool["annotations"];
+        if hints["readOnlyHint"] != reads {
+            problems.push(format!("{}: readOnlyHint is not {reads}", operation.name));
+        }
+        if operation.method == "DELETE" && hints["destructiveHint"] != true {
+            problems.push(format!("{}: deleting is destructive", operation.name));
+        }
+        if operation.method == "GET" && hints["idempotentHint"] != true {
+            problems.push(format!("{}: reading twice is reading once", operation.name));
+        }
+    }
+    assert_none(&problems);
+}
+
+#[test]
+fn the_commands_tell_what_the_server_lists() {
+    for flags in [
+        &[][..],
+        &["--tools", "toolhost"],
+        &["--tools", "items,answer_exa"],
+        &["--tools", "granular"],
+    ] {
+        let program = Program::new(flags.iter().copied());
+        let tools = McpServer::connect(program, USUAL).tools();
+        let told = Program::new(["tools", "--json"].iter().chain(flags).copied())
+            .run()
+            .json();
+        assert_eq!(told["tools"], json!(tools), "{flags:?}");
+        let table = Program::new(["tools"].iter().chain(flags).copied()).run();
+        assert_eq!(table.code, Some(0), "{table:#?}");
+        let (lines, sum) = table.stdout.trim_end().rsplit_once("\n\n").expect("a sum");
+        let names: Vec<&str> = lines
+            .lines()
+            .filter_map(|line| line.split_whitespace().next())
+            .collect();
+        assert_eq!(names, tools.iter().map(name).collect::<Vec<_>>());
+        let tokens = told["tokens"].as_u64().expect("tokens");
+        assert!(
+            sum.contains(&format!("{} tools, {tokens} tokens", tools.len())),
+            "{sum}"
+        );
+    }
+}
+
+#[test]
+fn the_tools_are_known_without_a_key() {
+    let program = Program::new(["tools", "--json"])
+        .without("EXA_API_KEY")
+        .without("EXA_BASE_URL");
+    assert_eq!(
+        program.run().json()["tools"].as_array().map(Vec::len),
+        Some(4)
+    );
+}
+
+/// What a model has to read before it can begin.
+#[test]
+fn the_lists_stay_within_their_budget() {
+    for (set, budget) in [("default", 1800), ("toolhost", 1000)] {
+        let told = Program::new(["tools", "--json", "--tools", set])
+            .run()
+            .json();
+        let tokens = told["tokens"].as_u64().expect("tokens");
+        assert!(tokens <= budget, "{set}: {tokens} tokens, {budget} allowed");
+        let row = format!(
+            "| {set} | {} |",
+            told["tools"].as_array().expect("tools").len()
+        );
+        let table = snapshot("TOKENS.md");
+        let row = table
+            .lines()
+            .find(|line| line.starts_with(&row))
+            .expect("a row");
+        let noted = row
+            .split('|')
+            .nth(3)
+            .and_then(|cell| cell.trim().parse().ok());
+        assert!(noted.is_some_and(|noted: u64| noted <= budget), "{row}");
+    }
+}

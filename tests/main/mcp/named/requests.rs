@@ -1,0 +1,151 @@
+//! The requests of the tools that do more or other than search.
+
+use serde_json::{Value, json};
+
+use super::Classic;
+
+#[test]
+fn fetching_honours_the_wanted_length() {
+    let mut classic = Classic::start();
+    let urls = json!(["https://a.example/1", "https://b.example/2"]);
+    for tool in ["web_fetch_exa", "crawling_exa"] {
+        for (wanted, sent) in [(None, 3000), (Some(1), 1), (Some(50_000), 50_000)] {
+            let mut call = json!({"urls": urls});
+            if let Some(wanted) = wanted {
+                call["maxCharacters"] = json!(wanted);
+            }
+            let expected = json!({"urls": urls, "text": {"maxCharacters": sent}});
+            classic.assert_sends(tool, call, "POST /contents", expected);
+        }
+    }
+    let call = json!({"urls": urls, "summary": true, "maxAgeHours": 1});
+    let expected =
+        json!({"urls": urls, "text": {"maxCharacters": 3000}, "summary": true, "maxAgeHours": 1});
+    classic.assert_sends("web_fetch_exa", call, "POST /contents", expected);
+}
+
+#[test]
+fn research_is_started_and_looked_at() {
+    let mut classic = Classic::start();
+    let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
+    for call in [
+        json!({"instructions": "Compare"}),
+        json!({"instructions": "Compare", "model": "exa-research-pro", "outputSchema": schema}),
+    ] {
+        classic.assert_sends(
+            "deep_researcher_start",
+            call.clone(),
+            "POST /research/v1",
+            call,
+        );
+    }
+    let (target, body, _) = classic.request("deep_researcher_check", json!({"researchId": "r 1"}));
+    assert_eq!((target.as_str(), body), ("GET /research/v1/r%201", None));
+}
+
+#[test]
+fn an_agent_is_started_or_looked_at() {
+    let mut classic = Classic::start();
+    let call = json!({
+        "query": "x", "systemPrompt": "s", "outputSchema": {"type": "object"},
+        "input": {"data": [{"a": 1}], "exclusion": [{"b": 2}]},
+        "dataSources": [{"provider": "similarweb"}], "previousRunId": "agent_run_0", "effort": "low",
+    });
+    classic.assert_sends("agent_run", call.clone(), "POST /agent/runs", call);
+    for call in [
+        json!({"runId": "agent_run_1"}),
+        json!({"runId": "agent_run_1", "query": "x", "effort": "low"}),
+    ] {
+        let (target, body, _) = classic.request("agent_run", call);
+        assert_eq!(
+            (target.as_str(), body),
+            ("GET /agent/runs/agent_run_1", None)
+        );
+    }
+    for (call, part) in [(json!({}), "`query`"), (json!({"runId": "run_1"}), "runId")] {
+        let refused = classic.server.call("agent_run", call).failure();
+        refused.assert_code(-32602, "INVALID_PARAMS");
+        refused.assert_says(&[part]);
+    }
+    assert!(classic.recorder.take().is_empty());
+}
+
+#[test]
+fn similar_pages_and_answers() {
+    let mut classic = Classic::start();
+    let url = "https://a.example/x";
+    let expected = json!({"url": url, "numResults": 10, "contents": {"highlights": true}});
+    classic.assert_sends(
+        "find_similar_exa",
+        json!({"url": url}),
+        "POST /findSimilar",
+        expected,
+    );
+    let call = json!({"url": url, "numResults": 2, "excludeSourceDomain": true,
+        "includeDomains": ["b.example"], "excludeDomains": ["c.example"]});
+    let mut expected = call.clone();
+    expected["contents"] = json!({"highlights": true});
+    classic.assert_sends("find_similar_exa", call, "POST /findSimilar", expected);
+    for call in [
+        json!({"query": "Who?"}),
+        json!({"query": "Who?", "text": true, "systemPrompt": "s", "model": "exa", "outputSchema": {"type": "object"}}),
+    ] {
+        classic.assert_sends("answer_exa", call.clone(), "POST /answer", call);
+    }
+}
+
+/// A slip is told once, though the tool and its operation both look at the arguments.
+#[test]
+fn slips_are_mended_and_each_is_told_once() {
+    let mut classic = Classic::start();
+    let slips: [(&str, Value, Value, usize); 4] = [
+        (
+            "web_search_exa",
+            json!({"query": "x", "num_results": "4"}),
+            json!({"numResults": 4}),
+            2,
+        ),
+        (
+            "web_search_exa",
+            json!({"query": "x", "includeDomains": "a.example"}),
+            json!({"includeDomains": ["a.example"]}),
+            1,
+        ),
+        (
+            "web_search_exa",
+            json!({"query": "x", "startPublishedDate": "2026-01-31"}),
+            json!({"startPublishedDate": "2026-01-31T00:00:00Z"}),
+            1,
+        ),
+        (
+            "web_fetch_exa",
+            json!({"urls": "https://a.example/x", "max_characters": "7"}),
+            json!({"urls": ["https://a.example/x"], "text": {"maxCharacters": 7}}),
+            3,
+        ),
+    ];
+    for (tool, call, expected, notes) in slips {
+        let (_, body, answer) = classic.request(tool, call);
+        let body = body.expect("a body");
+        for (name, value) in expected.as_object().expect("an object") {
+            assert_eq!(&body[name], value, "{tool}");
+        }
+        let mended = answer["mended"].as_array().expect("notes");
+        assert_eq!(mended.len(), notes, "{mended:?}");
+    }
+}
+
+/// Models send what they remember of other servers; a likely slip is told, and only once.
+#[test]
+fn a_misspelt_argument_is_told_once() {
+    let mut classic = Classic::start();
+    let call = json!({"query": "x", "includeDomain": ["a.example"]});
+    let (_, _, answer) = classic.request("web_search_exa", call);
+    let mended = answer["mended"].as_array().expect("notes");
+    assert_eq!(mended.len(), 1, "{mended:?}");
+    let note = mended[0].as_str().expect("a note");
+    assert!(
+        note.contains("`includeDomain`") && note.contains("`includeDomains`"),
+        "{note}"
+    );
+}

@@ -1,0 +1,145 @@
+//! Every operation through the dispatchers and through a tool of its own.
+
+use exa_mcp_server::operations::{Operation, all};
+use serde_json::{Value, json};
+
+use super::walk::walk;
+use crate::support::{McpServer, Sandbox};
+
+fn dispatcher(operation: &Operation) -> &'static str {
+    match operation.api.name {
+        "websets" => "manage_websets",
+        _ => "exa_api",
+    }
+}
+
+#[test]
+fn every_operation_works_through_its_dispatcher() {
+    let sandbox = Sandbox::start();
+    let mut server = McpServer::upstream(&sandbox.url(), &[]);
+    walk(&sandbox, |operation, args| {
+        let call = json!({"operation": operation.name, "args": args});
+        let answer = server.call(dispatcher(operation), call).success();
+        assert_eq!(answer.get("mended"), None, "{}", operation.name);
+        answer
+    });
+    assert_eq!(server.end().stderr, "");
+}
+
+#[test]
+fn every_operation_works_as_a_tool_of_its_own() {
+    let sandbox = Sandbox::start();
+    let mut server = McpServer::upstream(&sandbox.url(), &["--tools", "granular"]);
+    walk(&sandbox, |operation, args| {
+        let tool = operation.name.replace('.', "_");
+        let answer = server.call(&tool, args).success();
+        assert_eq!(answer.get("mended"), None, "{tool}");
+        answer
+    });
+    assert_eq!(server.end().stderr, "");
+}
+
+/// People without a key or a network start here, so this path has to work by itself.
+#[test]
+fn the_embedded_sandbox_needs_neither_key_nor_network() {
+    let program = crate::support::Program::new(["--sandbox"])
+        .without("EXA_API_KEY")
+        .without("EXA_BASE_URL");
+    let mut server = McpServer::connect(program, crate::support::USUAL);
+    let call = json!({"operation": "websets.create", "args": {"search": {"query": "x"}}});
+    let webset = server.call("manage_websets", call).success();
+    assert!(
+        webset["sandbox"]
+            .as_str()
+            .is_some_and(|mark| mark.contains("synthetic"))
+    );
+    let call = json!({"operation": "websets.get", "args": {"websetId": webset["id"]}});
+    assert_eq!(
+        server.call("manage_websets", call).success()["id"],
+        webset["id"]
+    );
+    let found = server
+        .call("web_search_exa", json!({"query": "x"}))
+        .success();
+    assert_eq!(found["results"].as_array().map(Vec::len), Some(10));
+    server.end();
+}
+
+#[test]
+fn the_dispatchers_name_each_operation_and_the_ways_to_learn_more() {
+    let mut server = McpServer::sandboxed(&[]);
+    for tool in server.tools() {
+        let Some(names) = tool["inputSchema"]["properties"]["operation"]["enum"].as_array() else {
+            continue;
+        };
+        let mut names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+        names.sort_unstable();
+        let own = all()
+            .iter()
+            .filter(|operation| tool["name"] == dispatcher(operation));
+        let mut expected: Vec<&str> = own.map(|operation| operation.name).collect();
+        expected.extend(["describe", "list_operations"]);
+        expected.sort_unstable();
+        assert_eq!(names, expected, "{}", tool["name"]);
+    }
+}
+
+#[test]
+fn list_operations_has_a_line_for_each() {
+    let mut server = McpServer::sandboxed(&[]);
+    for (tool, count) in [("manage_websets", 38), ("exa_api", 31)] {
+        let answer = server
+            .call(tool, json!({"operation": "list_operations"}))
+            .success();
+        let lines = answer["operations"].as_array().expect("lines");
+        assert_eq!(lines.len(), count, "{tool}");
+        let own = all()
+            .iter()
+            .filter(|operation| dispatcher(operation) == tool);
+        for (line, operation) in lines.iter().zip(own) {
+            let line = line.as_str().expect("a line");
+            assert!(line.starts_with(&format!("{}(", operation.name)), "{line}");
+            assert!(line.ends_with(operation.summary), "{line}");
+            assert!(!line.contains('\n'), "{line}");
+        }
+    }
+}
+
+#[test]
+fn describe_tells_the_exact_schema_and_a_call_that_fits_it() {
+    let mut server = McpServer::sandboxed(&[]);
+    for operation in all() {
+        let args = json!({"operation": operation.name});
+        let call = json!({"operation": "describe", "args": args});
+        let told = server.call(dispatcher(operation), call).success();
+        assert_eq!(told["operation"], operation.name);
+        let mut schema: Value = serde_json::from_str(operation.input_schema).expect("a schema");
+        schema
+            .as_object_mut()
+            .expect("an object")
+            .shift_remove("$schema");
+        assert_eq!(told["inputSchema"], schema, "{}", operation.name);
+        assert_eq!(told["example"]["operation"], operation.name);
+        let validator = jsonschema::validator_for(&schema).expect("a usable schema");
+        let example = &told["example"]["args"];
+        assert!(validator.is_valid(example), "{}: {example}", operation.name);
+        assert!(told["hints"].is_array(), "{told}");
+    }
+}
+
+#[test]
+fn the_name_of_an_operation_may_be_slightly_wrong() {
+    let mut server = McpServer::sandboxed(&[]);
+    for name in [
+        "websets_list",
+        "Websets.List",
+        "websets/list",
+        "websets-list",
+    ] {
+        let answer = server
+            .call("manage_websets", json!({"operation": name}))
+            .success();
+        let note = format!("operation `{name}` was read as `websets.list`");
+        assert_eq!(answer["mended"], json!([note]));
+    }
+}

@@ -1,0 +1,104 @@
+//! Random and slightly changed arguments for every tool.
+
+use exa_mcp_server::operations::all;
+use fastrand::Rng;
+use serde_json::{Value, json};
+
+use super::random::{changed, value};
+use super::{Ledger, assert_sound, upstream};
+use crate::support::{KEY, McpServer, Outcome, Program, USUAL, sample};
+
+const CALLS: usize = 3_000;
+/// How many calls are on their way at once.
+const AT_ONCE: usize = 50;
+
+#[test]
+fn random_arguments_are_all_answered_with_a_result() {
+    let upstream = upstream();
+    let program = Program::new(["--tools", "default,toolhost,classic,granular"])
+        .env("EXA_BASE_URL", &upstream.url())
+        .env("EXA_MCP_LOG_LEVEL", "info");
+    let mut server = McpServer::connect(program, USUAL);
+    let tools: Vec<(String, Value)> = server
+        .tools()
+        .into_iter()
+        .map(|tool| {
+            (
+                tool["name"].as_str().expect("a name").to_owned(),
+                tool["inputSchema"].clone(),
+            )
+        })
+        .collect();
+    let mut rng = Rng::with_seed(2);
+    let mut ledger = Ledger::default();
+    let mut open = Vec::new();
+    for _ in 0..CALLS {
+        let (tool, schema) = &tools[rng.usize(..tools.len())];
+        let arguments = arguments(&mut rng, schema);
+        let id = server.send("tools/call", json!({"name": tool, "arguments": arguments}));
+        *ledger.owed.entry(id.to_string()).or_default() += 1;
+        open.push((id, tool.clone(), arguments));
+        if open.len() == AT_ONCE {
+            open.drain(..)
+                .for_each(|call| check(&mut server, &mut ledger, call));
+        }
+    }
+    open.drain(..)
+        .for_each(|call| check(&mut server, &mut ledger, call));
+    assert_sound(server, &mut ledger);
+    assert!(
+        upstream.take().len() > 300,
+        "some calls must have gone through"
+    );
+}
+
+/// Whatever the arguments: an object of them is answered with a result that says the same twice.
+fn check(
+    server: &mut McpServer,
+    ledger: &mut Ledger,
+    (id, tool, arguments): (Value, String, Value),
+) {
+    let answer = server.answer(&id);
+    ledger.take(&answer);
+    let text = answer.to_string();
+    assert!(!text.contains(KEY), "{tool} with {arguments}: {text}");
+    if !arguments.is_object() && !arguments.is_null() {
+        assert_eq!(
+            answer["error"]["code"], -32602,
+            "{tool} with {arguments}: {text}"
+        );
+        return;
+    }
+    let outcome = Outcome::of(&answer);
+    match (outcome.is_error, &outcome.structured) {
+        (true, _) => drop(outcome.failure()),
+        (false, Some(_)) => drop(outcome.success()),
+        // An empty answer has no structured part.
+        (false, None) => assert_eq!(outcome.text, "{}", "{tool} with {arguments}"),
+    }
+}
+
+/// Arguments for a tool: right ones, slightly wrong ones, and nonsense.
+fn arguments(rng: &mut Rng, schema: &Value) -> Value {
+    let mut right = sample::full(schema, schema, rng.usize(..6));
+    if schema["properties"].get("operation").is_some() {
+        let holder = if schema["properties"].get("args").is_some() {
+            "args"
+        } else {
+            "params"
+        };
+        right[holder] = inner(rng);
+    }
+    match rng.u8(..10) {
+        0 => value(rng, 4),
+        1 | 2 => right,
+        _ => changed(rng, right),
+    }
+}
+
+/// Arguments of any operation: the dispatcher has to cope with those of another one.
+fn inner(rng: &mut Rng) -> Value {
+    let operation = &all()[rng.usize(..all().len())];
+    let schema: Value = serde_json::from_str(operation.input_schema).expect("a schema");
+    sample::full(&schema, &schema, rng.usize(..6))
+}

@@ -1,0 +1,139 @@
+//! The toolhost: four tools whose operations have names of their own.
+
+mod at_once;
+mod long;
+
+use serde_json::{Value, json};
+
+use crate::support::{McpServer, Sandbox};
+
+/// The operations by tool, as the specification of the toolhost lists them.
+const OPERATIONS: [(&str, &str); 4] = [
+    (
+        "websets-sync",
+        "list_operations create_webset get_webset list_websets update_webset delete_webset get_item \
+         list_items delete_item get_search get_enrichment get_monitor list_monitors delete_monitor \
+         get_webhook list_webhooks delete_webhook list_events",
+    ),
+    (
+        "websets-async",
+        "list_operations start_search check_search cancel_search start_enrichment check_enrichment \
+         cancel_enrichment start_monitor check_monitor_runs stop_monitor",
+    ),
+    (
+        "exa-sync",
+        "list_operations search find_similar get_contents answer",
+    ),
+    (
+        "exa-async",
+        "list_operations start_research check_research cancel_research stream_answer",
+    ),
+];
+
+/// The names of a tool's operations.
+fn names(tool: &str) -> Vec<&'static str> {
+    let found = OPERATIONS.iter().find(|(name, _)| *name == tool);
+    let (_, names) = found.expect("a tool of the toolhost");
+    names.split_whitespace().collect()
+}
+
+/// A server with the toolhost, its sandbox, and the names that were called.
+struct Host {
+    sandbox: Sandbox,
+    server: McpServer,
+    called: Vec<String>,
+}
+
+impl Host {
+    fn start() -> Self {
+        let sandbox = Sandbox::start();
+        Self {
+            server: McpServer::upstream(&sandbox.url(), &["--tools", "toolhost"]),
+            sandbox,
+            called: vec!["list_operations".to_owned()],
+        }
+    }
+
+    /// Calls an operation, which must succeed.
+    #[track_caller]
+    fn call(&mut self, tool: &str, operation: &str, params: Value) -> Value {
+        self.follow(tool, &json!({"operation": operation, "params": params}))
+    }
+
+    /// Makes a call that an answer has proposed, exactly as it stands there.
+    #[track_caller]
+    fn follow(&mut self, tool: &str, call: &Value) -> Value {
+        let name = call["operation"].as_str().expect("an operation");
+        self.called.push(name.to_owned());
+        self.server.call(tool, call.clone()).success()
+    }
+
+    #[track_caller]
+    fn assert_all_called(&self, tool: &str) {
+        let mut missed = names(tool);
+        missed.retain(|name| !self.called.iter().any(|called| called == name));
+        assert!(missed.is_empty(), "{tool}: {missed:?} not called");
+    }
+}
+
+#[test]
+fn the_operations_are_those_of_the_specification() {
+    let mut server = McpServer::sandboxed(&["--tools", "toolhost"]);
+    let listed: Vec<(Value, Value)> = server
+        .tools()
+        .into_iter()
+        .map(|tool| {
+            let schema = &tool["inputSchema"];
+            assert_eq!(schema["required"], json!(["operation"]));
+            assert_eq!(schema["properties"]["params"]["type"], "object");
+            (
+                tool["name"].clone(),
+                schema["properties"]["operation"]["enum"].clone(),
+            )
+        })
+        .collect();
+    let expected = OPERATIONS.map(|(tool, _)| (json!(tool), json!(names(tool))));
+    assert_eq!(listed, expected);
+}
+
+#[test]
+fn list_operations_tells_the_schema_of_each() {
+    let mut server = McpServer::sandboxed(&["--tools", "toolhost"]);
+    for (tool, _) in OPERATIONS {
+        let told = server
+            .call(tool, json!({"operation": "list_operations"}))
+            .success();
+        let told = told["operations"].as_array().expect("operations");
+        let listed: Vec<&Value> = told.iter().map(|entry| &entry["name"]).collect();
+        assert_eq!(listed, &names(tool)[1..], "{tool}");
+        for entry in told
+            .iter()
+            .filter(|entry| entry["name"] != "cancel_research")
+        {
+            assert_eq!(entry["inputSchema"]["type"], "object", "{entry}");
+            assert!(entry["description"].is_string(), "{entry}");
+        }
+    }
+    // A single one is enough for a model that knows what it wants.
+    let call = json!({"operation": "list_operations", "params": {"operation": "answer"}});
+    let told = server.call("exa-sync", call).success();
+    let [entry] = told["operations"]
+        .as_array()
+        .expect("operations")
+        .as_slice()
+    else {
+        panic!("one operation, not {told}");
+    };
+    assert_eq!(entry["inputSchema"]["required"], json!(["question"]));
+}
+
+#[test]
+fn an_unknown_operation_suggests_the_one_that_was_meant() {
+    let mut server = McpServer::sandboxed(&["--tools", "toolhost"]);
+    let refused = server
+        .call("websets-async", json!({"operation": "start_serch"}))
+        .failure();
+    refused.assert_code(-32602, "INVALID_PARAMS");
+    refused.assert_says(&["`start_serch`", "Did you mean `start_search`?"]);
+    assert_eq!(refused.error["didYouMean"], "start_search");
+}

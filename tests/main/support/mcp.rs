@@ -1,0 +1,263 @@
+//! The stdio server as a client sees it: a process that speaks JSON-RPC over its pipes.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::{Outcome, Program, Recorder, wire};
+
+/// The newest version with a handshake; tests that are not about versions speak it.
+pub(crate) const USUAL: &str = "2025-11-25";
+/// The version without a handshake: every request introduces itself.
+pub(crate) const STATELESS: &str = "2026-07-28";
+
+/// How long an answer or the end may take. Only a failing test waits that long.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// How long nothing must come to count as silence.
+const MOMENT: Duration = Duration::from_millis(250);
+
+/// A running server and the client's end of its pipes.
+pub(crate) struct McpServer {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: Receiver<Vec<u8>>,
+    stderr: Option<JoinHandle<Vec<u8>>>,
+    /// Messages that came while another one was waited for.
+    early: Vec<Value>,
+    last_id: u64,
+    stateless: bool,
+}
+
+/// What was left when the server had ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    pub(crate) code: Option<i32>,
+    /// Messages that nobody had read.
+    pub(crate) rest: Vec<Value>,
+    pub(crate) stderr: String,
+}
+
+impl McpServer {
+    /// Starts the program; nothing is sent yet.
+    pub(crate) fn start(program: Program) -> Self {
+        let mut child = program
+            .into_command()
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let stdout = child.stdout.take().expect("a pipe");
+        let mut stderr = child.stderr.take().expect("a pipe");
+        let (sender, output) = channel();
+        // Both pipes are emptied all the time: a full one would stop the server.
+        thread::spawn(move || {
+            let mut lines = BufReader::new(stdout).split(b'\n').map_while(Result::ok);
+            lines.all(|line| sender.send(line).is_ok())
+        });
+        let stderr = thread::spawn(move || {
+            let mut text = Vec::new();
+            drop(stderr.read_to_end(&mut text));
+            text
+        });
+        Self {
+            input: child.stdin.take(),
+            child,
+            output,
+            stderr: Some(stderr),
+            early: Vec::new(),
+            last_id: 0,
+            stateless: false,
+        }
+    }
+
+    /// Starts the program and introduces the client in the way of this version.
+    pub(crate) fn connect(program: Program, version: &str) -> Self {
+        let mut server = Self::start(program);
+        if version == STATELESS {
+            server.stateless = true;
+        } else {
+            let result = server.handshake(version);
+            assert_eq!(result["protocolVersion"], version, "{result}");
+        }
+        server
+    }
+
+    /// A server with these flags and a sandbox of its own.
+    pub(crate) fn sandboxed(flags: &[&str]) -> Self {
+        let flags = ["--sandbox"].iter().chain(flags).copied();
+        Self::connect(Program::new(flags), USUAL)
+    }
+
+    /// A server with these flags whose upstream is a recorder.
+    pub(crate) fn recorded(recorder: &Recorder, flags: &[&str]) -> Self {
+        Self::upstream(&recorder.url(), flags)
+    }
+
+    /// A server with these flags whose upstream is at this address.
+    pub(crate) fn upstream(url: &str, flags: &[&str]) -> Self {
+        let program = Program::new(flags.iter().copied()).env("EXA_BASE_URL", url);
+        Self::connect(program, USUAL)
+    }
+
+    /// Introduces the client and gives the result of `initialize`.
+    pub(crate) fn handshake(&mut self, version: &str) -> Value {
+        let client = json!({"name": "test", "version": "1"});
+        let hello = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
+        let answer = self.ask("initialize", hello);
+        self.notify("notifications/initialized", json!({}));
+        answer.get("result").expect("a handshake").clone()
+    }
+
+    /// Writes a line as it is.
+    pub(crate) fn write(&mut self, line: &[u8]) {
+        let input = self.input.as_mut().expect("an open input");
+        let written = input.write_all(line).and_then(|()| input.write_all(b"\n"));
+        written.expect("the server reads");
+    }
+
+    /// Sends a request and gives its id.
+    pub(crate) fn send(&mut self, method: &str, params: Value) -> Value {
+        self.last_id += 1;
+        let id = json!(self.last_id);
+        let params = if self.stateless {
+            introduced(params)
+        } else {
+            params
+        };
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.write(message.to_string().as_bytes());
+        id
+    }
+
+    pub(crate) fn notify(&mut self, method: &str, params: Value) {
+        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        self.write(message.to_string().as_bytes());
+    }
+
+    /// Sends a request and gives its whole answer.
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
+        let id = self.send(method, params);
+        self.answer(&id)
+    }
+
+    /// Calls a tool and gives the result.
+    #[track_caller]
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Outcome {
+        let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
+        Outcome::of(&answer)
+    }
+
+    /// All tools, page by page.
+    pub(crate) fn tools(&mut self) -> Vec<Value> {
+        let mut tools = Vec::new();
+        let mut params = json!({});
+        loop {
+            let answer = self.ask("tools/list", params);
+            let page = answer["result"]["tools"].as_array();
+            tools.extend(page.expect("a list of tools").iter().cloned());
+            match answer["result"].get("nextCursor") {
+                Some(cursor) => params = json!({"cursor": cursor}),
+                None => return tools,
+            }
+        }
+    }
+
+    /// Waits for the answer to a request.
+    pub(crate) fn answer(&mut self, id: &Value) -> Value {
+        let answers = |message: &Value| message.get("id") == Some(id);
+        if let Some(place) = self.early.iter().position(answers) {
+            return self.early.remove(place);
+        }
+        loop {
+            match self.next() {
+                message if answers(&message) => return message,
+                message => self.early.push(message),
+            }
+        }
+    }
+
+    /// The next message, whatever it is.
+    pub(crate) fn next(&mut self) -> Value {
+        match self.output.recv_timeout(PATIENCE) {
+            Ok(line) => wire::message(&line),
+            Err(RecvTimeoutError::Timeout) => panic!("no message within {PATIENCE:?}"),
+            Err(RecvTimeoutError::Disconnected) => panic!("the server has ended"),
+        }
+    }
+
+    /// Checks that nothing comes for a moment.
+    #[track_caller]
+    pub(crate) fn assert_silent(&mut self) {
+        let line = self.output.recv_timeout(MOMENT);
+        let line = line.map(|line| String::from_utf8_lossy(&line).into_owned());
+        assert_eq!(line, Err(RecvTimeoutError::Timeout));
+        assert_eq!(self.early, Vec::<Value>::new());
+    }
+
+    /// Asks the process to end, as a process manager would.
+    #[cfg(unix)]
+    pub(crate) fn terminate(&self) {
+        let kill = format!("kill -TERM {}", self.child.id());
+        let status = std::process::Command::new("sh")
+            .args(["-c", &kill])
+            .status();
+        assert!(status.is_ok_and(|status| status.success()), "{kill}");
+    }
+
+    /// Closes the input, which must end the server well.
+    #[track_caller]
+    pub(crate) fn end(mut self) -> Ended {
+        self.input = None;
+        let ended = self.wait();
+        assert_eq!(ended.code, Some(0), "{ended:#?}");
+        ended
+    }
+
+    /// Waits for the end, whatever brings it about.
+    #[track_caller]
+    pub(crate) fn wait(mut self) -> Ended {
+        let deadline = Instant::now() + PATIENCE;
+        let mut rest = std::mem::take(&mut self.early);
+        // The output ends with the process, so this cannot miss a message.
+        loop {
+            match self
+                .output
+                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
+            {
+                Ok(line) => rest.push(wire::message(&line)),
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => panic!("the server does not end"),
+            }
+        }
+        let status = self.child.wait().expect("an exit code");
+        let stderr = self.stderr.take().map(JoinHandle::join);
+        let stderr = stderr.and_then(Result::ok).unwrap_or_default();
+        Ended {
+            code: status.code(),
+            rest,
+            stderr: String::from_utf8(stderr).expect("UTF-8 on stderr"),
+        }
+    }
+}
+
+impl Drop for McpServer {
+    /// A test that failed half-way leaves no process behind.
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// Parameters with what the stateless version wants in every request.
+pub(crate) fn introduced(mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": STATELESS,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    params
+}

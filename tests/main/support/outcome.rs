@@ -1,0 +1,126 @@
+//! The result of a tool call, checked for saying the same to clients that read text and to clients
+//! that read data.
+
+use serde_json::Value;
+
+/// A result as it came.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) is_error: bool,
+    pub(crate) text: String,
+    pub(crate) structured: Option<Value>,
+}
+
+/// A call that failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// `structuredContent.error`.
+    pub(crate) error: Value,
+    pub(crate) text: String,
+}
+
+/// Parts of an error that are for programs and have no place in a sentence.
+const FOR_PROGRAMS: [&str; 3] = ["name", "operation", "didYouMean"];
+
+impl Outcome {
+    /// Reads the answer to `tools/call`, which must be a result.
+    #[track_caller]
+    pub(crate) fn of(answer: &Value) -> Self {
+        let result = answer.get("result");
+        let result = result.unwrap_or_else(|| panic!("no result: {answer}"));
+        let content = result["content"].as_array().expect("a list of content");
+        assert_eq!(content.len(), 1, "{result}");
+        assert_eq!(content[0]["type"], "text", "{result}");
+        Self {
+            is_error: result["isError"].as_bool().expect("isError"),
+            text: content[0]["text"].as_str().expect("a text").to_owned(),
+            structured: result.get("structuredContent").cloned(),
+        }
+    }
+
+    /// The data of a call that succeeded.
+    #[track_caller]
+    pub(crate) fn success(self) -> Value {
+        assert!(!self.is_error, "{}", self.text);
+        let structured = self.structured.expect("structured content");
+        assert!(structured.is_object(), "{structured}");
+        let text: Value = serde_json::from_str(&self.text).expect("the same as JSON text");
+        assert_eq!(text, structured);
+        structured
+    }
+
+    /// The error of a call that failed.
+    #[track_caller]
+    pub(crate) fn failure(self) -> Failure {
+        assert!(self.is_error, "this should have failed: {}", self.text);
+        let structured = self.structured.expect("structured content");
+        let fields: Vec<&String> = structured.as_object().expect("an object").keys().collect();
+        assert_eq!(fields, ["error"], "{structured}");
+        let failure = Failure {
+            error: structured["error"].clone(),
+            text: self.text,
+        };
+        failure.check_words();
+        failure
+    }
+}
+
+impl Failure {
+    /// Everything that the data says stands in the text as well.
+    #[track_caller]
+    fn check_words(&self) {
+        let Self { error, text } = self;
+        assert!(error["code"].is_i64(), "{error}");
+        for (name, part) in error.as_object().expect("an object") {
+            if FOR_PROGRAMS.contains(&name.as_str()) {
+                continue;
+            }
+            let words: Vec<String> = match part {
+                Value::String(word) => vec![word.clone()],
+                Value::Array(list) => list.iter().flat_map(words_of).collect(),
+                // Whole values stand in the text as JSON.
+                Value::Object(_) => vec![part.to_string()],
+                Value::Number(number) if name == "retryAfter" || name == "status" => {
+                    vec![number.to_string()]
+                }
+                _ => Vec::new(),
+            };
+            for word in words {
+                assert!(text.contains(&word), "`{name}`: no {word:?} in {text:?}");
+            }
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn assert_code(&self, code: i64, name: &str) {
+        assert_eq!(self.error["code"], code, "{self:#?}");
+        assert_eq!(self.error["name"], name, "{self:#?}");
+    }
+
+    /// Checks that the text has all these parts; the data says the same, as was checked before.
+    #[track_caller]
+    pub(crate) fn assert_says(&self, parts: &[&str]) {
+        for part in parts {
+            assert!(self.text.contains(part), "no {part:?} in {}", self.text);
+        }
+    }
+
+    /// The fields that are said to be wrong, sorted.
+    pub(crate) fn fields(&self) -> Vec<&str> {
+        let problems = self.error["problems"].as_array().expect("problems");
+        let mut fields: Vec<&str> = problems
+            .iter()
+            .map(|problem| problem["field"].as_str().expect("a field"))
+            .collect();
+        fields.sort_unstable();
+        fields
+    }
+}
+
+fn words_of(part: &Value) -> Vec<String> {
+    match part {
+        Value::String(word) => vec![word.clone()],
+        Value::Object(fields) => fields.values().flat_map(words_of).collect(),
+        other => vec![other.to_string()],
+    }
+}

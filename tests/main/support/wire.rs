@@ -1,0 +1,40 @@
+//! What may stand on a line of the server's standard output.
+
+use serde_json::Value;
+
+/// Reads a line and checks that it is a JSON-RPC message, or a batch of them, and nothing else.
+#[track_caller]
+pub(crate) fn message(line: &[u8]) -> Value {
+    let value = serde_json::from_slice(line);
+    let value: Value = value.unwrap_or_else(|error| {
+        panic!("{error} in {:?}", String::from_utf8_lossy(line));
+    });
+    match &value {
+        Value::Array(members) => {
+            assert!(!members.is_empty(), "an empty batch");
+            members.iter().for_each(check);
+        }
+        single => check(single),
+    }
+    value
+}
+
+/// An answer has an id and either a result or an error, a notification has a method.
+#[track_caller]
+fn check(message: &Value) {
+    let fields = message.as_object().expect("an object");
+    assert_eq!(message["jsonrpc"], "2.0", "{message}");
+    let mut names: Vec<&str> = fields.keys().map(String::as_str).collect();
+    names.sort_unstable();
+    let known: [&[&str]; 4] = [
+        &["id", "jsonrpc", "result"],
+        &["error", "id", "jsonrpc"],
+        &["jsonrpc", "method", "params"],
+        &["jsonrpc", "method"],
+    ];
+    assert!(known.contains(&names.as_slice()), "{message}");
+    if let Some(error) = fields.get("error") {
+        assert!(error["code"].is_i64(), "{message}");
+        assert!(error["message"].is_string(), "{message}");
+    }
+}
