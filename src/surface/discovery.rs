@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::outcome::Outcome;
+use super::outcome::{Outcome, put};
 use super::plan::Entry;
 use crate::operations::{self, Operation, check};
 
@@ -97,7 +97,7 @@ pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
     };
     let mut more = json!({"operation": name});
     if let Some(near) = near {
-        more["didYouMean"] = json!(near);
+        put(&mut more, "didYouMean", json!(near));
     }
     Outcome::impossible(&format!("There is no operation `{name}`. {hint}"), more)
 }
@@ -158,13 +158,13 @@ fn entry_description(entry: &Entry) -> Value {
     let mut described = json!({"name": entry.name, "description": entry.summary});
     let operation = entry.operation.as_deref().and_then(operations::find);
     let Some(operation) = operation else {
-        described["supported"] = json!(false);
-        described["why"] = json!(entry.unsupported);
+        put(&mut described, "supported", json!(false));
+        put(&mut described, "why", json!(entry.unsupported));
         return described;
     };
     let mut schema = schema(operation);
     rename_properties(entry, &mut schema);
-    described["inputSchema"] = schema;
+    put(&mut described, "inputSchema", schema);
     described
 }
 

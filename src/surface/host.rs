@@ -121,6 +121,7 @@ fn identifier(answer: &Value, sent: &Map<String, Value>) -> Value {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 mod tests {
     use super::*;
 

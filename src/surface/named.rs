@@ -96,6 +96,7 @@ fn take_category(query: &str, categories: &[String]) -> Option<(String, String)>
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 mod tests {
     use serde_json::json;
 

@@ -33,6 +33,13 @@ pub(super) fn as_object(answer: Value) -> Map<String, Value> {
     }
 }
 
+/// Adds a field to an object.
+pub(super) fn put(object: &mut Value, name: &str, value: Value) {
+    if let Value::Object(map) = object {
+        map.insert(name.to_owned(), value);
+    }
+}
+
 impl Outcome {
     /// A successful call; mends stand beside the answer.
     pub(super) fn success(mut structured: Map<String, Value>, mended: Vec<String>) -> Self {
@@ -70,7 +77,7 @@ impl Outcome {
             "example": refused.example,
         });
         if !refused.hints.is_empty() {
-            error["hints"] = json!(refused.hints);
+            put(&mut error, "hints", json!(refused.hints));
         }
         Self::failure(lines.join("\n"), error)
     }
@@ -81,7 +88,7 @@ impl Outcome {
             "code": code::INVALID_PARAMS, "name": "INVALID_PARAMS", "message": message,
         });
         for (key, value) in as_object(more) {
-            error[key] = value;
+            put(&mut error, &key, value);
         }
         Self::failure(message.to_owned(), error)
     }
@@ -128,11 +135,11 @@ impl Outcome {
         ];
         for (key, value) in optional {
             if let Some(value) = value {
-                data[key] = value;
+                put(&mut data, key, value);
             }
         }
         if code == code::INVALID_PARAMS && !hints.is_empty() {
-            data["hints"] = json!(hints);
+            put(&mut data, "hints", json!(hints));
             hints
                 .iter()
                 .for_each(|hint| text.push_str(&format!("\nHint: {hint}")));

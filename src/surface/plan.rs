@@ -53,7 +53,7 @@ pub(super) enum Plan {
     /// Is one operation.
     Operation { operation: String },
     /// Is one operation with presets.
-    Named(Named),
+    Named(Box<Named>),
 }
 
 /// One operation of a host.

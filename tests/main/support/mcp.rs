@@ -185,7 +185,9 @@ impl McpServer {
     pub(crate) fn next(&mut self) -> Value {
         match self.output.recv_timeout(PATIENCE) {
             Ok(line) => wire::message(&line),
-            Err(RecvTimeoutError::Timeout) => panic!("no message within {PATIENCE:?}"),
+            Err(RecvTimeoutError::Timeout) => {
+                panic!("no message within {PATIENCE:?}; unread: {:?}", self.early)
+            }
             Err(RecvTimeoutError::Disconnected) => panic!("the server has ended"),
         }
     }

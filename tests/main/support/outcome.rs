@@ -80,9 +80,7 @@ impl Failure {
                 Value::Array(list) => list.iter().flat_map(words_of).collect(),
                 // Whole values stand in the text as JSON.
                 Value::Object(_) => vec![part.to_string()],
-                Value::Number(number) if name == "retryAfter" || name == "status" => {
-                    vec![number.to_string()]
-                }
+                Value::Number(number) if name == "retryAfter" => vec![number.to_string()],
                 _ => Vec::new(),
             };
             for word in words {
