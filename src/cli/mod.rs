@@ -145,7 +145,7 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
             .map_err(Failure::usage);
     }
     let mut settings = Settings::from_env(tools.as_deref()).map_err(Failure::usage)?;
-    runtime.block_on(async {
+    let result = runtime.block_on(async {
         if sandbox {
             sandbox::embed(&mut settings)
                 .await
@@ -170,7 +170,10 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
             },
             _ => serve::stdio(catalogue(&settings)?, std::io::stdin().is_terminal()).await,
         }
-    })
+    });
+    // Not waited for: a thread may be stuck reading from a terminal.
+    runtime.shutdown_background();
+    result
 }
 
 fn catalogue(settings: &Settings) -> Result<Catalogue, Failure> {

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{CallError, Operation, check, split};
+use super::{CallError, Operation, check, input_schema, split};
 use crate::exa::{Answer, ApiKey, CallContext, ExaError, ExaHttp};
 
 /// Calls operations with one key.
@@ -110,7 +110,6 @@ fn checked(
     operation: &'static Operation,
     arguments: Value,
 ) -> Result<check::Checked, check::Refused> {
-    let schema: Value = serde_json::from_str(operation.input_schema).unwrap_or_default();
     let aliases: Vec<(&str, &str)> = operation
         .arguments
         .iter()
@@ -118,17 +117,16 @@ fn checked(
         .collect();
     let subject = check::Subject {
         operation: operation.name,
-        input_schema: &schema,
+        input_schema: input_schema(operation),
         aliases: &aliases,
     };
     check::check(&subject, arguments)
 }
 
-fn refused(operation: &Operation, problems: Vec<check::Problem>) -> check::Refused {
-    let schema: Value = serde_json::from_str(operation.input_schema).unwrap_or_default();
+fn refused(operation: &'static Operation, problems: Vec<check::Problem>) -> check::Refused {
     check::Refused {
         problems,
-        example: check::example(operation.name, &schema),
+        example: check::example(operation.name, input_schema(operation)),
         hints: check::hints(operation.name)
             .iter()
             .map(|hint| (*hint).to_owned())

@@ -12,7 +12,7 @@ use std::pin::Pin;
 
 pub use arguments::{ArgumentsError, Parts, split};
 pub use caller::{Called, Caller, Refusal};
-pub use registry::{all, closest, find, nearest};
+pub use registry::{all, closest, find, input_schema, nearest};
 
 use crate::exa::{Answer, CallContext, ExaError};
 

@@ -1,5 +1,9 @@
 //! Looking operations up by name.
 
+use std::sync::{LazyLock, OnceLock};
+
+use serde_json::Value;
+
 use super::Operation;
 use crate::generated::operations::OPERATIONS;
 
@@ -17,6 +21,20 @@ pub fn find(name: &str) -> Option<&'static Operation> {
         .binary_search_by(|operation| operation.name.cmp(name))
         .ok()?;
     OPERATIONS.get(index)
+}
+
+/// The JSON Schema of an operation's arguments, read once and kept.
+///
+/// The largest is some ten kilobytes; reading it for every call would cost more than the call.
+pub fn input_schema(operation: &'static Operation) -> &'static Value {
+    static SCHEMAS: LazyLock<Vec<OnceLock<Value>>> =
+        LazyLock::new(|| OPERATIONS.iter().map(|_| OnceLock::new()).collect());
+    static NONE: Value = Value::Null;
+    let index = OPERATIONS.binary_search_by(|known| known.name.cmp(operation.name));
+    let slot = index.ok().and_then(|index| SCHEMAS.get(index));
+    slot.map_or(&NONE, |slot| {
+        slot.get_or_init(|| serde_json::from_str(operation.input_schema).unwrap_or_default())
+    })
 }
 
 /// The name that was probably meant.

@@ -194,8 +194,8 @@ fn rename_properties(entry: &Entry, schema: &mut Value) {
 }
 
 /// The input schema without the words that only a validator needs.
-fn schema(operation: &Operation) -> Value {
-    let mut schema: Value = serde_json::from_str(operation.input_schema).unwrap_or_default();
+fn schema(operation: &'static Operation) -> Value {
+    let mut schema = operations::input_schema(operation).clone();
     if let Value::Object(schema) = &mut schema {
         schema.shift_remove("$schema");
     }
@@ -203,17 +203,9 @@ fn schema(operation: &Operation) -> Value {
 }
 
 /// The values that an argument of an operation may have.
-pub(super) fn values_of(operation: &str, argument: &str) -> Vec<String> {
-    let Some(operation) = operations::find(operation) else {
-        return Vec::new();
-    };
-    let schema = schema(operation);
-    let values = schema
-        .pointer(&format!("/properties/{argument}/enum"))
-        .and_then(Value::as_array);
-    values
-        .into_iter()
-        .flatten()
-        .filter_map(|value| Some(value.as_str()?.to_owned()))
-        .collect()
+pub(super) fn values_of(operation: &str, argument: &str) -> Vec<&'static str> {
+    let schema = operations::find(operation).map(operations::input_schema);
+    let values = schema.and_then(|schema| schema.pointer(&format!("/properties/{argument}/enum")));
+    let values = values.and_then(Value::as_array).into_iter().flatten();
+    values.filter_map(Value::as_str).collect()
 }

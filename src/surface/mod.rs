@@ -62,6 +62,8 @@ pub struct ToolDefinition {
 
 struct Tool {
     definition: ToolDefinition,
+    /// The schema once more, in the form that checking needs.
+    schema: Value,
     plan: Plan,
     tokens: usize,
 }
@@ -170,10 +172,9 @@ impl Catalogue {
         plan: &plan::Named,
         arguments: Map<String, Value>,
     ) -> Outcome {
-        let schema = Value::Object((*tool.definition.input_schema).clone());
         let subject = check::Subject {
             operation: &tool.definition.name,
-            input_schema: &schema,
+            input_schema: &tool.schema,
             aliases: &[],
         };
         let checked = match check::check(&subject, arguments.into()) {
@@ -282,6 +283,7 @@ fn load(name: &'static str) -> Result<Tool, SelectError> {
         serde_json::from_str(text).map_err(|error| SelectError::Broken(name, error.to_string()))?;
     let definition = file.definition;
     Ok(Tool {
+        schema: Value::Object(definition.input_schema.clone()),
         definition: ToolDefinition {
             name: definition.name,
             title: definition.title,

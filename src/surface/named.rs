@@ -45,11 +45,7 @@ pub(super) fn arguments(plan: &Named, mut given: Map<String, Value>) -> (&str, M
 }
 
 /// Adds the tool's words to the query, after `category:x` was taken out of it.
-pub(super) fn rewrite_query(
-    plan: &Named,
-    arguments: &mut Map<String, Value>,
-    categories: &[String],
-) {
+pub(super) fn rewrite_query(plan: &Named, arguments: &mut Map<String, Value>, categories: &[&str]) {
     let Some(Value::String(query)) = arguments.get("query").cloned() else {
         return;
     };
@@ -69,14 +65,14 @@ pub(super) fn rewrite_query(
 }
 
 /// `category:news` in a query, where `news` is a category, and the query without it.
-fn take_category(query: &str, categories: &[String]) -> Option<(String, String)> {
+fn take_category(query: &str, categories: &[&str]) -> Option<(String, String)> {
     const MARK: &str = "category:";
     let start = query.to_ascii_lowercase().find(MARK)?;
     let before = query.get(..start)?;
     let after = query
         .get(start + MARK.len()..)?
         .trim_start_matches(['"', '\'', ' ']);
-    let mut known: Vec<&String> = categories.iter().collect();
+    let mut known: Vec<&str> = categories.to_vec();
     known.sort_by_key(|category| std::cmp::Reverse(category.len()));
     let category = known.into_iter().find(|category| {
         let head = after.get(..category.len());
@@ -92,7 +88,7 @@ fn take_category(query: &str, categories: &[String]) -> Option<(String, String)>
         .chain(rest.split_whitespace())
         .collect();
     // A query of nothing but a category would be empty; then it stays as it is.
-    (!words.is_empty()).then(|| (words.join(" "), category.clone()))
+    (!words.is_empty()).then(|| (words.join(" "), category.to_owned()))
 }
 
 #[cfg(test)]
@@ -161,7 +157,7 @@ mod tests {
 
     #[test]
     fn a_category_in_the_query_becomes_an_argument() {
-        let categories = ["news", "research paper", "personal site"].map(str::to_owned);
+        let categories = ["news", "research paper", "personal site"];
         let cases = [
             ("category:news fusion", "fusion company", Some("news")),
             (

@@ -47,7 +47,7 @@ impl Outcome {
             structured.insert("mended".to_owned(), json!(mended));
         }
         Self {
-            text: Value::Object(structured.clone()).to_string(),
+            text: serde_json::to_string(&structured).unwrap_or_default(),
             structured,
             is_error: false,
         }

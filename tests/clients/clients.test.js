@@ -143,7 +143,10 @@ describe("the end", () => {
 /** Runs the Inspector's command line, which wants a newer node than most have. */
 function inspect(era, ...options) {
   const bin = join(here, "node_modules/.bin");
-  const inspector = [join(bin, "mcp-inspector"), "--cli", command, ...args];
+  // The Inspector hands on only the variables that it is told to.
+  const variables = ["EXA_BASE_URL", "EXA_API_KEY", "NO_PROXY"].filter((name) => process.env[name]);
+  const environment = variables.flatMap((name) => ["-e", `${name}=${process.env[name]}`]);
+  const inspector = [join(bin, "mcp-inspector"), "--cli", ...environment, command, ...args];
   const all = [...inspector, "--protocol-era", era, "--quiet", ...options];
   return new Promise((resolve) => {
     execFile(join(bin, "node"), all, { timeout: 60_000 }, (error, stdout, stderr) => {

@@ -189,6 +189,16 @@ fn a_key_that_the_server_echoes_is_not_shown() {
     }
 }
 
+/// No answer shows it, so neither does a good one: a proxy for debugging may repeat all headers.
+#[test]
+fn a_key_in_a_good_answer_is_not_shown_either() {
+    let echo = json!({"results": [], "headers": {"x-api-key": KEY}});
+    let mut dispatch = Dispatch::answering(Reply::json(200, &echo));
+    let call = json!({"operation": "search", "args": {"query": "q"}});
+    let answer = dispatch.server.call("exa_api", call).success();
+    assert!(!answer.to_string().contains(KEY), "{answer}");
+}
+
 #[test]
 fn an_error_of_a_named_tool_is_told_in_the_same_way() {
     let recorder = Recorder::always(Reply::json(404, &json!({"error": "no such run"})));

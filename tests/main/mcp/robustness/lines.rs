@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::random::{byte, damaged, value};
 use super::{DOOMED, Ledger, Tally, assert_sound, upstream};
-use crate::support::{KEY, McpServer, Program};
+use crate::support::{McpServer, Program};
 
 const LINES: usize = 7_000;
 
@@ -139,9 +139,9 @@ fn request(id: Value, method: &str, params: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 }
 
-/// A call that goes through, with the key where a careless model may put it.
+/// A call that goes through.
 fn search() -> Value {
-    json!({"name": "web_search_exa", "arguments": {"query": "x", "apiKey": format!("not {}", &KEY[..5])}})
+    json!({"name": "web_search_exa", "arguments": {"query": "x"}})
 }
 
 fn id(rng: &mut Rng, number: usize) -> Value {

@@ -70,6 +70,7 @@ impl Ledger {
 
     /// Counts the answers of a message and says how many of them had to come.
     fn take(&mut self, message: &Value) -> usize {
+        assert!(!message.to_string().contains(KEY), "{message}");
         let answers: Vec<&Value> = match message {
             Value::Array(members) => members.iter().collect(),
             single => vec![single],

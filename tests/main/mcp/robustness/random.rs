@@ -97,7 +97,7 @@ fn slip(rng: &mut Rng, value_of: &Value) -> Value {
         2 => json!({telling(rng): value_of}),
         3 => Value::Null,
         // The parser ends at 128 levels, beyond which it cannot tell the id of a request either.
-        4 => (0..60).fold(value_of.clone(), |inner, _| json!([inner])),
+        4 => (0..30).fold(value_of.clone(), |inner, _| json!([inner])),
         _ => value(rng, 3),
     }
 }

@@ -1,0 +1,232 @@
+//! The commands beside the server, and what the server says to people.
+
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::support::{KEY, McpServer, Output, Program, Recorder, Reply, USUAL};
+
+/// Everything that a run has said.
+fn said(output: &Output) -> String {
+    format!("{}{}", output.stdout, output.stderr)
+}
+
+#[track_caller]
+fn assert_ill(program: Program, parts: &[&str]) {
+    let output = program.run();
+    assert_eq!(output.code, Some(1), "{output:#?}");
+    let text = said(&output);
+    for part in parts.iter().chain(&["FAIL"]) {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    assert!(!text.contains(KEY), "{text}");
+}
+
+#[test]
+fn the_doctor_finds_the_sandbox_in_good_health() {
+    let output = Program::new(["doctor", "--sandbox"])
+        .without("EXA_API_KEY")
+        .run();
+    assert_eq!(
+        (output.code, output.stderr.as_str()),
+        (Some(0), ""),
+        "{output:#?}"
+    );
+    for line in output.stdout.lines() {
+        assert!(line.starts_with("ok "), "{line}");
+    }
+    for part in ["key", "endpoint", "tools: default (4 tools", "network"] {
+        assert!(
+            output.stdout.contains(part),
+            "no {part} in {}",
+            output.stdout
+        );
+    }
+}
+
+#[test]
+fn the_doctor_says_how_to_get_a_key() {
+    let recorder = Recorder::always(Reply::json(200, &json!({"data": []})));
+    let program = Program::new(["doctor"])
+        .without("EXA_API_KEY")
+        .env("EXA_BASE_URL", &recorder.url());
+    assert_ill(
+        program,
+        &[
+            "https://dashboard.exa.ai/api-keys",
+            "EXA_API_KEY",
+            "--sandbox",
+        ],
+    );
+    assert!(
+        recorder.take().is_empty(),
+        "nothing may be sent without a key"
+    );
+}
+
+#[test]
+fn the_doctor_tells_a_wrong_key_from_a_dead_endpoint() {
+    let wrong = json!({"error": format!("the key {KEY} is wrong"), "tag": "INVALID_API_KEY"});
+    let recorder = Recorder::always(Reply::json(401, &wrong));
+    let program = Program::new(["doctor"]).env("EXA_BASE_URL", &recorder.url());
+    assert_ill(program, &["network", "401", "EXA_API_KEY", "ok   key: set"]);
+    // The address that `Program` sets by itself leads nowhere.
+    assert_ill(
+        Program::new(["doctor"]),
+        &["network", "EXA_BASE_URL", "http://127.0.0.1:1"],
+    );
+}
+
+#[test]
+fn the_doctor_looks_at_the_list_of_tools() {
+    assert_ill(
+        Program::new(["doctor", "--sandbox", "--tools", "serch"]),
+        &["tools", "serch"],
+    );
+}
+
+#[test]
+fn completions_are_scripts_of_their_shells() {
+    for shell in ["bash", "zsh", "fish"] {
+        let output = Program::new(["completions", shell])
+            .without("EXA_API_KEY")
+            .run();
+        assert_eq!(
+            (output.code, output.stderr.as_str()),
+            (Some(0), ""),
+            "{shell}"
+        );
+        for part in [
+            "exa-mcp-server",
+            "doctor",
+            "completions",
+            "sandbox",
+            "tools",
+        ] {
+            assert!(output.stdout.contains(part), "{shell}: no {part}");
+        }
+        assert_parses(shell, &output.stdout);
+    }
+    Program::new(["completions", "tcsh"])
+        .run()
+        .assert_failed(2, &["tcsh"]);
+}
+
+/// Lets the shell read the script without running it, where there is such a shell.
+#[track_caller]
+fn assert_parses(shell: &str, script: &str) {
+    let child = Command::new(shell)
+        .arg("-n")
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = child else { return };
+    let mut input = child.stdin.take().expect("a pipe");
+    input.write_all(script.as_bytes()).expect("the shell reads");
+    drop(input);
+    let output = child.wait_with_output().expect("the shell ends");
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Clients show what a server writes to stderr as if something were wrong.
+#[test]
+fn a_start_without_a_terminal_is_silent() {
+    for flags in [&[][..], &["--sandbox"], &["--tools", "granular"]] {
+        let output = Program::new(flags.iter().copied()).run();
+        assert_eq!(output.code, Some(0), "{output:#?}");
+        assert_eq!(said(&output), "", "{flags:?}");
+    }
+}
+
+#[test]
+fn the_help_names_all_commands_flags_and_variables() {
+    let output = Program::new(["--help"]).without("EXA_API_KEY").run();
+    assert_eq!((output.code, output.stderr.as_str()), (Some(0), ""));
+    for part in [
+        "operations",
+        "call",
+        "tools",
+        "sandbox",
+        "doctor",
+        "completions",
+        "--sandbox",
+        "--tools",
+        "EXA_API_KEY",
+        "EXA_BASE_URL",
+        "ENABLED_TOOLS",
+        "EXA_MCP_ENABLED_TOOLS",
+        "EXA_MCP_LOG_LEVEL",
+        "EXA_MCP_DEBUG",
+        "standard input and output",
+    ] {
+        assert!(
+            output.stdout.contains(part),
+            "no {part} in {}",
+            output.stdout
+        );
+    }
+    assert!(!output.stdout.contains(KEY));
+    for flag in ["-V", "--version"] {
+        let output = Program::new([flag]).run();
+        assert_eq!(
+            output.stdout,
+            concat!("exa-mcp-server ", env!("CARGO_PKG_VERSION"), "\n")
+        );
+    }
+}
+
+/// A log is for finding out what happened, not what anybody was interested in.
+#[test]
+fn the_log_tells_operations_but_neither_key_nor_question() {
+    let recorder = Recorder::replies([
+        Reply::json(200, &json!({"results": ["private answer"]})),
+        Reply::json(
+            404,
+            &json!({"error": "private refusal", "requestId": "req-7"}),
+        ),
+    ]);
+    let program = Program::new([])
+        .env("EXA_BASE_URL", &recorder.url())
+        .env("EXA_MCP_LOG_LEVEL", "info");
+    let mut server = McpServer::connect(program, USUAL);
+    let question = json!({"query": "private question"});
+    server.call("web_search_exa", question.clone()).success();
+    server.call("web_search_exa", question).failure();
+    let log = server.end().stderr;
+    let lines: Vec<&str> = log.lines().collect();
+    assert_eq!(lines.len(), 2, "{log}");
+    assert!(lines.iter().all(|line| line.contains("search")), "{log}");
+    assert!(
+        lines[1].contains("404") && lines[1].contains("req-7"),
+        "{log}"
+    );
+    assert!(!log.contains("private") && !log.contains(KEY), "{log}");
+}
+
+#[test]
+fn the_most_talkative_log_does_not_tell_the_key() {
+    for (name, value) in [("EXA_MCP_DEBUG", "true"), ("EXA_MCP_LOG_LEVEL", "trace")] {
+        let recorder = Recorder::always(Reply::json(200, &json!({"results": []})));
+        let program = Program::new([])
+            .env("EXA_BASE_URL", &recorder.url())
+            .env(name, value);
+        let mut server = McpServer::connect(program, USUAL);
+        server
+            .call("web_search_exa", json!({"query": "q"}))
+            .success();
+        let log = server.end().stderr;
+        assert!(log.lines().count() > 2, "{log}");
+        assert!(!log.contains(KEY), "{log}");
+    }
+}
+
+#[test]
+fn an_unknown_log_level_is_told() {
+    let output = Program::new([]).env("EXA_MCP_LOG_LEVEL", "loud").run();
+    output.assert_failed(2, &["EXA_MCP_LOG_LEVEL", "loud", "debug"]);
+}

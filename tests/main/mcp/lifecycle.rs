@@ -1,0 +1,221 @@
+//! A connection from its first line to its end.
+
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::{McpServer, Program, Sandbox, USUAL};
+
+/// A server whose next search takes this long, and its upstream.
+fn slow(milliseconds: u64) -> (McpServer, Sandbox) {
+    let sandbox = Sandbox::start();
+    sandbox.fault("search", &format!("delay={milliseconds}"));
+    (McpServer::upstream(&sandbox.url(), &[]), sandbox)
+}
+
+/// Starts a search without waiting for it.
+fn search(server: &mut McpServer) -> Value {
+    server.send(
+        "tools/call",
+        json!({"name": "web_search_exa", "arguments": {"query": "heat pumps"}}),
+    )
+}
+
+#[test]
+fn lines_that_are_no_messages_are_refused_and_nothing_ends() {
+    let mut server = McpServer::sandboxed(&[]);
+    for (line, code) in [
+        (&b"{"[..], -32700),
+        (b"nonsense", -32700),
+        (b"\xff\xfe", -32700),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"", -32700),
+        (b"5", -32600),
+        (b"{}", -32600),
+        (b"[]", -32600),
+        (b"{\"jsonrpc\":\"1.0\",\"method\":\"ping\"}", -32600),
+    ] {
+        server.write(line);
+        let answer = server.next();
+        assert_eq!(answer["error"]["code"], code, "{answer}");
+        assert_eq!(answer["id"], Value::Null, "{answer}");
+    }
+    for (method, params, code) in [
+        ("no/such", json!({}), -32601),
+        ("prompts/list", json!({}), -32601),
+        ("resources/list", json!({}), -32601),
+        ("tools/list", json!({"cursor": "made up"}), -32602),
+        ("tools/list", json!({"cursor": 5}), -32602),
+        (
+            "tools/call",
+            json!({"name": "web_search_exa", "arguments": "x"}),
+            -32602,
+        ),
+        (
+            "initialize",
+            json!({"protocolVersion": USUAL, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}),
+            -32600,
+        ),
+    ] {
+        let answer = server.ask(method, params);
+        assert_eq!(answer["error"]["code"], code, "{method}: {answer}");
+    }
+    // Blank lines are no messages and no mistakes.
+    server.write(b"");
+    server.write(b" \r");
+    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+    assert_eq!(server.end().rest, Vec::<Value>::new());
+}
+
+#[test]
+fn a_line_without_end_is_refused_and_forgotten() {
+    let mut server = McpServer::sandboxed(&[]);
+    server.write(&vec![b'x'; 17 * 1024 * 1024]);
+    assert_eq!(server.next()["error"]["code"], -32600);
+    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+}
+
+#[test]
+fn nothing_but_introductions_is_served_before_the_handshake() {
+    let mut server = McpServer::start(Program::new([]));
+    let answer = server.ask("tools/list", json!({}));
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+    server.handshake(USUAL);
+    assert_eq!(server.tools().len(), 4);
+}
+
+#[test]
+fn ids_come_back_as_they_were() {
+    let mut server = McpServer::sandboxed(&[]);
+    for id in [
+        "7",
+        "\"seven\"",
+        "\"\"",
+        "\"é\\u0000\"",
+        "-1",
+        "18446744073709551615",
+    ] {
+        server.write(format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}").as_bytes());
+        let expected: Value = serde_json::from_str(id).expect("an id");
+        assert_eq!(server.next()["id"], expected);
+    }
+}
+
+#[test]
+fn a_cancelled_call_is_not_answered_and_others_go_on() {
+    let (mut server, _sandbox) = slow(3_000);
+    let id = search(&mut server);
+    // The second search meets no fault and overtakes the first.
+    let second = search(&mut server);
+    assert_eq!(server.answer(&second)["result"]["isError"], false);
+    server.notify(
+        "notifications/cancelled",
+        json!({"requestId": id, "reason": "changed my mind"}),
+    );
+    server.assert_silent();
+    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+    let started = Instant::now();
+    assert_eq!(server.end().rest, Vec::<Value>::new());
+    assert!(
+        started.elapsed() < Duration::from_secs(2),
+        "the cancelled call held up the end"
+    );
+}
+
+#[test]
+fn calls_run_side_by_side() {
+    let sandbox = Sandbox::start();
+    let mut server = McpServer::upstream(&sandbox.url(), &[]);
+    for _ in 0..8 {
+        sandbox.fault("search", "delay=700");
+    }
+    let started = Instant::now();
+    let ids: Vec<Value> = (0..8).map(|_| search(&mut server)).collect();
+    for id in ids {
+        assert_eq!(server.answer(&id)["result"]["isError"], false);
+    }
+    assert!(
+        started.elapsed() < Duration::from_secs(4),
+        "{:?}",
+        started.elapsed()
+    );
+}
+
+#[test]
+fn the_end_of_the_input_is_a_good_end() {
+    for handshake in [false, true] {
+        let mut server = McpServer::start(Program::new([]));
+        if handshake {
+            server.handshake(USUAL);
+        }
+        let ended = server.end();
+        assert_eq!((ended.stderr.as_str(), ended.rest.len()), ("", 0));
+    }
+}
+
+#[test]
+fn running_calls_may_finish_after_the_end_of_the_input() {
+    let (mut server, _sandbox) = slow(500);
+    let id = search(&mut server);
+    let ended = server.end();
+    assert_eq!(ended.rest.len(), 1, "{ended:?}");
+    assert_eq!(ended.rest[0]["id"], id);
+    assert_eq!(ended.rest[0]["result"]["isError"], false);
+}
+
+/// People who try the server by hand often leave the last line feed out.
+#[test]
+fn the_last_line_needs_no_end() {
+    let hello = json!({"protocolVersion": USUAL, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let input = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+    let output = Program::new([]).input(input.to_string()).run();
+    assert_eq!(output.json()["result"]["protocolVersion"], USUAL);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_signal_is_a_good_end_even_with_calls_running() {
+    let server = McpServer::sandboxed(&[]);
+    server.terminate();
+    let ended = server.wait();
+    assert_eq!(
+        (ended.code, ended.stderr.as_str()),
+        (Some(0), ""),
+        "{ended:?}"
+    );
+
+    let (mut server, _sandbox) = slow(20_000);
+    let id = search(&mut server);
+    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+    let started = Instant::now();
+    server.terminate();
+    let ended = server.wait();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(started.elapsed() < Duration::from_secs(4));
+    // Whoever waits is told instead of left alone.
+    assert_eq!(ended.rest.len(), 1, "{ended:?}");
+    assert_eq!(
+        (&ended.rest[0]["id"], &ended.rest[0]["error"]["code"]),
+        (&id, &json!(-32603))
+    );
+}
+
+#[test]
+fn a_client_that_stops_reading_is_no_failure() {
+    let mut child = Program::new([])
+        .into_command()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let mut input = child.stdin.take().expect("a pipe");
+    let ping = "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n";
+    // The server may have noticed already; then there is nothing left to write to.
+    drop(std::io::Write::write_all(&mut input, ping.as_bytes()));
+    let output = child.wait_with_output().expect("the program ends");
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+}
