@@ -3,8 +3,12 @@
 use std::fmt;
 
 use http::HeaderValue;
+use serde_json::Value;
 
 use super::ConfigError;
+
+/// Keys shorter than this are not looked for in answers.
+const SHORTEST: usize = 8;
 
 /// What stands in a text in place of the key.
 const REDACTED: &str = "[redacted]";
@@ -44,6 +48,26 @@ impl ApiKey {
     #[must_use]
     pub fn redact(&self, text: &str) -> String {
         text.replace(&self.text, REDACTED)
+    }
+
+    /// Replaces the key in every text of an answer.
+    ///
+    /// A key of a few characters would be found in ordinary words; no real key is that short.
+    #[must_use]
+    pub fn redact_json(&self, mut value: Value) -> Value {
+        if self.text.len() >= SHORTEST {
+            self.redact_in(&mut value);
+        }
+        value
+    }
+
+    fn redact_in(&self, value: &mut Value) {
+        match value {
+            Value::String(text) if text.contains(&self.text) => *text = self.redact(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_in(item)),
+            Value::Object(fields) => fields.values_mut().for_each(|field| self.redact_in(field)),
+            _ => {}
+        }
     }
 
     /// The value of the `x-api-key` header, marked as sensitive.

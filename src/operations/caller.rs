@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{CallError, Operation, check, input_schema, split};
 use crate::exa::{Answer, ApiKey, CallContext, ExaError, ExaHttp};
@@ -19,6 +19,8 @@ pub struct Caller {
 pub struct Called {
     /// What Exa said.
     pub answer: Answer,
+    /// The arguments as they were sent.
+    pub arguments: Map<String, Value>,
     /// What was put right in the arguments, a sentence each.
     pub mended: Vec<String>,
 }
@@ -50,16 +52,21 @@ impl Caller {
             .map_err(|refused| Refusal::Arguments(Box::new(refused)))?;
         let key = self.key.clone().ok_or(Refusal::NoKey)?;
         let timeout = Duration::from_secs(operation.timeout_seconds);
-        let context = CallContext::new(self.http.clone(), key, timeout);
+        let context = CallContext::new(self.http.clone(), key.clone(), timeout);
         let started = Instant::now();
-        let outcome = match split(operation, checked.arguments.into()) {
+        let outcome = match split(operation, checked.arguments.clone().into()) {
             Ok(parts) => (operation.call)(context, parts).await,
             Err(error) => Err(error.into()),
         };
         log(operation, &outcome, started.elapsed());
         match outcome {
             Ok(answer) => Ok(Called {
-                answer,
+                // Some proxies echo headers; whoever reads the answer must not learn the key.
+                answer: Answer {
+                    value: key.redact_json(answer.value),
+                    ..answer
+                },
+                arguments: checked.arguments,
                 mended: checked.mended,
             }),
             Err(CallError::Exa(error)) => Err(Refusal::Exa(Box::new(error))),

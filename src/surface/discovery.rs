@@ -31,7 +31,16 @@ pub(super) fn request(
                 holders.first().unwrap_or(holder)
             ));
         }
-        return Ok((name, parsed(value, holder, mended)));
+        let mut arguments = parsed(value, holder, mended);
+        if let Value::Object(map) = &mut arguments {
+            for (beside, value) in given {
+                mended.push(format!(
+                    "`{beside}` stood beside `{holder}` and was read as part of it"
+                ));
+                map.entry(beside).or_insert(value);
+            }
+        }
+        return Ok((name, arguments));
     }
     // Arguments that stand beside the operation are taken as meant for it.
     if !given.is_empty() {
@@ -44,7 +53,7 @@ pub(super) fn request(
 }
 
 /// Arguments that came as JSON text are read; null means none.
-fn parsed(value: Value, holder: &str, mended: &mut Vec<String>) -> Value {
+pub(super) fn parsed(value: Value, holder: &str, mended: &mut Vec<String>) -> Value {
     match value {
         Value::Null => Value::Object(Map::new()),
         Value::String(text) => match serde_json::from_str::<Value>(&text) {
@@ -60,6 +69,7 @@ fn parsed(value: Value, holder: &str, mended: &mut Vec<String>) -> Value {
 
 /// A name that differs from a known one only in its punctuation or case.
 pub(super) fn meant<'a>(
+    what: &str,
     name: &str,
     known: impl Iterator<Item = &'a str>,
     mended: &mut Vec<String>,
@@ -75,7 +85,7 @@ pub(super) fn meant<'a>(
         }
     }
     if let Some(close) = &close {
-        mended.push(format!("operation `{name}` was read as `{close}`"));
+        mended.push(format!("{what} `{name}` was read as `{close}`"));
     }
     close
 }
@@ -112,16 +122,19 @@ pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>) -> Map<String, Valu
 }
 
 /// The exact schema, an example and the hints of one operation.
-pub(super) fn describe<'a>(args: &Value, known: impl Iterator<Item = &'a str> + Clone) -> Outcome {
+pub(super) fn describe<'a>(
+    args: &Value,
+    known: impl Iterator<Item = &'a str> + Clone,
+    mut mended: Vec<String>,
+) -> Outcome {
     let wanted = ["operation", "name"]
         .iter()
         .find_map(|key| args.get(*key)?.as_str());
     let Some(wanted) = wanted.or(args.as_str()) else {
         return no_operation("describe needs args {\"operation\": NAME}.", known);
     };
-    let mut mended = Vec::new();
-    let operation =
-        meant(wanted, known.clone(), &mut mended).and_then(|name| operations::find(&name));
+    let operation = meant("operation", wanted, known.clone(), &mut mended)
+        .and_then(|name| operations::find(&name));
     match operation {
         Some(operation) => Outcome::success(description(operation), mended),
         None => unknown(wanted, known),
@@ -144,14 +157,24 @@ fn description(operation: &'static Operation) -> Map<String, Value> {
 }
 
 /// The entries of a host with their schemas; `params.operation` asks for one of them.
-pub(super) fn list_entries(entries: &[Entry], params: &Value) -> Map<String, Value> {
-    let wanted = params.get("operation").and_then(Value::as_str);
+pub(super) fn list_entries(entries: &[Entry], params: &Value, mut mended: Vec<String>) -> Outcome {
+    let known = || entries.iter().map(|entry| entry.name.as_str());
+    let wanted = match params.get("operation").and_then(Value::as_str) {
+        None => None,
+        Some(name) => match meant("operation", name, known(), &mut mended) {
+            Some(name) => Some(name),
+            None => return unknown(name, known()),
+        },
+    };
     let listed: Vec<Value> = entries
         .iter()
-        .filter(|entry| wanted.is_none_or(|wanted| wanted == entry.name))
+        .filter(|entry| wanted.as_deref().is_none_or(|wanted| wanted == entry.name))
         .map(entry_description)
         .collect();
-    Map::from_iter([("operations".to_owned(), json!(listed))])
+    Outcome::success(
+        Map::from_iter([("operations".to_owned(), json!(listed))]),
+        mended,
+    )
 }
 
 fn entry_description(entry: &Entry) -> Value {

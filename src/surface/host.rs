@@ -2,19 +2,31 @@
 
 use serde_json::{Map, Value, json};
 
-use super::path;
 use super::plan::{Entry, Role};
+use super::{discovery, path};
 
 /// The arguments of the operation behind an entry.
-pub(super) fn arguments(entry: &Entry, mut given: Map<String, Value>) -> Map<String, Value> {
+pub(super) fn arguments(
+    entry: &Entry,
+    given: Map<String, Value>,
+    mended: &mut Vec<String>,
+) -> Map<String, Value> {
     let mut arguments = Map::new();
-    for name in &entry.spread {
-        if let Some(Value::Object(inner)) = given.shift_remove(name) {
-            arguments.extend(inner);
-        }
-    }
+    let own_names = || entry.rename.keys().chain(&entry.spread).map(String::as_str);
     for (name, value) in given {
-        match entry.rename.get(&name) {
+        let own = discovery::meant("parameter", &name, own_names(), mended);
+        let own = own.as_deref();
+        if own.is_some_and(|own| entry.spread.iter().any(|spread| spread == own)) {
+            if let Value::Object(inner) = discovery::parsed(value, &name, mended) {
+                arguments.extend(inner);
+            }
+            continue;
+        }
+        match own.and_then(|own| entry.rename.get(own)) {
+            // Defaults may go inside, so an object must be one before they do.
+            Some(to) if to.contains('.') => {
+                path::set(&mut arguments, to, discovery::parsed(value, &name, mended));
+            }
             Some(to) => path::set(&mut arguments, to, value),
             None => drop(arguments.insert(name, value)),
         }
@@ -32,13 +44,26 @@ pub(super) fn tell(entry: &Entry, sent: &Map<String, Value>, answer: Value) -> M
         Role::Check => checked(entry, sent, &answer),
         Role::Cancel => json!({
             "operationId": identifier(&answer, sent),
-            "status": status(&answer).unwrap_or_else(|| json!("cancelled")),
+            "status": ended(entry, &answer),
             "message": format!("{} was carried out.", entry.name),
         }),
     };
     let mut told = super::outcome::as_object(told);
     told.insert("result".to_owned(), answer);
     told
+}
+
+/// The new state; what was deleted still shows the state it had before.
+fn ended(entry: &Entry, answer: &Value) -> Value {
+    let deletes = entry
+        .operation
+        .as_deref()
+        .is_some_and(|name| name.ends_with(".delete"));
+    match (deletes, status(answer)) {
+        (true, _) => json!("deleted"),
+        (false, Some(status)) => status,
+        (false, None) => json!("cancelled"),
+    }
 }
 
 fn started(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Value {
@@ -146,7 +171,7 @@ mod tests {
         let given =
             map(json!({"websetId": "w", "searchParams": {"query": "q"}, "filters": {"a": 1}}));
         assert_eq!(
-            Value::Object(arguments(&entry, given)),
+            Value::Object(arguments(&entry, given, &mut Vec::new())),
             json!({"a": 1, "websetId": "w", "behavior": {"config": {"query": "q", "count": 10}, "type": "search"}})
         );
     }

@@ -19,7 +19,7 @@ pub use select::select;
 use serde_json::{Map, Value, json};
 
 use crate::generated::tools::TOOLS;
-use crate::operations::{self, Caller, Operation, Refusal, check};
+use crate::operations::{self, Called, Caller, Operation, Refusal, check};
 
 /// Why a list of tools cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -142,28 +142,30 @@ impl Catalogue {
 
     /// Calls an operation and tells its answer as it is.
     async fn run(&self, name: &str, arguments: Value) -> Outcome {
+        self.run_mended(name, arguments, Vec::new()).await
+    }
+
+    /// The same for a call in which something was put right already.
+    async fn run_mended(&self, name: &str, arguments: Value, mut mended: Vec<String>) -> Outcome {
         match self.operation(name, arguments).await {
-            Ok((answer, mended)) => Outcome::success(outcome::as_object(answer), mended),
+            Ok(called) => {
+                mended.extend(called.mended);
+                Outcome::success(outcome::as_object(called.answer.value), mended)
+            }
             Err(outcome) => *outcome,
         }
     }
 
     /// Calls an operation; a failure is already an outcome.
-    async fn operation(
-        &self,
-        name: &str,
-        arguments: Value,
-    ) -> Result<(Value, Vec<String>), Box<Outcome>> {
+    async fn operation(&self, name: &str, arguments: Value) -> Result<Called, Box<Outcome>> {
         let Some(operation) = operations::find(name) else {
             return Err(Box::new(discovery::unknown(
                 name,
                 operations::all().iter().map(|o| o.name),
             )));
         };
-        match self.caller.call(operation, arguments).await {
-            Ok(called) => Ok((called.answer.value, called.mended)),
-            Err(refusal) => Err(Box::new(failed(operation, &refusal))),
-        }
+        let called = self.caller.call(operation, arguments).await;
+        called.map_err(|refusal| Box::new(failed(operation, &refusal)))
     }
 
     async fn named(
@@ -187,13 +189,8 @@ impl Catalogue {
             &mut arguments,
             &discovery::values_of(operation, "category"),
         );
-        match self.operation(operation, arguments.into()).await {
-            Ok((answer, mended)) => {
-                let mended = checked.mended.into_iter().chain(mended).collect();
-                Outcome::success(outcome::as_object(answer), mended)
-            }
-            Err(outcome) => *outcome,
-        }
+        self.run_mended(operation, arguments.into(), checked.mended)
+            .await
     }
 
     async fn dispatch(&self, names: &[String], arguments: Map<String, Value>) -> Outcome {
@@ -208,18 +205,13 @@ impl Catalogue {
         let known = || names.iter().map(String::as_str);
         match name.as_str() {
             "list_operations" => Outcome::success(discovery::list(known()), mended),
-            "describe" => discovery::describe(&args, known()),
+            "describe" => discovery::describe(&args, known(), mended),
             _ => {
-                let Some(operation) = discovery::meant(&name, known(), &mut mended) else {
+                let Some(operation) = discovery::meant("operation", &name, known(), &mut mended)
+                else {
                     return discovery::unknown(&name, known());
                 };
-                match self.operation(&operation, args).await {
-                    Ok((answer, more)) => {
-                        mended.extend(more);
-                        Outcome::success(outcome::as_object(answer), mended)
-                    }
-                    Err(outcome) => *outcome,
-                }
+                self.run_mended(&operation, args, mended).await
             }
         }
     }
@@ -233,9 +225,9 @@ impl Catalogue {
                 Err(problem) => return discovery::no_operation(&problem, known()),
             };
         if name == "list_operations" {
-            return Outcome::success(discovery::list_entries(entries, &params), mended);
+            return discovery::list_entries(entries, &params, mended);
         }
-        let Some(meant) = discovery::meant(&name, known(), &mut mended) else {
+        let Some(meant) = discovery::meant("operation", &name, known(), &mut mended) else {
             return discovery::unknown(&name, known());
         };
         let Some(entry) = entries.iter().find(|entry| entry.name == meant) else {
@@ -254,11 +246,12 @@ impl Catalogue {
                 json!({"operation": entry.name}),
             );
         };
-        let sent = host::arguments(entry, params);
-        match self.operation(operation, sent.clone().into()).await {
-            Ok((answer, more)) => {
-                mended.extend(more);
-                Outcome::success(host::tell(entry, &sent, answer), mended)
+        let sent = host::arguments(entry, params, &mut mended);
+        match self.operation(operation, sent.into()).await {
+            Ok(called) => {
+                mended.extend(called.mended);
+                let told = host::tell(entry, &called.arguments, called.answer.value);
+                Outcome::success(told, mended)
             }
             Err(outcome) => *outcome,
         }

@@ -28,7 +28,7 @@ pub(super) fn arguments(plan: &Named, mut given: Map<String, Value>) -> (&str, M
     }
     // What the tool does not know may still be known to the operation.
     for (name, value) in given {
-        arguments.entry(name).or_insert(value);
+        path::join(&mut arguments, name, value);
     }
     for (to, on, _) in switches.iter().filter(|(.., wanted)| *wanted) {
         if !path::has(&arguments, to) {

@@ -32,6 +32,19 @@ pub(super) fn set(map: &mut Map<String, Value>, path: &str, value: Value) {
     }
 }
 
+/// Adds a value beside what is there; what is there wins where both say something.
+pub(super) fn join(map: &mut Map<String, Value>, name: String, value: Value) {
+    match (map.get_mut(&name), value) {
+        (Some(Value::Object(present)), Value::Object(more)) => {
+            for (name, value) in more {
+                join(present, name, value);
+            }
+        }
+        (Some(_), _) => {}
+        (None, value) => drop(map.insert(name, value)),
+    }
+}
+
 /// Takes away what stands at the path.
 pub(super) fn remove(map: &mut Map<String, Value>, path: &str) {
     match path.split_once('.') {

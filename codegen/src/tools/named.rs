@@ -65,7 +65,11 @@ pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<T
             }
             continue;
         };
-        properties.insert(argument.name.clone(), visible(argument, found));
+        let sent = named
+            .fixed
+            .get(target)
+            .or_else(|| named.defaults.get(target));
+        properties.insert(argument.name.clone(), visible(argument, found, sent));
         if argument.required {
             required.push(argument.name.clone());
         }
@@ -103,7 +107,7 @@ pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<T
 }
 
 /// The schema that a model reads: the spec's own, reduced to what fits a flat argument.
-fn visible(argument: &NamedArgument, found: Value) -> Value {
+fn visible(argument: &NamedArgument, found: Value, sent: Option<&Value>) -> Value {
     let mut schema = match &argument.schema {
         Some(own) => Value::Object(own.clone()),
         None if argument.switch.is_some() => json!({"type": "boolean"}),
@@ -113,6 +117,12 @@ fn visible(argument: &NamedArgument, found: Value) -> Value {
     let text = text.or_else(|| found.get("description").cloned());
     if let (Value::Object(schema), Some(text)) = (&mut schema, text) {
         schema.insert("description".to_owned(), text);
+    }
+    // The spec's default is what Exa takes; the tool may send another value unasked.
+    if let (Value::Object(schema), Some(sent)) = (&mut schema, sent) {
+        if schema.contains_key("default") {
+            schema.insert("default".to_owned(), sent.clone());
+        }
     }
     schema
 }

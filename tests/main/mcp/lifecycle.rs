@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{McpServer, Program, Sandbox, USUAL};
+use crate::support::{McpServer, Program, Sandbox, USUAL, signal, wire};
 
 /// A server whose next search takes this long, and its upstream.
 fn slow(milliseconds: u64) -> (McpServer, Sandbox) {
@@ -106,9 +106,9 @@ fn ids_come_back_as_they_were() {
 fn a_cancelled_call_is_not_answered_and_others_go_on() {
     let (mut server, _sandbox) = slow(3_000);
     let id = search(&mut server);
-    // The second search meets no fault and overtakes the first.
-    let second = search(&mut server);
-    assert_eq!(server.answer(&second)["result"]["isError"], false);
+    server
+        .call("exa_api", json!({"operation": "research.list"}))
+        .success();
     server.notify(
         "notifications/cancelled",
         json!({"requestId": id, "reason": "changed my mind"}),
@@ -199,6 +199,32 @@ fn a_signal_is_a_good_end_even_with_calls_running() {
         (&ended.rest[0]["id"], &ended.rest[0]["error"]["code"]),
         (&id, &json!(-32603))
     );
+}
+
+/// Clients on Node connect by sockets, which are read in another way than pipes.
+#[cfg(unix)]
+#[test]
+fn sockets_do_as_well_as_pipes() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::{fd::OwnedFd, unix::net::UnixStream};
+
+    let (mut ours, theirs) = UnixStream::pair().expect("a pair of sockets");
+    let output = OwnedFd::from(theirs.try_clone().expect("a second end"));
+    let mut child = Program::new([])
+        .into_command()
+        .stdin(OwnedFd::from(theirs))
+        .stdout(output)
+        .spawn()
+        .expect("the program starts");
+    ours.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}\n")
+        .expect("it reads");
+    let mut line = String::new();
+    let mut reader = BufReader::new(ours.try_clone().expect("a reader"));
+    reader.read_line(&mut line).expect("it answers");
+    assert_eq!(wire::message(line.as_bytes())["result"], json!({}));
+    // The input stays open: the signal alone must do.
+    signal(child.id(), "TERM");
+    assert_eq!(child.wait().expect("an exit code").code(), Some(0));
 }
 
 #[test]

@@ -204,11 +204,7 @@ impl McpServer {
     /// Asks the process to end, as a process manager would.
     #[cfg(unix)]
     pub(crate) fn terminate(&self) {
-        let kill = format!("kill -TERM {}", self.child.id());
-        let status = std::process::Command::new("sh")
-            .args(["-c", &kill])
-            .status();
-        assert!(status.is_ok_and(|status| status.success()), "{kill}");
+        signal(self.child.id(), "TERM");
     }
 
     /// Closes the input, which must end the server well.
@@ -253,6 +249,16 @@ impl Drop for McpServer {
         drop(self.child.kill());
         drop(self.child.wait());
     }
+}
+
+/// Sends a signal to a process that the test has started.
+#[cfg(unix)]
+pub(crate) fn signal(process: u32, name: &str) {
+    let kill = format!("kill -{name} {process}");
+    let status = std::process::Command::new("sh")
+        .args(["-c", &kill])
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "{kill}");
 }
 
 /// Parameters with what the stateless version wants in every request.

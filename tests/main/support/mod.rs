@@ -11,7 +11,9 @@ pub(crate) mod schema;
 pub(crate) mod wire;
 
 pub(crate) use library::Library;
-pub(crate) use mcp::{Ended, McpServer, STATELESS, USUAL, introduced};
+#[cfg(unix)]
+pub(crate) use mcp::signal;
+pub(crate) use mcp::{McpServer, STATELESS, USUAL, introduced};
 pub(crate) use outcome::{Failure, Outcome};
 pub(crate) use program::{KEY, Output, Program};
 pub(crate) use recorder::{Recorder, Reply, Seen};

@@ -174,6 +174,18 @@ fn null_and_nothing_are_no_arguments() {
     }
 }
 
+#[test]
+fn a_question_about_an_operation_is_mended_as_well() {
+    let mut dispatch = Dispatch::start();
+    let call = json!({"operation": "describe", "params": {"operation": "Items_Get"}});
+    let told = dispatch.server.call("manage_websets", call).success();
+    assert_eq!(told["operation"], "items.get");
+    let notes = told["mended"].to_string();
+    for part in ["`params` was read as `args`", "`Items_Get`"] {
+        assert!(notes.contains(part), "no {part} in {notes}");
+    }
+}
+
 /// The toolhost's own name for them is `params`; there `args` is the slip.
 #[test]
 fn the_toolhost_calls_them_params() {

@@ -94,6 +94,20 @@ fn similar_pages_and_answers() {
     }
 }
 
+/// The tool's own argument and one of the operation may both speak of the same object.
+#[test]
+fn an_argument_of_the_operation_joins_what_the_tool_puts_beside_it() {
+    let mut classic = Classic::start();
+    let urls = json!(["https://a.example/1"]);
+    let call = json!({"urls": urls, "maxCharacters": 9, "text": {"includeHtmlTags": true}});
+    let expected = json!({"urls": urls, "text": {"maxCharacters": 9, "includeHtmlTags": true}});
+    classic.assert_sends("web_fetch_exa", call, "POST /contents", expected);
+    let call = json!({"query": "x", "textMaxCharacters": 9, "contents": {"summary": true}});
+    let (_, body, _) = classic.request("web_search_advanced_exa", call);
+    let contents = json!({"text": {"maxCharacters": 9}, "summary": true});
+    assert_eq!(body.expect("a body")["contents"], contents);
+}
+
 /// A slip is told once, though the tool and its operation both look at the arguments.
 #[test]
 fn slips_are_mended_and_each_is_told_once() {

@@ -2,6 +2,7 @@
 
 mod at_once;
 mod long;
+mod slips;
 
 use serde_json::{Value, json};
 

@@ -6,7 +6,7 @@ mod steps;
 use std::collections::{BTreeMap, BTreeSet};
 
 use exa_mcp_server::operations::{Operation, all, find};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::support::{Sandbox, assert_none};
 
