@@ -7,18 +7,18 @@ import { mock, sandbox } from "./lib/backends.mjs";
 import { drive, interleave } from "./lib/drive.mjs";
 import { describeMachine } from "./lib/machine.mjs";
 import { report } from "./lib/report.mjs";
-import { OFFICIAL, callable, floor, official, ours } from "./lib/servers.mjs";
+import { OFFICIAL, floor, greeting, official, ours, searching } from "./lib/servers.mjs";
 
-const ROUNDS = { start: 40, idle: 5, calls: 7 };
-// One by one, then with 32 in flight. The sandbox is slower than the servers, so it gets fewer.
+const ROUNDS = { start: 100, idle: 5, calls: 7 };
+// One by one, then with 32 in flight. The sandbox is slower than our server, so it gets fewer.
 const CALLS = { mock: [500, 2000], sandbox: [200, 500] };
 
 const release = process.argv[2];
 const driver = join(release, "drive");
 const say = (text) => console.error(`== ${text}`);
 
-const measureCalls = (backend, [calls, burst]) =>
-  interleave(callable(release, backend.url), ROUNDS.calls, ({ call: [tool, args], ...server }) =>
+const measureCalls = (servers, [calls, burst]) =>
+  interleave(servers, ROUNDS.calls, ({ call: [tool, args], ...server }) =>
     drive(driver, server, "calls", calls, burst, tool, JSON.stringify(args)),
   );
 
@@ -59,9 +59,9 @@ try {
   backends.push(fixed);
   results.answerBytes = fixed.bytes;
   say("calls with a fixed answer");
-  results.mock = await measureCalls(fixed, CALLS.mock);
+  results.mock = await measureCalls([...searching(release, fixed.url), greeting(release)], CALLS.mock);
   say("calls with the sandbox");
-  results.sandbox = await measureCalls(real, CALLS.sandbox);
+  results.sandbox = await measureCalls(searching(release, real.url), CALLS.sandbox);
 
   const text = report(results);
   writeFileSync(new URL("RESULTS.md", import.meta.url), text);

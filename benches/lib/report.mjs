@@ -15,24 +15,29 @@ const cell = ({ median, low, high }) =>
 const table = (head, rows) =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 
-/** One measure of the three servers. Less is better, unless `more` is set. */
+/** One measure of the servers. Less is better, unless `more` is set. */
 class Measure {
-  constructor(label, ofServer, { more = false } = {}) {
+  constructor(label, valuesOf, { more = false } = {}) {
     this.label = label;
-    [this.ours, this.floor, this.official] = [OURS, FLOOR, OFFICIAL].map((name) => summary(ofServer(name)));
-    this.ofFloor = this.ours.median / this.floor.median;
-    const ratio = this.official.median / this.ours.median;
-    this.advantage = more ? 1 / ratio : ratio;
+    [this.ours, this.floor, this.official] = [OURS, FLOOR, OFFICIAL].map(valuesOf).map((v) => v && summary(v));
+    const [few, many] = more ? [this.official, this.ours] : [this.ours, this.official];
+    this.advantage = many.median / few.median;
+  }
+
+  /** Ours in relation to the floor, by the medians or another part of the summary. */
+  ofFloor(part = "median") {
+    return this.ours[part] / this.floor[part];
   }
 
   row() {
-    const { label, ours, floor, official, ofFloor, advantage } = this;
-    return [label, cell(ours), cell(floor), cell(official), `${number(ofFloor)}×`, `**${number(advantage)}×**`];
+    const { label, ours, floor, official, advantage } = this;
+    const [least, ratio] = floor ? [cell(floor), `${number(this.ofFloor())}×`] : ["–", "–"];
+    return [label, cell(ours), least, cell(official), ratio, `**${number(advantage)}×**`];
   }
 }
 
 function measures({ start, idle, mock, sandbox, sizes, calls }) {
-  const take = (figures, value) => (name) => figures[name].map(value);
+  const take = (figures, value) => (name) => figures[name]?.map(value);
   const size = { [OURS]: [sizes.ours], [FLOOR]: [sizes.floor], [OFFICIAL]: [sizes.official] };
   const [one, many] = calls.mock;
   return {
@@ -45,8 +50,8 @@ function measures({ start, idle, mock, sandbox, sizes, calls }) {
     tail: new Measure("search call, 95th percentile, ms", take(mock, (f) => quantile(f.latencies, 0.95))),
     rate: new Measure("calls a second, 32 in flight", take(mock, (f) => f.perSecond), { more: true }),
     processor: new Measure("processor time a call, 32 in flight, ms", take(mock, (f) => f.processorMs)),
-    sandboxed: new Measure("search call through the sandbox, median, ms", take(sandbox, (f) => median(f.latencies))),
-    sandboxedRate: new Measure("calls a second through the sandbox, 32 in flight", take(sandbox, (f) => f.perSecond), { more: true }),
+    sandbox: new Measure("search call with the sandbox, median, ms", take(sandbox, (f) => median(f.latencies))),
+    sandboxRate: new Measure("calls a second with the sandbox, 32 in flight", take(sandbox, (f) => f.perSecond), { more: true }),
     size: new Measure("program on disk, MB", (name) => size[name]),
   };
 }
@@ -57,7 +62,8 @@ function targets(of, tokens) {
   const most = (text, value, limit, unit) => line(text, value, value <= limit, unit);
   const least = (text, value, limit, unit) => line(text, value, value >= limit, unit);
   return [
-    most("start to tools/list at most 1.5 times the floor's", of.tools.ofFloor, 1.5, "×"),
+    most("start to tools/list at most 1.5 times the floor's", of.tools.ofFloor(), 1.5, "×"),
+    most("the same for the fastest tenth, which other work on the machine disturbs least", of.tools.ofFloor("low"), 1.5, "×"),
     least("start to tools/list at least 30 times faster than the official server's", of.tools.advantage, 30, "×"),
     most("idle memory at most 12 MB", of.idle.ours.median, 12, " MB"),
     least("with 32 in flight at least 4 times the official server's calls a second", of.rate.advantage, 4, "×"),

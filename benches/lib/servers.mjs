@@ -32,13 +32,12 @@ export const official = (all = false) => ({
   env: { ...KEY, ...(all && { ENABLED_TOOLS: OFFICIAL_TOOLS.join() }) },
 });
 
-/** The three servers with a backend to search in; the floor answers by itself. */
-export function callable(release, backend) {
+/** Our server and the official one with a backend to search in. */
+export function searching(release, backend) {
   const us = ours(release);
   const them = official();
   return [
     { ...us, call: SEARCH, env: { ...us.env, EXA_BASE_URL: backend } },
-    { ...floor(release), call: ["hello", {}] },
     {
       ...them,
       call: SEARCH,
@@ -47,3 +46,6 @@ export function callable(release, backend) {
     },
   ];
 }
+
+/** The floor with its one tool, which needs no backend. */
+export const greeting = (release) => ({ ...floor(release), call: ["hello", {}] });

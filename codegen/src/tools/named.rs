@@ -119,10 +119,10 @@ fn visible(argument: &NamedArgument, found: Value, sent: Option<&Value>) -> Valu
         schema.insert("description".to_owned(), text);
     }
     // The spec's default is what Exa takes; the tool may send another value unasked.
-    if let (Value::Object(schema), Some(sent)) = (&mut schema, sent) {
-        if schema.contains_key("default") {
-            schema.insert("default".to_owned(), sent.clone());
-        }
+    if let (Value::Object(schema), Some(sent)) = (&mut schema, sent)
+        && let Some(default) = schema.get_mut("default")
+    {
+        *default = sent.clone();
     }
     schema
 }
