@@ -13,10 +13,11 @@ pub fn start() -> Result<(), String> {
         std::env::var("EXA_MCP_LOG_LEVEL").ok().as_deref(),
         std::env::var("EXA_MCP_DEBUG").ok().as_deref(),
     )?;
-    // The protocol library tells every step at `info`; that is for debugging.
+    // The protocol library tells every step at `info` and every refused request as a warning; the
+    // client is told the same, so here it is for debugging.
     let library = match level >= LevelFilter::DEBUG {
         true => level,
-        false => level.min(LevelFilter::WARN),
+        false => level.min(LevelFilter::ERROR),
     };
     let targets = Targets::new()
         .with_default(library)

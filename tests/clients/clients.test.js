@@ -20,8 +20,9 @@ const calls = JSON.parse(
 );
 
 /** Connects a client that also keeps every message it receives. */
-async function connect() {
-  const transport = new StdioClientTransport({ command, args, env: process.env });
+async function connect(...options) {
+  const all = [...args, ...options];
+  const transport = new StdioClientTransport({ command, args: all, env: process.env });
   const client = new Client({ name: "test", version: "1.0.0" });
   const failures = [];
   client.onerror = (error) => failures.push(error);
@@ -121,6 +122,17 @@ describe("TypeScript SDK", () => {
     assert.equal(received.length, seen + 1, "nothing but the answer to the ping");
   });
 });
+
+for (const [set, examples] of Object.entries(calls.sets ?? {})) {
+  test(`tools of the set ${set} answer`, async () => {
+    const { client } = await connect("--tools", set);
+    for (const example of examples) {
+      const result = await client.callTool(example);
+      assert.equal(result.isError, false, `${example.name}: ${result.content[0].text}`);
+    }
+    await client.close();
+  });
+}
 
 describe("the end", () => {
   test("the server ends by itself when its input is closed", async () => {

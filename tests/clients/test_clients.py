@@ -30,8 +30,9 @@ def mode(request):
     return request.param
 
 
-def connect(mode):
-    server = StdioServerParameters(command=COMMAND, args=ARGUMENTS, env=dict(os.environ))
+def connect(mode, *options):
+    arguments = [*ARGUMENTS, *options]
+    server = StdioServerParameters(command=COMMAND, args=arguments, env=dict(os.environ))
     return Client(server, mode=mode, read_timeout_seconds=30)
 
 
@@ -69,6 +70,14 @@ async def test_a_call_gives_text_and_structured_content(mode):
         assert result.is_error is False
         assert result.content[0].type == "text"
         assert isinstance(result.structured_content, dict)
+
+
+@pytest.mark.parametrize("tool_set", CALLS.get("sets", {}))
+async def test_tools_of_every_set_answer(mode, tool_set):
+    async with connect(mode, "--tools", tool_set) as client:
+        for example in CALLS["sets"][tool_set]:
+            result = await client.call_tool(example["name"], example.get("arguments"))
+            assert result.is_error is False, (example["name"], result.content)
 
 
 async def test_a_failed_call_is_a_result_that_says_so(mode):
