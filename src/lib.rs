@@ -3,12 +3,15 @@
 //! A call passes each room once: [`transport`] → [`protocol`] → [`surface`] → [`operations`] →
 //! `generated` (the clients made from the specs) → [`exa`] (HTTP) → Exa.
 
+pub mod accounts;
 pub mod cli;
 pub mod exa;
+pub mod ids;
 pub mod logging;
 pub mod operations;
 pub mod protocol;
 pub mod settings;
+pub mod store;
 pub mod surface;
 pub mod transport;
 

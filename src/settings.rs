@@ -2,6 +2,7 @@
 
 use crate::exa::{ApiKey, ConfigError, ExaConfig, ExaHttp};
 use crate::operations::Caller;
+use crate::store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 
 /// The set of tools that is offered unless something else is asked for.
 const DEFAULT_TOOLS: &str = "default";
@@ -15,6 +16,8 @@ pub struct Settings {
     pub exa: ExaConfig,
     /// Sets and tools, comma-separated.
     pub tools: String,
+    /// Where notes are kept.
+    pub store: StoreConfig,
 }
 
 /// Why the program cannot run like this.
@@ -28,6 +31,9 @@ pub enum SettingsError {
         /// What is wrong with it.
         source: ConfigError,
     },
+    /// The store cannot be used.
+    #[error("{STORE_VARIABLE} cannot be used: {0}")]
+    Store(#[from] StoreConfigError),
 }
 
 impl Settings {
@@ -49,7 +55,16 @@ impl Settings {
             .or_else(|| variable("ENABLED_TOOLS"))
             .or_else(|| variable("EXA_MCP_ENABLED_TOOLS"))
             .unwrap_or_else(|| DEFAULT_TOOLS.to_owned());
-        Ok(Self { key, exa, tools })
+        let store = match variable(STORE_VARIABLE) {
+            Some(text) => text.parse()?,
+            None => StoreConfig::default(),
+        };
+        Ok(Self {
+            key,
+            exa,
+            tools,
+            store,
+        })
     }
 
     /// The way to Exa that these settings describe.

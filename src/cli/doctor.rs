@@ -18,6 +18,7 @@ pub(super) async fn examine(settings: &Settings) -> (String, bool) {
     match settings.caller() {
         Ok(caller) => {
             findings.push(tools(settings));
+            findings.push(store(settings).await);
             if settings.key.is_some() {
                 findings.push(network(&caller).await);
             }
@@ -79,6 +80,14 @@ fn tools(settings: &Settings) -> Finding {
         )),
         Some(Err(error)) => bad(format!("tools: {error}")),
         None => bad("tools: the way to Exa cannot be set up".to_owned()),
+    }
+}
+
+/// Opens the store, which makes its file if there is none yet.
+async fn store(settings: &Settings) -> Finding {
+    match settings.store.open().check().await {
+        Ok(place) => good(format!("store: {place}")),
+        Err(error) => bad(format!("store: {error} (EXA_MCP_STORE)")),
     }
 }
 

@@ -41,6 +41,7 @@ Environment:
   EXA_API_KEY            the Exa API key
   EXA_BASE_URL           another Exa endpoint, such as a proxy [default: https://api.exa.ai]
   ENABLED_TOOLS          same as --tools, also EXA_MCP_ENABLED_TOOLS [default: default]
+  EXA_MCP_STORE          where notes are kept, memory: or sqlite:PATH [default: memory:]
   EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
   EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug";
 
@@ -73,7 +74,7 @@ enum Command {
         #[arg(long, default_value = "127.0.0.1:8099", value_name = "ADDR")]
         listen: String,
     },
-    /// Check key, network and configuration
+    /// Check key, network, store and configuration
     Doctor,
     /// Print completions for a shell
     Completions {

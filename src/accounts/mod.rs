@@ -1,0 +1,5 @@
+//! Who is calling.
+
+mod identity;
+
+pub use identity::Identity;

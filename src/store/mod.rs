@@ -1,0 +1,145 @@
+//! What outlives a call: small documents, each owned by an identity.
+//!
+//! A document is JSON text at a [`Place`]: an owner, a collection such as `notes`, and an id. There is
+//! one trait and an implementation for each way of keeping; a call of any of them is one atomic step, so
+//! that several processes may share a store.
+
+mod config;
+mod memory;
+mod sqlite;
+#[cfg(test)]
+mod tests;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+pub use config::{STORE_VARIABLE, StoreConfig, StoreConfigError};
+pub use memory::{Bounds, MemoryStore};
+pub use sqlite::SqliteStore;
+
+use crate::accounts::Identity;
+
+/// What a call of a store comes to.
+pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// A way of keeping documents.
+pub trait Store: Send + Sync + 'static {
+    /// Puts a document, in place of an earlier one if there is one, and gives its revision.
+    fn put(&self, place: Place, body: String, rules: Rules) -> Pending<'_, u64>;
+
+    /// Gets a document; `None` if there is none, or no longer.
+    fn get(&self, place: Place) -> Pending<'_, Option<Document>>;
+
+    /// Deletes a document; says whether there was one.
+    fn delete(&self, place: Place) -> Pending<'_, bool>;
+
+    /// Lists documents, the newest first.
+    fn list(&self, query: Query) -> Pending<'_, Vec<Document>>;
+
+    /// Tries whether documents can be kept, and tells in a few words where.
+    fn check(&self) -> Pending<'_, String>;
+}
+
+/// Where a document is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Place {
+    /// To whom it belongs.
+    pub owner: Identity,
+    /// What kind of document it is.
+    pub collection: &'static str,
+    /// What it is called among its kind.
+    pub id: String,
+}
+
+/// What must hold for a document to be put, and for how long it is kept.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rules {
+    /// How long it is kept; for ever without it.
+    pub time_to_live: Option<Duration>,
+    /// The most documents that its owner may have in its collection.
+    pub most: Option<usize>,
+    /// What must be there before.
+    pub expected: Expected,
+}
+
+/// What must be at a place for something to be put there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Expected {
+    /// Whatever is there.
+    #[default]
+    Anything,
+    /// Nothing.
+    Nothing,
+    /// The document with this revision: nobody has changed it since it was read.
+    Revision(u64),
+}
+
+/// Which documents to list.
+#[derive(Clone, Debug)]
+pub struct Query {
+    /// Whose; everybody's without it.
+    pub owner: Option<Identity>,
+    /// Of which kind.
+    pub collection: &'static str,
+    /// Only those put before the document with this number.
+    pub before: Option<u64>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// A kept document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Document {
+    /// To whom it belongs.
+    pub owner: String,
+    /// Its id.
+    pub id: String,
+    /// Its text.
+    pub body: Arc<str>,
+    /// Grows by one with each change.
+    pub revision: u64,
+    /// Its number in the order in which documents were first put.
+    pub number: u64,
+    /// When it was first put, in milliseconds since 1970.
+    pub created: u64,
+    /// When it was last put, in milliseconds since 1970.
+    pub modified: u64,
+}
+
+/// Why a store did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// The owner has as many documents of the kind as allowed.
+    #[error("There is no room for more than {0} of these. Delete some, then try again.")]
+    TooMany(usize),
+    /// The store as a whole is full.
+    #[error(
+        "The store is full. Delete something, or keep things in a file: set EXA_MCP_STORE to sqlite:PATH."
+    )]
+    Full,
+    /// Something else is at the place than expected.
+    #[error("Someone else changed this at the same time. Read it again, then try again.")]
+    Conflict,
+    /// The store cannot be used now.
+    #[error("The store cannot be used: {0}")]
+    Unavailable(String),
+}
+
+/// Tells the time in milliseconds since 1970; tests have one of their own.
+type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
+
+fn system_clock() -> Clock {
+    Arc::new(|| milliseconds(SystemTime::now()))
+}
+
+fn milliseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// When something ends that begins now.
+fn end(now: u64, time_to_live: Duration) -> u64 {
+    now.saturating_add(u64::try_from(time_to_live.as_millis()).unwrap_or(u64::MAX))
+}

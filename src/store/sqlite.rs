@@ -1,0 +1,354 @@
+//! Documents in a SQLite file: they outlive the process, and several processes may share them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{
+    Connection, OpenFlags, OptionalExtension, Row, Transaction, TransactionBehavior, params,
+};
+use tokio::task::spawn_blocking;
+
+use super::memory::check;
+use super::{Clock, Document, Pending, Place, Query, Rules, Store, StoreError, end, system_clock};
+
+/// How long to wait for another process that is writing.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Marks the file as ours ("exam" in ASCII), so that no other program's file is ever written to.
+const APPLICATION: i32 = 0x6578_616d;
+
+/// The steps from an empty file to the present schema; a file remembers how many it has taken.
+const MIGRATIONS: &[&str] = &["
+    CREATE TABLE documents (
+        number INTEGER PRIMARY KEY AUTOINCREMENT,
+        owner TEXT NOT NULL,
+        collection TEXT NOT NULL,
+        id TEXT NOT NULL,
+        body TEXT NOT NULL,
+        revision INTEGER NOT NULL,
+        created INTEGER NOT NULL,
+        modified INTEGER NOT NULL,
+        expires INTEGER,
+        UNIQUE (owner, collection, id)
+    ) STRICT;
+    CREATE INDEX documents_by_owner ON documents (owner, collection, number);
+    CREATE INDEX documents_by_collection ON documents (collection, number);
+    CREATE INDEX documents_by_end ON documents (expires) WHERE expires IS NOT NULL;
+"];
+
+/// The columns of a [`Document`].
+const COLUMNS: &str = "owner, id, body, revision, number, created, modified";
+
+/// Documents in a SQLite file.
+#[derive(Clone)]
+pub struct SqliteStore {
+    file: Arc<File>,
+    clock: Clock,
+}
+
+struct File {
+    path: PathBuf,
+    connection: Mutex<Option<Connection>>,
+}
+
+/// Why the file cannot be used.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error("{0}")]
+    Sqlite(#[from] rusqlite::Error),
+    #[error("{0}")]
+    File(#[from] std::io::Error),
+    #[error("it is the file of another program; choose another path")]
+    Foreign,
+    #[error("a newer version of this program has written it; use that version, or another path")]
+    Newer,
+}
+
+impl SqliteStore {
+    /// A store in this file. The file is neither opened nor made before the first use.
+    pub fn new(path: PathBuf) -> Self {
+        Self::with_clock(path, system_clock())
+    }
+
+    pub(super) fn with_clock(path: PathBuf, clock: Clock) -> Self {
+        let connection = Mutex::new(None);
+        let file = Arc::new(File { path, connection });
+        Self { file, clock }
+    }
+
+    /// Reads in one transaction.
+    fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>, u64) -> Result<T, Fault> + Send + 'static,
+    ) -> Pending<'static, T> {
+        self.run(TransactionBehavior::Deferred, work)
+    }
+
+    /// Reads and writes in one transaction, which no other process comes between.
+    fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>, u64) -> Result<T, Fault> + Send + 'static,
+    ) -> Pending<'static, T> {
+        self.run(TransactionBehavior::Immediate, work)
+    }
+
+    /// Does some work in one transaction, on a thread that may block.
+    fn run<T: Send + 'static>(
+        &self,
+        behaviour: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>, u64) -> Result<T, Fault> + Send + 'static,
+    ) -> Pending<'static, T> {
+        let (file, now) = (Arc::clone(&self.file), (self.clock)());
+        Box::pin(async move {
+            let work = move || file.transact(behaviour, |transaction| work(transaction, now));
+            match spawn_blocking(work).await {
+                Ok(result) => result,
+                Err(error) => Err(StoreError::Unavailable(error.to_string())),
+            }
+        })
+    }
+}
+
+impl File {
+    fn transact<T>(
+        &self,
+        behaviour: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,
+    ) -> Result<T, StoreError> {
+        let mut connection = self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let result = self.try_transact(&mut connection, behaviour, work);
+        result.map_err(|fault| match fault {
+            Fault::Store(error) => error,
+            fault => StoreError::Unavailable(format!("{}: {fault}", self.path.display())),
+        })
+    }
+
+    fn try_transact<T>(
+        &self,
+        connection: &mut Option<Connection>,
+        behaviour: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let connection = match connection {
+            Some(connection) => connection,
+            None => connection.insert(open(&self.path)?),
+        };
+        let transaction = connection.transaction_with_behavior(behaviour)?;
+        let result = work(&transaction)?;
+        transaction.commit()?;
+        Ok(result)
+    }
+}
+
+fn open(path: &Path) -> Result<Connection, Fault> {
+    prepare(path)?;
+    // Without the flag for URIs: a path is a path, whatever it looks like.
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+        | OpenFlags::SQLITE_OPEN_CREATE
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut connection = Connection::open_with_flags(path, flags)?;
+    connection.busy_timeout(PATIENCE)?;
+    migrate(&mut connection)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    // With a write-ahead log this survives the end of the process at any moment.
+    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    Ok(connection)
+}
+
+/// Makes the file, readable for its owner alone; SQLite gives the files beside it the same rights.
+#[cfg(unix)]
+fn prepare(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+    if let Some(parent) = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(parent)?;
+    }
+    let mut options = fs::OpenOptions::new();
+    let options = options.read(true).append(true).create(true).mode(0o600);
+    let file = options.open(path)?;
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn prepare(path: &Path) -> std::io::Result<()> {
+    match path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        Some(parent) => fs::create_dir_all(parent),
+        None => Ok(()),
+    }
+}
+
+/// Brings the schema up to date.
+fn migrate(connection: &mut Connection) -> Result<(), Fault> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let pragma =
+        |name: &str| transaction.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
+    let (application, version) = (pragma("application_id")?, pragma("user_version")?);
+    let tables: i64 =
+        transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    let empty = application == 0 && version == 0 && tables == 0;
+    if application != APPLICATION && !empty {
+        return Err(Fault::Foreign);
+    }
+    let taken = usize::try_from(version).unwrap_or(usize::MAX);
+    let steps = MIGRATIONS.get(taken..).ok_or(Fault::Newer)?;
+    for step in steps {
+        transaction.execute_batch(step)?;
+    }
+    if !steps.is_empty() {
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+        transaction.pragma_update(None, "user_version", signed(MIGRATIONS.len() as u64))?;
+    }
+    Ok(transaction.commit()?)
+}
+
+fn document(row: &Row<'_>) -> rusqlite::Result<Document> {
+    Ok(Document {
+        owner: row.get(0)?,
+        id: row.get(1)?,
+        body: row.get(2)?,
+        revision: unsigned(row.get(3)?),
+        number: unsigned(row.get(4)?),
+        created: unsigned(row.get(5)?),
+        modified: unsigned(row.get(6)?),
+    })
+}
+
+/// SQLite knows signed integers only; ours never grow beyond them.
+fn unsigned(number: i64) -> u64 {
+    u64::try_from(number).unwrap_or_default()
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+fn find(
+    transaction: &Transaction<'_>,
+    place: &Place,
+    now: u64,
+) -> Result<Option<Document>, rusqlite::Error> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM documents WHERE owner = ? AND collection = ? AND id = ?
+         AND (expires IS NULL OR expires > ?)"
+    );
+    let mut statement = transaction.prepare(&sql)?;
+    let place = params![
+        place.owner.as_str(),
+        place.collection,
+        place.id,
+        signed(now)
+    ];
+    statement.query_row(place, document).optional()
+}
+
+fn put(
+    transaction: &Transaction<'_>,
+    place: &Place,
+    body: &str,
+    rules: Rules,
+    now: u64,
+) -> Result<u64, Fault> {
+    transaction.execute("DELETE FROM documents WHERE expires <= ?", [signed(now)])?;
+    let present = find(transaction, place, now)?;
+    check(rules.expected, present.as_ref())?;
+    let expires = rules.time_to_live.map(|time| signed(end(now, time)));
+    if let Some(present) = present {
+        let revision = present.revision + 1;
+        transaction.execute(
+            "UPDATE documents SET body = ?, revision = ?, modified = ?, expires = ? WHERE number = ?",
+            params![body, signed(revision), signed(now), expires, signed(present.number)],
+        )?;
+        return Ok(revision);
+    }
+    let owner = place.owner.as_str();
+    if let Some(most) = rules.most {
+        let sql = "SELECT count(*) FROM documents WHERE owner = ? AND collection = ?";
+        let count = transaction.query_row(sql, [owner, place.collection], |row| row.get(0))?;
+        if unsigned(count) >= most as u64 {
+            return Err(StoreError::TooMany(most).into());
+        }
+    }
+    transaction.execute(
+        "INSERT INTO documents (owner, collection, id, body, revision, created, modified, expires)
+         VALUES (?, ?, ?, ?, 1, ?, ?, ?)",
+        params![
+            owner,
+            place.collection,
+            place.id,
+            body,
+            signed(now),
+            signed(now),
+            expires
+        ],
+    )?;
+    Ok(1)
+}
+
+fn list(
+    transaction: &Transaction<'_>,
+    query: &Query,
+    now: u64,
+) -> Result<Vec<Document>, rusqlite::Error> {
+    let whose = match query.owner {
+        Some(_) => "owner = ?1",
+        None => "?1 IS NULL",
+    };
+    let sql = format!(
+        "SELECT {COLUMNS} FROM documents WHERE {whose} AND collection = ?2 AND number < ?3
+         AND (expires IS NULL OR expires > ?4) ORDER BY number DESC LIMIT ?5"
+    );
+    let mut statement = transaction.prepare(&sql)?;
+    let before = signed(query.before.unwrap_or(u64::MAX));
+    let limit = signed(query.limit as u64);
+    let owner = query.owner.as_ref().map(|owner| owner.as_str());
+    let rows = params![owner, query.collection, before, signed(now), limit];
+    statement.query_map(rows, document)?.collect()
+}
+
+impl Store for SqliteStore {
+    fn put(&self, place: Place, body: String, rules: Rules) -> Pending<'_, u64> {
+        self.write(move |transaction, now| put(transaction, &place, &body, rules, now))
+    }
+
+    fn get(&self, place: Place) -> Pending<'_, Option<Document>> {
+        self.read(move |transaction, now| Ok(find(transaction, &place, now)?))
+    }
+
+    fn delete(&self, place: Place) -> Pending<'_, bool> {
+        self.write(move |transaction, now| {
+            let there = find(transaction, &place, now)?.is_some();
+            let sql = "DELETE FROM documents WHERE owner = ? AND collection = ? AND id = ?";
+            transaction.execute(sql, [place.owner.as_str(), place.collection, &place.id])?;
+            Ok(there)
+        })
+    }
+
+    fn list(&self, query: Query) -> Pending<'_, Vec<Document>> {
+        self.read(move |transaction, now| Ok(list(transaction, &query, now)?))
+    }
+
+    fn check(&self) -> Pending<'_, String> {
+        let place = format!("SQLite file {}", self.file.path.display());
+        self.write(move |transaction, _| {
+            // Beginning to write is the test; nothing is changed.
+            transaction.execute("DELETE FROM documents WHERE 0", [])?;
+            Ok(place)
+        })
+    }
+}
