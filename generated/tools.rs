@@ -115,3 +115,6 @@ pub static SETS: &[(&str, &[&str])] = &[
     ("webhooks", &["webhooks_create", "webhooks_delete", "webhooks_get", "webhooks_list", "webhooks_list_attempts", "webhooks_update"]),
     ("websets", &["websets_cancel", "websets_create", "websets_delete", "websets_get", "websets_list", "websets_preview", "websets_update"]),
 ];
+
+/// JSON Schema of the arguments that say how an answer is shown.
+pub static OPTIONS: &str = include_str!("options.json");

@@ -10,6 +10,7 @@ pub mod ids;
 pub mod logging;
 pub mod operations;
 pub mod protocol;
+pub mod render;
 pub mod settings;
 pub mod store;
 pub mod surface;

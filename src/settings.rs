@@ -1,8 +1,11 @@
 //! What the environment and the command line say about how to run.
 
+use std::time::Duration;
+
 use crate::exa::{ApiKey, ConfigError, ExaConfig, ExaHttp};
 use crate::operations::Caller;
 use crate::store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
+use crate::surface::Limits;
 
 /// The set of tools that is offered unless something else is asked for.
 const DEFAULT_TOOLS: &str = "default";
@@ -18,6 +21,8 @@ pub struct Settings {
     pub tools: String,
     /// Where notes are kept.
     pub store: StoreConfig,
+    /// How long answers are kept, and how many of them.
+    pub cache: Limits,
 }
 
 /// Why the program cannot run like this.
@@ -30,6 +35,16 @@ pub enum SettingsError {
         variable: &'static str,
         /// What is wrong with it.
         source: ConfigError,
+    },
+    /// A number is none.
+    #[error("{variable}: `{value}` is no whole number of {unit}")]
+    Number {
+        /// The variable.
+        variable: &'static str,
+        /// What it says.
+        value: String,
+        /// What it counts.
+        unit: &'static str,
     },
     /// The store cannot be used.
     #[error("{STORE_VARIABLE} cannot be used: {0}")]
@@ -64,6 +79,7 @@ impl Settings {
             exa,
             tools,
             store,
+            cache: cache_limits()?,
         })
     }
 
@@ -72,6 +88,31 @@ impl Settings {
         let http = ExaHttp::new(self.exa.clone())?;
         Ok(Caller::new(http, self.key.clone()))
     }
+}
+
+fn cache_limits() -> Result<Limits, SettingsError> {
+    let usual = Limits::default();
+    let ttl = number("EXA_MCP_CACHE_TTL", "seconds")?.map(Duration::from_secs);
+    let bytes = number("EXA_MCP_CACHE_BYTES", "bytes")?;
+    Ok(Limits {
+        ttl: ttl.unwrap_or(usual.ttl),
+        bytes: bytes.map_or(usual.bytes, |bytes| {
+            usize::try_from(bytes).unwrap_or(usize::MAX)
+        }),
+    })
+}
+
+/// A variable that holds a number.
+fn number(name: &'static str, unit: &'static str) -> Result<Option<u64>, SettingsError> {
+    let Some(text) = variable(name) else {
+        return Ok(None);
+    };
+    let number = text.trim().replace('_', "").parse();
+    number.map(Some).map_err(|_| SettingsError::Number {
+        variable: name,
+        value: text,
+        unit,
+    })
 }
 
 /// A variable that is set to something.

@@ -71,6 +71,7 @@ fn row(operation: &Operation) -> TokenStream {
     let signature = crate::tools::signature::whole(operation);
     let api = api_ident(&operation.api);
     let method = operation.method.to_uppercase();
+    let read_only = operation.method == "get" || operation.read_only;
     let function = format_ident!("{}", operation.function);
     let parameters = operation.parameters.iter().map(argument);
     let fields = body_arguments(&operation.body);
@@ -105,6 +106,7 @@ fn row(operation: &Operation) -> TokenStream {
             input_schema: include_str!(#input),
             output_schema: include_str!(#output),
             timeout_seconds: #timeout_seconds,
+            read_only: #read_only,
             long_running: #long_running,
             call: #function,
         }

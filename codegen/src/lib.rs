@@ -150,6 +150,10 @@ fn tool_files(catalogue: &tools::Catalogue, files: &mut BTreeMap<String, String>
     }
     files.insert("generated/tools.rs".to_owned(), tools::table(catalogue));
     files.insert(
+        "generated/options.json".to_owned(),
+        format!("{}\n", catalogue.options),
+    );
+    files.insert(
         "codegen-snapshots/TOKENS.md".to_owned(),
         catalogue.token_table(),
     );

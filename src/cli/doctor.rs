@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::operations::{Operation, Refusal, all, find};
 use crate::settings::Settings;
-use crate::surface::Catalogue;
+use crate::surface::{Catalogue, ResultCache};
 
 /// One finding.
 struct Finding {
@@ -70,7 +70,7 @@ fn tools(settings: &Settings) -> Finding {
     let catalogue = settings
         .caller()
         .ok()
-        .map(|caller| Catalogue::new(&settings.tools, caller));
+        .map(|caller| Catalogue::new(&settings.tools, caller, ResultCache::default()));
     match catalogue {
         Some(Ok(catalogue)) => good(format!(
             "tools: {} ({} tools, {} tokens)",

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::settings::Settings;
-use crate::surface::Catalogue;
+use crate::surface::{Catalogue, ResultCache};
 
 /// The exit code of a call that the API refused or that did not reach it.
 const FAILED: u8 = 1;
@@ -184,7 +184,8 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
 
 fn catalogue(settings: &Settings) -> Result<Catalogue, Failure> {
     let caller = settings.caller().map_err(Failure::usage)?;
-    Catalogue::new(&settings.tools, caller).map_err(Failure::usage)
+    Catalogue::new(&settings.tools, caller, ResultCache::new(settings.cache))
+        .map_err(Failure::usage)
 }
 
 fn completions(shell: clap_complete::Shell) -> String {

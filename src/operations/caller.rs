@@ -48,8 +48,24 @@ impl Caller {
         operation: &'static Operation,
         arguments: Value,
     ) -> Result<Called, Refusal> {
-        let checked = checked(operation, arguments)
-            .map_err(|refused| Refusal::Arguments(Box::new(refused)))?;
+        let checked = Self::check(operation, arguments)?;
+        self.send(operation, checked).await
+    }
+
+    /// Mends and checks the arguments of a call.
+    pub fn check(
+        operation: &'static Operation,
+        arguments: Value,
+    ) -> Result<check::Checked, Refusal> {
+        checked(operation, arguments).map_err(|refused| Refusal::Arguments(Box::new(refused)))
+    }
+
+    /// Calls with arguments that are known to fit.
+    pub async fn send(
+        &self,
+        operation: &'static Operation,
+        checked: check::Checked,
+    ) -> Result<Called, Refusal> {
         let key = self.key.clone().ok_or(Refusal::NoKey)?;
         let timeout = Duration::from_secs(operation.timeout_seconds);
         let context = CallContext::new(self.http.clone(), key.clone(), timeout);

@@ -5,6 +5,8 @@
 mod arguments;
 mod caller;
 pub mod check;
+mod pages;
+mod progress;
 mod registry;
 
 use std::future::Future;
@@ -12,6 +14,8 @@ use std::pin::Pin;
 
 pub use arguments::{ArgumentsError, Parts, split};
 pub use caller::{Called, Caller, Refusal};
+pub use pages::{Paged, Stopped, is_paged};
+pub use progress::{Progress, Step};
 pub use registry::{all, closest, find, input_schema, nearest};
 
 use crate::exa::{Answer, CallContext, ExaError};
@@ -58,6 +62,8 @@ pub struct Operation {
     pub output_schema: &'static str,
     /// How long one attempt may take.
     pub timeout_seconds: u64,
+    /// It changes nothing.
+    pub read_only: bool,
     /// How the work it starts is followed.
     pub long_running: Option<LongRunning>,
     /// The glue that calls the generated client.

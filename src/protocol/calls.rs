@@ -79,6 +79,7 @@ mod tests {
         Outcome {
             text: text.to_owned(),
             structured: serde_json::Map::new(),
+            links: Vec::new(),
             is_error: false,
         }
     }

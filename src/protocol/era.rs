@@ -2,11 +2,13 @@
 
 use rmcp::model::{
     CacheScope, CallToolResult, ContentBlock, Implementation, JsonObject, ListToolsResult,
-    MetaObject, ProtocolVersion, ServerCapabilities, Tool, ToolAnnotations, ToolsCapability,
+    MetaObject, ProtocolVersion, Resource, ServerCapabilities, Tool, ToolAnnotations,
+    ToolsCapability,
 };
 use serde_json::{Value, json};
 
 use super::pages::Page;
+use crate::render::Link;
 use crate::surface::{Outcome, ToolDefinition};
 
 const NAME: &str = "exa-mcp-server";
@@ -43,6 +45,10 @@ impl Era {
     }
 
     fn knows_titles(&self) -> bool {
+        self.0 >= ProtocolVersion::V_2025_06_18
+    }
+
+    fn knows_resource_links(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_06_18
     }
 
@@ -124,7 +130,10 @@ impl Era {
 
     /// The result of a call.
     pub(super) fn call_result(&self, outcome: Outcome) -> CallToolResult {
-        let content = vec![ContentBlock::text(outcome.text)];
+        let mut content = vec![ContentBlock::text(outcome.text)];
+        if self.knows_resource_links() {
+            content.extend(outcome.links.into_iter().map(resource_link));
+        }
         let mut result = CallToolResult::success(content);
         result.is_error = Some(outcome.is_error);
         result.meta = self.result_meta();
@@ -134,6 +143,14 @@ impl Era {
         }
         result
     }
+}
+
+/// A resource that holds more.
+fn resource_link(link: Link) -> ContentBlock {
+    let mut resource = Resource::new(link.uri, link.name);
+    resource.description = Some(link.description);
+    resource.mime_type = Some(link.mime_type.to_owned());
+    ContentBlock::resource_link(resource)
 }
 
 #[cfg(test)]
@@ -203,6 +220,7 @@ mod tests {
             let outcome = Outcome {
                 text: "t".to_owned(),
                 structured,
+                links: Vec::new(),
                 is_error: true,
             };
             let result = serde_json::to_value(era.call_result(outcome)).unwrap();
@@ -218,6 +236,7 @@ mod tests {
         let outcome = Outcome {
             text: String::new(),
             structured: JsonObject::new(),
+            links: Vec::new(),
             is_error: false,
         };
         let result = Era(ProtocolVersion::LATEST).call_result(outcome);

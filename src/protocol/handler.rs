@@ -25,8 +25,10 @@ use super::{
     calls::{CALLS_AT_ONCE, Calls},
     era::{Era, FRESH_FOR, KEPT_BY},
     pages::{PAGE_SIZE, page},
+    progress::Steps,
     tools::Tools,
 };
+use crate::{accounts::Identity, surface::Call};
 
 /// How many names are offered for one that is unknown, and how like they must be.
 const MOST_NAMES: usize = 3;
@@ -163,8 +165,15 @@ impl<T: Tools> ServerHandler for Handler<T> {
             return Err(self.unknown_tool(&request.name));
         }
         let arguments = request.arguments.unwrap_or_default();
-        let call = self.tools.call(&request.name, arguments);
-        let outcome = self.calls.run(call, context.ct.cancelled()).await?;
+        let (progress, steps) = Steps::of(&context);
+        let who = Call {
+            owner: Identity::local(),
+            progress,
+        };
+        let call = self.tools.call(&request.name, arguments, who);
+        let outcome = steps
+            .until(self.calls.run(call, context.ct.cancelled()))
+            .await?;
         Ok(era(&context).call_result(outcome).into())
     }
 

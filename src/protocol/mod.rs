@@ -7,6 +7,7 @@ mod calls;
 mod era;
 mod handler;
 mod pages;
+mod progress;
 mod serve;
 mod tools;
 

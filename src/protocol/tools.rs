@@ -4,7 +4,7 @@ use std::future::Future;
 
 use rmcp::model::JsonObject;
 
-use crate::surface::{Catalogue, Outcome, ToolDefinition};
+use crate::surface::{Call, Catalogue, Outcome, ToolDefinition};
 
 /// A set of tools. The server has one, the tests another.
 pub(super) trait Tools: Clone + Send + Sync + 'static {
@@ -22,6 +22,7 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
         &self,
         name: &str,
         arguments: JsonObject,
+        call: Call,
     ) -> impl Future<Output = Outcome> + Send + 'static;
 }
 
@@ -42,8 +43,9 @@ impl Tools for Catalogue {
         &self,
         name: &str,
         arguments: JsonObject,
+        call: Call,
     ) -> impl Future<Output = Outcome> + Send + 'static {
         let (catalogue, name) = (self.clone(), name.to_owned());
-        async move { catalogue.call(&name, arguments).await }
+        async move { catalogue.call(&name, arguments, &call).await }
     }
 }

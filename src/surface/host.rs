@@ -36,21 +36,19 @@ pub(super) fn arguments(
     arguments
 }
 
-/// The answer in the form that the entry's role wants.
-pub(super) fn tell(entry: &Entry, sent: &Map<String, Value>, answer: Value) -> Map<String, Value> {
+/// What the entry's role has to say beside the answer.
+pub(super) fn tell(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Map<String, Value> {
     let told = match entry.role {
-        Role::Plain => return super::outcome::as_object(answer),
-        Role::Start => started(entry, sent, &answer),
-        Role::Check => checked(entry, sent, &answer),
+        Role::Plain => return Map::new(),
+        Role::Start => started(entry, sent, answer),
+        Role::Check => checked(entry, sent, answer),
         Role::Cancel => json!({
-            "operationId": identifier(&answer, sent),
-            "status": ended(entry, &answer),
+            "operationId": identifier(answer, sent),
+            "status": ended(entry, answer),
             "message": format!("{} was carried out.", entry.name),
         }),
     };
-    let mut told = super::outcome::as_object(told);
-    told.insert("result".to_owned(), answer);
-    told
+    super::outcome::as_object(told)
 }
 
 /// The new state; what was deleted still shows the state it had before.
@@ -185,7 +183,7 @@ mod tests {
         let told = tell(
             &entry,
             &map(json!({"websetId": "w"})),
-            json!({"id": "s", "status": "created"}),
+            &json!({"id": "s", "status": "created"}),
         );
         assert_eq!(told["operationId"], "s");
         assert_eq!(told["status"], "created");
@@ -201,7 +199,7 @@ mod tests {
         let entry = entry(json!({"role": "check", "final": ["completed", "canceled"]}));
         let told = |status: &str| {
             let answer = json!({"id": "s", "status": status, "progress": {"found": 3}});
-            tell(&entry, &Map::new(), answer)
+            tell(&entry, &Map::new(), &answer)
         };
         assert_eq!(told("running")["isComplete"], false);
         assert_eq!(told("canceled")["isComplete"], true);
@@ -209,7 +207,7 @@ mod tests {
         let list = tell(
             &entry,
             &map(json!({"monitorId": "m"})),
-            json!({"data": [{"status": "completed"}]}),
+            &json!({"data": [{"status": "completed"}]}),
         );
         assert_eq!(
             (&list["operationId"], &list["isComplete"]),

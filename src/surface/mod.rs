@@ -2,15 +2,23 @@
 //!
 //! Every tool is a view of operations; none has a way of its own to the network.
 
+mod answer;
+mod cache;
 mod discovery;
 mod host;
 mod named;
+mod options;
 mod outcome;
 mod path;
 mod plan;
 mod select;
+mod upstream;
 
 use std::sync::Arc;
+
+use answer::Asked;
+pub use cache::{Change, Kept, Limits, ResultCache};
+use options::Options;
 
 pub use outcome::Outcome;
 pub use plan::Hints;
@@ -18,8 +26,10 @@ use plan::{Plan, ToolFile};
 pub use select::select;
 use serde_json::{Map, Value, json};
 
+use crate::accounts::Identity;
 use crate::generated::tools::TOOLS;
-use crate::operations::{self, Called, Caller, Operation, Refusal, check};
+use crate::operations::{self, Caller, Operation, Progress, Refusal, check};
+use crate::render::Level;
 
 /// Why a list of tools cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -73,11 +83,21 @@ struct Tool {
 pub struct Catalogue {
     tools: Arc<[Tool]>,
     caller: Caller,
+    cache: ResultCache,
+}
+
+/// Who calls a tool, and who wants to know how far the call is.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// To whom the answer belongs.
+    pub owner: Identity,
+    /// Told how far the call is.
+    pub progress: Progress,
 }
 
 impl Catalogue {
     /// The tools of a list of sets and tools, calling Exa through `caller`.
-    pub fn new(list: &str, caller: Caller) -> Result<Self, SelectError> {
+    pub fn new(list: &str, caller: Caller, cache: ResultCache) -> Result<Self, SelectError> {
         let tools = select(list)?
             .into_iter()
             .map(load)
@@ -85,6 +105,7 @@ impl Catalogue {
         Ok(Self {
             tools: tools.into(),
             caller,
+            cache,
         })
     }
 
@@ -124,138 +145,181 @@ impl Catalogue {
     }
 
     /// Calls a tool; one that is not offered fails.
-    pub async fn call(&self, name: &str, arguments: Map<String, Value>) -> Outcome {
+    pub async fn call(&self, name: &str, arguments: Map<String, Value>, call: &Call) -> Outcome {
         let Some(tool) = self.find(name) else {
             return Outcome::impossible(&format!("There is no tool `{name}`."), json!({}));
         };
-        match &tool.plan {
-            Plan::Operation { operation } => self.run(operation, arguments.into()).await,
-            Plan::Named(plan) => self.named(tool, plan, arguments).await,
-            Plan::Dispatcher { operations } => self.dispatch(operations, arguments).await,
-            Plan::Host { entries } => self.host(entries, arguments).await,
+        let asked = match &tool.plan {
+            Plan::Operation { operation } => single(operation, arguments),
+            Plan::Named(plan) => named_call(tool, plan, arguments),
+            Plan::Dispatcher { operations } => dispatch(operations, arguments),
+            Plan::Host { entries } => host_call(entries, arguments),
+        };
+        match asked {
+            Ok(asked) => self.answer(call, asked).await,
+            Err(outcome) => *outcome,
         }
     }
 
     fn find(&self, name: &str) -> Option<&Tool> {
         self.tools.iter().find(|tool| tool.definition.name == name)
     }
+}
 
-    /// Calls an operation and tells its answer as it is.
-    async fn run(&self, name: &str, arguments: Value) -> Outcome {
-        self.run_mended(name, arguments, Vec::new()).await
+/// What a call asks for, or the outcome of a call that asks nothing of Exa.
+type Request<'a> = Result<Asked<'a>, Box<Outcome>>;
+
+/// An operation that is known to exist in the generated table.
+fn operation(name: &str) -> Result<&'static Operation, Box<Outcome>> {
+    let all = || operations::all().iter().map(|operation| operation.name);
+    operations::find(name).ok_or_else(|| Box::new(discovery::unknown(name, all())))
+}
+
+/// A tool that is one operation.
+fn single<'a>(name: &str, mut arguments: Map<String, Value>) -> Request<'a> {
+    let operation = operation(name)?;
+    let mut mended = Vec::new();
+    let own = |name: &str| options::is_argument(operation, name);
+    let options = Options::take(&mut arguments, own, &mut mended);
+    Ok(Asked {
+        operation,
+        arguments: arguments.into(),
+        options,
+        usual: Level::Standard,
+        asked_for: None,
+        entry: None,
+        mended,
+    })
+}
+
+/// A tool with presets. A look at a kept answer needs none of its arguments.
+fn named_call<'a>(
+    tool: &Tool,
+    plan: &plan::Named,
+    mut arguments: Map<String, Value>,
+) -> Request<'a> {
+    let main = operation(&plan.operation)?;
+    let mut mended = Vec::new();
+    let own = |name: &str| {
+        plan.moves.iter().any(|step| step.from == name) || options::is_argument(main, name)
+    };
+    let options = Options::take(&mut arguments, own, &mut mended);
+    let usual = plan.content_level.as_deref().and_then(Level::named);
+    let usual = usual.unwrap_or(Level::Standard);
+    let level = options.level().unwrap_or(usual);
+    let mut asked = Asked {
+        operation: main,
+        arguments: Value::Null,
+        usual,
+        asked_for: Some(level).filter(|_| !plan.levels.is_empty()),
+        entry: None,
+        mended,
+        options,
+    };
+    if asked.options.cache_id().is_some() {
+        return Ok(asked);
     }
+    let subject = check::Subject {
+        operation: &tool.definition.name,
+        input_schema: &tool.schema,
+        aliases: &[],
+    };
+    let checked = check::check(&subject, arguments.into())
+        .map_err(|refused| Box::new(Outcome::refused(&tool.definition.name, &refused)))?;
+    asked.mended.extend(checked.mended);
+    let (name, mut arguments) = named::arguments(plan, checked.arguments, level);
+    named::rewrite_query(
+        plan,
+        &mut arguments,
+        &discovery::values_of(name, "category"),
+    );
+    asked.operation = operation(name)?;
+    asked.arguments = arguments.into();
+    Ok(asked)
+}
 
-    /// The same for a call in which something was put right already.
-    async fn run_mended(&self, name: &str, arguments: Value, mut mended: Vec<String>) -> Outcome {
-        match self.operation(name, arguments).await {
-            Ok(called) => {
-                mended.extend(called.mended);
-                Outcome::success(outcome::as_object(called.answer.value), mended)
-            }
-            Err(outcome) => *outcome,
+/// A tool that takes any operation of an API.
+fn dispatch<'a>(names: &[String], mut arguments: Map<String, Value>) -> Request<'a> {
+    let known = || names.iter().map(String::as_str);
+    let mut mended = Vec::new();
+    let beside = arguments
+        .get("operation")
+        .and_then(Value::as_str)
+        .and_then(operations::find);
+    let own = |name: &str| {
+        ["operation", "args", "params", "arguments"].contains(&name)
+            || beside.is_some_and(|operation| options::is_argument(operation, name))
+    };
+    let mut options = Options::take(&mut arguments, own, &mut mended);
+    let holders = ["args", "params", "arguments"];
+    let (name, mut args) = discovery::request(arguments, &holders, &mut mended)
+        .map_err(|problem| Box::new(discovery::no_operation(&problem, known())))?;
+    match name.as_str() {
+        "list_operations" => {
+            return Err(Box::new(Outcome::success(discovery::list(known()), mended)));
         }
+        "describe" => return Err(Box::new(discovery::describe(&args, known(), mended))),
+        _ => {}
     }
+    let Some(name) = discovery::meant("operation", &name, known(), &mut mended) else {
+        return Err(Box::new(discovery::unknown(&name, known())));
+    };
+    let operation = operation(&name)?;
+    if let Value::Object(args) = &mut args {
+        let own = |name: &str| options::is_argument(operation, name);
+        options.take_more(args, own, &mut mended);
+    }
+    Ok(Asked {
+        operation,
+        arguments: args,
+        options,
+        usual: Level::Standard,
+        asked_for: None,
+        entry: None,
+        mended,
+    })
+}
 
-    /// Calls an operation; a failure is already an outcome.
-    async fn operation(&self, name: &str, arguments: Value) -> Result<Called, Box<Outcome>> {
-        let Some(operation) = operations::find(name) else {
-            return Err(Box::new(discovery::unknown(
-                name,
-                operations::all().iter().map(|o| o.name),
-            )));
-        };
-        let called = self.caller.call(operation, arguments).await;
-        called.map_err(|refusal| Box::new(failed(operation, &refusal)))
+/// A tool that takes operations under names of their own.
+fn host_call<'a>(entries: &'a [plan::Entry], mut arguments: Map<String, Value>) -> Request<'a> {
+    let known = || entries.iter().map(|entry| entry.name.as_str());
+    let mut mended = Vec::new();
+    let holders = ["params", "args", "arguments"];
+    let own = |name: &str| name == "operation" || holders.contains(&name);
+    let options = Options::take(&mut arguments, own, &mut mended);
+    let (name, params) = discovery::request(arguments, &holders, &mut mended)
+        .map_err(|problem| Box::new(discovery::no_operation(&problem, known())))?;
+    if name == "list_operations" {
+        return Err(Box::new(discovery::list_entries(entries, &params, mended)));
     }
-
-    async fn named(
-        &self,
-        tool: &Tool,
-        plan: &plan::Named,
-        arguments: Map<String, Value>,
-    ) -> Outcome {
-        let subject = check::Subject {
-            operation: &tool.definition.name,
-            input_schema: &tool.schema,
-            aliases: &[],
-        };
-        let checked = match check::check(&subject, arguments.into()) {
-            Ok(checked) => checked,
-            Err(refused) => return Outcome::refused(&tool.definition.name, &refused),
-        };
-        let (operation, mut arguments) = named::arguments(plan, checked.arguments);
-        named::rewrite_query(
-            plan,
-            &mut arguments,
-            &discovery::values_of(operation, "category"),
-        );
-        self.run_mended(operation, arguments.into(), checked.mended)
-            .await
-    }
-
-    async fn dispatch(&self, names: &[String], arguments: Map<String, Value>) -> Outcome {
-        let mut mended = Vec::new();
-        let (name, args) =
-            match discovery::request(arguments, &["args", "params", "arguments"], &mut mended) {
-                Ok(request) => request,
-                Err(problem) => {
-                    return discovery::no_operation(&problem, names.iter().map(String::as_str));
-                }
-            };
-        let known = || names.iter().map(String::as_str);
-        match name.as_str() {
-            "list_operations" => Outcome::success(discovery::list(known()), mended),
-            "describe" => discovery::describe(&args, known(), mended),
-            _ => {
-                let Some(operation) = discovery::meant("operation", &name, known(), &mut mended)
-                else {
-                    return discovery::unknown(&name, known());
-                };
-                self.run_mended(&operation, args, mended).await
-            }
-        }
-    }
-
-    async fn host(&self, entries: &[plan::Entry], arguments: Map<String, Value>) -> Outcome {
-        let mut mended = Vec::new();
-        let known = || entries.iter().map(|entry| entry.name.as_str());
-        let (name, params) =
-            match discovery::request(arguments, &["params", "args", "arguments"], &mut mended) {
-                Ok(request) => request,
-                Err(problem) => return discovery::no_operation(&problem, known()),
-            };
-        if name == "list_operations" {
-            return discovery::list_entries(entries, &params, mended);
-        }
-        let Some(meant) = discovery::meant("operation", &name, known(), &mut mended) else {
-            return discovery::unknown(&name, known());
-        };
-        let Some(entry) = entries.iter().find(|entry| entry.name == meant) else {
-            return discovery::unknown(&name, known());
-        };
-        let Some(operation) = &entry.operation else {
-            let why = entry
-                .unsupported
-                .as_deref()
-                .unwrap_or("Exa cannot do this.");
-            return Outcome::impossible(why, json!({"operation": entry.name, "supported": false}));
-        };
-        let Value::Object(params) = params else {
-            return Outcome::impossible(
-                "`params` must be an object.",
-                json!({"operation": entry.name}),
-            );
-        };
-        let sent = host::arguments(entry, params, &mut mended);
-        match self.operation(operation, sent.into()).await {
-            Ok(called) => {
-                mended.extend(called.mended);
-                let told = host::tell(entry, &called.arguments, called.answer.value);
-                Outcome::success(told, mended)
-            }
-            Err(outcome) => *outcome,
-        }
-    }
+    let entry = discovery::meant("operation", &name, known(), &mut mended)
+        .and_then(|meant| entries.iter().find(|entry| entry.name == meant))
+        .ok_or_else(|| Box::new(discovery::unknown(&name, known())))?;
+    let Some(behind) = &entry.operation else {
+        let why = entry
+            .unsupported
+            .as_deref()
+            .unwrap_or("Exa cannot do this.");
+        let more = json!({"operation": entry.name, "supported": false});
+        return Err(Box::new(Outcome::impossible(why, more)));
+    };
+    let Value::Object(params) = params else {
+        let more = json!({"operation": entry.name});
+        return Err(Box::new(Outcome::impossible(
+            "`params` must be an object.",
+            more,
+        )));
+    };
+    let arguments = host::arguments(entry, params, &mut mended);
+    Ok(Asked {
+        operation: operation(behind)?,
+        arguments: arguments.into(),
+        options,
+        usual: Level::Standard,
+        asked_for: None,
+        entry: Some(entry),
+        mended,
+    })
 }
 
 fn failed(operation: &Operation, refusal: &Refusal) -> Outcome {

@@ -4,9 +4,14 @@ use serde_json::{Map, Value};
 
 use super::path;
 use super::plan::Named;
+use crate::render::Level;
 
 /// The operation that a call means, and its arguments.
-pub(super) fn arguments(plan: &Named, mut given: Map<String, Value>) -> (&str, Map<String, Value>) {
+pub(super) fn arguments<'a>(
+    plan: &'a Named,
+    mut given: Map<String, Value>,
+    level: Level,
+) -> (&'a str, Map<String, Value>) {
     if let Some(instead) = &plan.instead
         && let Some(value) = given
             .shift_remove(&instead.given)
@@ -36,6 +41,9 @@ pub(super) fn arguments(plan: &Named, mut given: Map<String, Value>) -> (&str, M
         }
     }
     path::fill(&mut arguments, &plan.defaults);
+    if let Some(wanted) = plan.levels.get(level.name()) {
+        path::fill(&mut arguments, wanted);
+    }
     path::force(&mut arguments, &plan.fixed);
     // A switch that is off also takes away what a default would have asked for.
     for (to, ..) in switches.iter().filter(|(.., wanted)| !*wanted) {
@@ -119,7 +127,7 @@ mod tests {
             panic!()
         };
         let plan = plan();
-        let (operation, arguments) = arguments(&plan, given);
+        let (operation, arguments) = arguments(&plan, given, Level::Standard);
         (operation.to_owned(), arguments.into())
     }
 

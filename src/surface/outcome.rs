@@ -1,9 +1,12 @@
 //! What a tool call comes to: text and structured content that say the same.
 
+use std::time::Duration;
+
 use serde_json::{Map, Value, json};
 
 use crate::exa::{ExaError, ExaErrorKind};
 use crate::operations::check::Refused;
+use crate::render::{Link, Rendered};
 
 /// The result of a tool call.
 #[derive(Debug, Clone)]
@@ -12,8 +15,21 @@ pub struct Outcome {
     pub text: String,
     /// For clients that read data; the same information.
     pub structured: Map<String, Value>,
+    /// Resources that hold more.
+    pub links: Vec<Link>,
     /// The call failed.
     pub is_error: bool,
+}
+
+impl From<Rendered> for Outcome {
+    fn from(rendered: Rendered) -> Self {
+        Self {
+            text: rendered.text,
+            structured: rendered.structured,
+            links: rendered.links,
+            is_error: false,
+        }
+    }
 }
 
 /// Codes of failed calls, as JSON-RPC errors would carry them.
@@ -49,6 +65,7 @@ impl Outcome {
         Self {
             text: serde_json::to_string(&structured).unwrap_or_default(),
             structured,
+            links: Vec::new(),
             is_error: false,
         }
     }
@@ -91,6 +108,20 @@ impl Outcome {
             put(&mut error, &key, value);
         }
         Self::failure(message.to_owned(), error)
+    }
+
+    /// A kept answer that is not there, or not the caller's.
+    pub(super) fn not_kept(id: &str, ttl: Duration) -> Self {
+        let shown: String = id.chars().take(64).collect();
+        let message = format!(
+            "There is no kept answer `{shown}`. Answers are kept for {} seconds and belong to whoever asked. Make the \
+             original call again without cache_id; it gives a new one.",
+            ttl.as_secs()
+        );
+        let error = json!({
+            "code": code::NOT_FOUND, "name": "RESOURCE_NOT_FOUND", "message": message, "cacheId": shown,
+        });
+        Self::failure(message, error)
     }
 
     /// No key is set.
@@ -151,6 +182,7 @@ impl Outcome {
         Self {
             text,
             structured: Map::from_iter([("error".to_owned(), error)]),
+            links: Vec::new(),
             is_error: true,
         }
     }

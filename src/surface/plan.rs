@@ -105,6 +105,9 @@ pub(super) struct Named {
     pub(super) moves: Vec<Move>,
     pub(super) defaults: Map<String, Value>,
     pub(super) fixed: Map<String, Value>,
+    #[serde(default)]
+    pub(super) levels: BTreeMap<String, Map<String, Value>>,
+    pub(super) content_level: Option<String>,
     pub(super) suffix: Option<String>,
     pub(super) category_in_query: bool,
     pub(super) instead: Option<Instead>,

@@ -21,6 +21,24 @@ pub struct Tools {
     /// Tools with flat arguments over one operation.
     #[serde(default)]
     pub named: Vec<Named>,
+    /// How answers are shown: arguments of every tool that answers with results.
+    #[serde(default)]
+    pub options: Vec<ViewOption>,
+}
+
+/// An argument that says how an answer is shown.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct ViewOption {
+    /// The name callers use.
+    pub name: String,
+    /// What it must fit.
+    pub schema: Map<String, Value>,
+    /// What `tools/list` shows of it; without this it is taken, but not listed.
+    pub listed: Option<Map<String, Value>>,
+    /// Only operations that answer in pages have it.
+    #[serde(default)]
+    pub pages: bool,
 }
 
 /// A tool that takes any operation of one API.
@@ -35,6 +53,8 @@ pub struct Dispatcher {
     pub api: String,
     /// What stands before the signatures.
     pub intro: String,
+    /// The longest description, where it must be shorter than clients allow.
+    pub max_characters: Option<usize>,
 }
 
 /// A tool that takes operations under names of their own.
@@ -137,6 +157,11 @@ pub struct Named {
     /// Values that the caller cannot change, by dotted path.
     #[serde(default)]
     pub fixed: Map<String, Value>,
+    /// More such values, by the level of content that the caller wants.
+    #[serde(default)]
+    pub levels: BTreeMap<String, Map<String, Value>>,
+    /// The level of content for a caller that names none.
+    pub content_level: Option<String>,
     /// Words added to the text of the first argument.
     pub suffix: Option<String>,
     /// `category:x` in the query is taken as the argument.

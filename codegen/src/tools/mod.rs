@@ -7,7 +7,7 @@ mod tokens;
 
 use std::collections::BTreeMap;
 
-use definitions::{Dispatcher, Host, HostEntry, Tools};
+use definitions::{Dispatcher, Host, HostEntry, Tools, ViewOption};
 use serde_json::{Map, Value, json};
 use signature::Detail;
 
@@ -37,13 +37,21 @@ pub struct Catalogue {
     pub tools: BTreeMap<String, Tool>,
     /// Sets and domains with the names of their tools, in order.
     pub sets: BTreeMap<String, Vec<String>>,
+    /// JSON Schema of the arguments that say how an answer is shown.
+    pub options: Value,
 }
 
 /// Makes the tools; what upstream took away is reported and left out.
 pub fn build(tools: &Tools, model: &Model, notices: &mut Vec<Notice>) -> Catalogue {
-    let mut catalogue = Catalogue::default();
+    let mut catalogue = Catalogue {
+        options: options_schema(&tools.options),
+        ..Catalogue::default()
+    };
     for operation in &model.operations {
-        catalogue.add(granular(operation));
+        let mut tool = granular(operation);
+        let reads = operation.method == "get" || operation.read_only;
+        list_options(&mut tool, &tools.options, reads, is_paged(operation));
+        catalogue.add(tool);
         let name = granular_name(&operation.name);
         for set in ["granular", operation.domain.as_str()] {
             catalogue
@@ -55,7 +63,10 @@ pub fn build(tools: &Tools, model: &Model, notices: &mut Vec<Notice>) -> Catalog
     }
     for dispatcher in &tools.dispatchers {
         match dispatcher_tool(dispatcher, model) {
-            Some(tool) => catalogue.add(tool),
+            Some(mut tool) => {
+                list_options(&mut tool, &tools.options, true, true);
+                catalogue.add(tool);
+            }
             None => notices.push(lost(
                 &dispatcher.name,
                 "its API has no operations any more; the tool was left out",
@@ -63,12 +74,14 @@ pub fn build(tools: &Tools, model: &Model, notices: &mut Vec<Notice>) -> Catalog
         }
     }
     for host in &tools.hosts {
-        if let Some(tool) = host_tool(host, model, notices) {
+        if let Some(mut tool) = host_tool(host, model, notices) {
+            list_options(&mut tool, &tools.options, true, false);
             catalogue.add(tool);
         }
     }
     for named in &tools.named {
-        if let Some(tool) = named::tool(named, model, notices) {
+        if let Some(mut tool) = named::tool(named, model, notices) {
+            list_options(&mut tool, &tools.options, true, false);
             catalogue.add(tool);
         }
     }
@@ -86,6 +99,39 @@ pub fn build(tools: &Tools, model: &Model, notices: &mut Vec<Notice>) -> Catalog
         catalogue.sets.insert(set.clone(), known);
     }
     catalogue
+}
+
+/// One schema for all options.
+fn options_schema(options: &[ViewOption]) -> Value {
+    let properties: Map<String, Value> = options
+        .iter()
+        .map(|option| (option.name.clone(), Value::Object(option.schema.clone())))
+        .collect();
+    json!({"type": "object", "properties": properties, "additionalProperties": false})
+}
+
+/// An operation that takes a cursor answers in pages.
+fn is_paged(operation: &Operation) -> bool {
+    let properties = operation.input_schema.get("properties");
+    properties.and_then(|it| it.get("cursor")).is_some()
+}
+
+/// Adds the options that are listed; an argument of the tool's own keeps its name.
+fn list_options(tool: &mut Tool, options: &[ViewOption], reads: bool, paged: bool) {
+    let properties = tool.definition.pointer_mut("/inputSchema/properties");
+    let Some(Value::Object(properties)) = properties else {
+        return;
+    };
+    for option in options
+        .iter()
+        .filter(|option| reads && (paged || !option.pages))
+    {
+        if let Some(listed) = &option.listed {
+            properties
+                .entry(option.name.clone())
+                .or_insert_with(|| Value::Object(listed.clone()));
+        }
+    }
 }
 
 /// A notice about a tool or set of the surface.
@@ -223,7 +269,9 @@ fn dispatcher_tool(dispatcher: &Dispatcher, model: &Model) -> Option<Tool> {
         },
         "required": ["operation"],
     });
-    let description = fitting_description(&dispatcher.intro, &operations);
+    let most = dispatcher.max_characters.unwrap_or(MAX_DESCRIPTION);
+    let description =
+        fitting_description(&dispatcher.intro, &operations, most.min(MAX_DESCRIPTION));
     let hints = common_hints(&operations);
     Some(Tool {
         name: dispatcher.name.clone(),
@@ -240,13 +288,13 @@ fn dispatcher_tool(dispatcher: &Dispatcher, model: &Model) -> Option<Tool> {
 }
 
 /// As many optional arguments as the limit of clients allows.
-fn fitting_description(intro: &str, operations: &[&Operation]) -> String {
+fn fitting_description(intro: &str, operations: &[&Operation], most: usize) -> String {
     let mut text = String::new();
     for optional in (0..=12).rev() {
         for inner in (0..=3).rev() {
             let groups = signature::groups(operations, Detail { optional, inner });
             text = format!("{}\n{groups}", intro.trim());
-            if text.chars().count() <= MAX_DESCRIPTION {
+            if text.chars().count() <= most {
                 return text;
             }
         }
@@ -363,6 +411,7 @@ pub fn table(catalogue: &Catalogue) -> String {
     for (set, names) in &catalogue.sets {
         text.push_str(&format!("    ({set:?}, &{names:?}),\n"));
     }
-    text.push_str("];\n");
+    text.push_str("];\n\n/// JSON Schema of the arguments that say how an answer is shown.\n");
+    text.push_str("pub static OPTIONS: &str = include_str!(\"options.json\");\n");
     text
 }

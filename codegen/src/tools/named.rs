@@ -87,6 +87,8 @@ pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<T
         "moves": moves,
         "defaults": named.defaults,
         "fixed": named.fixed,
+        "levels": named.levels,
+        "contentLevel": named.content_level,
         "suffix": named.suffix,
         "categoryInQuery": named.category_in_query,
         "instead": instead,

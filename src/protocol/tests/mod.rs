@@ -27,7 +27,7 @@ use super::{
     serve::{ServeError, serve},
     tools::Tools,
 };
-use crate::surface::{Hints, Outcome, ToolDefinition};
+use crate::surface::{Call, Hints, Outcome, ToolDefinition};
 
 /// Long enough for anything that should happen, short enough to wait for what should not.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -69,6 +69,7 @@ impl Tools for Toys {
         &self,
         name: &str,
         arguments: JsonObject,
+        _call: Call,
     ) -> impl Future<Output = Outcome> + Send + 'static {
         let name = name.to_owned();
         self.sleeping.fetch_add(1, Ordering::SeqCst);
@@ -86,6 +87,7 @@ impl Tools for Toys {
             Outcome {
                 text: Value::Object(arguments.clone()).to_string(),
                 structured: arguments,
+                links: Vec::new(),
                 is_error: name == "fail",
             }
         }

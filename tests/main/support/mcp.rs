@@ -145,9 +145,25 @@ impl McpServer {
         self.answer(&id)
     }
 
-    /// Calls a tool and gives the result.
+    /// Calls a tool for everything that Exa answers now, as JSON.
     #[track_caller]
-    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Outcome {
+    pub(crate) fn call(&mut self, tool: &str, mut arguments: Value) -> Outcome {
+        let everything = [
+            ("output_format", json!("json")),
+            ("max_tokens", json!(1_000_000)),
+            ("fresh", json!(true)),
+        ];
+        if let Value::Object(arguments) = &mut arguments {
+            for (name, value) in everything {
+                arguments.entry(name).or_insert(value);
+            }
+        }
+        self.call_plainly(tool, arguments)
+    }
+
+    /// Calls a tool with nothing but these arguments.
+    #[track_caller]
+    pub(crate) fn call_plainly(&mut self, tool: &str, arguments: Value) -> Outcome {
         let answer = self.ask("tools/call", json!({"name": tool, "arguments": arguments}));
         Outcome::of(&answer)
     }

@@ -1,7 +1,7 @@
 //! The result of a tool call, checked for saying the same to clients that read text and to clients
 //! that read data.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// A result as it came.
 #[derive(Debug)]
@@ -29,8 +29,10 @@ impl Outcome {
         let result = answer.get("result");
         let result = result.unwrap_or_else(|| panic!("no result: {answer}"));
         let content = result["content"].as_array().expect("a list of content");
-        assert_eq!(content.len(), 1, "{result}");
         assert_eq!(content[0]["type"], "text", "{result}");
+        // Whatever follows the text points to more.
+        let links = content.iter().skip(1);
+        links.for_each(|link| assert_eq!(link["type"], "resource_link", "{result}"));
         Self {
             is_error: result["isError"].as_bool().expect("isError"),
             text: content[0]["text"].as_str().expect("a text").to_owned(),
@@ -38,15 +40,24 @@ impl Outcome {
         }
     }
 
-    /// The data of a call that succeeded.
+    /// The data of a call that succeeded and was asked for as JSON.
     #[track_caller]
-    pub(crate) fn success(self) -> Value {
+    pub(crate) fn envelope(self) -> Value {
         assert!(!self.is_error, "{}", self.text);
         let structured = self.structured.expect("structured content");
         assert!(structured.is_object(), "{structured}");
         let text: Value = serde_json::from_str(&self.text).expect("the same as JSON text");
         assert_eq!(text, structured);
         structured
+    }
+
+    /// The API's own answer out of the envelope of a call that succeeded.
+    #[track_caller]
+    pub(crate) fn success(self) -> Value {
+        match self.envelope() {
+            Value::Object(envelope) if envelope.contains_key("metadata") => unwrapped(envelope),
+            other => other,
+        }
     }
 
     /// The error of a call that failed.
@@ -112,6 +123,67 @@ impl Failure {
             .collect();
         fields.sort_unstable();
         fields
+    }
+}
+
+/// Puts an answer together again, as the API gave it; mends and warnings stand beside it.
+fn unwrapped(mut envelope: Map<String, Value>) -> Value {
+    let metadata = envelope.remove("metadata").expect("metadata");
+    let results = envelope.remove("results").expect("results");
+    let told = [
+        "operationId",
+        "status",
+        "message",
+        "checkWith",
+        "cancelWith",
+        "isComplete",
+        "progress",
+    ];
+    let is_told = envelope.contains_key("operationId");
+    let told = told.iter().filter(|_| is_told);
+    let told: Vec<(String, Value)> = told
+        .filter_map(|name| envelope.remove_entry(*name))
+        .collect();
+    let operation = metadata["operation"].as_str().expect("an operation");
+    let answer = match list_name(operation) {
+        Some(name) => {
+            envelope.insert(name.to_owned(), results);
+            Value::Object(envelope)
+        }
+        None => {
+            let mut one = match results.as_array().and_then(|list| list.first()) {
+                Some(Value::Object(one)) => one.clone(),
+                _ => Map::from_iter([("results".to_owned(), results)]),
+            };
+            one.extend(envelope);
+            Value::Object(one)
+        }
+    };
+    let mut answer = match told.is_empty() {
+        true => answer,
+        false => Value::Object(
+            told.into_iter()
+                .chain([("result".to_owned(), answer)])
+                .collect(),
+        ),
+    };
+    for name in ["requestId", "warnings", "mended"] {
+        let part = &metadata[name];
+        if !part.is_null() && part.as_array().is_none_or(|list| !list.is_empty()) {
+            answer[name] = part.clone();
+        }
+    }
+    answer
+}
+
+/// The name of the list that an operation answers with.
+fn list_name(operation: &str) -> Option<&'static str> {
+    match operation {
+        "search" | "find_similar" | "get_contents" => Some("results"),
+        "answer" => Some("citations"),
+        "websets.preview" => Some("items"),
+        name if name.ends_with(".list") || name.ends_with(".list_attempts") => Some("data"),
+        _ => None,
     }
 }
 

@@ -17,7 +17,7 @@ struct Dispatch {
 
 impl Dispatch {
     fn start() -> Self {
-        Self::answering(Reply::json(200, &json!({"ok": true})))
+        Self::answering(Reply::json(200, &json!({"data": [], "ok": true})))
     }
 
     fn answering(reply: Reply) -> Self {

@@ -165,18 +165,18 @@ fn advanced_search_without_details_asks_for_text() {
     let mut classic = Classic::start();
     let tool = "web_search_advanced_exa";
     for (more, contents) in [
-        (json!({}), json!({"text": true})),
+        (json!({}), json!({"text": {"maxCharacters": 1000}})),
         (
             json!({"enableSummary": true}),
-            json!({"text": true, "summary": true}),
+            json!({"text": {"maxCharacters": 1000}, "summary": true}),
         ),
         (
             json!({"enableHighlights": true}),
-            json!({"text": true, "highlights": true}),
+            json!({"text": {"maxCharacters": 1000}, "highlights": true}),
         ),
         (
             json!({"enableSummary": false, "enableHighlights": false}),
-            json!({"text": true}),
+            json!({"text": {"maxCharacters": 1000}}),
         ),
         (
             json!({"textMaxCharacters": 9}),
@@ -192,7 +192,8 @@ fn advanced_search_without_details_asks_for_text() {
     // Switched off is off, also with details of what was not wanted.
     let call = json!({"query": "x", "enableSummary": false, "summaryQuery": "s"});
     let (_, body, _) = classic.request(tool, call);
-    assert_eq!(body.expect("a body")["contents"], json!({"text": true}));
+    let text = json!({"text": {"maxCharacters": 1000}});
+    assert_eq!(body.expect("a body")["contents"], text);
 }
 
 #[test]

@@ -72,7 +72,17 @@ fn check(
     let outcome = Outcome::of(&answer);
     match (outcome.is_error, &outcome.structured) {
         (true, _) => drop(outcome.failure()),
-        (false, Some(_)) => drop(outcome.success()),
+        (false, Some(_)) if outcome.text.starts_with('{') => drop(outcome.envelope()),
+        // Markdown begins with what the data says about itself.
+        (false, Some(told)) => {
+            let told = &told["metadata"];
+            let head = format!(
+                "{}: {} of",
+                told["operation"].as_str().unwrap_or("?"),
+                told["returned"]
+            );
+            assert!(outcome.text.starts_with(&head), "{head}: {text}");
+        }
         // An empty answer has no structured part.
         (false, None) => assert_eq!(outcome.text, "{}", "{tool} with {arguments}"),
     }

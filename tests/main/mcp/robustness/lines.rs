@@ -33,6 +33,7 @@ fn random_lines_are_all_answered_once() {
     // The only version with batches, and the log that tells most.
     let program = Program::new(["--tools", "default,classic"])
         .env("EXA_BASE_URL", &upstream.url())
+        .env("EXA_MCP_CACHE_TTL", "0")
         .env("EXA_MCP_DEBUG", "true");
     let mut server = McpServer::connect(program, "2025-03-26");
     let mut rng = Rng::with_seed(1);

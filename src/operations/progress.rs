@@ -1,0 +1,49 @@
+//! Telling how far a call is.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// How far a call is.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Step {
+    /// What is done; never less than before.
+    pub done: f64,
+    /// What there is to do, where that is known.
+    pub total: Option<f64>,
+    /// The same in words.
+    pub message: String,
+}
+
+/// Someone who wants to know how far a call is; most callers do not.
+#[derive(Clone, Default)]
+pub struct Progress(Option<Arc<dyn Fn(Step) + Send + Sync>>);
+
+impl Progress {
+    /// Tells every step to `listener`.
+    pub fn to(listener: impl Fn(Step) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listener)))
+    }
+
+    /// Tells nobody.
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// Whether somebody listens.
+    pub fn is_wanted(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Tells a step.
+    pub fn tell(&self, step: Step) {
+        if let Some(listener) = &self.0 {
+            listener(step);
+        }
+    }
+}
+
+impl fmt::Debug for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Progress").field(&self.is_wanted()).finish()
+    }
+}

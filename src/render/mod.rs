@@ -1,0 +1,25 @@
+//! The render room: how answers are shown.
+//!
+//! An answer of the API is taken apart ([`Envelope`]), looked at as the caller wishes ([`View`]), and
+//! shown as Markdown or JSON that say the same. There is no network here and nothing of the protocol.
+
+mod budget;
+pub mod clean;
+mod date;
+mod envelope;
+mod filter;
+mod json;
+mod level;
+mod markdown;
+mod path;
+mod shape;
+mod show;
+mod text;
+pub mod tokens;
+mod view;
+
+pub use envelope::Envelope;
+pub use filter::{Dropped, Filters};
+pub use level::Level;
+pub use show::{Answer, Link, Rendered, show};
+pub use view::{DEFAULT_MAX_TOKENS, Format, View, ViewError};

@@ -1,0 +1,89 @@
+//! Dotted paths into JSON; `*` stands for any one field.
+
+use serde_json::{Map, Value};
+
+/// The first value that one of the paths leads to; null and empty ones do not count.
+pub(super) fn first<'a>(value: &'a Value, paths: &[&str]) -> Option<&'a Value> {
+    paths.iter().find_map(|path| get(value, path))
+}
+
+/// The value at a path, if it says anything.
+pub(super) fn get<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
+    let (head, rest) = match path.split_once('.') {
+        Some((head, rest)) => (head, Some(rest)),
+        None => (path, None),
+    };
+    let inside = |value: &'a Value| match rest {
+        Some(rest) => get(value, rest),
+        None => Some(value).filter(|value| !is_empty(value)),
+    };
+    match (value, head) {
+        (Value::Object(map), "*") => map.values().find_map(inside),
+        (Value::Object(map), head) => inside(map.get(head)?),
+        _ => None,
+    }
+}
+
+/// Whether a value says nothing.
+pub(super) fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    }
+}
+
+/// The parts of a value that the paths name, in the place they had; lists are walked through.
+pub(super) fn pick(value: &Value, paths: &[String]) -> Value {
+    match value {
+        Value::Array(list) => list.iter().map(|entry| pick(entry, paths)).collect(),
+        Value::Object(map) => {
+            let mut picked = Map::new();
+            for (name, inner) in map {
+                let below = below(paths, name);
+                if below.iter().any(String::is_empty) {
+                    picked.insert(name.clone(), inner.clone());
+                } else if !below.is_empty() {
+                    picked.insert(name.clone(), pick(inner, &below));
+                }
+            }
+            Value::Object(picked)
+        }
+        other => other.clone(),
+    }
+}
+
+/// What is left of the paths that lead through `name`; an empty one ends there.
+fn below(paths: &[String], name: &str) -> Vec<String> {
+    let rest = |path: &String| {
+        let (head, rest) = path.split_once('.').unwrap_or((path, ""));
+        (head == name || head == "*").then(|| rest.to_owned())
+    };
+    paths.iter().filter_map(rest).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_values() {
+        let value = json!({"a": {"b": {"name": "x"}}, "empty": "", "n": 0});
+        assert_eq!(get(&value, "a.b.name"), Some(&json!("x")));
+        assert_eq!(get(&value, "a.*.name"), Some(&json!("x")));
+        assert_eq!(first(&value, &["empty", "n"]), Some(&json!(0)));
+        assert_eq!(get(&value, "a.c"), None);
+        assert_eq!(get(&value, "n.c"), None);
+    }
+
+    #[test]
+    fn fields_are_picked() {
+        let value = json!({"a": [{"b": 1, "c": 2}, {"b": 3}], "d": 4, "e": 5});
+        let picked = pick(&value, &["a.b".to_owned(), "e".to_owned(), "x".to_owned()]);
+        assert_eq!(picked, json!({"a": [{"b": 1}, {"b": 3}], "e": 5}));
+    }
+}

@@ -1,0 +1,277 @@
+//! One result as a level shows it.
+
+use serde_json::{Map, Value, json};
+
+use super::level::{Level, ResultType, Standard, type_of};
+use super::{path, text};
+
+/// Entries of a list inside a result that is shown by its fields.
+const MOST_ENTRIES: usize = 50;
+
+/// Fields of an answer that tell about the request, not about what was found.
+const ABOUT_REQUEST: [&str; 7] = [
+    "object",
+    "searchTime",
+    "searchType",
+    "resolvedSearchType",
+    "autoDate",
+    "costDollars",
+    "version",
+];
+
+/// Characters of a text beside the results, by level.
+const BESIDE_SUMMARY: usize = 600;
+const BESIDE_STANDARD: usize = 4_000;
+
+/// A result as it is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Shaped {
+    /// Its place in the answer.
+    pub(super) index: usize,
+    /// What is shown.
+    pub(super) value: Value,
+    /// A text or list of it was cut.
+    pub(super) cut: bool,
+}
+
+/// Shapes a result; `extract` is how many characters of text the caller asked for.
+pub(super) fn shape(index: usize, result: &Value, level: Level, extract: Option<usize>) -> Shaped {
+    let mut cut = false;
+    let value = match (level, result) {
+        (Level::Summary, Value::Object(_)) => Value::Object(summary(result)),
+        (Level::Standard, Value::Object(_)) => standard(result, extract, &mut cut),
+        (Level::Full, _) => result.clone(),
+        (_, other) => bounded(other, BESIDE_SUMMARY, MOST_ENTRIES, &mut cut),
+    };
+    Shaped { index, value, cut }
+}
+
+/// What stands beside the results, as a level shows it.
+pub(super) fn shape_rest(
+    rest: &Map<String, Value>,
+    level: Level,
+    cut: &mut bool,
+) -> Map<String, Value> {
+    let bound = match level {
+        Level::Full => return rest.clone(),
+        Level::Standard => BESIDE_STANDARD,
+        Level::Summary => BESIDE_SUMMARY,
+    };
+    let told = |(name, value): &(&String, &Value)| {
+        let says_nothing = path::is_empty(value) || *value == &json!(false) && *name == "hasMore";
+        !says_nothing && !ABOUT_REQUEST.contains(&name.as_str())
+    };
+    let mut shaped = Map::new();
+    for (name, value) in rest.iter().filter(told) {
+        let value = match name.as_str() {
+            "statuses" => failures(value),
+            // The text of all pages in one piece says again what the results say.
+            "context" if level == Level::Summary => {
+                *cut = true;
+                continue;
+            }
+            _ => bounded(value, bound, MOST_ENTRIES, cut),
+        };
+        if !path::is_empty(&value) {
+            shaped.insert(name.clone(), value);
+        }
+    }
+    shaped
+}
+
+/// The states of single pages, as far as they are no success.
+fn failures(statuses: &Value) -> Value {
+    let failed = |status: &&Value| status.get("status").and_then(Value::as_str) != Some("success");
+    let list = statuses.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter().filter(failed).cloned().collect()
+}
+
+fn summary(result: &Value) -> Map<String, Value> {
+    let kind = type_of(result);
+    let mut row = heading(result, kind);
+    let line = kind
+        .line
+        .iter()
+        .filter_map(|path| path::get(result, path))
+        .find_map(text::line);
+    if let Some(line) = line
+        && row.get("title").and_then(Value::as_str) != Some(&line)
+    {
+        row.insert("line".to_owned(), json!(line));
+    }
+    row
+}
+
+/// What every level shows: identifier, title, address, date, state.
+fn heading(result: &Value, kind: &ResultType) -> Map<String, Value> {
+    let mut row = Map::new();
+    if let Some(id) = path::first(result, kind.id) {
+        row.insert("id".to_owned(), id.clone());
+    }
+    if let Some(Value::String(title)) = path::first(result, kind.title) {
+        let (title, _) = text::bounded(&text::one_line(title), 200);
+        row.insert("title".to_owned(), json!(title));
+    }
+    for (name, paths) in [("url", kind.url), ("status", kind.status)] {
+        if let Some(value) = path::first(result, paths) {
+            row.insert(name.to_owned(), value.clone());
+        }
+    }
+    for date in kind.date {
+        if let Some(value) = path::get(result, date) {
+            row.insert(leaf(date).to_owned(), value.clone());
+            break;
+        }
+    }
+    row
+}
+
+fn standard(result: &Value, extract: Option<usize>, cut: &mut bool) -> Value {
+    let kind = type_of(result);
+    match kind.standard {
+        Standard::Bounded { bound, entries } => bounded(result, bound, entries, cut),
+        Standard::Fields {
+            keep,
+            passages,
+            bound,
+        } => {
+            let mut shown = heading(result, kind);
+            let keep: Vec<String> = keep.iter().map(|path| (*path).to_owned()).collect();
+            if let Value::Object(kept) =
+                bounded(&path::pick(result, &keep), bound, MOST_ENTRIES, cut)
+            {
+                shown.extend(kept);
+            }
+            let bound = extract.unwrap_or(bound);
+            for passage in passages {
+                if let Some(value) = path::get(result, passage) {
+                    shown.insert(leaf(passage).to_owned(), extract_of(value, bound, cut));
+                    break;
+                }
+            }
+            Value::Object(shown)
+        }
+    }
+}
+
+fn leaf(path: &str) -> &str {
+    path.rsplit('.').next().unwrap_or(path)
+}
+
+/// Passages share their characters; other values are bounded text by text.
+fn extract_of(value: &Value, bound: usize, cut: &mut bool) -> Value {
+    let Value::Array(passages) = value else {
+        return bounded(value, bound, MOST_ENTRIES, cut);
+    };
+    let mut left = bound;
+    let mut taken = Vec::new();
+    for passage in passages {
+        // A few characters of a passage say nothing.
+        if left < bound / 10 {
+            *cut = true;
+            break;
+        }
+        let passage = bounded(passage, left, MOST_ENTRIES, cut);
+        left = left.saturating_sub(passage.as_str().map_or(0, |text| text.chars().count()));
+        taken.push(passage);
+    }
+    Value::Array(taken)
+}
+
+/// A value without what says nothing, with long texts and lists cut.
+pub(super) fn bounded(value: &Value, bound: usize, entries: usize, cut: &mut bool) -> Value {
+    match value {
+        Value::String(text) => {
+            let (text, was_cut) = text::bounded(text, bound);
+            *cut |= was_cut;
+            Value::String(text)
+        }
+        Value::Array(list) => {
+            *cut |= list.len() > entries;
+            list.iter()
+                .take(entries)
+                .map(|entry| bounded(entry, bound, entries, cut))
+                .collect()
+        }
+        Value::Object(map) => map
+            .iter()
+            // The identifier begins with the kind of thing it is.
+            .filter(|(name, value)| !path::is_empty(value) && *name != "object")
+            .map(|(name, value)| (name.clone(), bounded(value, bound, entries, cut)))
+            .collect(),
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    fn page() -> Value {
+        json!({
+            "id": "https://a.example/x", "url": "https://a.example/x", "title": "A | title\nin two lines",
+            "publishedDate": "2024-01-02T00:00:00.000Z", "author": null, "score": 0.5,
+            "text": format!("# A title\n\n{}", "Some words of it. ".repeat(200)), "image": "i", "new": 1,
+        })
+    }
+
+    #[test]
+    fn each_level_shows_more() {
+        let sizes: Vec<usize> = [Level::Summary, Level::Standard, Level::Full]
+            .map(|level| shape(0, &page(), level, None).value.to_string().len())
+            .into();
+        assert!(
+            sizes[0] * 2 < sizes[1] && sizes[1] * 3 < sizes[2],
+            "{sizes:?}"
+        );
+        let summary = shape(0, &page(), Level::Summary, None).value;
+        assert_eq!(summary["title"], "A | title in two lines");
+        assert_eq!(summary["publishedDate"], page()["publishedDate"]);
+        assert!(summary["line"].as_str().unwrap().starts_with("Some words"));
+        assert!(summary.get("id").is_none(), "the address identifies a page");
+        assert_eq!(shape(0, &page(), Level::Full, None).value, page());
+    }
+
+    #[test]
+    fn the_extract_is_as_long_as_asked_for() {
+        let standard = |extract| shape(0, &page(), Level::Standard, extract);
+        let length =
+            |extract: Option<usize>| standard(extract).value["text"].as_str().unwrap().len();
+        assert!(length(None) <= 610 && length(None) > 400);
+        assert!(length(Some(2_000)) > 1_300);
+        assert!(standard(None).cut && !standard(Some(10_000)).cut);
+    }
+
+    #[test]
+    fn an_item_shows_what_was_found_out() {
+        let item = json!({
+            "id": "item_1", "properties": {"type": "company", "url": "https://a.example", "description": "Makes things",
+            "company": {"name": "Acme", "logoUrl": "l"}},
+            "evaluations": [{"criterion": "c", "satisfied": "yes", "reasoning": "long", "references": [1]}],
+            "enrichments": [{"enrichmentId": "e", "result": ["Ann"], "reasoning": "r"}], "createdAt": "2024-01-01",
+        });
+        let shown = shape(0, &item, Level::Standard, None).value;
+        assert_eq!(shown["title"], "Acme");
+        assert_eq!(
+            shown["evaluations"],
+            json!([{"criterion": "c", "satisfied": "yes"}])
+        );
+        assert_eq!(
+            shown["enrichments"],
+            json!([{"enrichmentId": "e", "result": ["Ann"]}])
+        );
+        assert_eq!(shown["description"], "Makes things");
+    }
+
+    #[test]
+    fn only_pages_that_failed_are_told() {
+        let rest = json!({"statuses": [{"id": "a", "status": "success"}, {"id": "b", "status": "error"}], "searchTime": 5});
+        let mut cut = false;
+        let shown = shape_rest(rest.as_object().unwrap(), Level::Standard, &mut cut);
+        assert_eq!(
+            Value::from(shown),
+            json!({"statuses": [{"id": "b", "status": "error"}]})
+        );
+    }
+}

@@ -1,0 +1,102 @@
+//! Short forms of texts.
+
+use serde_json::Value;
+
+/// Characters of the one line that says most.
+const LINE: usize = 120;
+
+/// What stands where a text was cut.
+pub(super) const CUT: &str = "…";
+
+/// A text of at most `most` characters, cut where a paragraph, sentence or word ends; whether it was
+/// cut. Addresses and identifiers are no use in part, so a text without spaces stays whole.
+pub(super) fn bounded(text: &str, most: usize) -> (String, bool) {
+    let is_prose = || text.chars().any(char::is_whitespace);
+    match text.char_indices().nth(most) {
+        Some((end, _)) if is_prose() => {
+            let head = text.get(..end).unwrap_or(text);
+            let kept = head.get(..boundary(head)).unwrap_or(head).trim_end();
+            (format!("{kept}{CUT}"), true)
+        }
+        _ => (text.to_owned(), false),
+    }
+}
+
+/// Where to cut a text that goes on: not more than a third is given up for a good end.
+fn boundary(head: &str) -> usize {
+    let least = head.len() - head.len() / 3;
+    let after = |mark: &str| head.rfind(mark).map(|at| at + mark.trim_end().len());
+    ["\n\n", ". ", "! ", "? ", "。", "\n", " "]
+        .into_iter()
+        .filter_map(after)
+        .find(|end| *end >= least)
+        .unwrap_or(head.len())
+}
+
+/// The first words of a value on one line.
+pub(super) fn line(value: &Value) -> Option<String> {
+    let text = match value {
+        Value::String(text) => first_words(text),
+        Value::Array(list) => return list.iter().find_map(line),
+        Value::Object(map) => return map.values().find_map(line),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    let (line, _) = bounded(&text, LINE);
+    Some(line).filter(|line| !line.is_empty())
+}
+
+/// A text on one line without the headings it begins with.
+fn first_words(text: &str) -> String {
+    let is_heading = |line: &&str| line.is_empty() || line.starts_with('#');
+    let mut lines = text
+        .lines()
+        .map(str::trim)
+        .skip_while(is_heading)
+        .peekable();
+    let text = match lines.peek() {
+        Some(_) => lines.take(8).collect::<Vec<_>>().join(" "),
+        None => text.chars().take(LINE * 4).collect(),
+    };
+    one_line(&text)
+}
+
+/// A text with every run of white space as one space.
+pub(super) fn one_line(text: &str) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn texts_are_cut_at_good_places() {
+        let cut = |text: &str, most| bounded(text, most).0;
+        assert_eq!(cut("One. Two three four.", 14), "One. Two three…");
+        assert_eq!(
+            cut("First sentence. Second one here", 20),
+            "First sentence.…"
+        );
+        assert_eq!(cut("short", 5), "short");
+        assert_eq!(
+            cut("https://example.com/a/very/long/address", 10),
+            "https://example.com/a/very/long/address"
+        );
+        assert_eq!(cut("日本 語の文です。次の文", 9), "日本 語の文です。…");
+    }
+
+    #[test]
+    fn one_line_says_most() {
+        assert_eq!(
+            line(&json!("# Title\n\nBody of\ntext")),
+            Some("Body of text".to_owned())
+        );
+        assert_eq!(line(&json!(["", "second"])), Some("second".to_owned()));
+        assert_eq!(line(&json!({"content": "x"})), Some("x".to_owned()));
+        assert_eq!(line(&json!(null)), None);
+    }
+}

@@ -1,0 +1,269 @@
+//! From a call of an operation to what its caller sees: asked or remembered, cleaned, kept, shown.
+
+use serde_json::{Map, Value};
+
+use super::cache::{Fresh, Kept};
+use super::options::{self, Options};
+use super::outcome::Outcome;
+use super::plan::Entry;
+use super::{Call, Catalogue, failed, host, upstream};
+use crate::operations::{Called, Caller, Operation, Paged, Refusal, Stopped, is_paged};
+use crate::render::{self, Answer, Envelope, Level, View};
+
+/// Characters of a single text of an answer; more is no text.
+const LONGEST_TEXT: usize = 500_000;
+
+/// Entries of a list that is followed to its end.
+const MOST_ENTRIES: usize = 1_000;
+
+/// What a tool asks of an operation.
+pub(super) struct Asked<'a> {
+    /// The operation.
+    pub(super) operation: &'static Operation,
+    /// Its arguments as they were given.
+    pub(super) arguments: Value,
+    /// How the answer is to be shown.
+    pub(super) options: Options,
+    /// The level for callers that name none.
+    pub(super) usual: Level,
+    /// The level by which the tool chose what to ask Exa for.
+    pub(super) asked_for: Option<Level>,
+    /// The entry of a host that stands for the operation.
+    pub(super) entry: Option<&'a Entry>,
+    /// What was put right so far.
+    pub(super) mended: Vec<String>,
+}
+
+/// An answer and how it came.
+struct Answered {
+    answer: Value,
+    arguments: Map<String, Value>,
+    warnings: Vec<String>,
+}
+
+impl Catalogue {
+    /// Asks an operation, or looks at a kept answer, and shows what it says.
+    pub(super) async fn answer(&self, call: &Call, mut asked: Asked<'_>) -> Outcome {
+        let operation = asked.operation;
+        asked.options = match asked.options.check(&mut asked.mended) {
+            Ok(options) => options,
+            Err(refused) => return Outcome::refused(operation.name, &refused),
+        };
+        let mut view = match asked.options.view(asked.usual) {
+            Ok(view) => view,
+            Err(refused) => return Outcome::refused(operation.name, &refused),
+        };
+        if let Some(id) = asked.options.cache_id() {
+            return self.look_again(call, id, view, asked.mended);
+        }
+        let sent_filters = send_filters(&mut asked);
+        let checked = match Caller::check(operation, asked.arguments.take()) {
+            Ok(checked) => checked,
+            Err(refusal) => return failed(operation, &refusal),
+        };
+        asked.mended.extend(checked.mended.iter().cloned());
+        view.extract = extract(&checked.arguments);
+        if repeats(operation)
+            && !asked.options.fresh()
+            && let Some(kept) = self
+                .cache
+                .same(&call.owner, operation.name, &checked.arguments)
+        {
+            return self.show_kept(&kept, &view, asked.mended, sent_filters);
+        }
+        let answered = match self.ask(call, &asked.options, operation, checked).await {
+            Ok(answered) => answered,
+            Err(refusal) => return failed(operation, &refusal),
+        };
+        self.show_new(call, asked, &view, sent_filters, answered)
+    }
+
+    /// Calls Exa once, or as often as a list has pages.
+    async fn ask(
+        &self,
+        call: &Call,
+        options: &Options,
+        operation: &'static Operation,
+        checked: crate::operations::check::Checked,
+    ) -> Result<Answered, Refusal> {
+        let mut warnings = Vec::new();
+        let called = if options.all() && is_paged(operation) {
+            let most = options.most().unwrap_or(MOST_ENTRIES).min(MOST_ENTRIES);
+            let paged = self
+                .caller
+                .send_all(operation, checked, most, &call.progress)
+                .await?;
+            warnings.extend(stopped(operation, &paged));
+            paged.called
+        } else {
+            if options.all() {
+                warnings.push(format!(
+                    "`all` changes nothing: `{}` does not answer in pages",
+                    operation.name
+                ));
+            }
+            self.caller.send(operation, checked).await?
+        };
+        let Called {
+            answer, arguments, ..
+        } = called;
+        let mut answer = answer.value;
+        render::clean::clean_json(&mut answer, LONGEST_TEXT);
+        Ok(Answered {
+            answer,
+            arguments,
+            warnings,
+        })
+    }
+
+    fn show_new(
+        &self,
+        call: &Call,
+        asked: Asked<'_>,
+        view: &View,
+        sent_filters: Vec<String>,
+        answered: Answered,
+    ) -> Outcome {
+        let told = match asked.entry {
+            Some(entry) => host::tell(entry, &answered.arguments, &answered.answer),
+            None => Map::new(),
+        };
+        let text = answered.answer.to_string();
+        let envelope = Envelope::open(answered.answer);
+        let fresh = Fresh {
+            title: title(asked.operation, &answered.arguments),
+            operation: asked.operation.name,
+            arguments: &answered.arguments,
+            results: envelope.results.len(),
+            answer: text,
+            asked: asked.asked_for,
+            extract: view.extract,
+        };
+        let kept = self.cache.keep(&call.owner, fresh);
+        let shown = Answer {
+            operation: asked.operation.name,
+            envelope,
+            told,
+            cache_id: kept.as_ref().map(|kept| kept.id.as_str()),
+            cached: false,
+            asked: asked.asked_for,
+            mended: asked.mended,
+            warnings: answered.warnings,
+            sent_filters,
+        };
+        show(shown, view)
+    }
+
+    /// Looks at a kept answer by its id.
+    fn look_again(&self, call: &Call, id: &str, mut view: View, mended: Vec<String>) -> Outcome {
+        let Some(kept) = self.cache.get(&call.owner, id) else {
+            return Outcome::not_kept(id, self.cache.ttl());
+        };
+        view.extract = kept.extract;
+        self.show_kept(&kept, &view, mended, Vec::new())
+    }
+
+    fn show_kept(
+        &self,
+        kept: &Kept,
+        view: &View,
+        mended: Vec<String>,
+        sent_filters: Vec<String>,
+    ) -> Outcome {
+        let answer = serde_json::from_str(&kept.answer).unwrap_or_default();
+        let mut warnings = Vec::new();
+        if let Some(asked) = kept.asked.filter(|asked| *asked < view.level) {
+            warnings.push(format!(
+                "Exa was asked for no more than {0} content; for more, call without cache_id and with content_level \"{1}\"",
+                asked.name(),
+                view.level.name(),
+            ));
+        }
+        let shown = Answer {
+            operation: &kept.operation,
+            envelope: Envelope::open(answer),
+            told: Map::new(),
+            cache_id: Some(&kept.id),
+            cached: true,
+            asked: kept.asked,
+            mended,
+            warnings,
+            sent_filters,
+        };
+        show(shown, view)
+    }
+}
+
+fn show(answer: Answer<'_>, view: &View) -> Outcome {
+    let operation = answer.operation.to_owned();
+    match render::show(answer, view) {
+        Ok(rendered) => rendered.into(),
+        Err(error) => Outcome::refused(&operation, &options::unfit(&error)),
+    }
+}
+
+/// Operations whose answers cost money and do not change by the minute: asking the same again within
+/// the life of an answer gives the kept one. What belongs to the caller is always asked for anew.
+fn repeats(operation: &Operation) -> bool {
+    operation.read_only && operation.method != "GET"
+}
+
+fn send_filters(asked: &mut Asked<'_>) -> Vec<String> {
+    match (asked.options.filters(), &mut asked.arguments) {
+        (Some(filters), Value::Object(arguments)) => {
+            upstream::send(asked.operation, filters, arguments)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Characters of text that a request asks for.
+fn extract(arguments: &Map<String, Value>) -> Option<usize> {
+    let text = arguments
+        .get("contents")
+        .and_then(|contents| contents.get("text"));
+    let text = text.or_else(|| arguments.get("text"));
+    let characters = text?.get("maxCharacters")?.as_u64()?;
+    usize::try_from(characters).ok()
+}
+
+/// What was asked, in a line.
+fn title(operation: &Operation, arguments: &Map<String, Value>) -> String {
+    let told = arguments.values().find_map(|value| match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(list) => list.first()?.as_str().map(str::to_owned),
+        _ => None,
+    });
+    let title = match told {
+        Some(told) => format!("{}: {told}", operation.name),
+        None => operation.name.to_owned(),
+    };
+    title
+        .chars()
+        .filter(|letter| !letter.is_control())
+        .take(120)
+        .collect()
+}
+
+/// Why a list was not followed to its end, and where to go on.
+fn stopped(operation: &Operation, paged: &Paged) -> Option<String> {
+    let cursor = paged
+        .called
+        .answer
+        .value
+        .get("nextCursor")
+        .and_then(Value::as_str);
+    let cursor = cursor.unwrap_or_default();
+    let reason = match paged.stopped.as_ref()? {
+        Stopped::Enough => "there are as many results as one answer may have".to_owned(),
+        Stopped::Circle => "Exa gave the same pages again".to_owned(),
+        Stopped::Failed(refusal) => {
+            let failure = failed(operation, refusal);
+            let first = failure.text.lines().next().unwrap_or_default().to_owned();
+            format!("page {} failed: {first}", paged.pages + 1)
+        }
+    };
+    Some(format!(
+        "not all pages were read, because {reason}; go on with cursor \"{cursor}\""
+    ))
+}

@@ -1,0 +1,402 @@
+//! Answers that are kept for a while, so that looking at one again costs nothing.
+//!
+//! An answer belongs to whoever asked for it; nobody else finds it, not even by its id.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Map, Value};
+use tokio::sync::broadcast;
+
+use crate::accounts::Identity;
+use crate::ids;
+use crate::render::Level;
+
+/// How long an answer is kept unless the operator says otherwise.
+const DEFAULT_TTL: Duration = Duration::from_secs(300);
+
+/// How many bytes of answers are kept unless the operator says otherwise.
+const DEFAULT_BYTES: usize = 32 * 1024 * 1024;
+
+/// What an entry costs beside its texts.
+const OVERHEAD: usize = 512;
+
+/// Changes that a slow listener may miss before it is told that it missed some.
+const MOST_CHANGES: usize = 64;
+
+/// Kept answers, shared by all clones.
+#[derive(Clone)]
+pub struct ResultCache {
+    inner: Arc<Mutex<Inner>>,
+    hashers: Arc<[RandomState; 2]>,
+    limits: Limits,
+    changes: broadcast::Sender<Change>,
+}
+
+/// How much is kept, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of all answers together.
+    pub bytes: usize,
+    /// The life of an answer.
+    pub ttl: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            bytes: DEFAULT_BYTES,
+            ttl: DEFAULT_TTL,
+        }
+    }
+}
+
+/// A kept answer.
+#[derive(Clone, Debug)]
+pub struct Kept {
+    /// Its id.
+    pub id: String,
+    /// What was asked, in a line.
+    pub title: String,
+    /// The operation that was called.
+    pub operation: String,
+    /// The size of the answer.
+    pub bytes: usize,
+    /// How many results it has.
+    pub results: usize,
+    /// When it was kept.
+    pub kept_at: SystemTime,
+    /// The API's answer as JSON text.
+    pub answer: Arc<str>,
+    /// The level that the request was made for, where a tool chose what to ask for.
+    pub asked: Option<Level>,
+    /// Characters of text that the request asked for.
+    pub extract: Option<usize>,
+}
+
+/// An answer that is to be kept.
+pub(super) struct Fresh<'a> {
+    pub(super) title: String,
+    pub(super) operation: &'a str,
+    pub(super) arguments: &'a Map<String, Value>,
+    pub(super) results: usize,
+    pub(super) answer: String,
+    pub(super) asked: Option<Level>,
+    pub(super) extract: Option<usize>,
+}
+
+/// Something was kept, or is no longer.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A new answer is kept.
+    Added {
+        /// Whose it is.
+        owner: Identity,
+        /// Its id.
+        id: String,
+    },
+    /// An answer is gone.
+    Gone {
+        /// Whose it was.
+        owner: Identity,
+        /// Its id.
+        id: String,
+    },
+}
+
+#[derive(Default)]
+struct Inner {
+    entries: HashMap<String, Entry>,
+    /// Ids, the oldest first.
+    order: VecDeque<String>,
+    /// The latest answer to each question.
+    questions: HashMap<u128, String>,
+    bytes: usize,
+}
+
+struct Entry {
+    owner: Identity,
+    kept: Kept,
+    question: u128,
+    since: Instant,
+    bytes: usize,
+}
+
+impl Default for ResultCache {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+impl ResultCache {
+    /// An empty cache; one without bytes or time keeps nothing.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            inner: Arc::default(),
+            hashers: Arc::new([RandomState::new(), RandomState::new()]),
+            limits,
+            changes: broadcast::channel(MOST_CHANGES).0,
+        }
+    }
+
+    /// How long an answer is kept.
+    pub fn ttl(&self) -> Duration {
+        self.limits.ttl
+    }
+
+    /// What is kept for this owner, newest first.
+    pub fn list(&self, owner: &Identity) -> Vec<Kept> {
+        let inner = self.open();
+        let entries = inner
+            .order
+            .iter()
+            .rev()
+            .filter_map(|id| inner.entries.get(id));
+        let own = entries.filter(|entry| entry.owner == *owner);
+        own.map(|entry| entry.kept.clone()).collect()
+    }
+
+    /// One answer; `None` for an unknown, foreign or expired id.
+    pub fn get(&self, owner: &Identity, id: &str) -> Option<Kept> {
+        let inner = self.open();
+        let entry = inner
+            .entries
+            .get(id)
+            .filter(|entry| entry.owner == *owner)?;
+        Some(entry.kept.clone())
+    }
+
+    /// The answer to the same question.
+    pub(super) fn same(
+        &self,
+        owner: &Identity,
+        operation: &str,
+        arguments: &Map<String, Value>,
+    ) -> Option<Kept> {
+        let question = self.question(owner, operation, arguments);
+        let inner = self.open();
+        let id = inner.questions.get(&question)?;
+        let entry = inner
+            .entries
+            .get(id)
+            .filter(|entry| entry.owner == *owner)?;
+        Some(entry.kept.clone())
+    }
+
+    /// Keeps an answer; one that is too large for the cache is not kept.
+    pub(super) fn keep(&self, owner: &Identity, fresh: Fresh<'_>) -> Option<Kept> {
+        let bytes = fresh.answer.len() + fresh.title.len() + fresh.operation.len() + OVERHEAD;
+        // One answer must not throw out all others.
+        if bytes > self.limits.bytes / 2 || self.limits.ttl.is_zero() {
+            return None;
+        }
+        let id = format!("r_{}", ids::random().ok()?);
+        let question = self.question(owner, fresh.operation, fresh.arguments);
+        let kept = Kept {
+            id: id.clone(),
+            title: fresh.title,
+            operation: fresh.operation.to_owned(),
+            bytes: fresh.answer.len(),
+            results: fresh.results,
+            kept_at: SystemTime::now(),
+            answer: fresh.answer.into(),
+            asked: fresh.asked,
+            extract: fresh.extract,
+        };
+        let mut inner = self.open();
+        while inner.bytes + bytes > self.limits.bytes {
+            self.drop_oldest(&mut inner)?;
+        }
+        inner.bytes += bytes;
+        inner.order.push_back(id.clone());
+        inner.questions.insert(question, id.clone());
+        let entry = Entry {
+            owner: owner.clone(),
+            kept: kept.clone(),
+            question,
+            since: Instant::now(),
+            bytes,
+        };
+        inner.entries.insert(id.clone(), entry);
+        drop(inner);
+        let owner = owner.clone();
+        let _ = self.changes.send(Change::Added { owner, id });
+        Some(kept)
+    }
+
+    /// What happens from now on.
+    pub fn changes(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    /// The cache without what is too old.
+    fn open(&self) -> MutexGuard<'_, Inner> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let ttl = self.limits.ttl;
+        while inner
+            .order
+            .front()
+            .and_then(|id| inner.entries.get(id))
+            .is_some_and(|entry| entry.since.elapsed() >= ttl)
+        {
+            self.drop_oldest(&mut inner);
+        }
+        inner
+    }
+
+    fn drop_oldest(&self, inner: &mut Inner) -> Option<()> {
+        let id = inner.order.pop_front()?;
+        let entry = inner.entries.remove(&id)?;
+        inner.bytes = inner.bytes.saturating_sub(entry.bytes);
+        if inner.questions.get(&entry.question) == Some(&id) {
+            inner.questions.remove(&entry.question);
+        }
+        let owner = entry.owner;
+        let _ = self.changes.send(Change::Gone { owner, id });
+        Some(())
+    }
+
+    /// A question in brief. The hashes have secret seeds, so that nobody can make two questions meet.
+    fn question(&self, owner: &Identity, operation: &str, arguments: &Map<String, Value>) -> u128 {
+        let mut sorted: Vec<(&String, &Value)> = arguments.iter().collect();
+        sorted.sort_by_key(|(name, _)| *name);
+        let text = serde_json::to_string(&sorted).unwrap_or_default();
+        let [first, second] = self.hashers.as_ref();
+        let all = (owner, operation, text);
+        (u128::from(first.hash_one(&all)) << 64) | u128::from(second.hash_one(&all))
+    }
+}
+
+#[cfg(test)]
+impl ResultCache {
+    #[allow(dead_code)]
+    /// Keeps an answer for a test.
+    pub(crate) fn add(
+        &self,
+        owner: &Identity,
+        title: &str,
+        operation: &str,
+        answer: &Value,
+    ) -> Kept {
+        let fresh = Fresh {
+            title: title.to_owned(),
+            operation,
+            arguments: &Map::new(),
+            results: crate::render::Envelope::open(answer.clone()).results.len(),
+            answer: answer.to_string(),
+            asked: None,
+            extract: None,
+        };
+        self.keep(owner, fresh)
+            .unwrap_or_else(|| unreachable!("a small answer is kept"))
+    }
+
+    /// Takes the oldest answer away.
+    pub(crate) fn forget_oldest(&self) {
+        let mut inner = self.open();
+        self.drop_oldest(&mut inner);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fresh(arguments: &Map<String, Value>, bytes: usize) -> Fresh<'_> {
+        Fresh {
+            title: "t".to_owned(),
+            operation: "search",
+            arguments,
+            results: 1,
+            answer: "x".repeat(bytes),
+            asked: None,
+            extract: None,
+        }
+    }
+
+    fn arguments(query: &str) -> Map<String, Value> {
+        json!({"query": query, "numResults": 1})
+            .as_object()
+            .unwrap()
+            .clone()
+    }
+
+    #[test]
+    fn only_the_owner_finds_an_answer() {
+        let cache = ResultCache::default();
+        let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
+        let kept = cache.keep(&ann, fresh(&arguments("q"), 10)).unwrap();
+        assert!(cache.get(&ann, &kept.id).is_some());
+        assert!(cache.get(&bob, &kept.id).is_none());
+        assert!(cache.same(&ann, "search", &arguments("q")).is_some());
+        assert!(cache.same(&bob, "search", &arguments("q")).is_none());
+        assert!(cache.list(&bob).is_empty());
+    }
+
+    #[test]
+    fn the_same_question_in_another_order_is_the_same() {
+        let cache = ResultCache::default();
+        let me = Identity::local();
+        cache.keep(&me, fresh(&arguments("q"), 10)).unwrap();
+        let other = json!({"numResults": 1, "query": "q"});
+        assert!(
+            cache
+                .same(&me, "search", other.as_object().unwrap())
+                .is_some()
+        );
+        assert!(cache.same(&me, "answer", &arguments("q")).is_none());
+        assert!(cache.same(&me, "search", &arguments("p")).is_none());
+    }
+
+    #[test]
+    fn the_bytes_are_bounded() {
+        let limits = Limits {
+            bytes: 100_000,
+            ttl: DEFAULT_TTL,
+        };
+        let cache = ResultCache::new(limits);
+        let me = Identity::local();
+        let first = cache.keep(&me, fresh(&arguments("0"), 1_000)).unwrap();
+        for number in 1..500 {
+            cache
+                .keep(&me, fresh(&arguments(&number.to_string()), 1_000))
+                .unwrap();
+        }
+        let inner = cache.open();
+        assert!(inner.bytes <= 100_000 && inner.entries.len() > 50);
+        assert_eq!(inner.entries.len(), inner.order.len());
+        assert_eq!(inner.entries.len(), inner.questions.len());
+        drop(inner);
+        assert!(cache.get(&me, &first.id).is_none());
+        assert!(cache.keep(&me, fresh(&arguments("big"), 60_000)).is_none());
+    }
+
+    #[test]
+    fn an_answer_grows_old() {
+        let limits = Limits {
+            bytes: 100_000,
+            ttl: Duration::from_millis(20),
+        };
+        let cache = ResultCache::new(limits);
+        let me = Identity::local();
+        let kept = cache.keep(&me, fresh(&arguments("q"), 10)).unwrap();
+        let mut changes = cache.changes();
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(cache.get(&me, &kept.id).is_none());
+        assert!(matches!(changes.try_recv(), Ok(Change::Gone { .. })));
+        let nothing = Limits {
+            bytes: 100_000,
+            ttl: Duration::ZERO,
+        };
+        assert!(
+            ResultCache::new(nothing)
+                .keep(&me, fresh(&arguments("q"), 10))
+                .is_none()
+        );
+    }
+}

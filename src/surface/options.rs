@@ -1,0 +1,258 @@
+//! Arguments that say how an answer is shown. They belong to the tools, not to the operations.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value, json};
+
+use super::discovery;
+use crate::generated::tools::OPTIONS;
+use crate::operations::{Operation, check, closest};
+use crate::render::{Level, View, ViewError};
+
+/// A name this close to an option is one.
+const CLOSE: f64 = 0.93;
+
+static SCHEMA: LazyLock<Value> =
+    LazyLock::new(|| serde_json::from_str(OPTIONS).unwrap_or_default());
+
+/// The options by name.
+fn known() -> impl Iterator<Item = &'static str> + Clone {
+    let properties = SCHEMA.get("properties").and_then(Value::as_object);
+    properties
+        .into_iter()
+        .flat_map(|map| map.keys().map(String::as_str))
+}
+
+/// What a caller wants to see.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Options(Map<String, Value>);
+
+impl Options {
+    /// Takes the options out of arguments; `own` says which names the tool itself has. A look at a
+    /// kept answer needs no arguments of the tool, so there every name is an option's.
+    pub(super) fn take(
+        given: &mut Map<String, Value>,
+        own: impl Fn(&str) -> bool,
+        mended: &mut Vec<String>,
+    ) -> Self {
+        let again = given.contains_key("cache_id") || given.contains_key("cacheId");
+        let names: Vec<String> = given.keys().cloned().collect();
+        let mut options = Self::default();
+        for name in names {
+            let Some(option) = meant(&name, again, &own) else {
+                continue;
+            };
+            if let Some(value) = given.shift_remove(&name).filter(|value| !value.is_null()) {
+                if option != name {
+                    mended.push(format!("`{name}` was read as `{option}`"));
+                }
+                options.0.entry(option).or_insert(value);
+            }
+        }
+        options
+    }
+
+    /// Takes options that stand among the arguments of an operation; those beside them count more.
+    pub(super) fn take_more(
+        &mut self,
+        given: &mut Map<String, Value>,
+        own: impl Fn(&str) -> bool,
+        mended: &mut Vec<String>,
+    ) {
+        for (name, value) in Self::take(given, own, mended).0 {
+            mended.push(format!(
+                "`{name}` stands beside the arguments, not among them"
+            ));
+            self.0.entry(name).or_insert(value);
+        }
+    }
+
+    /// Puts the values right or says what is wrong with them.
+    pub(super) fn check(self, mended: &mut Vec<String>) -> Result<Self, check::Refused> {
+        if self.0.is_empty() {
+            return Ok(self);
+        }
+        let subject = check::Subject {
+            operation: "options",
+            input_schema: &SCHEMA,
+            aliases: &[],
+        };
+        let given = self.0.clone();
+        match check::check(&subject, self.0.into()) {
+            Ok(checked) => {
+                mended.extend(checked.mended);
+                Ok(Self(checked.arguments))
+            }
+            Err(mut refused) => {
+                refused.example = example(&given);
+                Err(refused)
+            }
+        }
+    }
+
+    /// The view they describe; `usual` is the level for callers that name none.
+    pub(super) fn view(&self, usual: Level) -> Result<View, Box<check::Refused>> {
+        View::read(&self.0, usual).map_err(|error| Box::new(unfit(&error)))
+    }
+
+    /// The level that was asked for.
+    pub(super) fn level(&self) -> Option<Level> {
+        self.text("content_level").and_then(Level::named)
+    }
+
+    /// The kept answer to look at.
+    pub(super) fn cache_id(&self) -> Option<&str> {
+        self.text("cache_id")
+    }
+
+    /// Whether a kept answer to the same question will not do.
+    pub(super) fn fresh(&self) -> bool {
+        self.flag("fresh")
+    }
+
+    /// Whether all pages of a list are wanted.
+    pub(super) fn all(&self) -> bool {
+        self.flag("all")
+    }
+
+    /// The most results that are wanted.
+    pub(super) fn most(&self) -> Option<usize> {
+        let most = |value: Option<&Value>| {
+            value
+                .and_then(Value::as_u64)
+                .and_then(|most| usize::try_from(most).ok())
+        };
+        most(self.0.get("limit")).or_else(|| most(self.filters()?.get("maxResults")))
+    }
+
+    /// The filters as they were given.
+    pub(super) fn filters(&self) -> Option<&Map<String, Value>> {
+        self.0.get("filters").and_then(Value::as_object)
+    }
+
+    fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).and_then(Value::as_str)
+    }
+
+    fn flag(&self, name: &str) -> bool {
+        self.0.get(name).and_then(Value::as_bool) == Some(true)
+    }
+}
+
+/// Why a view is not possible, in the form that other refusals have.
+pub(super) fn unfit(error: &ViewError) -> check::Refused {
+    let place = match error {
+        ViewError::Index { .. } => "index".to_owned(),
+        ViewError::Date { filter, .. } => format!("filters.{filter}"),
+    };
+    let given = match error {
+        ViewError::Index { .. } => Map::from_iter([("index".to_owned(), Value::Null)]),
+        ViewError::Date { .. } => Map::from_iter([("filters".to_owned(), Value::Null)]),
+    };
+    check::Refused {
+        problems: vec![check::Problem {
+            place,
+            text: error.to_string(),
+        }],
+        example: example(&given),
+        hints: Vec::new(),
+    }
+}
+
+/// Values that fit, for the options that were given.
+fn example(given: &Map<String, Value>) -> Value {
+    let fitting = json!({
+        "content_level": "summary", "output_format": "json", "cache_id": "r_…", "index": 0, "offset": 0,
+        "limit": 5, "max_tokens": 5000, "fresh": true, "all": true, "fields": ["title", "url"],
+        "filters": {"afterDate": "2024-01-31", "includeDomains": ["example.com"], "maxResults": 5},
+    });
+    let Value::Object(mut fitting) = fitting else {
+        return Value::Null;
+    };
+    fitting.retain(|name, _| given.contains_key(name));
+    Value::Object(fitting)
+}
+
+/// The option that a name means.
+fn meant(name: &str, again: bool, own: &impl Fn(&str) -> bool) -> Option<String> {
+    if own(name) && !(again && known().any(|option| option == name)) {
+        return None;
+    }
+    let exact = discovery::meant("option", name, known(), &mut Vec::new());
+    exact.or_else(|| {
+        let near = closest(name, known())?;
+        let close = strsim::jaro_winkler(&name.to_lowercase(), near) >= CLOSE;
+        (close && name.len() > 5).then(|| near.to_owned())
+    })
+}
+
+/// Whether an operation has an argument of this name.
+pub(super) fn is_argument(operation: &Operation, name: &str) -> bool {
+    let mut arguments = operation.arguments.iter();
+    arguments.any(|argument| argument.name == name || argument.aliases.contains(&name))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    fn take(given: Value, own: &[&str]) -> (Map<String, Value>, Value, Vec<String>) {
+        let mut given = given.as_object().unwrap().clone();
+        let mut mended = Vec::new();
+        let options = Options::take(&mut given, |name| own.contains(&name), &mut mended);
+        (options.0, given.into(), mended)
+    }
+
+    #[test]
+    fn options_are_told_from_arguments() {
+        let (options, left, _) = take(
+            json!({"query": "q", "content_level": "full", "limit": 5}),
+            &["limit"],
+        );
+        assert_eq!(Value::from(options), json!({"content_level": "full"}));
+        assert_eq!(left, json!({"query": "q", "limit": 5}));
+        let (options, left, _) = take(
+            json!({"query": "q", "cache_id": "r", "limit": 5}),
+            &["limit"],
+        );
+        assert_eq!(Value::from(options), json!({"cache_id": "r", "limit": 5}));
+        assert_eq!(left, json!({"query": "q"}));
+    }
+
+    #[test]
+    fn slips_are_mended() {
+        let (options, _, mended) = take(
+            json!({"contentLevel": "full", "output_fromat": "json"}),
+            &[],
+        );
+        assert_eq!(
+            Value::from(options),
+            json!({"content_level": "full", "output_format": "json"})
+        );
+        assert_eq!(mended.len(), 2);
+    }
+
+    #[test]
+    fn bad_values_are_explained() {
+        for (given, part) in [
+            (json!({"content_level": "everything"}), "summary"),
+            (json!({"max_tokens": 0}), "100"),
+            (json!({"filters": {"minScor": 1}}), "minScore"),
+            (json!({"index": -1}), "0"),
+        ] {
+            let options = Options(given.as_object().unwrap().clone());
+            let refused = options.check(&mut Vec::new()).unwrap_err();
+            assert!(refused.to_string().contains(part), "{refused}");
+            assert_eq!(refused.example.as_object().unwrap().len(), 1);
+        }
+        let options = Options(
+            json!({"filters": {"afterDate": "soon"}})
+                .as_object()
+                .unwrap()
+                .clone(),
+        );
+        let refused = options.view(Level::Standard).unwrap_err();
+        assert_eq!(refused.problems[0].place, "filters.afterDate");
+    }
+}

@@ -1,0 +1,140 @@
+//! Filters that Exa can apply itself are sent along.
+
+use serde_json::{Map, Value, json};
+
+use crate::operations::{Operation, input_schema};
+
+/// The filters and the arguments that mean the same to Exa.
+const ARGUMENTS: [(&str, &str); 6] = [
+    ("afterDate", "startPublishedDate"),
+    ("beforeDate", "endPublishedDate"),
+    ("includeDomains", "includeDomains"),
+    ("excludeDomains", "excludeDomains"),
+    ("maxResults", "numResults"),
+    ("maxResults", "limit"),
+];
+
+/// Adds the filters that the operation has arguments for, unless the caller used those; tells which.
+pub(super) fn send(
+    operation: &'static Operation,
+    filters: &Map<String, Value>,
+    arguments: &mut Map<String, Value>,
+) -> Vec<String> {
+    let mut sent: Vec<String> = Vec::new();
+    for (filter, argument) in ARGUMENTS {
+        let Some(value) = filters.get(filter) else {
+            continue;
+        };
+        // What is taken away here must be made up for: fewer results from Exa would be too few.
+        let others = filters.keys().filter(|other| *other != "maxResults");
+        if filter == "maxResults" && others.clone().any(|other| !sent.contains(other)) {
+            continue;
+        }
+        let schema = input_schema(operation).pointer(&format!("/properties/{argument}"));
+        let Some(schema) = schema.filter(|_| !arguments.contains_key(argument)) else {
+            continue;
+        };
+        let Some(value) = fitting(filter, value, schema) else {
+            continue;
+        };
+        arguments.insert(argument.to_owned(), value);
+        sent.push(filter.to_owned());
+    }
+    sent
+}
+
+/// A filter's value as the argument wants it; `None` if it does not fit.
+fn fitting(filter: &str, value: &Value, schema: &Value) -> Option<Value> {
+    match filter {
+        "maxResults" => {
+            let most = schema
+                .get("maximum")
+                .and_then(Value::as_f64)
+                .unwrap_or(100.0);
+            value
+                .as_f64()
+                .filter(|wanted| *wanted <= most)
+                .map(|_| value.clone())
+        }
+        "afterDate" => moment(value, "T00:00:00.000Z"),
+        "beforeDate" => moment(value, "T23:59:59.999Z"),
+        _ => Some(value.clone()),
+    }
+}
+
+/// A day becomes a moment; a moment stays as it is.
+fn moment(value: &Value, time: &str) -> Option<Value> {
+    let text = value.as_str()?.trim();
+    match text.len() {
+        10 => Some(json!(format!("{text}{time}"))),
+        // Exa wants the zone; without one it is better applied here.
+        _ if text.len() > 16 && text.ends_with(['Z', 'z']) || text.contains('+') => {
+            Some(json!(text))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::operations::find;
+
+    fn sent(operation: &str, filters: Value, arguments: Value) -> (Value, Vec<String>) {
+        let mut arguments = arguments.as_object().unwrap().clone();
+        let sent = send(
+            find(operation).unwrap(),
+            filters.as_object().unwrap(),
+            &mut arguments,
+        );
+        (arguments.into(), sent)
+    }
+
+    #[test]
+    fn what_exa_can_do_is_sent() {
+        let filters = json!({"afterDate": "2024-01-01", "beforeDate": "2024-12-31", "maxResults": 3,
+            "includeDomains": ["a.example"]});
+        let (arguments, names) = sent("search", filters, json!({"query": "q"}));
+        assert_eq!(
+            arguments,
+            json!({
+                "query": "q", "startPublishedDate": "2024-01-01T00:00:00.000Z",
+                "endPublishedDate": "2024-12-31T23:59:59.999Z", "includeDomains": ["a.example"], "numResults": 3,
+            })
+        );
+        assert_eq!(
+            names,
+            ["afterDate", "beforeDate", "includeDomains", "maxResults"]
+        );
+    }
+
+    #[test]
+    fn fewer_results_are_asked_for_only_where_none_falls_out_here() {
+        let (arguments, names) = sent(
+            "search",
+            json!({"maxResults": 3, "minScore": 0.5}),
+            json!({"query": "q"}),
+        );
+        assert_eq!(arguments, json!({"query": "q"}));
+        assert!(names.is_empty());
+    }
+
+    #[test]
+    fn what_the_caller_said_stays() {
+        let (arguments, names) = sent(
+            "search",
+            json!({"maxResults": 3}),
+            json!({"query": "q", "numResults": 50}),
+        );
+        assert_eq!(arguments, json!({"query": "q", "numResults": 50}));
+        assert!(names.is_empty());
+        let (arguments, names) = sent(
+            "items.list",
+            json!({"maxResults": 5000, "afterDate": "2024-01-01"}),
+            json!({"websetId": "w"}),
+        );
+        assert_eq!(arguments, json!({"websetId": "w"}));
+        assert!(names.is_empty());
+    }
+}
