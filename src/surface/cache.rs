@@ -270,8 +270,8 @@ impl ResultCache {
 }
 
 #[cfg(test)]
+#[allow(dead_code)]
 impl ResultCache {
-    #[allow(dead_code)]
     /// Keeps an answer for a test.
     pub(crate) fn add(
         &self,

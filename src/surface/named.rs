@@ -7,11 +7,11 @@ use super::plan::Named;
 use crate::render::Level;
 
 /// The operation that a call means, and its arguments.
-pub(super) fn arguments<'a>(
-    plan: &'a Named,
+pub(super) fn arguments(
+    plan: &Named,
     mut given: Map<String, Value>,
     level: Level,
-) -> (&'a str, Map<String, Value>) {
+) -> (&str, Map<String, Value>) {
     if let Some(instead) = &plan.instead
         && let Some(value) = given
             .shift_remove(&instead.given)
