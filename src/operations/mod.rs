@@ -5,6 +5,7 @@
 mod arguments;
 mod caller;
 pub mod check;
+mod follow;
 mod pages;
 mod progress;
 mod registry;
@@ -14,6 +15,7 @@ use std::pin::Pin;
 
 pub use arguments::{ArgumentsError, Parts, split};
 pub use caller::{Called, Caller, Refusal};
+pub use follow::{Followed, Following, State, next_calls};
 pub use pages::{Paged, Stopped, is_paged};
 pub use progress::{Progress, Step};
 pub use registry::{all, closest, find, input_schema, nearest};

@@ -1,5 +1,7 @@
 //! Moments in time, as far as comparing them needs.
 
+use serde_json::Value;
+
 /// Milliseconds since 1970 of `2024`, `2024-05`, `2024-05-31` or an RFC 3339 date and time; a part
 /// that is left out counts as its beginning, a missing zone as UTC.
 pub(super) fn instant(text: &str) -> Option<i64> {
@@ -18,6 +20,41 @@ pub(super) fn instant(text: &str) -> Option<i64> {
     }
     let of_day = time.map_or(Some(0), of_day)?;
     Some(days_since_1970(year, month, day) * 86_400_000 + of_day)
+}
+
+/// The moment that a value names: a text, or milliseconds since 1970.
+pub(super) fn of_value(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| instant(value.as_str()?))
+}
+
+/// The day of a moment, for people.
+pub(super) fn day(value: &Value) -> String {
+    match (value.as_i64(), value.as_str()) {
+        (Some(milliseconds), _) => {
+            let (year, month, day) = civil(milliseconds.div_euclid(86_400_000));
+            format!("{year:04}-{month:02}-{day:02}")
+        }
+        (None, Some(text)) => text.split_once('T').map_or(text, |(day, _)| day).to_owned(),
+        (None, None) => String::new(),
+    }
+}
+
+/// Year, month and day of a day counted from 1970.
+fn civil(days: i64) -> (i64, i64, i64) {
+    // Eras of 400 years that begin in March are all alike.
+    let days = days + 719_468;
+    let era = days.div_euclid(146_097);
+    let of_era = days.rem_euclid(146_097);
+    let year = (of_era - of_era / 1_460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let (month, carry) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
+    (year + era * 400 + carry, month, day)
 }
 
 fn number(text: &str, digits: usize) -> Option<i64> {
@@ -80,6 +117,8 @@ fn milliseconds(text: &str) -> Option<i64> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
@@ -96,6 +135,20 @@ mod tests {
         ] {
             assert_eq!(instant(text), Some(milliseconds), "{text}");
         }
+    }
+
+    #[test]
+    fn days_are_written() {
+        for (value, written) in [
+            (json!(1_794_815_057_272_i64), "2026-11-16"),
+            (json!(951_782_400_000_i64), "2000-02-29"),
+            (json!(-1), "1969-12-31"),
+            (json!("2024-01-02T03:04:05Z"), "2024-01-02"),
+            (json!(null), ""),
+        ] {
+            assert_eq!(day(&value), written);
+        }
+        assert_eq!(of_value(&json!(5)), Some(5));
     }
 
     #[test]

@@ -150,10 +150,8 @@ impl Filters {
     }
 
     fn moment(&self, result: &Value, limit: Option<i64>, fits: fn(i64, i64) -> bool) -> Verdict {
-        let text = path::first(result, type_of(result).date).and_then(Value::as_str);
-        judge(limit, text.and_then(date::instant), |limit, found| {
-            fits(found, limit)
-        })
+        let found = path::first(result, type_of(result).date).and_then(date::of_value);
+        judge(limit, found, |limit, found| fits(found, limit))
     }
 
     fn included(&self, result: &Value) -> Verdict {

@@ -153,6 +153,8 @@ pub(super) static TYPES: [ResultType; 4] = [
             "name",
             "query",
             "search.query",
+            "instructions",
+            "request.query",
             "description",
             "type",
             "object",

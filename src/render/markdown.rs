@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use super::date;
 use super::shape::Shaped;
 use super::text::one_line;
 
@@ -286,8 +287,7 @@ fn is_date(name: &str) -> bool {
 
 /// The day of a moment.
 fn day(value: &Value) -> String {
-    let text = value.as_str().unwrap_or_default();
-    inline(text.split_once('T').map_or(text, |(day, _)| day))
+    inline(&date::day(value))
 }
 
 #[cfg(test)]

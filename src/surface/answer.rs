@@ -1,13 +1,18 @@
 //! From a call of an operation to what its caller sees: asked or remembered, cleaned, kept, shown.
 
-use serde_json::{Map, Value};
+use std::time::Duration;
+
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::cache::{Fresh, Kept};
 use super::options::{self, Options};
 use super::outcome::Outcome;
 use super::plan::Entry;
 use super::{Call, Catalogue, failed, host, upstream};
-use crate::operations::{Called, Caller, Operation, Paged, Refusal, Stopped, is_paged};
+use crate::operations::{
+    Called, Caller, Followed, Following, Operation, Paged, Refusal, Stopped, is_paged, next_calls,
+};
 use crate::render::{self, Answer, Envelope, Level, View};
 
 /// Characters of a single text of an answer; more is no text.
@@ -38,6 +43,8 @@ pub(super) struct Asked<'a> {
 struct Answered {
     answer: Value,
     arguments: Map<String, Value>,
+    /// What is said of work that goes on.
+    work: Map<String, Value>,
     warnings: Vec<String>,
 }
 
@@ -107,13 +114,56 @@ impl Catalogue {
         let Called {
             answer, arguments, ..
         } = called;
-        let mut answer = answer.value;
-        render::clean::clean_json(&mut answer, LONGEST_TEXT);
-        Ok(Answered {
-            answer,
+        let mut answered = Answered {
+            answer: answer.value,
             arguments,
+            work: Map::new(),
             warnings,
-        })
+        };
+        if let Some(following) = Following::of(operation, &answered.arguments, &answered.answer) {
+            self.follow(call, options.wait(), operation, &following, &mut answered)
+                .await;
+        }
+        render::clean::clean_json(&mut answered.answer, LONGEST_TEXT);
+        Ok(answered)
+    }
+
+    /// Waits for the end of what a call started or looked at, as long as the caller wants to.
+    async fn follow(
+        &self,
+        call: &Call,
+        wait: Duration,
+        operation: &'static Operation,
+        following: &Following,
+        answered: &mut Answered,
+    ) {
+        let mut state = following.state(answered.answer.take());
+        if !wait.is_zero() && !state.is_final {
+            let deadline = Instant::now() + wait;
+            match following
+                .until_end(&self.caller, deadline, &call.progress)
+                .await
+            {
+                Followed::Ended(ended) => state = ended,
+                Followed::TimeUp(latest) => state = latest.unwrap_or(state),
+                Followed::Lost(refusal) => {
+                    let failure = failed(operation, &refusal);
+                    let first = failure.text.lines().next().unwrap_or_default();
+                    answered.warnings.push(format!(
+                        "it was started, but cannot be looked at any more: {first}"
+                    ));
+                }
+            }
+        }
+        if operation.long_running.is_some() {
+            answered
+                .work
+                .insert("isComplete".to_owned(), json!(state.is_final));
+            if !state.is_final {
+                answered.work.extend(next_calls(following));
+            }
+        }
+        answered.answer = state.answer;
     }
 
     fn show_new(
@@ -124,10 +174,13 @@ impl Catalogue {
         sent_filters: Vec<String>,
         answered: Answered,
     ) -> Outcome {
-        let told = match asked.entry {
+        let mut told = match asked.entry {
             Some(entry) => host::tell(entry, &answered.arguments, &answered.answer),
             None => Map::new(),
         };
+        for (name, value) in answered.work {
+            told.entry(name).or_insert(value);
+        }
         let text = answered.answer.to_string();
         let envelope = Envelope::open(answered.answer);
         let fresh = Fresh {

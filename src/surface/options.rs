@@ -1,6 +1,7 @@
 //! Arguments that say how an answer is shown. They belong to the tools, not to the operations.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
@@ -110,6 +111,12 @@ impl Options {
         self.flag("fresh")
     }
 
+    /// How long to wait for the end of work that a call starts.
+    pub(super) fn wait(&self) -> Duration {
+        let seconds = self.0.get("wait_seconds").and_then(Value::as_u64);
+        Duration::from_secs(seconds.unwrap_or(0))
+    }
+
     /// Whether all pages of a list are wanted.
     pub(super) fn all(&self) -> bool {
         self.flag("all")
@@ -163,7 +170,7 @@ pub(super) fn unfit(error: &ViewError) -> check::Refused {
 fn example(given: &Map<String, Value>) -> Value {
     let fitting = json!({
         "content_level": "summary", "output_format": "json", "cache_id": "r_…", "index": 0, "offset": 0,
-        "limit": 5, "max_tokens": 5000, "fresh": true, "all": true, "fields": ["title", "url"],
+        "limit": 5, "max_tokens": 5000, "fresh": true, "wait_seconds": 60, "all": true, "fields": ["title", "url"],
         "filters": {"afterDate": "2024-01-31", "includeDomains": ["example.com"], "maxResults": 5},
     });
     let Value::Object(mut fitting) = fitting else {
