@@ -184,8 +184,9 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
 
 fn catalogue(settings: &Settings) -> Result<Catalogue, Failure> {
     let caller = settings.caller().map_err(Failure::usage)?;
-    Catalogue::new(&settings.tools, caller, ResultCache::new(settings.cache))
-        .map_err(Failure::usage)
+    let cache = ResultCache::new(settings.cache);
+    let catalogue = Catalogue::new(&settings.tools, caller, cache).map_err(Failure::usage)?;
+    Ok(catalogue.with_store(settings.store.open()))
 }
 
 fn completions(shell: clap_complete::Shell) -> String {

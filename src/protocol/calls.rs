@@ -1,11 +1,9 @@
-//! Runs tool calls: not too many at once, stoppable, and none can take the server down.
+//! Runs calls: not too many at once, stoppable, and none can take the server down.
 
 use std::future::Future;
 
 use rmcp::model::ErrorData;
 use tokio::{sync::Semaphore, task::JoinSet};
-
-use crate::surface::Outcome;
 
 /// How many calls run at once; further ones wait for their turn.
 pub(super) const CALLS_AT_ONCE: usize = 256;
@@ -23,11 +21,11 @@ impl Calls {
     }
 
     /// Runs a call to its end, or until `stopped`; a stopped call is dropped, not left to finish.
-    pub(super) async fn run(
+    pub(super) async fn run<T: Send + 'static>(
         &self,
-        call: impl Future<Output = Outcome> + Send + 'static,
+        call: impl Future<Output = T> + Send + 'static,
         stopped: impl Future<Output = ()>,
-    ) -> Result<Outcome, ErrorData> {
+    ) -> Result<T, ErrorData> {
         tokio::select! {
             biased;
             // A client that cancelled gets no answer; this one is for the end of the server.
@@ -36,10 +34,10 @@ impl Calls {
         }
     }
 
-    async fn run_in_place(
+    async fn run_in_place<T: Send + 'static>(
         &self,
-        call: impl Future<Output = Outcome> + Send + 'static,
-    ) -> Result<Outcome, ErrorData> {
+        call: impl Future<Output = T> + Send + 'static,
+    ) -> Result<T, ErrorData> {
         let _place = self.places.acquire().await.map_err(|_| crashed())?;
         // A task of its own keeps a panic away from the service, and the set ends it when dropped.
         let mut task = JoinSet::new();
@@ -52,7 +50,7 @@ impl Calls {
 }
 
 fn crashed() -> ErrorData {
-    internal("Internal error: the tool crashed; please report this")
+    internal("Internal error: the call crashed; please report this")
 }
 
 fn internal(text: &'static str) -> ErrorData {
@@ -74,15 +72,6 @@ mod tests {
     use tokio::time::sleep;
 
     use super::*;
-
-    fn outcome(text: &str) -> Outcome {
-        Outcome {
-            text: text.to_owned(),
-            structured: serde_json::Map::new(),
-            links: Vec::new(),
-            is_error: false,
-        }
-    }
 
     /// Counts what is alive.
     struct Alive(Arc<AtomicUsize>);
@@ -109,7 +98,7 @@ mod tests {
             pending().await
         };
         let stop = sleep(Duration::from_millis(5));
-        let error = Calls::new(1).run(call, stop).await.unwrap_err();
+        let error = Calls::new(1).run::<()>(call, stop).await.unwrap_err();
         assert_eq!(error.code.0, -32603);
         tokio::task::yield_now().await;
         assert_eq!(count.load(Ordering::SeqCst), 0);
@@ -119,10 +108,10 @@ mod tests {
     async fn a_panic_is_an_internal_error() {
         let calls = Calls::new(1);
         let call = async { panic!("a planned panic") };
-        let error = calls.run(call, pending()).await.unwrap_err();
+        let error = calls.run::<()>(call, pending()).await.unwrap_err();
         assert_eq!(error.code.0, -32603);
-        let next = calls.run(async { outcome("fine") }, pending()).await;
-        assert_eq!(next.unwrap().text, "fine");
+        let next = calls.run(async { "fine" }, pending()).await;
+        assert_eq!(next.unwrap(), "fine");
     }
 
     #[tokio::test(start_paused = true)]
@@ -138,9 +127,9 @@ mod tests {
                     let _alive = Alive::new(&count);
                     most.fetch_max(count.load(Ordering::SeqCst), Ordering::SeqCst);
                     sleep(Duration::from_secs(1)).await;
-                    outcome("done")
+                    "done"
                 };
-                calls.run(call, pending()).await.unwrap().text
+                calls.run(call, pending()).await.unwrap()
             });
         }
         assert_eq!(set.join_all().await, ["done"; 10]);

@@ -2,8 +2,8 @@
 
 use rmcp::model::{
     CacheScope, CallToolResult, ContentBlock, Implementation, JsonObject, ListToolsResult,
-    MetaObject, ProtocolVersion, Resource, ServerCapabilities, Tool, ToolAnnotations,
-    ToolsCapability,
+    MetaObject, PromptsCapability, ProtocolVersion, Resource, ResourcesCapability,
+    ServerCapabilities, Tool, ToolAnnotations, ToolsCapability,
 };
 use serde_json::{Value, json};
 
@@ -40,11 +40,13 @@ impl Era {
         self.0 >= ProtocolVersion::V_2026_07_28
     }
 
-    fn knows_annotations(&self) -> bool {
+    /// Hints on tools, sizes of resources, and completion as a capability came with one version.
+    pub(super) fn knows_annotations(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_03_26
     }
 
-    fn knows_titles(&self) -> bool {
+    /// Titles beside names, links to resources in results, and times of change came with one version.
+    pub(super) fn knows_titles(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_06_18
     }
 
@@ -73,20 +75,31 @@ impl Era {
     }
 
     /// Names the server in a result: without a handshake the client learns it from there.
-    fn result_meta(&self) -> Option<MetaObject> {
+    pub(super) fn result_meta(&self) -> Option<MetaObject> {
         let server = || json!({"name": NAME, "version": env!("CARGO_PKG_VERSION")});
         let meta = || JsonObject::from_iter([(SERVER_KEY.to_owned(), server())]);
         self.is_stateless().then(|| MetaObject(meta()))
     }
 
-    /// What we can do. From 2026-07-28 on a client asks for logs with each request; we have none to
-    /// send yet, so there the capability is not claimed.
-    pub(super) fn capabilities(&self) -> ServerCapabilities {
+    /// What we can do; `reads` says that there is something to read beside the tools. From 2026-07-28
+    /// on a client asks for logs with each request; we have none to send yet, so there the capability
+    /// is not claimed.
+    pub(super) fn capabilities(&self, reads: bool) -> ServerCapabilities {
         let mut tools = ToolsCapability::default();
         tools.list_changed = Some(false);
         let mut capabilities = ServerCapabilities::default();
         capabilities.tools = Some(tools);
         capabilities.logging = (!self.is_stateless()).then(JsonObject::new);
+        if reads {
+            let mut resources = ResourcesCapability::default();
+            resources.subscribe = Some(true);
+            resources.list_changed = Some(true);
+            let mut prompts = PromptsCapability::default();
+            prompts.list_changed = Some(false);
+            capabilities.resources = Some(resources);
+            capabilities.prompts = Some(prompts);
+            capabilities.completions = self.knows_annotations().then(JsonObject::new);
+        }
         capabilities
     }
 
@@ -252,12 +265,24 @@ mod tests {
             assert_eq!(title, *version >= *"2025-06-18", "{version}");
             let website = info.get("websiteUrl").is_some();
             assert_eq!(website, *version >= *"2025-11-25", "{version}");
-            let capabilities = serde_json::to_value(era.capabilities()).unwrap();
-            let expected = match version.as_str() {
-                "2026-07-28" => json!({"tools": {"listChanged": false}}),
-                _ => json!({"tools": {"listChanged": false}, "logging": {}}),
-            };
-            assert_eq!(capabilities, expected, "{version}");
+        }
+    }
+
+    #[test]
+    fn the_capabilities_are_those_of_the_version() {
+        for (version, era) in eras() {
+            let claimed = |reads| serde_json::to_value(era.capabilities(reads)).unwrap();
+            let mut expected = json!({"tools": {"listChanged": false}});
+            if version != "2026-07-28" {
+                expected["logging"] = json!({});
+            }
+            assert_eq!(claimed(false), expected, "{version}");
+            expected["resources"] = json!({"subscribe": true, "listChanged": true});
+            expected["prompts"] = json!({"listChanged": false});
+            if *version >= *"2025-03-26" {
+                expected["completions"] = json!({});
+            }
+            assert_eq!(claimed(true), expected, "{version}");
         }
     }
 

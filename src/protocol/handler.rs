@@ -9,26 +9,34 @@ use rmcp::{
     RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-        CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, InitializeRequestParams,
-        InitializeResult, ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult,
-        ListToolsResult, PaginatedRequestParams, ProtocolVersion, ServerConfig, Tool,
+        CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams,
+        GetPromptResponse, InitializeRequestParams, InitializeResult, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+        SubscriptionFilter, Tool, UnsubscribeRequestParams,
     },
-    service::RequestContext,
+    service::{NotificationContext, RequestContext, SubscriptionContext},
 };
-// Logging is deprecated as of 2026-07-28, but earlier clients rely on it.
+// These are gone as of 2026-07-28, but earlier clients rely on them.
 #[expect(deprecated)]
-use rmcp::model::{LoggingLevel, SetLevelRequestParams};
+use rmcp::model::{LoggingLevel, SetLevelRequestParams, SubscribeRequestParams};
 use serde_json::json;
 use strsim::jaro_winkler;
 
 use super::{
     calls::{CALLS_AT_ONCE, Calls},
+    completion,
     era::{Era, FRESH_FOR, KEPT_BY},
     pages::{PAGE_SIZE, page},
     progress::Steps,
+    prompts, resources,
+    subscriptions::{self, Subscriptions},
     tools::Tools,
 };
-use crate::{accounts::Identity, surface::Call};
+use crate::{
+    accounts::Identity,
+    surface::{Call, library::Library},
+};
 
 /// How many names are offered for one that is unknown, and how like they must be.
 const MOST_NAMES: usize = 3;
@@ -40,7 +48,10 @@ const LONGEST_NAME: usize = 100;
 /// The MCP server of one connection.
 pub(super) struct Handler<T> {
     tools: T,
+    /// To whom belongs what the client's calls leave behind.
+    owner: Identity,
     calls: Calls,
+    subscriptions: Subscriptions,
     /// The least severe log message that the client wants.
     #[expect(deprecated)]
     log_level: Mutex<LoggingLevel>,
@@ -52,16 +63,24 @@ impl<T: Tools> Handler<T> {
     pub(super) fn new(tools: T) -> Self {
         Self {
             tools,
+            owner: Identity::local(),
             calls: Calls::new(CALLS_AT_ONCE),
+            subscriptions: Subscriptions::default(),
             log_level: Mutex::new(LoggingLevel::Info),
         }
     }
 
     /// Describes the server to a client of this era.
     fn describe(&self, era: &Era) -> ServerConfig {
-        ServerConfig::new(era.capabilities())
+        ServerConfig::new(era.capabilities(self.tools.library().is_some()))
             .with_server_info(era.server_info())
             .with_instructions(self.tools.instructions())
+    }
+
+    /// What can be read; where nothing can, the methods that read are unknown.
+    fn library(&self, method: &str) -> Result<Library, ErrorData> {
+        let library = self.tools.library().cloned();
+        library.ok_or_else(|| unknown_method(method))
     }
 
     fn unknown_tool(&self, name: &str) -> ErrorData {
@@ -85,6 +104,10 @@ impl<T: Tools> Handler<T> {
 
 fn era(context: &RequestContext<RoleServer>) -> Era {
     Era::of(context.protocol_version())
+}
+
+fn cursor(request: Option<PaginatedRequestParams>) -> Option<String> {
+    request.and_then(|request| request.cursor)
 }
 
 fn unknown_method(method: &str) -> ErrorData {
@@ -112,8 +135,16 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let version = self.negotiate_initialize(&request)?.protocol_version;
         request.protocol_version = version.clone();
         context.peer.set_peer_info(request);
+        if let Some(library) = self.tools.library() {
+            let watch = library.watch(&self.owner);
+            self.subscriptions.prepare(watch);
+        }
         let result = self.describe(&Era::of(Some(version.clone())));
         Ok(result.with_protocol_version(version))
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.subscriptions.start(context.peer);
     }
 
     async fn discover(
@@ -145,7 +176,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let cursor = request.and_then(|request| request.cursor);
+        let cursor = cursor(request);
         let page = page(self.tools.definitions(), cursor.as_deref(), PAGE_SIZE)?;
         Ok(era(&context).tool_list(page))
     }
@@ -167,7 +198,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let arguments = request.arguments.unwrap_or_default();
         let (progress, steps) = Steps::of(&context);
         let who = Call {
-            owner: Identity::local(),
+            owner: self.owner.clone(),
             progress,
         };
         let call = self.tools.call(&request.name, arguments, who);
@@ -185,37 +216,105 @@ impl<T: Tools> ServerHandler for Handler<T> {
         Err(unknown_method(&request.method))
     }
 
-    // rmcp answers the following with empty lists; a server without the capability must not know them.
-
-    async fn list_prompts(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListPromptsResult, ErrorData> {
-        Err(unknown_method("prompts/list"))
-    }
-
     async fn list_resources(
         &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        Err(unknown_method("resources/list"))
+        let library = self.library("resources/list")?;
+        let (owner, cursor) = (self.owner.clone(), cursor(request));
+        resources::list(&library, &owner, &era(&context), cursor.as_deref()).await
     }
 
     async fn list_resource_templates(
         &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        Err(unknown_method("resources/templates/list"))
+        let templates = self.library("resources/templates/list")?.templates();
+        let page = page(templates, cursor(request).as_deref(), PAGE_SIZE)?;
+        Ok(era(&context).template_list(page))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let library = self.library("resources/read")?;
+        let (owner, era) = (self.owner.clone(), era(&context));
+        let read = async move { resources::read(&library, &owner, &era, &request.uri).await };
+        let result = self.calls.run(read, context.ct.cancelled()).await??;
+        Ok(result.into())
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let library = self.library("resources/subscribe")?;
+        let address = resources::address(&request.uri)?;
+        let known = library.knows(&self.owner, &address).await;
+        known.map_err(|error| resources::unread(&request.uri, &error))?;
+        self.subscriptions.follow(request.uri, address)
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        _context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.library("resources/unsubscribe")?;
+        self.subscriptions.leave(&request.uri);
+        Ok(())
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        self.tools
+            .library()
+            .map(|_| subscriptions::accepted(requested))
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let library = self.library("subscriptions/listen")?;
+        subscriptions::listen(context, library.watch(&self.owner)).await;
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        self.library("prompts/list")?;
+        let era = era(&context);
+        let prompts = prompts::all(&self.tools, &era);
+        let page = page(prompts, cursor(request).as_deref(), PAGE_SIZE)?;
+        Ok(era.prompt_list(page))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        self.library("prompts/get")?;
+        let arguments = request.arguments.unwrap_or_default();
+        let (tools, owner, era) = (&self.tools, &self.owner, era(&context));
+        let result = prompts::get(tools, owner, &era, &request.name, arguments).await?;
+        Ok(result.into())
     }
 
     async fn complete(
         &self,
-        _request: CompleteRequestParams,
-        _context: RequestContext<RoleServer>,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        Err(unknown_method("completion/complete"))
+        let library = self.library("completion/complete")?;
+        completion::complete(&self.tools, &library, &self.owner, &era(&context), request).await
     }
 }

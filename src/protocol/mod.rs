@@ -1,14 +1,19 @@
-//! The protocol room: what the server says of itself, which tools it lists, and how calls run.
+//! The protocol room: what the server says of itself, which tools, resources and
+//! prompts it lists, and how calls run.
 //!
 //! One handler serves the protocol versions 2024-11-05 to 2025-11-25, which begin with `initialize`,
 //! and 2026-07-28, where every request introduces itself.
 
 mod calls;
+mod completion;
 mod era;
 mod handler;
 mod pages;
 mod progress;
+mod prompts;
+mod resources;
 mod serve;
+mod subscriptions;
 mod tools;
 
 pub use serve::{ServeError, run_stdio, serve_stdio};

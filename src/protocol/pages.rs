@@ -2,11 +2,11 @@
 
 use rmcp::model::ErrorData;
 
-/// How many tools one page holds.
+/// How many members one page of a list holds.
 pub(super) const PAGE_SIZE: usize = 200;
 
 /// What every cursor begins with; clients must not read anything into it.
-const CURSOR_PREFIX: &str = "tools-";
+const CURSOR_PREFIX: &str = "page-";
 
 /// One page and the cursor of the next.
 #[derive(Debug, PartialEq, Eq)]
@@ -42,9 +42,10 @@ fn start(cursor: &str, length: usize, size: usize) -> Option<usize> {
     (ours && place == start.to_string()).then_some(start)
 }
 
-fn unknown_cursor() -> ErrorData {
+/// The error for a cursor that was never given out.
+pub(super) fn unknown_cursor() -> ErrorData {
     ErrorData::invalid_params(
-        "Invalid params for tools/list: unknown cursor; leave it out to start from the beginning",
+        "Invalid params: unknown cursor; leave it out to start from the beginning",
         None,
     )
 }
@@ -79,7 +80,7 @@ mod tests {
     #[test]
     fn cursors_of_others_are_refused() {
         for cursor in [
-            "", "tools-", "tools-0", "tools-1", "tools-+3", "tools-03", "tools-9", "3",
+            "", "page-", "page-0", "page-1", "page-+3", "page-03", "page-9", "3",
         ] {
             let error = page((0..7).collect::<Vec<_>>(), Some(cursor), 3).unwrap_err();
             assert_eq!(error.code.0, -32602, "{cursor}");

@@ -4,6 +4,7 @@ use std::future::Future;
 
 use rmcp::model::JsonObject;
 
+use crate::surface::library::Library;
 use crate::surface::{Call, Catalogue, Outcome, ToolDefinition};
 
 /// A set of tools. The server has one, the tests another.
@@ -16,6 +17,16 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
 
     /// Says whether there is a tool of this name.
     fn has(&self, name: &str) -> bool;
+
+    /// What can be read beside calling tools, if anything.
+    fn library(&self) -> Option<&Library> {
+        None
+    }
+
+    /// How to call an operation of Exa with these tools, in the words of a prompt.
+    fn way_to(&self, _operation: &str) -> Option<String> {
+        None
+    }
 
     /// Calls a tool that exists.
     fn call(
@@ -37,6 +48,14 @@ impl Tools for Catalogue {
 
     fn has(&self, name: &str) -> bool {
         self.has(name)
+    }
+
+    fn library(&self) -> Option<&Library> {
+        Some(self.library())
+    }
+
+    fn way_to(&self, operation: &str) -> Option<String> {
+        self.way_to(operation)
     }
 
     fn call(

@@ -111,6 +111,7 @@ impl Catalogue {
             }
             self.caller.send(operation, checked).await?
         };
+        self.library.heed(&call.owner, operation, &called);
         let Called {
             answer, arguments, ..
         } = called;

@@ -2,22 +2,30 @@
 //!
 //! Every tool is a view of operations; none has a way of its own to the network.
 
+mod address;
 mod answer;
 mod cache;
+mod create_note;
 mod discovery;
 mod host;
+pub mod library;
 mod named;
+pub mod notes;
 mod options;
 mod outcome;
 mod path;
 mod plan;
 mod select;
 mod upstream;
+mod ways;
 
 use std::sync::Arc;
 
+pub use address::Address;
 use answer::Asked;
 pub use cache::{Change, Kept, Limits, ResultCache};
+use library::Library;
+use notes::Notes;
 use options::Options;
 
 pub use outcome::Outcome;
@@ -30,6 +38,7 @@ use crate::accounts::Identity;
 use crate::generated::tools::TOOLS;
 use crate::operations::{self, Caller, Operation, Progress, Refusal, check};
 use crate::render::Level;
+use crate::store::{MemoryStore, Store};
 
 /// Why a list of tools cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -84,6 +93,7 @@ pub struct Catalogue {
     tools: Arc<[Tool]>,
     caller: Caller,
     cache: ResultCache,
+    library: Library,
 }
 
 /// Who calls a tool, and who wants to know how far the call is.
@@ -102,19 +112,34 @@ impl Catalogue {
             .into_iter()
             .map(load)
             .collect::<Result<Vec<_>, _>>()?;
+        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         Ok(Self {
+            library: library(&tools, &caller, &cache, store),
             tools: tools.into(),
             caller,
             cache,
         })
     }
 
+    /// The same tools with notes in this store.
+    #[must_use]
+    pub fn with_store(self, store: Arc<dyn Store>) -> Self {
+        Self {
+            library: library(&self.tools, &self.caller, &self.cache, store),
+            ..self
+        }
+    }
+
+    /// What can be read beside calling tools.
+    pub fn library(&self) -> &Library {
+        &self.library
+    }
+
     /// What a client tells its model about this server.
     pub fn instructions(&self) -> String {
-        let discovers = self
-            .tools
-            .iter()
-            .any(|tool| !matches!(tool.plan, Plan::Operation { .. } | Plan::Named(_)));
+        let discovers =
+            |tool: &Tool| matches!(tool.plan, Plan::Dispatcher { .. } | Plan::Host { .. });
+        let discovers = self.tools.iter().any(discovers);
         let mut text = "Exa: web search, page contents, answers, research and Websets (collections of entities \
                         found, verified and enriched on the web)."
             .to_owned();
@@ -154,6 +179,7 @@ impl Catalogue {
             Plan::Named(plan) => named_call(tool, plan, arguments),
             Plan::Dispatcher { operations } => dispatch(operations, arguments),
             Plan::Host { entries } => host_call(entries, arguments),
+            Plan::Note => return self.create_note(call, tool, arguments).await,
         };
         match asked {
             Ok(asked) => self.answer(call, asked).await,
@@ -320,6 +346,23 @@ fn host_call<'a>(entries: &'a [plan::Entry], mut arguments: Map<String, Value>) 
         entry: Some(entry),
         mended,
     })
+}
+
+/// The library that goes with these tools.
+fn library(
+    tools: &[Tool],
+    caller: &Caller,
+    results: &ResultCache,
+    store: Arc<dyn Store>,
+) -> Library {
+    let reaches = |operation| ways::way_to(tools, operation).is_some();
+    let keeps_notes = tools.iter().any(|tool| matches!(tool.plan, Plan::Note));
+    Library::new(
+        caller.clone(),
+        results.clone(),
+        keeps_notes.then(|| Notes::new(store)),
+        reaches("websets.get") && reaches("items.list"),
+    )
 }
 
 fn failed(operation: &Operation, refusal: &Refusal) -> Outcome {

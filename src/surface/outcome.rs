@@ -39,6 +39,7 @@ mod code {
     pub(super) const RATE_LIMITED: i64 = -32001;
     pub(super) const AUTHENTICATION: i64 = -32002;
     pub(super) const NOT_FOUND: i64 = -32003;
+    pub(super) const INTERNAL: i64 = -32603;
 }
 
 /// An answer as an object; structured content must be one.
@@ -122,6 +123,14 @@ impl Outcome {
             "code": code::NOT_FOUND, "name": "RESOURCE_NOT_FOUND", "message": message, "cacheId": shown,
         });
         Self::failure(message, error)
+    }
+
+    /// This server could not do its own part.
+    pub(super) fn internal(message: &str) -> Self {
+        let error = json!({
+            "code": code::INTERNAL, "name": "INTERNAL_ERROR", "message": message,
+        });
+        Self::failure(message.to_owned(), error)
     }
 
     /// No key is set.

@@ -54,6 +54,8 @@ pub(super) enum Plan {
     Operation { operation: String },
     /// Is one operation with presets.
     Named(Box<Named>),
+    /// Keeps a note.
+    Note,
 }
 
 /// One operation of a host.

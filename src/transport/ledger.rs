@@ -4,7 +4,10 @@
 //! a number of our own, and its answer gets the client's id back on the way out. The ledger also
 //! gathers the answers of a batch, which leave as one array.
 
-use std::{collections::HashMap, io};
+use std::{
+    collections::{BTreeSet, HashMap},
+    io,
+};
 
 use rmcp::model::{ErrorData, RequestId};
 use serde::Serialize;
@@ -23,6 +26,8 @@ pub(super) struct Ledger {
     last_batch: u64,
     open: HashMap<i64, Open>,
     batches: HashMap<BatchNumber, Batch>,
+    /// Those of the open requests that stay open to tell of changes.
+    subscriptions: BTreeSet<i64>,
 }
 
 struct Open {
@@ -65,9 +70,34 @@ impl Ledger {
         RequestId::Number(self.last_request)
     }
 
-    /// How many requests have no answer yet.
+    /// How many requests have no answer yet, apart from those that want none soon.
     pub(super) fn unanswered(&self) -> usize {
-        self.open.len()
+        self.open.len().saturating_sub(self.subscriptions.len())
+    }
+
+    /// The client's id of an open request.
+    pub(super) fn id(&self, request: &RequestId) -> Option<&Value> {
+        match request {
+            RequestId::Number(number) => self.open.get(number).map(|open| &open.id),
+            RequestId::String(_) => None,
+        }
+    }
+
+    /// Notes that a request stays open to tell of changes.
+    pub(super) fn subscribe(&mut self, request: &RequestId) {
+        if let RequestId::Number(number) = request {
+            self.subscriptions.insert(*number);
+        }
+    }
+
+    /// Strikes out the requests that stay open, and gives their numbers.
+    pub(super) fn end_subscriptions(&mut self) -> Vec<RequestId> {
+        let numbers = std::mem::take(&mut self.subscriptions);
+        numbers
+            .into_iter()
+            .filter(|number| self.open.remove(number).is_some())
+            .map(RequestId::Number)
+            .collect()
     }
 
     /// Takes the answer to a request and gives what is to be written now: nothing if the request was
@@ -83,6 +113,7 @@ impl Ledger {
         let Some(Open { id, batch }) = self.open.remove(number) else {
             return Ok(None);
         };
+        self.subscriptions.remove(number);
         let text = envelope(&id, answer)?;
         Ok(match batch {
             None => Some(text),
@@ -94,6 +125,9 @@ impl Ledger {
     /// complete now.
     pub(super) fn cancel(&mut self, id: &Value) -> (Vec<RequestId>, Vec<Vec<u8>>) {
         let struck: Vec<_> = self.open.extract_if(|_, open| open.id == *id).collect();
+        for (number, _) in &struck {
+            self.subscriptions.remove(number);
+        }
         let batches: Vec<_> = struck.iter().filter_map(|(_, open)| open.batch).collect();
         let complete = batches
             .into_iter()
@@ -165,7 +199,7 @@ fn array(members: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use serde_json::json;
 
@@ -201,6 +235,25 @@ mod tests {
         assert_eq!(ledger.cancel(&json!(1)), (vec![request.clone()], vec![]));
         assert_eq!(give(&mut ledger, &request, json!(1)), None);
         assert!(give(&mut ledger, &kept, json!(1)).is_some());
+    }
+
+    #[test]
+    fn requests_that_stay_open_end_with_the_connection() {
+        let mut ledger = Ledger::default();
+        let call = ledger.enter(json!(1), None);
+        let listens: Vec<_> = [json!("a"), json!("b"), json!("c")]
+            .map(|id| ledger.enter(id, None))
+            .into();
+        listens.iter().for_each(|listen| ledger.subscribe(listen));
+        assert_eq!(ledger.unanswered(), 1);
+        assert_eq!(ledger.id(&listens[1]), Some(&json!("b")));
+        ledger.cancel(&json!("a"));
+        assert_eq!(ledger.id(&listens[0]), None);
+        assert!(give(&mut ledger, &listens[1], json!(1)).is_some());
+        assert_eq!(ledger.end_subscriptions(), [listens[2].clone()]);
+        assert_eq!(ledger.end_subscriptions(), []);
+        assert_eq!(give(&mut ledger, &listens[2], json!(1)), None);
+        assert!(give(&mut ledger, &call, json!(1)).is_some());
     }
 
     #[test]

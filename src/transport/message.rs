@@ -4,12 +4,14 @@
 //! as an unknown method and refuses unusual ids without naming them, so the envelope is read here.
 
 use rmcp::model::{
-    CallToolRequest, ClientJsonRpcMessage, ClientNotification, ClientRequest, CustomRequest,
-    DiscoverRequest, ErrorData, InitializeRequest, JsonObject, ListToolsRequest, PingRequest,
+    CallToolRequest, ClientJsonRpcMessage, ClientNotification, ClientRequest, CompleteRequest,
+    CustomRequest, DiscoverRequest, ErrorData, GetPromptRequest, InitializeRequest, JsonObject,
+    ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest,
+    PingRequest, ReadResourceRequest, SubscriptionsListenRequest,
 };
-// Logging is deprecated as of 2026-07-28, but earlier clients rely on it.
+// These are gone as of 2026-07-28, but earlier clients rely on them.
 #[expect(deprecated)]
-use rmcp::model::SetLevelRequest;
+use rmcp::model::{SetLevelRequest, SubscribeRequest, UnsubscribeRequest};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -20,6 +22,14 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
 /// The longest explanation taken from the parser, which quotes values in full.
 const LONGEST_DETAIL: usize = 300;
+
+/// The methods that take a cursor.
+const PAGED: [&str; 4] = [
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "prompts/list",
+];
 
 /// Whole numbers from here on are not exact as floating-point numbers: 2^53.
 const INEXACT: f64 = 9_007_199_254_740_992.0;
@@ -126,16 +136,25 @@ fn request_id(id: Value) -> Result<Value, Value> {
 /// refuses as unknown whatever their parameters.
 #[expect(deprecated)]
 fn request(method: String, params: Option<Value>) -> Result<ClientRequest, ErrorData> {
+    if PAGED.contains(&method.as_str()) {
+        check_cursor(&method, params.as_ref())?;
+    }
     match method.as_str() {
         "initialize" => typed::<InitializeRequest>(&method, params),
         "server/discover" => typed::<DiscoverRequest>(&method, params),
         "ping" => typed::<PingRequest>(&method, params),
         "logging/setLevel" => typed::<SetLevelRequest>(&method, params),
-        "tools/list" => {
-            check_cursor(&method, params.as_ref())?;
-            typed::<ListToolsRequest>(&method, params)
-        }
+        "tools/list" => typed::<ListToolsRequest>(&method, params),
         "tools/call" => typed::<CallToolRequest>(&method, params),
+        "resources/list" => typed::<ListResourcesRequest>(&method, params),
+        "resources/templates/list" => typed::<ListResourceTemplatesRequest>(&method, params),
+        "resources/read" => typed::<ReadResourceRequest>(&method, params),
+        "resources/subscribe" => typed::<SubscribeRequest>(&method, params),
+        "resources/unsubscribe" => typed::<UnsubscribeRequest>(&method, params),
+        "subscriptions/listen" => typed::<SubscriptionsListenRequest>(&method, params),
+        "prompts/list" => typed::<ListPromptsRequest>(&method, params),
+        "prompts/get" => typed::<GetPromptRequest>(&method, params),
+        "completion/complete" => typed::<CompleteRequest>(&method, params),
         _ => Ok(CustomRequest::new(method, params).into()),
     }
 }

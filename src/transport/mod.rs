@@ -9,4 +9,5 @@ mod lines;
 mod message;
 mod output;
 pub mod stdio;
+mod subscriptions;
 mod surrogates;

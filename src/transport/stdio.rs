@@ -10,7 +10,7 @@ use rmcp::{
     RoleServer,
     model::{
         CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage,
-        ClientNotification, ClientRequest, ErrorData, JsonRpcMessage, RequestId,
+        ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
         ServerJsonRpcMessage, ServerResult,
     },
     transport::Transport,
@@ -27,6 +27,7 @@ use super::{
     lines::{Line, Lines},
     message::{self, Incoming},
     output::{Output, json},
+    subscriptions,
 };
 
 pub(crate) use super::output::Written;
@@ -98,6 +99,8 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
             match line {
                 Line::Text(text) => self.take_line(&text)?,
                 Line::TooLong => self.refuse(&Value::Null, too_long())?,
+                // A subscription would keep the service waiting, though nobody is left to be told.
+                Line::End if self.end_subscriptions() => {}
                 Line::End => return Ok(None),
             }
         }
@@ -172,8 +175,10 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
             return self.refuse_member(&id, error, batch);
         }
         let number = self.ledger.enter(id, batch);
-        if matches!(request, ClientRequest::InitializeRequest(_)) {
-            self.handshake.ask(number.clone());
+        match request {
+            ClientRequest::InitializeRequest(_) => self.handshake.ask(number.clone()),
+            ClientRequest::SubscriptionsListenRequest(_) => self.ledger.subscribe(&number),
+            _ => {}
         }
         let message = JsonRpcMessage::request(request, number);
         self.ready.push_back(message);
@@ -185,16 +190,29 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
     fn cancel(&mut self, id: &Value, reason: Option<&str>) -> io::Result<()> {
         let (numbers, complete) = self.ledger.cancel(id);
         for number in numbers {
-            let reason = reason.map(str::to_owned);
-            let params = CancelledNotificationParam::new(Some(number), reason);
-            let notification = CancelledNotification::new(params);
-            let notification = ClientNotification::CancelledNotification(notification);
-            let message = JsonRpcMessage::notification(notification);
-            self.ready.push_back(message);
+            self.stop(number, reason);
         }
         complete
             .into_iter()
             .try_for_each(|text| self.put(Some(text)))
+    }
+
+    /// Tells the service to stop a request.
+    fn stop(&mut self, number: RequestId, reason: Option<&str>) {
+        let reason = reason.map(str::to_owned);
+        let params = CancelledNotificationParam::new(Some(number), reason);
+        let notification = CancelledNotification::new(params);
+        let notification = ClientNotification::CancelledNotification(notification);
+        self.ready
+            .push_back(JsonRpcMessage::notification(notification));
+    }
+
+    /// Stops what stays open until someone stops it; says whether there was any.
+    fn end_subscriptions(&mut self) -> bool {
+        for number in self.ledger.end_subscriptions() {
+            self.stop(number, None);
+        }
+        !self.ready.is_empty()
     }
 
     fn refuse_member(
@@ -221,13 +239,16 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
         }
     }
 
-    fn write(&mut self, message: ServerJsonRpcMessage) -> io::Result<()> {
+    fn write(&mut self, mut message: ServerJsonRpcMessage) -> io::Result<()> {
+        if !subscriptions::restore_id(&mut message, &self.ledger) {
+            return Ok(());
+        }
         let text = match message {
             JsonRpcMessage::Response(response) => {
                 self.answer(&response.id, Answer::Result(response.result))?
             }
             JsonRpcMessage::Error(error) => match error.id {
-                Some(id) => self.answer(&id, Answer::Error(error.error))?,
+                Some(id) => self.answer(&id, Answer::Error(in_words(error.error)))?,
                 None => Some(refusal(&Value::Null, error.error)?),
             },
             message => Some(json(&message)?),
@@ -253,6 +274,15 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
 
 fn invalid(why: &str) -> ErrorData {
     ErrorData::invalid_request(format!("Invalid request: {why}"), None)
+}
+
+/// rmcp says nothing but the name of a method that the version does not know.
+fn in_words(mut error: ErrorData) -> ErrorData {
+    const WORDS: &str = "Method not found";
+    if error.code == ErrorCode::METHOD_NOT_FOUND && !error.message.starts_with(WORDS) {
+        error.message = format!("{WORDS}: {}", error.message).into();
+    }
+    error
 }
 
 fn too_long() -> ErrorData {

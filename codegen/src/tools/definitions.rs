@@ -24,6 +24,9 @@ pub struct Tools {
     /// How answers are shown: arguments of every tool that answers with results.
     #[serde(default)]
     pub options: Vec<ViewOption>,
+    /// Tools that the server carries out by itself.
+    #[serde(default)]
+    pub local: Vec<Local>,
 }
 
 /// An argument that says how an answer is shown.
@@ -39,6 +42,25 @@ pub struct ViewOption {
     /// Only operations that answer in pages have it.
     #[serde(default)]
     pub pages: bool,
+}
+
+/// A tool that the server carries out by itself, without an operation of Exa.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Local {
+    /// Tool name.
+    pub name: String,
+    /// Title for people.
+    pub title: String,
+    /// What a language model reads.
+    pub description: String,
+    /// What the server does; it must know this kind.
+    pub kind: String,
+    /// The schema of the arguments.
+    pub input_schema: Map<String, Value>,
+    /// It changes nothing.
+    #[serde(default)]
+    pub read_only: bool,
 }
 
 /// A tool that takes any operation of one API.

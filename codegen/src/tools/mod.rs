@@ -7,7 +7,7 @@ mod tokens;
 
 use std::collections::BTreeMap;
 
-use definitions::{Dispatcher, Host, HostEntry, Tools, ViewOption};
+use definitions::{Dispatcher, Host, HostEntry, Local, Tools, ViewOption};
 use serde_json::{Map, Value, json};
 use signature::Detail;
 
@@ -84,6 +84,9 @@ pub fn build(tools: &Tools, model: &Model, notices: &mut Vec<Notice>) -> Catalog
             list_options(&mut tool, &tools.options, true, false);
             catalogue.add(tool);
         }
+    }
+    for local in &tools.local {
+        catalogue.add(local_tool(local));
     }
     for (set, names) in &tools.sets {
         let (known, gone): (Vec<_>, Vec<_>) = names
@@ -391,6 +394,27 @@ fn host_entry(entry: &HostEntry, model: &Model) -> Value {
         }
     }
     serde_json::to_value(&entry).unwrap_or_else(|_| Value::Object(Map::new()))
+}
+
+fn local_tool(local: &Local) -> Tool {
+    let hints = json!({
+        "readOnlyHint": local.read_only,
+        "destructiveHint": false,
+        "idempotentHint": local.read_only,
+        "openWorldHint": false,
+    });
+    Tool {
+        name: local.name.clone(),
+        definition: definition(
+            &local.name,
+            &local.title,
+            local.description.trim(),
+            Value::Object(local.input_schema.clone()),
+            hints,
+        ),
+        plan: json!({"kind": local.kind}),
+        tokens: 0,
+    }
 }
 
 /// `tools.rs`: the table that is compiled into the server.

@@ -190,9 +190,20 @@ async fn what_is_not_offered_is_unknown() {
         "no/such",
         "",
     ] {
-        let answer = client.ask(json!(1), method, json!({})).await;
+        let answer = client.ask(json!(1), method, fit_for_all()).await;
         assert_eq!(code(&answer), -32601, "{method}");
         let text = format!("Method not found: {method}");
         assert_eq!(answer["error"]["message"], json!(text));
     }
+}
+
+/// Parameters that fit every method there is.
+fn fit_for_all() -> Value {
+    json!({
+        "name": "x",
+        "uri": "note:///x",
+        "ref": {"type": "ref/prompt", "name": "x"},
+        "argument": {"name": "x", "value": ""},
+        "notifications": {},
+    })
 }

@@ -1,0 +1,79 @@
+//! The tool that keeps a note.
+
+use serde_json::{Map, Value, json};
+
+use super::notes::{Draft, Note, NoteError};
+use super::{Call, Catalogue, Outcome, Tool};
+use crate::operations::check;
+use crate::render::{Level, Link, tokens};
+
+impl Catalogue {
+    /// Keeps a note.
+    pub(super) async fn create_note(
+        &self,
+        call: &Call,
+        tool: &Tool,
+        arguments: Map<String, Value>,
+    ) -> Outcome {
+        let name = &tool.definition.name;
+        let subject = check::Subject {
+            operation: name,
+            input_schema: &tool.schema,
+            aliases: &[],
+        };
+        let checked = match check::check(&subject, arguments.into()) {
+            Ok(checked) => checked,
+            Err(refused) => return Outcome::refused(name, &refused),
+        };
+        let draft: Draft = match serde_json::from_value(checked.arguments.into()) {
+            Ok(draft) => draft,
+            Err(error) => return Outcome::impossible(&error.to_string(), json!({})),
+        };
+        let Some(notes) = self.library.notes() else {
+            return Outcome::internal("Notes are not enabled on this server.");
+        };
+        match self.library.add_note(&call.owner, notes, draft).await {
+            Ok(note) => told(name, &note, &checked.mended),
+            Err(error) => failed(&error),
+        }
+    }
+}
+
+/// What the caller is told; the same in words, as data and as a link.
+fn told(operation: &str, note: &Note, mended: &[String]) -> Outcome {
+    let (title, uri) = (&note.draft.title, note.address().to_string());
+    let mut text = format!("Kept the note `{}`: {title}\nRead it at {uri}", note.id);
+    for mend in mended {
+        text.push_str(&format!("\nMended: {mend}"));
+    }
+    let mut metadata = json!({
+        "operation": operation,
+        "totalResults": 1,
+        "returned": 1,
+        "tokenEstimate": tokens::estimate(&text),
+        "contentLevel": Level::Full.name(),
+    });
+    if !mended.is_empty() {
+        super::outcome::put(&mut metadata, "mended", json!(mended));
+    }
+    let result = json!({"id": note.id, "uri": uri, "title": title});
+    Outcome {
+        text,
+        structured: super::outcome::as_object(json!({"metadata": metadata, "results": [result]})),
+        links: vec![Link {
+            uri,
+            name: title.clone(),
+            description: "The note".to_owned(),
+            mime_type: super::library::PLAIN,
+        }],
+        is_error: false,
+    }
+}
+
+fn failed(error: &NoteError) -> Outcome {
+    let message = format!("The note was not kept: {error}.");
+    match error.is_callers() {
+        true => Outcome::impossible(&message, json!({})),
+        false => Outcome::internal(&message),
+    }
+}

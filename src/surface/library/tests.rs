@@ -1,0 +1,350 @@
+//! The library without Exa.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::*;
+use crate::exa::{Answer, ExaConfig, ExaHttp};
+use crate::operations::{all, find};
+use crate::store::MemoryStore;
+
+fn ann() -> Identity {
+    Identity::user("ann")
+}
+
+fn bob() -> Identity {
+    Identity::user("bob")
+}
+
+fn library() -> (Library, ResultCache) {
+    let caller = Caller::new(ExaHttp::new(ExaConfig::default()).unwrap(), None);
+    let results = ResultCache::default();
+    let notes = Notes::new(Arc::new(MemoryStore::default()));
+    let library = Library::new(caller, results.clone(), Some(notes), true);
+    (library, results)
+}
+
+/// Keeps an answer with two results and gives its id.
+fn keep(results: &ResultCache, owner: &Identity, title: &str) -> String {
+    let answer = json!({"results": [{"title": "One", "url": "https://one.example"},
+                                    {"title": "Two", "url": "https://two.example"}]});
+    results.add(owner, title, "search", &answer).id
+}
+
+async fn note(library: &Library, owner: &Identity, title: &str) -> String {
+    let draft = Draft {
+        title: title.to_owned(),
+        content: "Text.".to_owned(),
+        source_urls: Vec::new(),
+    };
+    let notes = library.notes().unwrap();
+    library.add_note(owner, notes, draft).await.unwrap().id
+}
+
+async fn read(library: &Library, owner: &Identity, uri: &str) -> Result<Content, ReadError> {
+    let address = Address::parse(uri).unwrap();
+    library.read(owner, &address).await
+}
+
+/// All addresses, page by page.
+async fn listed(library: &Library, owner: &Identity, size: usize) -> Vec<String> {
+    let mut seen = Vec::new();
+    let mut cursor = None;
+    loop {
+        let leaf = library.leaf(owner, cursor.as_deref(), size).await;
+        let leaf = leaf.unwrap().unwrap();
+        assert!(leaf.entries.len() <= size);
+        seen.extend(leaf.entries.iter().map(|entry| entry.address.to_string()));
+        cursor = leaf.next;
+        if cursor.is_none() {
+            return seen;
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_list_is_the_same_whatever_the_size_of_its_pages() {
+    let (library, results) = library();
+    let mut kept = ["a", "b", "c"].map(|title| keep(&results, &ann(), title));
+    keep(&results, &bob(), "z");
+    let first = note(&library, &ann(), "first").await;
+    let second = note(&library, &ann(), "second").await;
+    note(&library, &bob(), "other").await;
+    let whole = listed(&library, &ann(), 1000).await;
+    let mut results: Vec<String> = whole[..3].to_vec();
+    results.sort();
+    kept.sort();
+    assert_eq!(results, kept.map(|id| format!("exa://results/{id}")));
+    let expected = [
+        format!("note:///{second}"),
+        format!("note:///{first}"),
+        "exa://operations/agent.monitors.backtests.create".to_owned(),
+    ];
+    assert_eq!(whole[3..6], expected);
+    assert_eq!(whole.len(), 5 + all().len());
+    for size in [1, 2, 3, 5, 7, 73, 74, 75] {
+        assert_eq!(listed(&library, &ann(), size).await, whole, "{size}");
+    }
+}
+
+#[tokio::test]
+async fn a_page_goes_on_where_the_last_one_ended_though_entries_come_and_go() {
+    let (library, results) = library();
+    for title in ["a", "b", "c", "d"] {
+        keep(&results, &ann(), title);
+        // Answers of one moment have no order of their own.
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    let names = |leaf: &Leaf| -> String {
+        let names: Vec<&str> = leaf.entries.iter().map(|e| e.name.as_str()).collect();
+        names.join(" ")
+    };
+    let leaf = library.leaf(&ann(), None, 2).await.unwrap().unwrap();
+    assert_eq!(names(&leaf), "d c");
+    results.forget_oldest();
+    keep(&results, &ann(), "e");
+    let next = library.leaf(&ann(), leaf.next.as_deref(), 1).await;
+    let next = next.unwrap().unwrap();
+    assert_eq!(names(&next), "b");
+    let next = library.leaf(&ann(), next.next.as_deref(), 1).await;
+    assert_eq!(names(&next.unwrap().unwrap()), all()[0].name);
+}
+
+#[tokio::test]
+async fn cursors_of_others_are_refused() {
+    let (library, _) = library();
+    for cursor in [
+        "",
+        "1",
+        "results",
+        "results-",
+        "results-1",
+        "results-1-",
+        "results-01-a",
+        "notes-",
+        "notes-x",
+        "notes--1",
+        "operations-x",
+        "operations-69",
+        "operations-+1",
+        "other-1",
+    ] {
+        let leaf = library.leaf(&ann(), Some(cursor), 9).await;
+        assert_eq!(leaf.unwrap(), None, "{cursor}");
+    }
+}
+
+#[tokio::test]
+async fn entries_tell_what_they_are() {
+    let (library, results) = library();
+    keep(&results, &ann(), "heat\n pumps");
+    let id = note(&library, &ann(), "Heat pumps").await;
+    let leaf = library.leaf(&ann(), None, 3).await.unwrap().unwrap();
+    let [result, note, operation] = leaf.entries.as_slice() else {
+        unreachable!()
+    };
+    assert_eq!(result.name, "heat pumps");
+    assert_eq!(result.description, "Answer of search: 2 results");
+    let modified = result.modified.as_deref().unwrap();
+    assert!(
+        modified.len() == 20 && modified.ends_with('Z'),
+        "{modified}"
+    );
+    assert_eq!((note.name.as_str(), note.mime), ("Heat pumps", PLAIN));
+    let text = read(&library, &ann(), &format!("note:///{id}"))
+        .await
+        .unwrap()
+        .text;
+    assert_eq!(note.size, text.len());
+    assert_eq!(operation.mime, JSON);
+    let text = read(&library, &ann(), &operation.address.to_string()).await;
+    assert_eq!(operation.size, text.unwrap().text.len());
+}
+
+#[tokio::test]
+async fn only_the_owner_reads_results_and_notes() {
+    let (library, results) = library();
+    let kept = keep(&results, &ann(), "t");
+    let id = note(&library, &ann(), "Mine").await;
+    let (whole, second) = (
+        format!("exa://results/{kept}"),
+        format!("exa://results/{kept}/1"),
+    );
+    for uri in [&whole, &second, &format!("note:///{id}")] {
+        assert!(read(&library, &ann(), uri).await.is_ok(), "{uri}");
+        let error = read(&library, &bob(), uri).await.unwrap_err();
+        assert!(matches!(error, ReadError::NotFound(_)), "{uri}: {error:?}");
+    }
+    let text = read(&library, &ann(), &whole).await.unwrap().text;
+    assert!(text.contains("One") && text.contains("Two"), "{text}");
+    let text = read(&library, &ann(), &second).await.unwrap().text;
+    assert!(text.contains("Two") && !text.contains("One"), "{text}");
+    let third = format!("exa://results/{kept}/2");
+    let error = read(&library, &ann(), &third).await.unwrap_err();
+    assert!(error.to_string().contains("2 results"), "{error}");
+}
+
+#[tokio::test]
+async fn an_operation_is_described_whole() {
+    let (library, _) = library();
+    for operation in all() {
+        let uri = Address::Operation(operation.name.to_owned()).to_string();
+        let content = read(&library, &ann(), &uri).await.unwrap();
+        let told: Value = serde_json::from_str(&content.text).unwrap();
+        assert_eq!(told["name"], operation.name);
+        assert!(told["inputSchema"].is_object() && told["outputSchema"].is_object());
+        assert_eq!(told["example"]["operation"], operation.name);
+    }
+    let error = read(&library, &ann(), "exa://operations/item.lists").await;
+    assert!(error.unwrap_err().to_string().contains("`items.list`"));
+}
+
+#[tokio::test]
+async fn what_is_not_offered_is_neither_shown_nor_read() {
+    let caller = Caller::new(ExaHttp::new(ExaConfig::default()).unwrap(), None);
+    let library = Library::new(caller, ResultCache::default(), None, false);
+    let patterns: Vec<&str> = library.templates().iter().map(|t| t.pattern).collect();
+    assert_eq!(
+        patterns,
+        [
+            "exa://results/{cacheId}",
+            "exa://results/{cacheId}/{index}",
+            "exa://operations/{name}"
+        ]
+    );
+    for uri in ["exa://websets/a", "exa://websets/a/items", "note:///a"] {
+        let error = read(&library, &ann(), uri).await.unwrap_err();
+        assert!(matches!(error, ReadError::NotFound(_)), "{uri}: {error:?}");
+    }
+    assert_eq!(library.offers(&ann(), "websetId", &[].into()).await, []);
+    assert_eq!(listed(&library, &ann(), 100).await.len(), all().len());
+}
+
+/// A call that was answered.
+fn called(arguments: Value, answer: Value) -> Called {
+    Called {
+        answer: Answer {
+            value: answer,
+            status: 200,
+            request_id: None,
+        },
+        arguments: arguments.as_object().unwrap().clone(),
+        mended: Vec::new(),
+    }
+}
+
+#[tokio::test]
+async fn only_the_owner_hears_of_changes() {
+    let (library, results) = library();
+    let (mut ann_hears, mut bob_hears) = (library.watch(&ann()), library.watch(&bob()));
+    note(&library, &ann(), "Mine").await;
+    assert_eq!(ann_hears.next().await, Some(Event::Listed));
+    let kept = keep(&results, &ann(), "t");
+    assert_eq!(ann_hears.next().await, Some(Event::Listed));
+    results.forget_oldest();
+    let gone = Event::Changed(Address::Result(kept));
+    assert_eq!(ann_hears.next().await, Some(gone));
+    assert_eq!(ann_hears.next().await, Some(Event::Listed));
+    keep(&results, &bob(), "t");
+    assert_eq!(bob_hears.next().await, Some(Event::Listed));
+    let quiet = tokio::time::timeout(Duration::from_millis(5), bob_hears.next());
+    assert!(quiet.await.is_err());
+}
+
+/// The cache drops what is too old only when it is used; whoever watches need not use it.
+#[tokio::test]
+async fn the_end_of_an_answer_is_heard_though_nobody_asks_for_it() {
+    let results = ResultCache::new(crate::surface::Limits {
+        ttl: Duration::from_millis(150),
+        ..Default::default()
+    });
+    let caller = Caller::new(ExaHttp::new(ExaConfig::default()).unwrap(), None);
+    let library = Library::new(caller, results.clone(), None, false);
+    let before = keep(&results, &ann(), "before");
+    let mut hears = library.watch(&ann());
+    let after = keep(&results, &ann(), "after");
+    assert_eq!(hears.next().await, Some(Event::Listed));
+    for id in [before, after] {
+        let gone = Event::Changed(Address::Result(id));
+        assert_eq!(hears.next().await, Some(gone));
+        assert_eq!(hears.next().await, Some(Event::Listed));
+    }
+}
+
+#[tokio::test]
+async fn calls_that_change_a_webset_are_told() {
+    let (library, _) = library();
+    let mut hears = library.watch(&ann());
+    let webset = |name: &str| Event::Changed(Address::Webset(name.to_owned()));
+    let heed = |name: &str, arguments: Value, answer: Value| {
+        let operation = find(name).unwrap();
+        library.heed(&ann(), operation, &called(arguments, answer));
+    };
+    heed("websets.get", json!({"websetId": "a"}), json!({"id": "a"}));
+    heed("websets.create", json!({}), json!({"id": "b"}));
+    heed(
+        "searches.create",
+        json!({"websetId": "c"}),
+        json!({"id": "s"}),
+    );
+    assert_eq!(hears.next().await, Some(webset("c")));
+    // By whatever name someone follows it.
+    heed(
+        "websets.update",
+        json!({"websetId": "mine"}),
+        json!({"id": "d", "externalId": "mine"}),
+    );
+    assert_eq!(hears.next().await, Some(webset("d")));
+    assert_eq!(hears.next().await, Some(webset("mine")));
+    for name in [
+        "websets.cancel",
+        "websets.delete",
+        "items.delete",
+        "enrichments.create",
+    ] {
+        heed(name, json!({"websetId": "e"}), json!({}));
+        assert_eq!(hears.next().await, Some(webset("e")), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn whoever_is_too_slow_hears_that_anything_may_have_changed() {
+    let (library, _) = library();
+    let mut hears = library.watch(&ann());
+    for _ in 0..=WAITING {
+        library.tell(&bob(), Event::Listed);
+    }
+    assert_eq!(hears.next().await, Some(Event::Listed));
+    assert_eq!(hears.next().await, Some(Event::Missed));
+}
+
+#[tokio::test]
+async fn offers_are_those_of_the_owner() {
+    let (library, results) = library();
+    let kept = keep(&results, &ann(), "t");
+    let foreign = keep(&results, &bob(), "t");
+    let id = note(&library, &ann(), "Heat pumps").await;
+    let none = [].into();
+    let values = async |argument| {
+        let offers = library.offers(&ann(), argument, &none).await;
+        offers
+            .into_iter()
+            .map(|offer| offer.value)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(values("cacheId").await, [kept.clone()]);
+    assert_eq!(values("id").await, [id]);
+    assert_eq!(values("name").await.len(), all().len());
+    assert_eq!(values("index").await, Vec::<String>::new());
+    assert_eq!(values("other").await, Vec::<String>::new());
+    let of = |id: &str| [("cacheId".to_owned(), id.to_owned())].into();
+    assert_eq!(library.offers(&ann(), "index", &of(&kept)).await.len(), 2);
+    assert_eq!(
+        library.offers(&ann(), "index", &of(&foreign)).await.len(),
+        0
+    );
+    // Without a key nothing can be listed, which is no failure.
+    assert_eq!(values("websetId").await, Vec::<String>::new());
+}
