@@ -197,6 +197,26 @@ impl McpServer {
         }
     }
 
+    /// Waits for a notification with this method and gives its parameters.
+    pub(crate) fn notification(&mut self, method: &str) -> Value {
+        let tells = |message: &Value| message.get("method") == Some(&json!(method));
+        let params = |mut message: Value| message["params"].take();
+        if let Some(place) = self.early.iter().position(tells) {
+            return params(self.early.remove(place));
+        }
+        loop {
+            match self.next() {
+                message if tells(&message) => return params(message),
+                message => self.early.push(message),
+            }
+        }
+    }
+
+    /// Throws away what came while other messages were waited for.
+    pub(crate) fn forget_early(&mut self) {
+        self.early.clear();
+    }
+
     /// The next message, whatever it is.
     pub(crate) fn next(&mut self) -> Value {
         match self.output.recv_timeout(PATIENCE) {

@@ -1,0 +1,294 @@
+//! Notes: made by a tool, read as resources, kept in a store.
+
+use serde_json::{Value, json};
+
+use crate::support::{McpServer, Program, STATELESS, USUAL};
+
+/// A server with notes in this file.
+fn connect(store: &str, version: &str) -> McpServer {
+    let program = Program::new(["--sandbox", "--tools", "notes"]).env("EXA_MCP_STORE", store);
+    McpServer::connect(program, version)
+}
+
+fn sqlite(folder: &tempfile::TempDir) -> String {
+    format!(
+        "sqlite:{}",
+        folder.path().join("made/for it/notes.db").display()
+    )
+}
+
+/// Makes a note and gives the whole result.
+#[track_caller]
+fn create(server: &mut McpServer, arguments: Value) -> Value {
+    let params = json!({"name": "create_note", "arguments": arguments});
+    let answer = server.ask("tools/call", params);
+    let result = answer.get("result").expect("a result").clone();
+    assert_eq!(result["isError"], false, "{result}");
+    result
+}
+
+fn id(result: &Value) -> String {
+    let note = result["content"][1]["uri"].as_str().expect("a link");
+    note.strip_prefix("note:///").expect("a note").to_owned()
+}
+
+fn read(server: &mut McpServer, uri: &str) -> Value {
+    server.ask("resources/read", json!({"uri": uri}))
+}
+
+/// The addresses of the notes that are listed.
+fn listed(server: &mut McpServer) -> Vec<String> {
+    let answer = server.ask("resources/list", json!({}));
+    let resources = answer["result"]["resources"].as_array().expect("a list");
+    let uris = resources
+        .iter()
+        .filter_map(|resource| resource["uri"].as_str());
+    uris.filter(|uri| uri.starts_with("note:"))
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn a_note_is_made_and_read_in_both_eras() {
+    for version in ["2025-06-18", USUAL, STATELESS] {
+        let mut server = connect("memory:", version);
+        let sources = ["https://example.com/a", "http://example.org/?q=ü"];
+        let made = create(
+            &mut server,
+            json!({"title": "Heat pumps", "content": "They *work*.", "sourceUrls": sources}),
+        );
+        let link = &made["content"][1];
+        assert_eq!(link["type"], "resource_link", "{made}");
+        assert_eq!(link["name"], "Heat pumps");
+        assert_eq!(link["mimeType"], "text/plain");
+        let uri = link["uri"].as_str().expect("an address").to_owned();
+        // Whoever reads only the text or only the data finds the address as well.
+        assert!(
+            made["content"][0]["text"]
+                .as_str()
+                .expect("a text")
+                .contains(&uri)
+        );
+        assert!(made["structuredContent"].to_string().contains(&uri));
+        let contents = read(&mut server, &uri)["result"]["contents"][0].clone();
+        assert_eq!(contents["uri"], uri);
+        assert_eq!(contents["mimeType"], "text/plain");
+        let text = contents["text"].as_str().expect("a text");
+        for part in ["Heat pumps", "They *work*.", sources[0], sources[1]] {
+            assert!(text.contains(part), "no {part} in {text}");
+        }
+        assert_eq!(listed(&mut server), [uri]);
+        assert_eq!(server.end().stderr, "");
+    }
+}
+
+#[test]
+fn older_versions_get_the_address_in_the_text() {
+    for version in ["2024-11-05", "2025-03-26"] {
+        let mut server = connect("memory:", version);
+        let made = create(&mut server, json!({"title": "t", "content": "c"}));
+        assert_eq!(made["content"].as_array().map(Vec::len), Some(1));
+        let uri = listed(&mut server).remove(0);
+        assert!(
+            made["content"][0]["text"]
+                .as_str()
+                .expect("a text")
+                .contains(&uri)
+        );
+    }
+}
+
+#[test]
+fn a_note_in_a_file_survives_the_server() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = sqlite(&folder);
+    let mut server = connect(&store, USUAL);
+    assert!(
+        folder.path().read_dir().expect("a folder").next().is_none(),
+        "nothing is made before it is needed"
+    );
+    let first = id(&create(
+        &mut server,
+        json!({"title": "one", "content": "c"}),
+    ));
+    server.end();
+    let mut server = connect(&store, STATELESS);
+    let second = id(&create(
+        &mut server,
+        json!({"title": "two", "content": "c"}),
+    ));
+    let expected = [format!("note:///{second}"), format!("note:///{first}")];
+    assert_eq!(listed(&mut server), expected, "the newest first");
+    let text = read(&mut server, &expected[1])["result"]["contents"][0]["text"].clone();
+    assert_eq!(text, "one\n\nc");
+    // Two servers of one person share the file.
+    let mut other = connect(&store, USUAL);
+    assert_eq!(listed(&mut other), expected);
+}
+
+#[test]
+fn a_note_in_memory_is_gone_with_the_server() {
+    let mut server = connect("memory:", USUAL);
+    let uri = format!(
+        "note:///{}",
+        id(&create(&mut server, json!({"title": "t", "content": "c"})))
+    );
+    server.end();
+    let mut server = connect("memory:", USUAL);
+    assert_eq!(read(&mut server, &uri)["error"]["code"], -32002);
+}
+
+#[cfg(unix)]
+#[test]
+fn the_file_is_for_its_owner_alone() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut server = connect(&sqlite(&folder), USUAL);
+    create(&mut server, json!({"title": "t", "content": "c"}));
+    let files = folder
+        .path()
+        .join("made/for it")
+        .read_dir()
+        .expect("the folder");
+    for file in files {
+        let mode = file
+            .expect("a file")
+            .metadata()
+            .expect("its rights")
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn what_is_no_note_is_refused_like_any_other_argument() {
+    let mut server = connect("memory:", USUAL);
+    let long = "x".repeat(100_001);
+    for (arguments, part) in [
+        (json!({"content": "c"}), "`title` is required"),
+        (json!({"title": "t"}), "`content` is required"),
+        (json!({"title": " \n", "content": "c"}), "`title` is blank"),
+        (json!({"title": "t", "content": long}), "100000"),
+        (json!({"title": "x".repeat(201), "content": "c"}), "200"),
+        (
+            json!({"title": "t", "content": "c", "sourceUrls": ["javascript:alert(1)"]}),
+            "sourceUrls",
+        ),
+        (
+            json!({"title": "t", "content": "c", "sourceUrls": [1]}),
+            "sourceUrls",
+        ),
+    ] {
+        let failure = server.call("create_note", arguments).failure();
+        failure.assert_code(-32602, "INVALID_PARAMS");
+        failure.assert_says(&[part]);
+    }
+    assert_eq!(listed(&mut server), Vec::<String>::new());
+}
+
+/// One page for a list, and a name that differs in its punctuation, are no reason to lose a note.
+#[test]
+fn harmless_slips_are_mended() {
+    let mut server = connect("memory:", USUAL);
+    let made = create(
+        &mut server,
+        json!({"title": "t", "content": "c", "source_urls": "https://example.com/"}),
+    );
+    assert!(
+        made["structuredContent"]
+            .to_string()
+            .contains("was read as"),
+        "{made}"
+    );
+    let uri = listed(&mut server).remove(0);
+    let text = read(&mut server, &uri)["result"]["contents"][0]["text"].clone();
+    assert_eq!(text, "t\n\nc\n\nSources:\n- https://example.com/");
+}
+
+#[test]
+fn notes_are_there_only_where_they_are_enabled() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = sqlite(&folder);
+    let made = id(&create(
+        &mut connect(&store, USUAL),
+        json!({"title": "t", "content": "c"}),
+    ));
+    let program = Program::new(["--sandbox"]).env("EXA_MCP_STORE", &store);
+    let mut server = McpServer::connect(program, USUAL);
+    let error = read(&mut server, &format!("note:///{made}"))["error"].clone();
+    assert_eq!(error["code"], -32002);
+    assert!(
+        error["message"]
+            .as_str()
+            .expect("a text")
+            .contains("not enabled"),
+        "{error}"
+    );
+    assert_eq!(listed(&mut server), Vec::<String>::new());
+    let templates = server.ask("resources/templates/list", json!({}));
+    assert!(!templates.to_string().contains("note:///"), "{templates}");
+}
+
+#[test]
+fn a_store_that_cannot_be_used_is_told_when_it_is_used() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("file");
+    std::fs::write(
+        &file,
+        "not a database, and longer than a header ".repeat(30),
+    )
+    .expect("a file");
+    let store = format!("sqlite:{}", file.display());
+    let mut server = connect(&store, USUAL);
+    let failure = server
+        .call("create_note", json!({"title": "t", "content": "c"}))
+        .failure();
+    failure.assert_code(-32603, "INTERNAL_ERROR");
+    failure.assert_says(&["not a database"]);
+    let error = server.ask("resources/list", json!({}))["error"].clone();
+    assert_eq!(error["code"], -32603, "{error}");
+    assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
+    let doctor = Program::new(["doctor", "--sandbox"])
+        .env("EXA_MCP_STORE", &store)
+        .run();
+    assert_eq!(doctor.code, Some(1), "{doctor:#?}");
+    assert!(
+        doctor.stderr.contains("FAIL store") && doctor.stderr.contains("EXA_MCP_STORE"),
+        "{doctor:#?}"
+    );
+}
+
+#[test]
+fn the_doctor_tells_where_things_are_kept() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (store, part) in [("memory:", "in memory"), (&sqlite(&folder), "notes.db")] {
+        let doctor = Program::new(["doctor", "--sandbox"])
+            .env("EXA_MCP_STORE", store)
+            .run();
+        assert_eq!(doctor.code, Some(0), "{doctor:#?}");
+        let line = doctor.stdout.lines().find(|line| line.contains("store:"));
+        assert!(line.is_some_and(|line| line.contains(part)), "{doctor:#?}");
+    }
+}
+
+#[test]
+fn a_malformed_store_is_told_at_the_start_and_not_repeated() {
+    for (store, part) in [
+        ("postgres://me:hunter2@host/db", "memory: or sqlite:PATH"),
+        ("redis://:hunter2@host", "Redis yet"),
+        ("sqlite:", "path of a file"),
+        ("hunter2", "names no store"),
+    ] {
+        for arguments in [&[][..], &["tools"]] {
+            let output = Program::new(arguments.iter().copied())
+                .env("EXA_MCP_STORE", store)
+                .run();
+            output.assert_failed(2, &["EXA_MCP_STORE", part]);
+            assert!(!output.stderr.contains("hunter2"), "{}", output.stderr);
+        }
+    }
+    // Settings of clients often leave a variable set to nothing.
+    let output = Program::new(["tools"]).env("EXA_MCP_STORE", " ").run();
+    assert_eq!(output.code, Some(0), "{output:#?}");
+}

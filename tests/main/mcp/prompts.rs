@@ -1,0 +1,210 @@
+//! Prompts as clients list and get them.
+
+use serde_json::{Value, json};
+
+use crate::support::{McpServer, Program, STATELESS, USUAL};
+
+fn connect(tools: &str, version: &str) -> McpServer {
+    McpServer::connect(Program::new(["--sandbox", "--tools", tools]), version)
+}
+
+fn get(server: &mut McpServer, name: &str, arguments: Value) -> Value {
+    server.ask("prompts/get", json!({"name": name, "arguments": arguments}))
+}
+
+#[track_caller]
+fn text(server: &mut McpServer, name: &str, arguments: Value) -> String {
+    let answer = get(server, name, arguments);
+    let message = &answer["result"]["messages"][0];
+    assert_eq!(message["role"], "user", "{answer}");
+    message["content"]["text"]
+        .as_str()
+        .expect("a text")
+        .to_owned()
+}
+
+#[test]
+fn prompts_are_listed_with_the_fields_of_the_version() {
+    for version in ["2024-11-05", "2025-03-26", "2025-06-18", USUAL, STATELESS] {
+        let mut server = connect("default,notes", version);
+        let answer = server.ask("prompts/list", json!({}));
+        let prompts = answer["result"]["prompts"].as_array().expect("a list");
+        let names: Vec<&str> = prompts
+            .iter()
+            .filter_map(|prompt| prompt["name"].as_str())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "research_topic",
+                "build_webset",
+                "compare_companies",
+                "summarize_notes"
+            ]
+        );
+        for prompt in prompts {
+            assert_eq!(
+                prompt.get("title").is_some(),
+                version >= "2025-06-18",
+                "{prompt}"
+            );
+            assert!(prompt["description"].is_string());
+            for argument in prompt["arguments"].as_array().expect("arguments") {
+                assert!(argument["description"].is_string() && argument["required"].is_boolean());
+            }
+        }
+        let required: Vec<&Value> = prompts
+            .iter()
+            .flat_map(|prompt| prompt["arguments"].as_array().expect("arguments"))
+            .filter(|argument| argument["required"] == true)
+            .map(|argument| &argument["name"])
+            .collect();
+        assert_eq!(required, ["topic", "description", "companies"]);
+        assert_eq!(
+            answer["result"].get("ttlMs").is_some(),
+            version == STATELESS
+        );
+    }
+}
+
+#[test]
+fn prompts_are_filled_in_and_name_real_tools() {
+    for version in ["2024-11-05", USUAL, STATELESS] {
+        for (tools, names) in [
+            (
+                "default",
+                [
+                    "`web_search_exa`",
+                    "`manage_websets` with operation `websets.create`",
+                ],
+            ),
+            (
+                "toolhost",
+                [
+                    "`exa-sync` with operation `search`",
+                    "`websets-sync` with operation `create_webset`",
+                ],
+            ),
+            ("granular", ["`search`", "`websets_create`"]),
+        ] {
+            let mut server = connect(tools, version);
+            let research = text(
+                &mut server,
+                "research_topic",
+                json!({"topic": "heat pumps"}),
+            );
+            assert!(
+                research.contains("heat pumps") && research.contains(names[0]),
+                "{research}"
+            );
+            let arguments = json!({"description": "databases", "count": "25", "criteria": "in Rust; open source"});
+            let webset = text(&mut server, "build_webset", arguments);
+            assert!(webset.contains(names[1]), "{webset}");
+            let args = r#"{"search":{"query":"databases","count":25,"criteria":[{"description":"in Rust"},{"description":"open source"}]}}"#;
+            assert!(webset.contains(args), "{webset}");
+            let comparison = text(
+                &mut server,
+                "compare_companies",
+                json!({"companies": "Exa, Acme", "aspects": "pricing"}),
+            );
+            assert!(
+                comparison.contains("Exa, Acme") && comparison.contains("pricing"),
+                "{comparison}"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_is_missing_or_wrong_is_named() {
+    for version in [USUAL, STATELESS] {
+        let mut server = connect("default", version);
+        for (name, arguments, part) in [
+            ("research_topic", json!({}), "`topic` is required"),
+            (
+                "research_topic",
+                json!({"topic": ""}),
+                "`topic` is required",
+            ),
+            (
+                "research_topic",
+                json!({"topic": "x", "depth": "abyss"}),
+                "`depth` must be one of",
+            ),
+            (
+                "build_webset",
+                json!({"count": "zero"}),
+                "`count` must be a whole number",
+            ),
+            (
+                "build_webset",
+                json!({"count": "zero"}),
+                "`description` is required",
+            ),
+            (
+                "compare_companies",
+                json!({"companies": "Exa"}),
+                "at least 2",
+            ),
+            ("no_such_prompt", json!({}), "Unknown prompt"),
+            ("summarize_notes", json!({}), "Unknown prompt"),
+        ] {
+            let error = get(&mut server, name, arguments)["error"].clone();
+            assert_eq!(error["code"], -32602, "{error}");
+            assert!(
+                error["message"].as_str().expect("a text").contains(part),
+                "{error}"
+            );
+        }
+        let missing = server.ask("prompts/get", json!({"name": "research_topic"}));
+        assert_eq!(missing["error"]["code"], -32602);
+        for params in [
+            json!({}),
+            json!({"name": 5}),
+            json!({"name": "x", "arguments": []}),
+        ] {
+            assert_eq!(server.ask("prompts/get", params)["error"]["code"], -32602);
+        }
+    }
+}
+
+#[test]
+fn notes_are_summarized_with_their_texts() {
+    for version in ["2024-11-05", USUAL, STATELESS] {
+        let mut server = connect("notes", version);
+        let empty = get(&mut server, "summarize_notes", json!({}));
+        assert!(empty.to_string().contains("no notes yet"), "{empty}");
+        for title in ["one", "two"] {
+            let note = json!({"title": title, "content": "Text."});
+            server.ask(
+                "tools/call",
+                json!({"name": "create_note", "arguments": note}),
+            );
+        }
+        let answer = get(&mut server, "summarize_notes", json!({"focus": "costs"}));
+        let messages = answer["result"]["messages"].as_array().expect("messages");
+        let notes: Vec<&Value> = messages
+            .iter()
+            .map(|message| &message["content"])
+            .filter(|content| content["type"] == "resource")
+            .map(|content| &content["resource"])
+            .collect();
+        assert_eq!(notes.len(), 2, "{answer}");
+        assert_eq!(notes[0]["text"], "two\n\nText.");
+        assert_eq!(notes[1]["text"], "one\n\nText.");
+        let uri = notes[1]["uri"].as_str().expect("an address");
+        let read = server.ask("resources/read", json!({"uri": uri}));
+        assert_eq!(read["result"]["contents"][0]["text"], notes[1]["text"]);
+        let last = messages.last().expect("a message")["content"]["text"].clone();
+        assert!(last.as_str().expect("a text").contains("costs"), "{last}");
+        let id = uri.strip_prefix("note:///").expect("a note");
+        let one = get(&mut server, "summarize_notes", json!({"notes": id}));
+        assert_eq!(
+            one["result"]["messages"].as_array().map(Vec::len),
+            Some(3),
+            "{one}"
+        );
+        let none = get(&mut server, "summarize_notes", json!({"notes": "unknown"}));
+        assert_eq!(none["error"]["code"], -32602, "{none}");
+    }
+}

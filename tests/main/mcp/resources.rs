@@ -1,0 +1,329 @@
+//! Resources as clients list and read them.
+
+use exa_mcp_server::operations::all;
+use serde_json::{Value, json};
+
+use crate::support::{McpServer, Program, Recorder, Reply, STATELESS, Sandbox, USUAL};
+
+const VERSIONS: [&str; 5] = ["2024-11-05", "2025-03-26", "2025-06-18", USUAL, STATELESS];
+
+fn connect(version: &str) -> McpServer {
+    McpServer::connect(Program::new(["--sandbox"]), version)
+}
+
+/// All resources, page by page.
+fn listed(server: &mut McpServer) -> Vec<Value> {
+    let mut resources = Vec::new();
+    let mut params = json!({});
+    loop {
+        let answer = server.ask("resources/list", params);
+        let page = answer["result"]["resources"].as_array();
+        resources.extend(page.expect("a list of resources").iter().cloned());
+        match answer["result"].get("nextCursor") {
+            Some(cursor) => params = json!({"cursor": cursor}),
+            None => return resources,
+        }
+    }
+}
+
+fn read(server: &mut McpServer, uri: &str) -> Value {
+    server.ask("resources/read", json!({"uri": uri}))
+}
+
+/// The JSON of a resource.
+#[track_caller]
+fn read_json(server: &mut McpServer, uri: &str) -> Value {
+    let answer = read(server, uri);
+    let contents = &answer["result"]["contents"][0];
+    assert_eq!(contents["uri"], uri, "{answer}");
+    assert_eq!(contents["mimeType"], "application/json");
+    serde_json::from_str(contents["text"].as_str().expect("a text")).expect("JSON")
+}
+
+#[test]
+fn the_capabilities_are_claimed() {
+    for version in VERSIONS {
+        let mut server = McpServer::start(Program::new(["--sandbox"]));
+        let claimed = if version == STATELESS {
+            let mut server = connect(version);
+            server.ask("server/discover", json!({}))["result"]["capabilities"].clone()
+        } else {
+            server.handshake(version)["capabilities"].clone()
+        };
+        assert_eq!(
+            claimed["resources"],
+            json!({"subscribe": true, "listChanged": true})
+        );
+        assert!(claimed["prompts"].is_object(), "{version}");
+        assert_eq!(
+            claimed.get("completions").is_some(),
+            version >= "2025-03-26"
+        );
+    }
+}
+
+#[test]
+fn every_operation_is_listed_and_read() {
+    for version in [USUAL, STATELESS] {
+        let mut server = connect(version);
+        let resources = listed(&mut server);
+        let operations: Vec<&Value> = resources
+            .iter()
+            .filter(|resource| {
+                resource["uri"]
+                    .as_str()
+                    .is_some_and(|uri| uri.starts_with("exa://operations/"))
+            })
+            .collect();
+        assert_eq!(operations.len(), all().len());
+        for (resource, operation) in operations.iter().zip(all()) {
+            assert_eq!(resource["name"], operation.name);
+            assert_eq!(resource["title"], operation.summary);
+            assert_eq!(resource["mimeType"], "application/json");
+            assert_eq!(resource["annotations"]["audience"], json!(["assistant"]));
+            let uri = resource["uri"].as_str().expect("an address");
+            let text = read(&mut server, uri)["result"]["contents"][0]["text"].clone();
+            let text = text.as_str().expect("a text");
+            assert_eq!(resource["size"], text.len());
+            let told: Value = serde_json::from_str(text).expect("JSON");
+            let schema: Value = serde_json::from_str(operation.input_schema).expect("a schema");
+            assert_eq!(told["inputSchema"], schema);
+            let schema: Value = serde_json::from_str(operation.output_schema).expect("a schema");
+            assert_eq!(told["outputSchema"], schema);
+            let validator =
+                jsonschema::validator_for(&told["inputSchema"]).expect("a usable schema");
+            assert!(
+                validator.is_valid(&told["example"]["args"]),
+                "{}",
+                operation.name
+            );
+        }
+    }
+}
+
+#[test]
+fn resources_have_the_fields_of_the_version() {
+    for version in VERSIONS {
+        let mut server = connect(version);
+        let resource = &listed(&mut server)[0];
+        assert_eq!(
+            resource.get("size").is_some(),
+            version >= "2025-03-26",
+            "{version}"
+        );
+        assert_eq!(
+            resource.get("title").is_some(),
+            version >= "2025-06-18",
+            "{version}"
+        );
+        let answer = server.ask("resources/templates/list", json!({}));
+        let template = &answer["result"]["resourceTemplates"][0];
+        assert_eq!(
+            template.get("title").is_some(),
+            version >= "2025-06-18",
+            "{version}"
+        );
+        let newest = version == STATELESS;
+        let read = read(&mut server, "exa://operations/search");
+        for result in [&answer["result"], &read["result"]] {
+            for field in ["resultType", "ttlMs", "cacheScope", "_meta"] {
+                assert_eq!(result.get(field).is_some(), newest, "{version}: {field}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_templates_are_listed() {
+    let patterns = |tools: &str| -> Vec<String> {
+        let mut server = McpServer::sandboxed(&["--tools", tools]);
+        let answer = server.ask("resources/templates/list", json!({}));
+        let templates = answer["result"]["resourceTemplates"]
+            .as_array()
+            .expect("a list");
+        for template in templates {
+            for field in ["name", "title", "description", "mimeType"] {
+                assert!(template[field].is_string(), "{template}");
+            }
+        }
+        let patterns = templates
+            .iter()
+            .filter_map(|template| template["uriTemplate"].as_str());
+        patterns.map(str::to_owned).collect()
+    };
+    let always = [
+        "exa://results/{cacheId}",
+        "exa://results/{cacheId}/{index}",
+        "exa://operations/{name}",
+    ];
+    let websets = ["exa://websets/{websetId}", "exa://websets/{websetId}/items"];
+    let all: Vec<&str> = always
+        .iter()
+        .chain(&websets)
+        .copied()
+        .chain(["note:///{id}"])
+        .collect();
+    assert_eq!(patterns("default,notes"), all);
+    assert_eq!(patterns("toolhost"), all[..5]);
+    assert_eq!(patterns("classic"), all[..3]);
+}
+
+#[test]
+fn a_webset_is_read_as_it_is_now() {
+    for version in [USUAL, STATELESS] {
+        let sandbox = Sandbox::start();
+        let program = Program::new([]).env("EXA_BASE_URL", &sandbox.url());
+        let mut server = McpServer::connect(program, version);
+        let call = json!({
+            "operation": "websets.create", "output_format": "json",
+            "args": {"search": {"query": "databases", "count": 3}, "externalId": "mine/1"},
+        });
+        let made = server.ask(
+            "tools/call",
+            json!({"name": "manage_websets", "arguments": call}),
+        );
+        let made = made["result"]["structuredContent"].to_string();
+        let id = made
+            .split("\"id\":\"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next())
+            .expect("an id");
+        let uri = format!("exa://websets/{id}");
+        assert_eq!(read_json(&mut server, &uri)["id"], id);
+        assert_eq!(read_json(&mut server, "exa://websets/mine%2F1")["id"], id);
+        assert!(read_json(&mut server, &format!("{uri}/items"))["data"].is_array());
+        let error = read(&mut server, "exa://websets/nope")["error"].clone();
+        let code = if version == STATELESS { -32602 } else { -32002 };
+        assert_eq!(error["code"], code, "{error}");
+        assert_eq!(error["data"]["uri"], "exa://websets/nope");
+    }
+}
+
+#[test]
+fn what_is_not_there_has_the_code_of_the_version() {
+    for version in VERSIONS {
+        let mut server = connect(version);
+        let code = if version == STATELESS { -32602 } else { -32002 };
+        for uri in [
+            "",
+            "exa://",
+            "exa://nothing/here",
+            "exa://operations/no.such",
+            "exa://results/r_unknown",
+            "exa://results/r_unknown/0",
+            "exa://results/r_unknown/-1",
+            "note:///unknown",
+            "file:///etc/passwd",
+            "https://example.com/",
+            "exa://operations/../../etc/passwd",
+        ] {
+            let answer = read(&mut server, uri);
+            assert_eq!(answer["error"]["code"], code, "{version} {uri}: {answer}");
+            assert_eq!(answer["error"]["data"]["uri"], uri);
+        }
+        let long = format!("exa://websets/{}", "x".repeat(100_000));
+        let answer = read(&mut server, &long);
+        assert_eq!(answer["error"]["code"], code);
+        assert!(answer.to_string().len() < 1_000, "{answer}");
+        for params in [json!({}), json!({"uri": 5}), json!({"uri": null})] {
+            assert_eq!(
+                server.ask("resources/read", params)["error"]["code"],
+                -32602
+            );
+        }
+        let misspelt = read(&mut server, "exa://operations/item.lists");
+        assert!(
+            misspelt["error"]["message"]
+                .as_str()
+                .expect("a text")
+                .contains("`items.list`")
+        );
+    }
+}
+
+#[test]
+fn exa_failing_is_an_error_that_says_so() {
+    let recorder = Recorder::always(Reply::json(401, &json!({"error": "no"})));
+    let mut server = McpServer::recorded(&recorder, &[]);
+    let error = read(&mut server, "exa://websets/a")["error"].clone();
+    assert_eq!(error["code"], -32603);
+    assert!(
+        error["message"].as_str().expect("a text").contains("401"),
+        "{error}"
+    );
+    let program = Program::new([]).without("EXA_API_KEY");
+    let error = read(&mut McpServer::connect(program, USUAL), "exa://websets/a")["error"].clone();
+    assert!(
+        error["message"]
+            .as_str()
+            .expect("a text")
+            .contains("EXA_API_KEY"),
+        "{error}"
+    );
+}
+
+/// A set of tools is also what its operator allows.
+#[test]
+fn no_resource_reaches_further_than_the_tools() {
+    let recorder = Recorder::always(Reply::json(200, &json!({"id": "a"})));
+    let mut server = McpServer::recorded(&recorder, &["--tools", "web_search_exa"]);
+    for uri in ["exa://websets/a", "exa://websets/a/items"] {
+        assert_eq!(read(&mut server, uri)["error"]["code"], -32002, "{uri}");
+    }
+    let params = json!({
+        "ref": {"type": "ref/resource", "uri": "exa://websets/{websetId}"},
+        "argument": {"name": "websetId", "value": ""},
+    });
+    assert_eq!(
+        server.ask("completion/complete", params)["error"]["code"],
+        -32602
+    );
+    assert!(recorder.take().is_empty(), "nothing may be sent");
+}
+
+#[test]
+fn lists_refuse_cursors_that_were_never_given_out() {
+    for version in [USUAL, STATELESS] {
+        let mut server = connect(version);
+        for method in ["resources/list", "resources/templates/list", "prompts/list"] {
+            for cursor in [
+                json!("nowhere"),
+                json!(""),
+                json!(5),
+                json!("operations-9999"),
+            ] {
+                let answer = server.ask(method, json!({"cursor": cursor}));
+                assert_eq!(answer["error"]["code"], -32602, "{method}: {answer}");
+            }
+            assert!(server.ask(method, json!({"cursor": null}))["result"].is_object());
+        }
+    }
+}
+
+#[test]
+fn many_notes_come_in_pages() {
+    let mut server = McpServer::sandboxed(&["--tools", "notes"]);
+    for number in 0..105 {
+        let note = json!({"title": format!("note {number}"), "content": "c"});
+        let answer = server.ask(
+            "tools/call",
+            json!({"name": "create_note", "arguments": note}),
+        );
+        assert_eq!(answer["result"]["isError"], false);
+    }
+    let first = server.ask("resources/list", json!({}));
+    assert_eq!(
+        first["result"]["resources"].as_array().map(Vec::len),
+        Some(100)
+    );
+    let resources = listed(&mut server);
+    let names: Vec<&str> = resources
+        .iter()
+        .filter_map(|resource| resource["name"].as_str())
+        .collect();
+    assert_eq!(names.len(), 105 + all().len());
+    assert_eq!(
+        (names[0], names[104], names[105]),
+        ("note 104", "note 0", all()[0].name)
+    );
+}
