@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::exa::{ApiKey, ConfigError, ExaConfig, ExaHttp};
 use crate::operations::Caller;
 use crate::store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
-use crate::surface::Limits;
+use crate::surface::{Limits, TaskLimits};
 
 /// The set of tools that is offered unless something else is asked for.
 const DEFAULT_TOOLS: &str = "default";
@@ -23,6 +23,8 @@ pub struct Settings {
     pub store: StoreConfig,
     /// How long answers are kept, and how many of them.
     pub cache: Limits,
+    /// How long tasks live, and how many there may be.
+    pub tasks: TaskLimits,
 }
 
 /// Why the program cannot run like this.
@@ -80,6 +82,7 @@ impl Settings {
             tools,
             store,
             cache: cache_limits()?,
+            tasks: task_limits()?,
         })
     }
 
@@ -98,6 +101,24 @@ fn cache_limits() -> Result<Limits, SettingsError> {
         ttl: ttl.unwrap_or(usual.ttl),
         bytes: bytes.map_or(usual.bytes, |bytes| {
             usize::try_from(bytes).unwrap_or(usize::MAX)
+        }),
+    })
+}
+
+fn task_limits() -> Result<TaskLimits, SettingsError> {
+    let usual = TaskLimits::default();
+    let milliseconds = |name: &'static str| {
+        number(name, "milliseconds").map(|number| number.map(Duration::from_millis))
+    };
+    let max_ttl = milliseconds("EXA_MCP_MAX_TASK_TTL")?.unwrap_or(usual.max_ttl);
+    let default_ttl = milliseconds("EXA_MCP_DEFAULT_TASK_TTL")?.unwrap_or(usual.default_ttl);
+    let concurrent = number("EXA_MCP_MAX_CONCURRENT_TASKS", "tasks")?;
+    Ok(TaskLimits {
+        default_ttl: default_ttl.min(max_ttl),
+        // No operator's setting makes a task live longer than a day.
+        max_ttl: max_ttl.min(usual.max_ttl),
+        concurrent: concurrent.map_or(usual.concurrent, |most| {
+            usize::try_from(most).unwrap_or(usize::MAX)
         }),
     })
 }

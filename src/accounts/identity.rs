@@ -21,6 +21,11 @@ impl Identity {
         Self(Arc::from(format!("user:{name}")))
     }
 
+    /// The identity that a store knows by this name.
+    pub(crate) fn kept(name: &str) -> Self {
+        Self(Arc::from(name))
+    }
+
     /// The name under which a store keeps what belongs to it.
     pub fn as_str(&self) -> &str {
         &self.0

@@ -186,7 +186,9 @@ fn catalogue(settings: &Settings) -> Result<Catalogue, Failure> {
     let caller = settings.caller().map_err(Failure::usage)?;
     let cache = ResultCache::new(settings.cache);
     let catalogue = Catalogue::new(&settings.tools, caller, cache).map_err(Failure::usage)?;
-    Ok(catalogue.with_store(settings.store.open()))
+    Ok(catalogue
+        .with_store(settings.store.open())
+        .with_task_limits(settings.tasks))
 }
 
 fn completions(shell: clap_complete::Shell) -> String {

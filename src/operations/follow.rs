@@ -113,6 +113,11 @@ impl Following {
         }
     }
 
+    /// Whether a failed look says that the work cannot be looked at any more.
+    pub fn is_lost(&self, refusal: &Refusal) -> bool {
+        passing(refusal).is_none()
+    }
+
     /// Looks once.
     pub async fn look(&self, caller: &Caller) -> Result<State, Refusal> {
         let called = caller.call(self.get, self.arguments.clone().into()).await?;

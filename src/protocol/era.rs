@@ -3,7 +3,7 @@
 use rmcp::model::{
     CacheScope, CallToolResult, ContentBlock, Implementation, JsonObject, ListToolsResult,
     MetaObject, PromptsCapability, ProtocolVersion, Resource, ResourcesCapability,
-    ServerCapabilities, Tool, ToolAnnotations, ToolsCapability,
+    ServerCapabilities, TASKS_EXTENSION_ID, Tool, ToolAnnotations, ToolsCapability,
 };
 use serde_json::{Value, json};
 
@@ -58,6 +58,11 @@ impl Era {
         self.0 >= ProtocolVersion::V_2025_06_18
     }
 
+    /// Calls that go on after they were answered.
+    pub(super) fn knows_tasks(&self) -> bool {
+        self.0 >= ProtocolVersion::V_2025_11_25
+    }
+
     fn knows_websites(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_11_25
     }
@@ -84,7 +89,7 @@ impl Era {
     /// What we can do; `reads` says that there is something to read beside the tools. From 2026-07-28
     /// on a client asks for logs with each request; we have none to send yet, so there the capability
     /// is not claimed.
-    pub(super) fn capabilities(&self, reads: bool) -> ServerCapabilities {
+    pub(super) fn capabilities(&self, reads: bool, tasks: bool) -> ServerCapabilities {
         let mut tools = ToolsCapability::default();
         tools.list_changed = Some(false);
         let mut capabilities = ServerCapabilities::default();
@@ -99,6 +104,13 @@ impl Era {
             capabilities.resources = Some(resources);
             capabilities.prompts = Some(prompts);
             capabilities.completions = self.knows_annotations().then(JsonObject::new);
+        }
+        if tasks && self.knows_tasks() {
+            let extension = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+            capabilities
+                .extensions
+                .get_or_insert_default()
+                .extend([extension]);
         }
         capabilities
     }
@@ -137,6 +149,20 @@ impl Era {
         list.meta = self.result_meta();
         if self.is_stateless() {
             list = list.with_ttl_ms(FRESH_FOR).with_cache_scope(KEPT_BY);
+        }
+        list
+    }
+
+    /// A page of tools as JSON, with what one version says about tasks.
+    pub(super) fn tool_list_json(&self, page: Page<ToolDefinition>, tasks: bool) -> Value {
+        let long: Vec<bool> = page.items.iter().map(|tool| tool.starts_work).collect();
+        let mut list = serde_json::to_value(self.tool_list(page)).unwrap_or_default();
+        let tools = list.get_mut("tools").and_then(Value::as_array_mut);
+        let tools = tools.into_iter().flatten().zip(long);
+        for (tool, _) in tools.filter(|(_, long)| tasks && *long && self.knows_tasks()) {
+            if let Value::Object(tool) = tool {
+                tool.insert("execution".to_owned(), json!({"taskSupport": "optional"}));
+            }
         }
         list
     }
@@ -191,6 +217,7 @@ mod tests {
                 idempotent: true,
                 open_world: true,
             },
+            starts_work: false,
         }
     }
 
@@ -271,7 +298,7 @@ mod tests {
     #[test]
     fn the_capabilities_are_those_of_the_version() {
         for (version, era) in eras() {
-            let claimed = |reads| serde_json::to_value(era.capabilities(reads)).unwrap();
+            let claimed = |reads| serde_json::to_value(era.capabilities(reads, false)).unwrap();
             let mut expected = json!({"tools": {"listChanged": false}});
             if version != "2026-07-28" {
                 expected["logging"] = json!({});

@@ -8,12 +8,13 @@ use std::{
 use rmcp::{
     RoleServer, ServerHandler,
     model::{
-        CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult,
-        CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData, GetPromptRequestParams,
-        GetPromptResponse, InitializeRequestParams, InitializeResult, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
-        SubscriptionFilter, Tool, UnsubscribeRequestParams,
+        CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
+        CompleteResult, CreateTaskResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
+        ErrorData, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+        InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SubscriptionFilter, Tool,
+        UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -31,6 +32,7 @@ use super::{
     progress::Steps,
     prompts, resources,
     subscriptions::{self, Subscriptions},
+    tasks::{self, Tasks, Watcher},
     tools::Tools,
 };
 use crate::{
@@ -51,6 +53,8 @@ pub(super) struct Handler<T> {
     /// To whom belongs what the client's calls leave behind.
     owner: Identity,
     calls: Calls,
+    /// Calls that go on after they were answered, where there is a store for them.
+    tasks: Option<Tasks<T>>,
     subscriptions: Subscriptions,
     /// The least severe log message that the client wants.
     #[expect(deprecated)]
@@ -60,9 +64,10 @@ pub(super) struct Handler<T> {
 impl<T: Tools> Handler<T> {
     /// Serves these tools.
     #[expect(deprecated)]
-    pub(super) fn new(tools: T) -> Self {
+    pub(super) fn new(tools: T, tasks: Option<Tasks<T>>) -> Self {
         Self {
             tools,
+            tasks,
             owner: Identity::local(),
             calls: Calls::new(CALLS_AT_ONCE),
             subscriptions: Subscriptions::default(),
@@ -72,7 +77,7 @@ impl<T: Tools> Handler<T> {
 
     /// Describes the server to a client of this era.
     fn describe(&self, era: &Era) -> ServerConfig {
-        ServerConfig::new(era.capabilities(self.tools.library().is_some()))
+        ServerConfig::new(era.capabilities(self.tools.library().is_some(), self.tasks.is_some()))
             .with_server_info(era.server_info())
             .with_instructions(self.tools.instructions())
     }
@@ -81,6 +86,60 @@ impl<T: Tools> Handler<T> {
     fn library(&self, method: &str) -> Result<Library, ErrorData> {
         let library = self.tools.library().cloned();
         library.ok_or_else(|| unknown_method(method))
+    }
+
+    /// The tasks, for a client of 2026-07-28 that knows them.
+    fn tasks_for(&self, context: &RequestContext<RoleServer>) -> Option<&Tasks<T>> {
+        let declared = context
+            .client_capabilities()
+            .is_some_and(|client| client.supports_tasks());
+        self.tasks
+            .as_ref()
+            .filter(|_| declared && era(context).is_stateless())
+    }
+
+    /// The era of a request that only clients with a handshake make.
+    fn legacy_era(
+        &self,
+        method: &str,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Era, ErrorData> {
+        match context.peer.peer_info() {
+            Some(_) => Ok(era(context)),
+            None => {
+                let known = method == "tools/list" || tasks::Method::named(method).is_some();
+                let early =
+                    || ErrorData::invalid_params(format!("{method} came before initialize"), None);
+                Err(if known {
+                    early()
+                } else {
+                    unknown_method(method)
+                })
+            }
+        }
+    }
+
+    /// Whether a tool takes tasks at all.
+    fn admit_task(&self, request: &CustomRequest) -> Result<(), ErrorData> {
+        let name = request
+            .params
+            .as_ref()
+            .and_then(|params| params.get("name")?.as_str());
+        let Some(name) = name else {
+            return Err(ErrorData::invalid_params(
+                "Invalid params for tools/call: name must be a string",
+                None,
+            ));
+        };
+        let definitions = self.tools.definitions();
+        match definitions.iter().find(|tool| tool.name == name) {
+            None => Err(self.unknown_tool(name)),
+            Some(tool) if tool.starts_work => Ok(()),
+            Some(_) => {
+                let text = format!("The tool {name} does not take tasks; call it without `task`");
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None))
+            }
+        }
     }
 
     fn unknown_tool(&self, name: &str) -> ErrorData {
@@ -102,6 +161,16 @@ impl<T: Tools> Handler<T> {
     }
 }
 
+/// Who is told about a task while it runs; `states` says that the client takes notice of its states.
+fn watcher(context: &RequestContext<RoleServer>, states: bool) -> Watcher {
+    let (progress, steps) = Steps::of(context);
+    Watcher {
+        peer: states.then(|| context.peer.clone()),
+        progress,
+        steps,
+    }
+}
+
 fn era(context: &RequestContext<RoleServer>) -> Era {
     Era::of(context.protocol_version())
 }
@@ -118,7 +187,7 @@ fn unknown_method(method: &str) -> ErrorData {
 
 impl<T: Tools> ServerHandler for Handler<T> {
     fn get_info(&self) -> ServerConfig {
-        self.describe(&Era::of(None))
+        self.describe(&Era::of(Some(ProtocolVersion::LATEST)))
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -196,11 +265,15 @@ impl<T: Tools> ServerHandler for Handler<T> {
             return Err(self.unknown_tool(&request.name));
         }
         let arguments = request.arguments.unwrap_or_default();
+        if let Some(tasks) = self.tasks_for(&context)
+            && self.tools.starts_work(&request.name, &arguments)
+        {
+            let watcher = watcher(&context, false);
+            let task = tasks.create(&self.owner, &request.name, arguments, None, watcher);
+            return Ok(CreateTaskResult::new(task.await?.task()).into());
+        }
         let (progress, steps) = Steps::of(&context);
-        let who = Call {
-            owner: self.owner.clone(),
-            progress,
-        };
+        let who = Call::new(self.owner.clone(), progress);
         let call = self.tools.call(&request.name, arguments, who);
         let outcome = steps
             .until(self.calls.run(call, context.ct.cancelled()))
@@ -211,9 +284,70 @@ impl<T: Tools> ServerHandler for Handler<T> {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(unknown_method(&request.method))
+        let era = self.legacy_era(&request.method, &context)?;
+        if request.method == "tools/list" {
+            let cursor = request
+                .params
+                .as_ref()
+                .and_then(|params| params.get("cursor")?.as_str());
+            let page = page(self.tools.definitions(), cursor, PAGE_SIZE)?;
+            return Ok(CustomResult::new(
+                era.tool_list_json(page, self.tasks.is_some()),
+            ));
+        }
+        let method = tasks::Method::named(&request.method);
+        let (Some(method), Some(tasks), true) = (method, &self.tasks, era.knows_tasks()) else {
+            return Err(unknown_method(&request.method));
+        };
+        if matches!(method, tasks::Method::Call) {
+            self.admit_task(&request)?;
+        }
+        let watcher = watcher(&context, true);
+        tasks
+            .serve(method, &self.owner, request, &context, watcher)
+            .await
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        let tasks = self
+            .tasks_for(&context)
+            .ok_or_else(|| unknown_method("tasks/get"))?;
+        let record = tasks.get(&self.owner, &request.task_id).await?;
+        Ok(GetTaskResult::new(record.detailed()))
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let tasks = self
+            .tasks_for(&context)
+            .ok_or_else(|| unknown_method("tasks/update"))?;
+        // No task asks for anything yet, so there is nothing that an answer could belong to.
+        tasks.get(&self.owner, &request.task_id).await.map(drop)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let tasks = self
+            .tasks_for(&context)
+            .ok_or_else(|| unknown_method("tasks/cancel"))?;
+        let record = tasks.get(&self.owner, &request.task_id).await?;
+        // There cancelling what has ended is no error.
+        match record.is_final() {
+            true => Ok(()),
+            false => tasks.cancel(&self.owner, &request.task_id).await.map(drop),
+        }
     }
 
     async fn list_resources(

@@ -14,6 +14,7 @@ mod prompts;
 mod resources;
 mod serve;
 mod subscriptions;
+mod tasks;
 mod tools;
 
 pub use serve::{ServeError, run_stdio, serve_stdio};

@@ -38,6 +38,11 @@ impl Steps {
         (progress, Self(Some(listener)))
     }
 
+    /// A way that leads nowhere.
+    pub(super) fn none() -> Self {
+        Self(None)
+    }
+
     /// Passes steps on until the call is done; afterwards there must be none.
     pub(super) async fn until<T>(self, call: impl Future<Output = T>) -> T {
         let Some(mut listener) = self.0 else {

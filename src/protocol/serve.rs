@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{handler::Handler, tools::Tools};
+use super::{handler::Handler, tasks::Tasks, tools::Tools};
 use crate::{
     surface::Catalogue,
     transport::stdio::{StdioTransport, Written},
@@ -74,7 +74,14 @@ where
 {
     let (transport, mut written) = StdioTransport::new(input, output);
     // Not rmcp's handshake: it ends the connection on an unexpected first message.
-    let service = serve_directly::<RoleServer, _, _, _, _>(Handler::new(tools), transport, None);
+    let tasks = tools
+        .store()
+        .map(|store| Tasks::new(tools.clone(), store, tools.task_limits()));
+    if let Some(tasks) = tasks.clone() {
+        tokio::spawn(async move { tasks.resume().await });
+    }
+    let handler = Handler::new(tools, tasks);
+    let service = serve_directly::<RoleServer, _, _, _, _>(handler, transport, None);
     let token = service.cancellation_token();
     let mut ended = pin!(service.waiting());
     tokio::select! {

@@ -1,11 +1,13 @@
 //! What the handler needs of the surface.
 
-use std::future::Future;
+use std::future::{Future, ready};
+use std::sync::Arc;
 
 use rmcp::model::JsonObject;
 
+use crate::store::Store;
 use crate::surface::library::Library;
-use crate::surface::{Call, Catalogue, Outcome, ToolDefinition};
+use crate::surface::{Call, Catalogue, Outcome, TaskLimits, ToolDefinition, Work};
 
 /// A set of tools. The server has one, the tests another.
 pub(super) trait Tools: Clone + Send + Sync + 'static {
@@ -26,6 +28,31 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
     /// How to call an operation of Exa with these tools, in the words of a prompt.
     fn way_to(&self, _operation: &str) -> Option<String> {
         None
+    }
+
+    /// Where tasks are kept; without a store there are none.
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        None
+    }
+
+    /// How long tasks live, and how many there may be.
+    fn task_limits(&self) -> TaskLimits {
+        TaskLimits::default()
+    }
+
+    /// Whether a call starts work that takes long and does not itself wait for it.
+    fn starts_work(&self, _name: &str, _arguments: &JsonObject) -> bool {
+        false
+    }
+
+    /// Whether a call may be made twice without harm.
+    fn repeats_safely(&self, _name: &str, _arguments: &JsonObject) -> bool {
+        false
+    }
+
+    /// Stops work at Exa; says whether that was possible, `None` where Exa offers no way.
+    fn stop(&self, _work: Work) -> impl Future<Output = Option<bool>> + Send + 'static {
+        ready(None)
     }
 
     /// Calls a tool that exists.
@@ -56,6 +83,27 @@ impl Tools for Catalogue {
 
     fn way_to(&self, operation: &str) -> Option<String> {
         self.way_to(operation)
+    }
+
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        Some(self.store())
+    }
+
+    fn task_limits(&self) -> TaskLimits {
+        self.task_limits()
+    }
+
+    fn starts_work(&self, name: &str, arguments: &JsonObject) -> bool {
+        self.starts_work(name, arguments)
+    }
+
+    fn repeats_safely(&self, name: &str, arguments: &JsonObject) -> bool {
+        self.repeats_safely(name, arguments)
+    }
+
+    fn stop(&self, work: Work) -> impl Future<Output = Option<bool>> + Send + 'static {
+        let catalogue = self.clone();
+        async move { Catalogue::stop(&catalogue, &work).await }
     }
 
     fn call(

@@ -9,7 +9,7 @@ use super::cache::{Fresh, Kept};
 use super::options::{self, Options};
 use super::outcome::Outcome;
 use super::plan::Entry;
-use super::{Call, Catalogue, failed, host, upstream};
+use super::{Call, Catalogue, Work, failed, host, upstream};
 use crate::operations::{
     Called, Caller, Followed, Following, Operation, Paged, Refusal, Stopped, is_paged, next_calls,
 };
@@ -93,6 +93,9 @@ impl Catalogue {
         operation: &'static Operation,
         checked: crate::operations::check::Checked,
     ) -> Result<Answered, Refusal> {
+        if let Some(resumed) = self.resume(call, operation, &checked.arguments).await {
+            return resumed;
+        }
         let mut warnings = Vec::new();
         let called = if options.all() && is_paged(operation) {
             let most = options.most().unwrap_or(MOST_ENTRIES).min(MOST_ENTRIES);
@@ -129,6 +132,31 @@ impl Catalogue {
         Ok(answered)
     }
 
+    /// Follows the work of an earlier process, if the call is made for such a task.
+    async fn resume(
+        &self,
+        call: &Call,
+        operation: &'static Operation,
+        arguments: &Map<String, Value>,
+    ) -> Option<Result<Answered, Refusal>> {
+        let following = call.task.as_ref()?.resume.as_ref()?.following()?;
+        let mut answered = Answered {
+            answer: Value::Null,
+            arguments: arguments.clone(),
+            work: Map::new(),
+            warnings: Vec::new(),
+        };
+        match following.look(&self.caller).await {
+            Ok(state) => answered.answer = state.answer,
+            Err(refusal) if following.is_lost(&refusal) => return Some(Err(refusal)),
+            Err(_) => {}
+        }
+        self.follow(call, Duration::ZERO, operation, &following, &mut answered)
+            .await;
+        render::clean::clean_json(&mut answered.answer, LONGEST_TEXT);
+        Some(Ok(answered))
+    }
+
     /// Waits for the end of what a call started or looked at, as long as the caller wants to.
     async fn follow(
         &self,
@@ -139,8 +167,14 @@ impl Catalogue {
         answered: &mut Answered,
     ) {
         let mut state = following.state(answered.answer.take());
-        if !wait.is_zero() && !state.is_final {
-            let deadline = Instant::now() + wait;
+        if let Some(task) = call.task.as_ref().filter(|task| task.resume.is_none()) {
+            (task.started)(Work::of(following)).await;
+        }
+        let deadline = match &call.task {
+            Some(task) => task.deadline,
+            None => Instant::now() + wait,
+        };
+        if deadline > Instant::now() && !state.is_final {
             match following
                 .until_end(&self.caller, deadline, &call.progress)
                 .await

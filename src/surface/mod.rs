@@ -18,6 +18,7 @@ mod plan;
 mod select;
 mod upstream;
 mod ways;
+mod work;
 
 use std::sync::Arc;
 
@@ -33,6 +34,7 @@ pub use plan::Hints;
 use plan::{Plan, ToolFile};
 pub use select::select;
 use serde_json::{Map, Value, json};
+pub use work::{Started, TaskCall, TaskLimits, Work};
 
 use crate::accounts::Identity;
 use crate::generated::tools::TOOLS;
@@ -77,6 +79,8 @@ pub struct ToolDefinition {
     pub input_schema: Arc<Map<String, Value>>,
     /// What it does to the world.
     pub hints: Hints,
+    /// It can start work that takes long.
+    pub starts_work: bool,
 }
 
 struct Tool {
@@ -94,15 +98,30 @@ pub struct Catalogue {
     caller: Caller,
     cache: ResultCache,
     library: Library,
+    store: Arc<dyn Store>,
+    task_limits: TaskLimits,
 }
 
 /// Who calls a tool, and who wants to know how far the call is.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Call {
     /// To whom the answer belongs.
     pub owner: Identity,
     /// Told how far the call is.
     pub progress: Progress,
+    /// The task that the call is made for.
+    pub task: Option<TaskCall>,
+}
+
+impl Call {
+    /// A call that is answered when it is done.
+    pub fn new(owner: Identity, progress: Progress) -> Self {
+        Self {
+            owner,
+            progress,
+            task: None,
+        }
+    }
 }
 
 impl Catalogue {
@@ -114,18 +133,40 @@ impl Catalogue {
             .collect::<Result<Vec<_>, _>>()?;
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         Ok(Self {
-            library: library(&tools, &caller, &cache, store),
+            library: library(&tools, &caller, &cache, store.clone()),
             tools: tools.into(),
             caller,
             cache,
+            store,
+            task_limits: TaskLimits::default(),
         })
     }
 
-    /// The same tools with notes in this store.
+    /// The same tools with other limits for tasks.
+    #[must_use]
+    pub fn with_task_limits(self, task_limits: TaskLimits) -> Self {
+        Self {
+            task_limits,
+            ..self
+        }
+    }
+
+    /// How long tasks live, and how many there may be.
+    pub fn task_limits(&self) -> TaskLimits {
+        self.task_limits
+    }
+
+    /// Where notes and tasks are kept.
+    pub fn store(&self) -> Arc<dyn Store> {
+        Arc::clone(&self.store)
+    }
+
+    /// The same tools with notes and tasks in this store.
     #[must_use]
     pub fn with_store(self, store: Arc<dyn Store>) -> Self {
         Self {
-            library: library(&self.tools, &self.caller, &self.cache, store),
+            library: library(&self.tools, &self.caller, &self.cache, store.clone()),
+            store,
             ..self
         }
     }
@@ -174,14 +215,10 @@ impl Catalogue {
         let Some(tool) = self.find(name) else {
             return Outcome::impossible(&format!("There is no tool `{name}`."), json!({}));
         };
-        let asked = match &tool.plan {
-            Plan::Operation { operation } => single(operation, arguments),
-            Plan::Named(plan) => named_call(tool, plan, arguments),
-            Plan::Dispatcher { operations } => dispatch(operations, arguments),
-            Plan::Host { entries } => host_call(entries, arguments),
-            Plan::Note => return self.create_note(call, tool, arguments).await,
-        };
-        match asked {
+        if matches!(tool.plan, Plan::Note) {
+            return self.create_note(call, tool, arguments).await;
+        }
+        match request(tool, arguments) {
             Ok(asked) => self.answer(call, asked).await,
             Err(outcome) => *outcome,
         }
@@ -194,6 +231,17 @@ impl Catalogue {
 
 /// What a call asks for, or the outcome of a call that asks nothing of Exa.
 type Request<'a> = Result<Asked<'a>, Box<Outcome>>;
+
+/// What a call of a tool asks for.
+fn request(tool: &Tool, arguments: Map<String, Value>) -> Request<'_> {
+    match &tool.plan {
+        Plan::Operation { operation } => single(operation, arguments),
+        Plan::Named(plan) => named_call(tool, plan, arguments),
+        Plan::Dispatcher { operations } => dispatch(operations, arguments),
+        Plan::Host { entries } => host_call(entries, arguments),
+        Plan::Note => Err(Box::new(Outcome::internal("A note asks nothing of Exa."))),
+    }
+}
 
 /// An operation that is known to exist in the generated table.
 fn operation(name: &str) -> Result<&'static Operation, Box<Outcome>> {
@@ -390,6 +438,7 @@ fn load(name: &'static str) -> Result<Tool, SelectError> {
             description: definition.description,
             input_schema: Arc::new(definition.input_schema),
             hints: definition.annotations,
+            starts_work: work::can_start(&file.plan),
         },
         plan: file.plan,
         tokens: file.tokens,

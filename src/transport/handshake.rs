@@ -7,7 +7,7 @@
 use rmcp::model::{ClientRequest, ErrorData, GetMeta, ProtocolVersion, RequestId};
 
 /// The metadata by which a request introduces itself.
-const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// The state of the handshake.
 #[derive(Debug, Default)]

@@ -4,10 +4,11 @@
 //! as an unknown method and refuses unusual ids without naming them, so the envelope is read here.
 
 use rmcp::model::{
-    CallToolRequest, ClientJsonRpcMessage, ClientNotification, ClientRequest, CompleteRequest,
-    CustomRequest, DiscoverRequest, ErrorData, GetPromptRequest, InitializeRequest, JsonObject,
-    ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest,
-    PingRequest, ReadResourceRequest, SubscriptionsListenRequest,
+    CallToolRequest, CancelTaskRequest, ClientJsonRpcMessage, ClientNotification, ClientRequest,
+    CompleteRequest, CustomRequest, DiscoverRequest, ErrorData, GetPromptRequest, GetTaskRequest,
+    InitializeRequest, JsonObject, ListPromptsRequest, ListResourceTemplatesRequest,
+    ListResourcesRequest, ListToolsRequest, PingRequest, ReadResourceRequest,
+    SubscriptionsListenRequest, UpdateTaskRequest,
 };
 // These are gone as of 2026-07-28, but earlier clients rely on them.
 #[expect(deprecated)]
@@ -15,7 +16,7 @@ use rmcp::model::{SetLevelRequest, SubscribeRequest, UnsubscribeRequest};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::surrogates;
+use super::{shims, surrogates};
 
 /// The mark that some Windows programs put before their text.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -139,6 +140,9 @@ fn request(method: String, params: Option<Value>) -> Result<ClientRequest, Error
     if PAGED.contains(&method.as_str()) {
         check_cursor(&method, params.as_ref())?;
     }
+    if shims::is_legacy_task(&method, params.as_ref()) {
+        return typed::<CustomRequest>(&method, params);
+    }
     match method.as_str() {
         "initialize" => typed::<InitializeRequest>(&method, params),
         "server/discover" => typed::<DiscoverRequest>(&method, params),
@@ -155,6 +159,9 @@ fn request(method: String, params: Option<Value>) -> Result<ClientRequest, Error
         "prompts/list" => typed::<ListPromptsRequest>(&method, params),
         "prompts/get" => typed::<GetPromptRequest>(&method, params),
         "completion/complete" => typed::<CompleteRequest>(&method, params),
+        "tasks/get" => typed::<GetTaskRequest>(&method, params),
+        "tasks/update" => typed::<UpdateTaskRequest>(&method, params),
+        "tasks/cancel" => typed::<CancelTaskRequest>(&method, params),
         _ => Ok(CustomRequest::new(method, params).into()),
     }
 }

@@ -8,6 +8,7 @@ mod ledger;
 mod lines;
 mod message;
 mod output;
+mod shims;
 pub mod stdio;
 mod subscriptions;
 mod surrogates;

@@ -27,7 +27,7 @@ use super::{
     lines::{Line, Lines},
     message::{self, Incoming},
     output::{Output, json},
-    subscriptions,
+    shims, subscriptions,
 };
 
 pub(crate) use super::output::Written;
@@ -268,6 +268,12 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
             _ => None,
         };
         self.handshake.answered(request, version);
+        let answer = match answer {
+            Answer::Result(ServerResult::InitializeResult(result)) => {
+                Answer::Result(shims::initialized(result))
+            }
+            other => other,
+        };
         self.ledger.answer(request, &answer)
     }
 }

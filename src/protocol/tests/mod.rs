@@ -105,6 +105,7 @@ fn definition(name: String) -> ToolDefinition {
             idempotent: true,
             open_world: false,
         },
+        starts_work: false,
         name,
     }
 }

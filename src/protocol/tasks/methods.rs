@@ -1,0 +1,175 @@
+//! The methods of 2025-11-25. rmcp does not know them, so they come and go as custom messages.
+
+use rmcp::{
+    RoleServer,
+    model::{CustomRequest, CustomResult, ErrorData, JsonObject},
+    service::RequestContext,
+};
+use serde_json::{Value, json};
+
+use super::run::{Watcher, tell};
+use super::{Record, Tasks, Tools};
+use crate::accounts::Identity;
+use crate::store::Query;
+
+/// Tasks on one page.
+const PAGE: usize = 50;
+
+/// Where a result names the task it belongs to.
+const RELATED: &str = "io.modelcontextprotocol/related-task";
+
+/// A method that has to do with tasks.
+pub(in super::super) enum Method {
+    /// `tools/call` with `task`.
+    Call,
+    /// `tasks/get`.
+    Get,
+    /// `tasks/result`.
+    Result,
+    /// `tasks/list`.
+    List,
+    /// `tasks/cancel`.
+    Cancel,
+}
+
+impl Method {
+    /// The method of this name.
+    pub(in super::super) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "tools/call" => Self::Call,
+            "tasks/get" => Self::Get,
+            "tasks/result" => Self::Result,
+            "tasks/list" => Self::List,
+            "tasks/cancel" => Self::Cancel,
+            _ => return None,
+        })
+    }
+}
+
+impl<T: Tools> Tasks<T> {
+    /// Answers a method of 2025-11-25.
+    pub(in super::super) async fn serve(
+        &self,
+        method: Method,
+        owner: &Identity,
+        request: CustomRequest,
+        context: &RequestContext<RoleServer>,
+        watcher: Watcher,
+    ) -> Result<CustomResult, ErrorData> {
+        let name = request.method.clone();
+        let params = match request.params {
+            Some(Value::Object(params)) => params,
+            None => JsonObject::new(),
+            Some(_) => return Err(unfit(&name, "params must be an object")),
+        };
+        let id = || match params.get("taskId") {
+            Some(Value::String(id)) => Ok(id.as_str()),
+            _ => Err(unfit(&name, "taskId must be a string")),
+        };
+        let result = match method {
+            Method::Call => self.call(owner, &params, watcher).await?,
+            Method::Get => self.get(owner, id()?).await?.legacy(),
+            Method::Result => {
+                let waiting = self.finished(owner, id()?);
+                tokio::select! {
+                    record = waiting => result(&record?)?,
+                    () = context.ct.cancelled() => {
+                        return Err(ErrorData::internal_error("The request was cancelled", None));
+                    }
+                }
+            }
+            Method::List => self.list(owner, &params).await?,
+            Method::Cancel => {
+                let record = self.cancel(owner, id()?).await?;
+                tell(&context.peer, &record).await;
+                record.legacy()
+            }
+        };
+        Ok(CustomResult::new(result))
+    }
+
+    /// `tools/call` with `task`: answers at once with the task.
+    async fn call(
+        &self,
+        owner: &Identity,
+        params: &JsonObject,
+        watcher: Watcher,
+    ) -> Result<Value, ErrorData> {
+        let Some(Value::String(tool)) = params.get("name") else {
+            return Err(unfit("tools/call", "name must be a string"));
+        };
+        let arguments = match params.get("arguments") {
+            None | Some(Value::Null) => JsonObject::new(),
+            Some(Value::Object(arguments)) => arguments.clone(),
+            Some(_) => return Err(unfit("tools/call", "arguments must be an object")),
+        };
+        let ttl = match params.get("task").and_then(|task| task.get("ttl")) {
+            None | Some(Value::Null) => None,
+            Some(ttl) => {
+                let ttl = ttl
+                    .as_u64()
+                    .or_else(|| ttl.as_f64().filter(|ttl| *ttl >= 0.0).map(|ttl| ttl as u64));
+                Some(ttl.ok_or_else(|| unfit("tools/call", "task.ttl must be milliseconds"))?)
+            }
+        };
+        let record = self.create(owner, tool, arguments, ttl, watcher).await?;
+        Ok(json!({"task": record.legacy()}))
+    }
+
+    async fn list(&self, owner: &Identity, params: &JsonObject) -> Result<Value, ErrorData> {
+        let before = match params.get("cursor") {
+            None | Some(Value::Null) => None,
+            Some(cursor) => {
+                let number = cursor.as_str().and_then(|cursor| cursor.parse().ok());
+                Some(number.ok_or_else(|| unfit("tasks/list", "unknown cursor"))?)
+            }
+        };
+        let query = Query {
+            owner: Some(owner.clone()),
+            collection: super::COLLECTION,
+            before,
+            limit: PAGE + 1,
+        };
+        let documents = self.0.store.list(query).await.map_err(super::unkept)?;
+        let more = documents.len() > PAGE;
+        let page = documents.iter().take(PAGE);
+        let last = page
+            .clone()
+            .next_back()
+            .map(|document| document.number.to_string());
+        let tasks: Vec<Value> = page
+            .filter_map(|document| serde_json::from_str::<Record>(&document.body).ok())
+            .map(|kept| {
+                let running = self.running();
+                running
+                    .get(&kept.id)
+                    .map_or_else(|| kept.legacy(), |running| running.state.borrow().legacy())
+            })
+            .collect();
+        let mut result = json!({"tasks": tasks});
+        if let (true, Some(last), Value::Object(result)) = (more, last, &mut result) {
+            result.insert("nextCursor".to_owned(), json!(last));
+        }
+        Ok(result)
+    }
+}
+
+/// What the call would have been answered with.
+fn result(record: &Record) -> Result<Value, ErrorData> {
+    let Some(mut result) = record.result.clone() else {
+        let cancelled =
+            || ErrorData::invalid_params(format!("The task {} was cancelled", record.id), None);
+        return Err(record.error.clone().unwrap_or_else(cancelled));
+    };
+    // Only later versions say what kind of result it is.
+    result.shift_remove("resultType");
+    let meta = result.entry("_meta").or_insert_with(|| json!({}));
+    if let Value::Object(meta) = meta {
+        meta.insert(RELATED.to_owned(), json!({"taskId": record.id}));
+    }
+    Ok(Value::Object(result))
+}
+
+fn unfit(method: &str, why: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("Invalid params for {method}: {why}"), None)
+}

@@ -1,0 +1,159 @@
+//! A task as it is kept.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use chrono::{DateTime, SecondsFormat};
+use rmcp::model::{DetailedTask, ErrorData, JsonObject, Task, TaskPayload, TaskStatus};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::surface::Work;
+
+/// How often a client should ask, in milliseconds.
+const POLL_INTERVAL: u64 = 2_000;
+
+/// Everything that is known about a task. It is kept in the store as JSON, so that it outlives the
+/// process.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(in super::super) struct Record {
+    pub(super) id: String,
+    pub(super) tool: String,
+    pub(super) arguments: JsonObject,
+    pub(super) status: TaskStatus,
+    pub(super) message: String,
+    /// Milliseconds since 1970.
+    pub(super) created: u64,
+    pub(super) updated: u64,
+    /// Milliseconds.
+    pub(super) ttl: u64,
+    /// What goes on at Exa, from the moment that Exa confirmed it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) work: Option<Work>,
+    /// The result of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) result: Option<JsonObject>,
+    /// Why there is no result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) error: Option<ErrorData>,
+}
+
+impl Record {
+    /// A task that begins now.
+    pub(super) fn new(id: String, tool: String, arguments: JsonObject, ttl: Duration) -> Self {
+        let now = now();
+        Self {
+            message: format!("{tool} is running"),
+            id,
+            tool,
+            arguments,
+            status: TaskStatus::Working,
+            created: now,
+            updated: now,
+            ttl: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX),
+            work: None,
+            result: None,
+            error: None,
+        }
+    }
+
+    /// Whether nothing can change any more.
+    pub(in super::super) fn is_final(&self) -> bool {
+        self.status.is_terminal()
+    }
+
+    /// How much of its life is left.
+    pub(super) fn left(&self) -> Duration {
+        let end = self.created.saturating_add(self.ttl);
+        Duration::from_millis(end.saturating_sub(now()))
+    }
+
+    /// Moves on; a final state stays.
+    pub(super) fn move_to(&mut self, status: TaskStatus, message: String) -> bool {
+        if self.is_final() {
+            return false;
+        }
+        self.status = status;
+        self.message = message;
+        self.updated = now();
+        true
+    }
+
+    /// The form of 2025-11-25.
+    pub(super) fn legacy(&self) -> Value {
+        json!({
+            "taskId": self.id,
+            "status": self.status,
+            "statusMessage": self.message,
+            "createdAt": timestamp(self.created),
+            "lastUpdatedAt": timestamp(self.updated),
+            "ttl": self.ttl,
+            "pollInterval": POLL_INTERVAL,
+        })
+    }
+
+    /// The form of the extension of 2026-07-28.
+    pub(in super::super) fn task(&self) -> Task {
+        let created = timestamp(self.created);
+        let task = Task::new(&self.id, self.status, created, timestamp(self.updated));
+        task.with_status_message(&self.message)
+            .with_ttl_ms(self.ttl)
+            .with_poll_interval_ms(POLL_INTERVAL)
+    }
+
+    /// The same with what came of it. There a call that failed in words is complete.
+    pub(in super::super) fn detailed(&self) -> DetailedTask {
+        let payload = match (self.status, &self.result) {
+            (TaskStatus::Cancelled, _) => TaskPayload::Cancelled,
+            (TaskStatus::Completed | TaskStatus::Failed, Some(result)) => TaskPayload::Completed {
+                result: result.clone(),
+            },
+            (TaskStatus::Completed | TaskStatus::Failed, None) => TaskPayload::Failed {
+                error: self.error_object(),
+            },
+            _ => TaskPayload::Working,
+        };
+        DetailedTask::new(self.task(), payload)
+    }
+
+    fn error_object(&self) -> JsonObject {
+        let unknown = || ErrorData::internal_error("The task ended without a result", None);
+        let error = self.error.clone().unwrap_or_else(unknown);
+        match serde_json::to_value(error) {
+            Ok(Value::Object(error)) => error,
+            _ => JsonObject::new(),
+        }
+    }
+}
+
+fn now() -> u64 {
+    let since = SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn timestamp(milliseconds: u64) -> String {
+    let time = i64::try_from(milliseconds)
+        .ok()
+        .and_then(DateTime::from_timestamp_millis);
+    time.unwrap_or_default()
+        .to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_final_state_stays() {
+        let arguments = JsonObject::new();
+        let ttl = Duration::from_secs(60);
+        let mut record = Record::new("t".to_owned(), "x".to_owned(), arguments, ttl);
+        assert!(record.move_to(TaskStatus::Cancelled, "cancelled".to_owned()));
+        assert!(!record.move_to(TaskStatus::Completed, "done".to_owned()));
+        assert_eq!(record.status, TaskStatus::Cancelled);
+        assert_eq!(record.legacy().get("status"), Some(&json!("cancelled")));
+        assert!(record.left() <= ttl);
+    }
+}
