@@ -11,6 +11,7 @@ pub mod logging;
 pub mod operations;
 pub mod protocol;
 pub mod render;
+pub mod sdk;
 pub mod settings;
 pub mod store;
 pub mod surface;

@@ -4,6 +4,7 @@ mod call;
 mod doctor;
 mod operations;
 mod sandbox;
+mod sdk;
 mod serve;
 mod tools;
 
@@ -74,6 +75,18 @@ enum Command {
         #[arg(long, default_value = "127.0.0.1:8099", value_name = "ADDR")]
         listen: String,
     },
+    /// Write typed modules that call the tools, for agents that write code
+    Sdk {
+        /// The language
+        #[arg(long, value_enum)]
+        lang: crate::sdk::Language,
+        /// Folder to write to; made if it is not there
+        #[arg(long, value_name = "DIR")]
+        out: std::path::PathBuf,
+        /// Write to a folder that holds other files too; files of the same name are replaced
+        #[arg(long)]
+        force: bool,
+    },
     /// Check key, network, store and configuration
     Doctor,
     /// Print completions for a shell
@@ -137,6 +150,7 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
         Some(Command::Operations { json: true }) => return Ok(operations::json()),
         Some(Command::Operations { json: false }) => return Ok(operations::table()),
         Some(Command::Completions { shell }) => return Ok(completions(shell)),
+        Some(Command::Sdk { lang, out, force }) => return sdk::run(lang, &out, force),
         _ => {}
     }
     crate::logging::start().map_err(Failure::usage)?;

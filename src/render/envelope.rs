@@ -8,6 +8,18 @@ const LISTS: [&str; 4] = ["results", "data", "items", "citations"];
 /// An answer with an identifier is one thing, even where it holds lists.
 const IDENTIFIERS: [&str; 2] = ["id", "researchId"];
 
+/// The field whose entries are the results of an answer, if it is not a result itself.
+///
+/// Whoever describes answers before there are any asks the same question of a schema.
+pub fn results_field(
+    has: impl Fn(&str) -> bool,
+    is_list: impl Fn(&str) -> bool,
+) -> Option<&'static str> {
+    // What we say of the answer stands under `metadata`, so a list must not have a field like that.
+    let is_thing = has("metadata") || IDENTIFIERS.into_iter().any(has);
+    LISTS.into_iter().find(|name| !is_thing && is_list(name))
+}
+
 /// An answer in its parts. Nothing of it is lost.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Envelope {
@@ -31,19 +43,12 @@ impl Envelope {
     }
 
     fn open_object(mut map: Map<String, Value>) -> Self {
-        let is_thing = IDENTIFIERS.iter().any(|name| map.contains_key(*name));
-        let list = LISTS
-            .iter()
-            .find(|name| map.get(**name).is_some_and(Value::is_array));
-        // What we say of the answer stands under `metadata`, so a list must not have a field like that.
-        match list {
-            Some(list) if !is_thing && !map.contains_key("metadata") => {
-                let results = match map.shift_remove(*list) {
-                    Some(Value::Array(results)) => results,
-                    _ => Vec::new(),
-                };
-                Self { results, rest: map }
-            }
+        let list = results_field(
+            |name| map.contains_key(name),
+            |name| map.get(name).is_some_and(Value::is_array),
+        );
+        match list.and_then(|list| map.shift_remove(list)) {
+            Some(Value::Array(results)) => Self { results, rest: map },
             _ => Self::single(Value::Object(map)),
         }
     }

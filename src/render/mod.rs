@@ -18,8 +18,8 @@ mod text;
 pub mod tokens;
 mod view;
 
-pub use envelope::Envelope;
+pub use envelope::{Envelope, results_field};
 pub use filter::{Dropped, Filters};
 pub use level::Level;
-pub use show::{Answer, Link, Rendered, show};
+pub use show::{Answer, IN_METADATA, Link, Rendered, show};
 pub use view::{DEFAULT_MAX_TOKENS, Format, View, ViewError};

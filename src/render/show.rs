@@ -136,10 +136,13 @@ fn write_one(result: &Shaped, view: &View) -> String {
     }
 }
 
-/// What the head tells anyway.
+/// Fields of the API's answer that stand in the metadata instead.
+pub const IN_METADATA: [&str; 2] = ["requestId", "warnings"];
+
+/// What the head does not tell anyway.
 fn without_head(rest: &Map<String, Value>) -> Map<String, Value> {
     let mut rest = rest.clone();
-    for name in ["requestId", "warnings"] {
+    for name in IN_METADATA {
         rest.shift_remove(name);
     }
     rest

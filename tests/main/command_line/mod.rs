@@ -4,4 +4,5 @@ mod delivery;
 mod environment;
 mod errors;
 mod output;
+mod sdk;
 mod usage;

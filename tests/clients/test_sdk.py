@@ -1,0 +1,46 @@
+"""The generated Python package: does it type-check, and does a program that uses it run?"""
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+OUT = HERE / "sdk/out"
+DEFAULT_COMMAND = str(HERE / "../../target/debug/exa-mcp-server")
+COMMAND = shlex.split(os.environ.get("EXA_MCP_SERVER_COMMAND", DEFAULT_COMMAND))
+
+
+def run(*command):
+    paths = {"PYTHONPATH": str(OUT), "MYPYPATH": str(OUT)}
+    process = subprocess.run(
+        command, cwd=HERE, env={**os.environ, **paths}, capture_output=True, text=True, timeout=300
+    )
+    return process.returncode, process.stdout + process.stderr
+
+
+@pytest.fixture(scope="module", autouse=True)
+def package():
+    shutil.rmtree(OUT / "exa_sdk", ignore_errors=True)
+    code, text = run(*COMMAND, "sdk", "--lang", "python", "--out", OUT / "exa_sdk")
+    assert code == 0, text
+
+
+@pytest.mark.parametrize("version", ["3.10", "3.14"])
+def test_the_package_and_a_program_type_check(version):
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-version", version]
+    cache = ["--cache-dir", OUT / "mypy"]
+    code, text = run(*mypy, *cache, "-p", "exa_sdk")
+    assert code == 0, text
+    code, text = run(*mypy, *cache, "sdk/program.py")
+    assert code == 0, text
+
+
+def test_a_program_written_against_it_runs():
+    code, text = run(sys.executable, "sdk/program.py", *COMMAND, "--sandbox")
+    assert code == 0, text
+    assert text.count(": fine\n") == 3, text
