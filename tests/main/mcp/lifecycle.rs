@@ -42,8 +42,8 @@ fn lines_that_are_no_messages_are_refused_and_nothing_ends() {
     }
     for (method, params, code) in [
         ("no/such", json!({}), -32601),
-        ("prompts/list", json!({}), -32601),
-        ("resources/list", json!({}), -32601),
+        ("prompts/delete", json!({}), -32601),
+        ("resources/list", json!({"cursor": 5}), -32602),
         ("tools/list", json!({"cursor": "made up"}), -32602),
         ("tools/list", json!({"cursor": 5}), -32602),
         (

@@ -198,7 +198,7 @@ fn harmless_slips_are_mended() {
     assert!(
         made["structuredContent"]
             .to_string()
-            .contains("was read as"),
+            .contains("read as `sourceUrls`"),
         "{made}"
     );
     let uri = listed(&mut server).remove(0);

@@ -327,3 +327,93 @@ fn many_notes_come_in_pages() {
         ("note 104", "note 0", all()[0].name)
     );
 }
+
+/// Searches and gives the id of the kept answer.
+fn search(server: &mut McpServer, query: &str) -> String {
+    let arguments = json!({"query": query, "numResults": 3});
+    let answer = server.ask(
+        "tools/call",
+        json!({"name": "web_search_exa", "arguments": arguments}),
+    );
+    let id = &answer["result"]["structuredContent"]["metadata"]["cacheId"];
+    id.as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+}
+
+#[test]
+fn kept_answers_are_listed_and_read_without_asking_exa() {
+    for version in [USUAL, STATELESS] {
+        let sandbox = Sandbox::start();
+        let program = Program::new([]).env("EXA_BASE_URL", &sandbox.url());
+        let mut server = McpServer::connect(program, version);
+        let first = search(&mut server, "heat pumps");
+        // Answers of the same millisecond have no order of their own.
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        let second = search(&mut server, "solar cells");
+        drop(sandbox);
+        let resources = listed(&mut server);
+        let uri = |id: &str| format!("exa://results/{id}");
+        assert_eq!(resources[0]["uri"], uri(&second), "the newest first");
+        assert_eq!(resources[1]["uri"], uri(&first));
+        assert!(
+            resources[1]["name"]
+                .as_str()
+                .expect("a name")
+                .contains("heat pumps")
+        );
+        assert_eq!(resources[1]["mimeType"], "text/markdown");
+        assert!(resources[1]["size"].as_u64() > Some(0));
+        assert!(resources[1]["annotations"]["lastModified"].is_string());
+        let text = |server: &mut McpServer, uri: &str| {
+            let contents = read(server, uri)["result"]["contents"][0].clone();
+            assert_eq!(
+                (&contents["uri"], &contents["mimeType"]),
+                (&json!(uri), &json!("text/markdown"))
+            );
+            contents["text"].as_str().expect("a text").to_owned()
+        };
+        let whole = text(&mut server, &uri(&first));
+        let parts: Vec<String> = (0..3)
+            .map(|index| text(&mut server, &format!("{}/{index}", uri(&first))))
+            .collect();
+        for part in &parts {
+            let link = part
+                .split("https://")
+                .nth(1)
+                .and_then(|rest| rest.split([')', '>', ' ', '\n']).next());
+            assert!(whole.contains(link.expect("a link")), "{part}");
+            assert!(part.len() < whole.len());
+        }
+        let error = read(&mut server, &format!("{}/3", uri(&first)))["error"].clone();
+        assert!(
+            error["message"]
+                .as_str()
+                .expect("a text")
+                .contains("3 results"),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn kept_answers_are_completed() {
+    let mut server = McpServer::sandboxed(&[]);
+    let id = search(&mut server, "heat pumps");
+    let complete =
+        |server: &mut McpServer, pattern: &str, name: &str, value: &str, earlier: Value| {
+            let params = json!({
+                "ref": {"type": "ref/resource", "uri": pattern},
+                "argument": {"name": name, "value": value},
+                "context": {"arguments": earlier},
+            });
+            server.ask("completion/complete", params)["result"]["completion"]["values"].clone()
+        };
+    let pattern = "exa://results/{cacheId}/{index}";
+    for typed in ["", "r_", "heat", "search"] {
+        let found = complete(&mut server, pattern, "cacheId", typed, json!({}));
+        assert_eq!(found, json!([id]), "{typed}");
+    }
+    let found = complete(&mut server, pattern, "index", "", json!({"cacheId": id}));
+    assert_eq!(found, json!(["0", "1", "2"]));
+    let found = complete(&mut server, pattern, "index", "", json!({}));
+    assert_eq!(found, json!([]));
+}

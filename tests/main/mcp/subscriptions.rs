@@ -112,6 +112,38 @@ fn a_followed_webset_is_told_when_it_changes() {
     }
 }
 
+/// Answers are kept for a moment only; whoever follows one hears of its end without asking.
+#[test]
+fn the_end_of_a_kept_answer_is_told() {
+    for version in [USUAL, STATELESS] {
+        let program = Program::new(["--sandbox"]).env("EXA_MCP_CACHE_TTL", "1");
+        let mut server = McpServer::connect(program, version);
+        if version == STATELESS {
+            listen(&mut server, json!({"resourcesListChanged": true}));
+        }
+        let search =
+            json!({"name": "web_search_exa", "arguments": {"query": "x", "numResults": 2}});
+        let answer = server.ask("tools/call", search);
+        let id = &answer["result"]["structuredContent"]["metadata"]["cacheId"];
+        let whole = format!("exa://results/{}", id.as_str().expect("an id"));
+        let part = format!("{whole}/1");
+        if version == STATELESS {
+            listen(&mut server, json!({"resourceSubscriptions": [whole, part]}));
+        } else {
+            for uri in [&whole, &part] {
+                server.ask("resources/subscribe", json!({"uri": uri}));
+            }
+        }
+        server.notification(LIST_CHANGED);
+        let mut told = [(); 2].map(|()| server.notification(UPDATED)["uri"].clone());
+        told.sort_by_key(Value::to_string);
+        assert_eq!(told, [json!(whole), json!(part)]);
+        server.notification(LIST_CHANGED);
+        let answer = server.ask("resources/read", json!({"uri": whole}));
+        assert!(answer["error"].is_object(), "{answer}");
+    }
+}
+
 #[test]
 fn only_what_there_is_can_be_followed() {
     let sandbox = Sandbox::start();

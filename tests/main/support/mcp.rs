@@ -20,6 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// How long nothing must come to count as silence.
 const MOMENT: Duration = Duration::from_millis(250);
 
+const LIST_CHANGED: &str = "notifications/resources/list_changed";
+
 /// A running server and the client's end of its pipes.
 pub(crate) struct McpServer {
     child: Child,
@@ -28,6 +30,9 @@ pub(crate) struct McpServer {
     stderr: Option<JoinHandle<Vec<u8>>>,
     /// Messages that came while another one was waited for.
     early: Vec<Value>,
+    /// Messages that the list of resources has changed. They may come at any time after a call, so
+    /// only tests that ask for them see them.
+    changes: Vec<Value>,
     last_id: u64,
     stateless: bool,
 }
@@ -70,6 +75,7 @@ impl McpServer {
             output,
             stderr: Some(stderr),
             early: Vec::new(),
+            changes: Vec::new(),
             last_id: 0,
             stateless: false,
         }
@@ -200,27 +206,26 @@ impl McpServer {
     /// Waits for a notification with this method and gives its parameters.
     pub(crate) fn notification(&mut self, method: &str) -> Value {
         let tells = |message: &Value| message.get("method") == Some(&json!(method));
-        let params = |mut message: Value| message["params"].take();
-        if let Some(place) = self.early.iter().position(tells) {
-            return params(self.early.remove(place));
+        for kept in [&mut self.changes, &mut self.early] {
+            if let Some(place) = kept.iter().position(tells) {
+                return kept.remove(place)["params"].take();
+            }
         }
         loop {
-            match self.next() {
-                message if tells(&message) => return params(message),
+            let line = self.output.recv_timeout(PATIENCE);
+            let line = line.unwrap_or_else(|error| panic!("no {method}: {error}"));
+            match wire::message(&line) {
+                mut message if tells(&message) => return message["params"].take(),
+                message if message["method"] == LIST_CHANGED => self.changes.push(message),
                 message => self.early.push(message),
             }
         }
     }
 
-    /// Throws away what came while other messages were waited for.
-    pub(crate) fn forget_early(&mut self) {
-        self.early.clear();
-    }
-
     /// The next message, whatever it is.
     pub(crate) fn next(&mut self) -> Value {
-        match self.output.recv_timeout(PATIENCE) {
-            Ok(line) => wire::message(&line),
+        match self.receive(PATIENCE) {
+            Ok(message) => message,
             Err(RecvTimeoutError::Timeout) => {
                 panic!("no message within {PATIENCE:?}; unread: {:?}", self.early)
             }
@@ -228,12 +233,24 @@ impl McpServer {
         }
     }
 
+    /// The next message but for those that are set aside.
+    fn receive(&mut self, patience: Duration) -> Result<Value, RecvTimeoutError> {
+        let deadline = Instant::now() + patience;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let message = wire::message(&self.output.recv_timeout(left)?);
+            if message["method"] != LIST_CHANGED {
+                return Ok(message);
+            }
+            self.changes.push(message);
+        }
+    }
+
     /// Checks that nothing comes for a moment.
     #[track_caller]
     pub(crate) fn assert_silent(&mut self) {
-        let line = self.output.recv_timeout(MOMENT);
-        let line = line.map(|line| String::from_utf8_lossy(&line).into_owned());
-        assert_eq!(line, Err(RecvTimeoutError::Timeout));
+        let message = self.receive(MOMENT);
+        assert_eq!(message, Err(RecvTimeoutError::Timeout));
         assert_eq!(self.early, Vec::<Value>::new());
     }
 
@@ -259,11 +276,8 @@ impl McpServer {
         let mut rest = std::mem::take(&mut self.early);
         // The output ends with the process, so this cannot miss a message.
         loop {
-            match self
-                .output
-                .recv_timeout(deadline.saturating_duration_since(Instant::now()))
-            {
-                Ok(line) => rest.push(wire::message(&line)),
+            match self.receive(deadline.saturating_duration_since(Instant::now())) {
+                Ok(message) => rest.push(message),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => panic!("the server does not end"),
             }
