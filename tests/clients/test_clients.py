@@ -48,7 +48,9 @@ async def test_the_server_introduces_itself(mode):
         assert client.server_info.name == "exa-mcp-server"
         assert client.instructions
         assert client.server_capabilities.tools.list_changed is False
-        assert client.server_capabilities.prompts is None
+        assert client.server_capabilities.resources.subscribe is True
+        assert client.server_capabilities.prompts is not None
+        assert client.server_capabilities.completions is not None
 
 
 async def test_tools_are_listed_whole(mode):
@@ -96,9 +98,9 @@ async def test_what_does_not_exist_is_an_error_with_the_right_code(mode):
         with pytest.raises(MCPError) as unknown_cursor:
             await client.list_tools(cursor="nowhere")
         assert unknown_cursor.value.code == -32602
-        with pytest.raises(MCPError) as unknown_method:
-            await client.list_prompts()
-        assert unknown_method.value.code == -32601
+        with pytest.raises(MCPError) as unknown_prompt:
+            await client.get_prompt("no_such_prompt")
+        assert unknown_prompt.value.code == -32602
 
 
 async def test_many_calls_run_at_once(mode):

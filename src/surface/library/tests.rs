@@ -334,7 +334,7 @@ async fn offers_are_those_of_the_owner() {
             .map(|offer| offer.value)
             .collect::<Vec<_>>()
     };
-    assert_eq!(values("cacheId").await, [kept.clone()]);
+    assert_eq!(values("cacheId").await, [kept.as_str()]);
     assert_eq!(values("id").await, [id]);
     assert_eq!(values("name").await.len(), all().len());
     assert_eq!(values("index").await, Vec::<String>::new());
