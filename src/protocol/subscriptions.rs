@@ -183,3 +183,133 @@ async fn forward(
         }
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::accounts::Identity;
+    use crate::exa::{ExaConfig, ExaHttp};
+    use crate::operations::Caller;
+    use crate::surface::{Catalogue, ResultCache};
+
+    /// Remembers what it was told, and hears only so much.
+    #[derive(Clone)]
+    struct Ear {
+        heard: Arc<Mutex<Vec<String>>>,
+        patience: usize,
+    }
+
+    impl Ear {
+        fn new(patience: usize) -> Self {
+            let heard = Arc::default();
+            Self { heard, patience }
+        }
+
+        fn hear(&self, word: String) -> bool {
+            let mut heard = lock(&self.heard);
+            heard.push(word);
+            heard.len() < self.patience
+        }
+
+        fn heard(&self) -> String {
+            std::mem::take(&mut *lock(&self.heard)).join(" ")
+        }
+    }
+
+    impl Listener for Ear {
+        async fn list_changed(&self) -> bool {
+            self.hear("list".to_owned())
+        }
+
+        async fn updated(&self, uri: String) -> bool {
+            self.hear(uri)
+        }
+    }
+
+    /// Someone who listens to what happens to the answers that a cache keeps.
+    fn listening(lists: bool, ear: &Ear) -> (ResultCache, tokio::task::JoinHandle<()>) {
+        let cache = ResultCache::default();
+        let http = ExaHttp::new(ExaConfig::default()).unwrap();
+        let catalogue = Catalogue::new("default", Caller::new(http, None), cache.clone()).unwrap();
+        let watch = catalogue.library().watch(&Identity::local());
+        let ear = ear.clone();
+        let task = tokio::spawn(async move {
+            let _alive = catalogue;
+            forward(
+                watch,
+                lists,
+                |event| match event {
+                    Event::Changed(address) => vec![address.to_string()],
+                    _ => Vec::new(),
+                },
+                &ear,
+            )
+            .await;
+        });
+        (cache, task)
+    }
+
+    fn keep(cache: &ResultCache) -> String {
+        let kept = cache.add(&Identity::local(), "t", "search", &json!({"results": []}));
+        format!("exa://results/{}", kept.id)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn many_changes_of_the_list_are_told_as_few() {
+        let ear = Ear::new(usize::MAX);
+        let (cache, _task) = listening(true, &ear);
+        keep(&cache);
+        sleep(PAUSE / 100).await;
+        assert_eq!(ear.heard(), "list", "the first one at once");
+        for _ in 0..20 {
+            keep(&cache);
+            sleep(PAUSE / 100).await;
+        }
+        assert_eq!(ear.heard(), "");
+        sleep(PAUSE).await;
+        assert_eq!(ear.heard(), "list");
+        sleep(10 * PAUSE).await;
+        assert_eq!(ear.heard(), "", "nothing is told twice");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn resources_are_told_at_once_and_lists_only_on_request() {
+        let ear = Ear::new(usize::MAX);
+        let (cache, _task) = listening(false, &ear);
+        let uri = keep(&cache);
+        cache.forget_oldest();
+        sleep(PAUSE / 100).await;
+        assert_eq!(ear.heard(), uri);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_listener_that_has_left_is_not_told_for_ever() {
+        let ear = Ear::new(1);
+        let (cache, task) = listening(true, &ear);
+        keep(&cache);
+        task.await.unwrap();
+    }
+
+    #[test]
+    fn only_what_is_ours_is_accepted() {
+        let requested = SubscriptionFilter::builder()
+            .tools_list_changed()
+            .resource_subscriptions(["note:///a", "file:///b", "exa://websets/c"])
+            .build();
+        let accepted = accepted(&requested);
+        assert_eq!(accepted.resources_list_changed, None);
+        assert_eq!(accepted.tools_list_changed, None);
+        let uris = accepted.resource_subscriptions.unwrap();
+        assert_eq!(uris, ["note:///a", "exa://websets/c"]);
+        let many = (0..2 * MOST).map(|number| format!("note:///{number}"));
+        let requested = SubscriptionFilter::builder()
+            .resource_subscriptions(many)
+            .build();
+        let accepted = super::accepted(&requested).resource_subscriptions;
+        assert_eq!(accepted.unwrap().len(), MOST);
+    }
+}

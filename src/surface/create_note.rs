@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::notes::{Draft, Note, NoteError};
+use super::notes::{Draft, LARGEST_NOTE, Note, NoteError};
 use super::{Call, Catalogue, Outcome, Tool};
 use crate::operations::check;
-use crate::render::{Level, Link, tokens};
+use crate::render::{self, Level, Link, tokens};
 
 impl Catalogue {
     /// Keeps a note.
@@ -25,7 +25,10 @@ impl Catalogue {
             Ok(checked) => checked,
             Err(refused) => return Outcome::refused(name, &refused),
         };
-        let draft: Draft = match serde_json::from_value(checked.arguments.into()) {
+        // What a model writes down may come from a web page, with what pages hide in their text.
+        let mut arguments = Value::Object(checked.arguments);
+        render::clean::clean_json(&mut arguments, LARGEST_NOTE);
+        let draft: Draft = match serde_json::from_value(arguments) {
             Ok(draft) => draft,
             Err(error) => return Outcome::impossible(&error.to_string(), json!({})),
         };

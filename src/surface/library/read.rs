@@ -60,8 +60,13 @@ impl Library {
     /// Says whether there is something to follow, without asking Exa.
     pub async fn knows(&self, owner: &Identity, address: &Address) -> Result<(), ReadError> {
         match address {
+            Address::Result(id) => self.kept(owner, id).map(drop),
+            Address::ResultItem(id, index) => match self.kept(owner, id)? {
+                kept if *index < kept.results => Ok(()),
+                kept => shown(&kept, Some(*index)).map(drop),
+            },
             Address::Webset(_) | Address::WebsetItems(_) => self.demand_websets(),
-            address => self.read(owner, address).await.map(|_| ()),
+            Address::Operation(_) | Address::Note(_) => self.read(owner, address).await.map(drop),
         }
     }
 
