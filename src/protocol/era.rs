@@ -157,6 +157,10 @@ impl Era {
     pub(super) fn tool_list_json(&self, page: Page<ToolDefinition>, tasks: bool) -> Value {
         let long: Vec<bool> = page.items.iter().map(|tool| tool.starts_work).collect();
         let mut list = serde_json::to_value(self.tool_list(page)).unwrap_or_default();
+        if let Value::Object(list) = &mut list {
+            // Only later versions say what kind of result it is.
+            list.shift_remove("resultType");
+        }
         let tools = list.get_mut("tools").and_then(Value::as_array_mut);
         let tools = tools.into_iter().flatten().zip(long);
         for (tool, _) in tools.filter(|(_, long)| tasks && *long && self.knows_tasks()) {

@@ -38,6 +38,11 @@ pub trait Store: Send + Sync + 'static {
     /// Lists documents, the newest first.
     fn list(&self, query: Query) -> Pending<'_, Vec<Document>>;
 
+    /// Whether there may be something in it; to find out must not make anything.
+    fn is_made(&self) -> bool {
+        true
+    }
+
     /// Tries whether documents can be kept, and tells in a few words where.
     fn check(&self) -> Pending<'_, String>;
 }

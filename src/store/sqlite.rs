@@ -340,6 +340,10 @@ fn list(
 }
 
 impl Store for SqliteStore {
+    fn is_made(&self) -> bool {
+        self.file.path.exists()
+    }
+
     fn put(&self, place: Place, body: String, rules: Rules) -> Pending<'_, u64> {
         self.write(move |transaction, now| put(transaction, &place, &body, rules, now))
     }

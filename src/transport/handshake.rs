@@ -4,6 +4,7 @@
 //! to the other. This one refuses and stays: up to 2025-11-25 a client opens with `initialize`, from
 //! 2026-07-28 on every request introduces itself, and one connection may do both.
 
+use super::shims;
 use rmcp::model::{ClientRequest, ErrorData, GetMeta, ProtocolVersion, RequestId};
 
 /// The metadata by which a request introduces itself.
@@ -29,9 +30,8 @@ impl Handshake {
             ClientRequest::InitializeRequest(_) => self.admit_initialize(),
             // Pings are for all, the others answer for themselves: discovery insists on its metadata
             // and unknown methods are unknown at any time.
-            ClientRequest::PingRequest(_)
-            | ClientRequest::DiscoverRequest(_)
-            | ClientRequest::CustomRequest(_) => Ok(()),
+            ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => Ok(()),
+            ClientRequest::CustomRequest(request) if !shims::is_known(&request.method) => Ok(()),
             _ if matches!(self, Self::Done(_)) => Ok(()),
             request if request.get_meta().contains_key(VERSION_KEY) => Ok(()),
             request => Err(ErrorData::invalid_params(

@@ -27,6 +27,11 @@ pub(super) fn is_legacy_task(method: &str, params: Option<&Value>) -> bool {
     concerns && !introduced
 }
 
+/// Whether a custom request is one that we made of a request that rmcp does not know.
+pub(super) fn is_known(method: &str) -> bool {
+    method.starts_with("tasks/") || method.starts_with("tools/")
+}
+
 /// The answer to `initialize` as a version of the handshake writes it.
 pub(super) fn initialized(result: InitializeResult) -> ServerResult {
     let knows_tasks = result.protocol_version == ProtocolVersion::V_2025_11_25;

@@ -70,6 +70,9 @@ impl<T: Tools> Tasks<T> {
 
     /// Takes up the tasks that an earlier process left.
     pub(super) async fn resume(&self) {
+        if !self.0.store.is_made() {
+            return;
+        }
         let query = Query {
             owner: None,
             collection: COLLECTION,

@@ -52,7 +52,9 @@ fn every_set_is_listed_as_its_snapshots_say() {
     for (set, count) in sets {
         let tools = listed(&set);
         assert_eq!(tools.len(), count, "{set}");
-        for tool in tools {
+        for mut tool in tools {
+            // Whether a tool takes tasks depends on the version of the protocol, not on the specs.
+            tool.as_object_mut().expect("a tool").remove("execution");
             let name = name(&tool);
             let snapshot: Value =
                 serde_json::from_str(&snapshot(&format!("tools/{name}.json"))).expect("JSON");
@@ -163,7 +165,7 @@ fn the_commands_tell_what_the_server_lists() {
         &["--tools", "granular"],
     ] {
         let program = Program::new(flags.iter().copied());
-        let tools = McpServer::connect(program, USUAL).tools();
+        let tools = McpServer::connect(program, "2025-06-18").tools();
         let told = Program::new(["tools", "--json"].iter().chain(flags).copied())
             .run()
             .json();
