@@ -53,7 +53,7 @@ pub struct ExaError {
 
 impl ExaError {
     /// An error that has only a class and a message, which should be a whole sentence.
-    pub(super) fn new(kind: ExaErrorKind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(kind: ExaErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
             status: None,

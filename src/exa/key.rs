@@ -14,7 +14,7 @@ const SHORTEST: usize = 8;
 const REDACTED: &str = "[redacted]";
 
 /// An Exa API key that can be sent as a header and never shows in any text.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
     text: String,
     header: HeaderValue,
@@ -68,6 +68,17 @@ impl ApiKey {
             Value::Object(fields) => fields.values_mut().for_each(|field| self.redact_in(field)),
             _ => {}
         }
+    }
+
+    /// The first characters, to tell keys apart; a short key shows none, or too much would be known.
+    #[must_use]
+    pub fn prefix(&self) -> String {
+        let shown = match self.text.len() {
+            16.. => 4,
+            _ => 0,
+        };
+        let prefix: String = self.text.chars().take(shown).collect();
+        format!("{prefix}…")
     }
 
     /// The value of the `x-api-key` header, marked as sensitive.
