@@ -74,7 +74,11 @@ fn row(operation: &Operation) -> TokenStream {
     let read_only = operation.method == "get" || operation.read_only;
     let function = format_ident!("{}", operation.function);
     let parameters = operation.parameters.iter().map(argument);
-    let fields = body_arguments(&operation.body);
+    let fields = body_arguments(operation);
+    let own = operation.own.iter().map(|own| {
+        let name = &own.name;
+        quote! { Argument::own(#name) }
+    });
     let input = format!("schemas/{name}.input.json");
     let output = format!("schemas/{name}.output.json");
     let body = match &operation.body {
@@ -101,7 +105,7 @@ fn row(operation: &Operation) -> TokenStream {
             description: #description,
             deprecated: #deprecated,
             signature: #signature,
-            arguments: &[#(#parameters,)* #(#fields),*],
+            arguments: &[#(#parameters,)* #(#fields,)* #(#own),*],
             body: #body,
             input_schema: include_str!(#input),
             output_schema: include_str!(#output),
@@ -129,9 +133,15 @@ fn argument(parameter: &Parameter) -> TokenStream {
     }
 }
 
-fn body_arguments(body: &Body) -> Vec<TokenStream> {
-    let one = |name: &str, required: bool| quote! { Argument::body(#name, #required) };
-    match body {
+fn body_arguments(operation: &Operation) -> Vec<TokenStream> {
+    let one = |name: &str, required: bool| {
+        let replacements = operation.replacements(name);
+        match required && !replacements.is_empty() {
+            true => quote! { Argument::body(#name, true).unless(&[#(#replacements),*]) },
+            false => quote! { Argument::body(#name, #required) },
+        }
+    };
+    match &operation.body {
         Body::None => vec![],
         Body::Whole { name, required } => vec![one(name, *required)],
         Body::Fields { fields, .. } => fields

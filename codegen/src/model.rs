@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::surface::LongRunning;
+use crate::surface::{LongRunning, OwnArgument};
 
 /// Everything that the specs and the surface say, read once.
 #[derive(Debug)]
@@ -69,6 +69,19 @@ pub struct Operation {
     pub open_world: bool,
     /// Optional arguments that a short signature shows first.
     pub show: Vec<String>,
+    /// Arguments that the server itself acts on.
+    pub own: Vec<OwnArgument>,
+}
+
+impl Operation {
+    /// The arguments that stand in for one that the spec requires.
+    pub fn replacements(&self, name: &str) -> Vec<&str> {
+        self.own
+            .iter()
+            .filter(|own| own.replaces.iter().any(|replaced| replaced == name))
+            .map(|own| own.name.as_str())
+            .collect()
+    }
 }
 
 /// Where an argument goes.

@@ -110,6 +110,10 @@ fn arguments(operation: &Operation) -> Value {
             .iter()
             .find(|parameter| parameter.name == *name)
         {
+            None if operation.own.iter().any(|own| own.name == *name) => {
+                argument["in"] = json!("server");
+                argument["wire"] = json!(name);
+            }
             None => {
                 argument["in"] = json!("body");
                 argument["wire"] = json!(name);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::error::Result;
 use crate::load::Document;
@@ -75,6 +76,22 @@ pub struct Entry {
     /// Optional arguments that a short signature shows before all others.
     #[serde(default)]
     pub show: Vec<String>,
+    /// Arguments that the server itself acts on; they are never sent.
+    #[serde(default)]
+    pub own: Vec<OwnArgument>,
+}
+
+/// An argument of an operation that the spec does not have and Exa never sees.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct OwnArgument {
+    /// The name callers use.
+    pub name: String,
+    /// What it must fit, with what a language model reads.
+    pub schema: Map<String, Value>,
+    /// Required arguments of the spec that can be left out where this one is given.
+    #[serde(default)]
+    pub replaces: Vec<String>,
 }
 
 /// How work that an operation starts is followed.

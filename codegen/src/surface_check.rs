@@ -56,6 +56,12 @@ fn check_parameters(entry: &Entry, operation: &Operation, notices: &mut Vec<Noti
             notices.push(notice(entry, text));
         }
     }
+    for own in &entry.own {
+        if !operation.own.iter().any(|kept| kept.name == own.name) {
+            let text = format!("upstream now has `{}`; its version is used", own.name);
+            notices.push(notice(entry, text));
+        }
+    }
     let properties = operation.input_schema.get("properties");
     for name in &entry.show {
         if properties

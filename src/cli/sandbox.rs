@@ -76,22 +76,25 @@ fn spec(operation: &Operation) -> OperationSpec {
         name: operation.name.to_owned(),
         method: operation.method.to_owned(),
         path: operation.path.to_owned(),
-        arguments: operation.arguments.iter().map(argument).collect(),
+        arguments: operation.arguments.iter().filter_map(argument).collect(),
         input_schema: schema(operation.input_schema),
         output_schema: schema(operation.output_schema),
     }
 }
 
-fn argument(argument: &Argument) -> ArgumentSpec {
-    ArgumentSpec {
+/// An argument as the API knows it; our own ones it never sees.
+fn argument(argument: &Argument) -> Option<ArgumentSpec> {
+    let place = match argument.place {
+        Place::Path => SandboxPlace::Path,
+        Place::Query => SandboxPlace::Query,
+        Place::Header => SandboxPlace::Header,
+        Place::Body => SandboxPlace::Body,
+        Place::Own => return None,
+    };
+    Some(ArgumentSpec {
         name: argument.name.to_owned(),
         wire: argument.wire.to_owned(),
-        place: match argument.place {
-            Place::Path => SandboxPlace::Path,
-            Place::Query => SandboxPlace::Query,
-            Place::Header => SandboxPlace::Header,
-            Place::Body => SandboxPlace::Body,
-        },
+        place,
         required: argument.required,
-    }
+    })
 }

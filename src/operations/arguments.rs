@@ -46,9 +46,11 @@ pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, A
     let mut parameters = Map::new();
     let mut fields = Map::new();
     let mut problems = Vec::new();
+    let own = own_names(operation, &arguments);
     for (given, value) in arguments {
         let known = find(operation, &given);
         let into = match known {
+            Some(argument) if argument.place == Place::Own => continue,
             Some(argument) if argument.place != Place::Body => &mut parameters,
             Some(_) => &mut fields,
             None if matches!(operation.body, Body::Fields { closed: false, .. }) => &mut fields,
@@ -67,7 +69,7 @@ pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, A
             _ => drop(into.insert(name, value)),
         }
     }
-    problems.extend(missing(operation, &parameters, &fields));
+    problems.extend(missing(operation, &parameters, &fields, &own));
     if !problems.is_empty() {
         return Err(fail(problems));
     }
@@ -84,6 +86,17 @@ pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, A
         parameters,
         body,
     })
+}
+
+/// The given arguments that this server acts on; they are never sent.
+fn own_names(operation: &Operation, arguments: &Map<String, Value>) -> Vec<&'static str> {
+    let own = operation
+        .arguments
+        .iter()
+        .filter(|argument| argument.place == Place::Own);
+    own.map(|argument| argument.name)
+        .filter(|name| arguments.get(*name).is_some_and(|value| !value.is_null()))
+        .collect()
 }
 
 fn find(operation: &'static Operation, given: &str) -> Option<&'static Argument> {
@@ -116,7 +129,9 @@ fn missing(
     operation: &'static Operation,
     parameters: &Map<String, Value>,
     fields: &Map<String, Value>,
+    own: &[&str],
 ) -> Vec<String> {
+    let replaced = |argument: &Argument| argument.unless.iter().any(|other| own.contains(other));
     let given = |argument: &Argument| match argument.place {
         Place::Body => fields.contains_key(argument.name),
         _ => parameters
@@ -126,9 +141,21 @@ fn missing(
     operation
         .arguments
         .iter()
-        .filter(|argument| argument.required && !given(argument))
-        .map(|argument| format!("`{}` is required", argument.name))
+        .filter(|argument| argument.required && !given(argument) && !replaced(argument))
+        .map(required_text)
         .collect()
+}
+
+fn required_text(argument: &Argument) -> String {
+    let others: Vec<String> = argument.unless.iter().map(|it| format!("`{it}`")).collect();
+    match others.is_empty() {
+        true => format!("`{}` is required", argument.name),
+        false => format!(
+            "`{}` is required, unless {} is given",
+            argument.name,
+            others.join(" or ")
+        ),
+    }
 }
 
 impl Parts {

@@ -87,6 +87,8 @@ pub struct Argument {
     pub aliases: &'static [&'static str],
     /// List entries that are sent unasked.
     pub always: &'static [&'static str],
+    /// Arguments of which any makes this one, though required, superfluous.
+    pub unless: &'static [&'static str],
 }
 
 impl Argument {
@@ -125,6 +127,19 @@ impl Argument {
         Self::new(name, name, Place::Body, required)
     }
 
+    /// An argument that this server acts on and Exa never sees.
+    pub const fn own(name: &'static str) -> Self {
+        Self::new(name, name, Place::Own, false)
+    }
+
+    /// The same argument, not needed where one of these is given.
+    pub const fn unless(self, others: &'static [&'static str]) -> Self {
+        Self {
+            unless: others,
+            ..self
+        }
+    }
+
     const fn new(name: &'static str, wire: &'static str, place: Place, required: bool) -> Self {
         Self {
             name,
@@ -133,6 +148,7 @@ impl Argument {
             required,
             aliases: &[],
             always: &[],
+            unless: &[],
         }
     }
 }
@@ -148,6 +164,8 @@ pub enum Place {
     Header,
     /// Into the body.
     Body,
+    /// Nowhere: this server acts on it.
+    Own,
 }
 
 /// What the request body is made of.

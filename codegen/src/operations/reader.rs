@@ -8,7 +8,7 @@ use crate::load::{Document, escape};
 use crate::model::{Location, Operation, Parameter};
 use crate::names;
 use crate::parameters::{self, Raw};
-use crate::surface::{Api, Entry, Surface, signature};
+use crate::surface::{Api, Entry, OwnArgument, Surface, signature};
 
 /// Reads a single operation.
 pub(super) struct Reader<'a> {
@@ -72,7 +72,8 @@ impl Reader<'_> {
         let summary = text("summary")
             .map(str::to_owned)
             .unwrap_or_else(|| first_sentence(&description));
-        let (input_schema, body) = self.input_schema(&raw, &parameters, body)?;
+        let own = own_arguments(entry, &parameters, &body);
+        let (input_schema, body) = self.input_schema(&raw, &parameters, body, &own)?;
         let timeout = entry.and_then(|entry| entry.timeout_seconds);
         Ok(Operation {
             name,
@@ -94,6 +95,7 @@ impl Reader<'_> {
             read_only: entry.is_some_and(|entry| entry.read_only),
             open_world: entry.is_some_and(|entry| entry.open_world),
             show: entry.map(|entry| entry.show.clone()).unwrap_or_default(),
+            own,
         })
     }
 
@@ -237,6 +239,22 @@ impl Reader<'_> {
         });
         name
     }
+}
+
+/// The server's own arguments; an argument of the spec with the same name takes precedence.
+fn own_arguments(
+    entry: Option<&Entry>,
+    parameters: &[Parameter],
+    body: &RawBody,
+) -> Vec<OwnArgument> {
+    let in_body = |name: &str| match body {
+        RawBody::Fields { fields, .. } => fields.known.iter().any(|(known, _)| known == name),
+        RawBody::None | RawBody::Whole { .. } => false,
+    };
+    let known = |name: &str| in_body(name) || parameters.iter().any(|p| p.name == name);
+    let own = entry.map(|entry| entry.own.as_slice()).unwrap_or_default();
+    let free = own.iter().filter(|own| !known(&own.name));
+    free.cloned().collect()
 }
 
 /// Values of a list parameter that are sent whether asked for or not.

@@ -8,6 +8,7 @@ use crate::load::escape;
 use crate::model::{Body, Location, Parameter};
 use crate::parameters::{self, Raw};
 use crate::schemas::{DIALECT, Publisher};
+use crate::surface::OwnArgument;
 
 impl Reader<'_> {
     /// The flat arguments as one schema, and the body in the form of the model.
@@ -16,6 +17,7 @@ impl Reader<'_> {
         raw: &[Raw],
         parameters: &[Parameter],
         body: RawBody,
+        own: &[OwnArgument],
     ) -> Result<(Value, Body)> {
         let mut publisher = Publisher::new(self.document);
         let mut properties = Map::new();
@@ -82,6 +84,10 @@ impl Reader<'_> {
                 }
             }
         };
+        for own in own {
+            properties.insert(own.name.clone(), Value::Object(own.schema.clone()));
+            required.retain(|name| !own.replaces.contains(name));
+        }
         properties.extend(headers);
         let mut schema = json!({"$schema": DIALECT, "type": "object", "properties": properties});
         if !required.is_empty() {

@@ -9,30 +9,9 @@ use super::{Problem, cron, zones};
 /// Labels that an enrichment may choose from.
 const MAX_OPTIONS: usize = 150;
 
-/// Arguments of an operation that its schema does not have.
-pub(super) fn more_arguments(operation: &str) -> &'static [&'static str] {
-    match operation {
-        "imports.create" => &["csvContent", "filePath"],
-        _ => &[],
-    }
-}
-
-/// Whether a required argument may be left out after all: what can be counted in the content of an
-/// import is counted there.
-pub(super) fn may_be_missing(
-    operation: &str,
-    argument: &str,
-    arguments: &Map<String, Value>,
-) -> bool {
-    let has_content = || {
-        let mut names = more_arguments(operation).iter();
-        names.any(|name| arguments.get(*name).is_some_and(Value::is_string))
-    };
-    operation == "imports.create"
-        && ["size", "count", "format"].contains(&argument)
-        && !arguments.contains_key(argument)
-        && has_content()
-}
+/// Where the content of an import may stand, and what is counted in it.
+const CONTENTS: [&str; 2] = ["csvContent", "filePath"];
+const COUNTED: [&str; 2] = ["size", "count"];
 
 /// Checks what only applies to `operation`; capitals of a time zone and words for units are mended.
 pub(super) fn check(
@@ -52,6 +31,7 @@ pub(super) fn check(
         "agent.monitors.create" => rules.agent_cadence(arguments),
         "search_monitors.create" | "search_monitors.update" => rules.trigger(arguments),
         "searches.create" => rules.count(arguments),
+        "imports.create" => rules.content(arguments),
         "find_similar" => rules.address(arguments),
         _ => {}
     }
@@ -202,6 +182,31 @@ impl Rules<'_> {
             let shown = arguments.get("count").map(given).unwrap_or_default();
             let rule = format!("must be a whole number of at least 1; got {shown}");
             self.add(&Place::default().property("count"), &rule);
+        }
+    }
+
+    fn content(&mut self, arguments: &mut Map<String, Value>) {
+        let given = CONTENTS.map(|name| arguments.contains_key(name));
+        match given {
+            [true, true] => {
+                let rule = "and `filePath` are two contents for one import; give one of them";
+                self.add(&Place::default().property("csvContent"), rule);
+            }
+            [false, false] => {
+                for name in COUNTED
+                    .iter()
+                    .filter(|name| !arguments.contains_key(**name))
+                {
+                    let rule = "is required, unless `csvContent` or `filePath` is given";
+                    self.add(&Place::default().property(name), rule);
+                }
+                if !arguments.contains_key("format") {
+                    let note = "`format`: added \"csv\", the only possible value";
+                    self.notes.push(note.to_owned());
+                    arguments.insert("format".to_owned(), "csv".into());
+                }
+            }
+            _ => {}
         }
     }
 

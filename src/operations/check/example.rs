@@ -10,6 +10,7 @@ const MAX_DEPTH: usize = 12;
 /// Optional arguments without which a call is right but does nothing.
 const TELLING: &[(&str, &str)] = &[
     ("enrichments.update", "description"),
+    ("imports.create", "csvContent"),
     ("imports.update", "title"),
     ("monitors.update", "status"),
     ("search_monitors.update", "status"),
@@ -45,6 +46,7 @@ const TEXTS: &[(&str, &str)] = &[
     ),
     ("description", "CEO's work email"),
     ("definition", "investors of the company"),
+    ("csvContent", "name,url\nExa,https://exa.ai"),
     ("title", "Customers 2026"),
     ("name", "Weekly overview"),
     ("url", "https://exa.ai"),

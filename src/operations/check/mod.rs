@@ -123,7 +123,6 @@ pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, Refused
             problems.push(problem);
         }
     }
-    problems.retain(|it| !domain::may_be_missing(subject.operation, &it.place, &map));
     if problems.is_empty() {
         Ok(checked(map, notes))
     } else {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::schema::Node;
 use super::words::{Place, given_kind};
-use super::{Problem, Subject, domain, names};
+use super::{Problem, Subject, names};
 
 /// Names under which all arguments are sometimes sent once more.
 const WRAPPERS: &[&str] = &["args", "params", "arguments", "body", "parameters"];
@@ -39,12 +39,6 @@ pub(super) fn open(
             None => break,
         }
     }
-    names::rename(
-        &mut map,
-        domain::more_arguments(subject.operation),
-        &Place::default(),
-        notes,
-    );
     Ok(map)
 }
 

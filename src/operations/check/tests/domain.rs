@@ -193,11 +193,31 @@ fn the_content_of_an_import_stands_for_what_can_be_counted_in_it() {
     mended(
         "imports.create",
         json!({"csv_content": "name\nExa", "entity": {"type": "company"}}),
-        json!({"csvContent": "name\nExa", "entity": {"type": "company"}, "format": "csv"}),
+        json!({"csvContent": "name\nExa", "entity": {"type": "company"}}),
+        &["`csv_content`: read as `csvContent`"],
+    );
+    mended(
+        "imports.create",
+        json!({"size": 8, "count": 1, "entity": {"type": "company"}}),
+        json!({"size": 8, "count": 1, "entity": {"type": "company"}, "format": "csv"}),
+        &["`format`: added \"csv\", the only possible value"],
+    );
+    let missing = "is required, unless `csvContent` or `filePath` is given";
+    refused(
+        "imports.create",
+        json!({"entity": {"type": "company"}}),
         &[
-            "`csv_content`: read as `csvContent`",
-            "`format`: added \"csv\", the only possible value",
+            ("size", &format!("`size` {missing}")),
+            ("count", &format!("`count` {missing}")),
         ],
+    );
+    refused(
+        "imports.create",
+        json!({"csvContent": "a\nb", "filePath": "b.csv", "entity": {"type": "company"}}),
+        &[(
+            "csvContent",
+            "`csvContent` and `filePath` are two contents for one import; give one of them",
+        )],
     );
     let refused = run("imports.create", json!({"filePath": "a.csv", "size": "x"})).unwrap_err();
     let places: Vec<&str> = refused

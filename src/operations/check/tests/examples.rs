@@ -53,7 +53,7 @@ fn examples_are_minimal_and_realistic() {
         ),
         (
             "imports.create",
-            json!({"size": 1024, "count": 10, "format": "csv", "entity": {"type": "company"}}),
+            json!({"entity": {"type": "company"}, "csvContent": "name,url\nExa,https://exa.ai"}),
         ),
         ("websets.list", json!({})),
         (
