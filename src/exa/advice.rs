@@ -70,7 +70,12 @@ impl ExaError {
             ExaErrorKind::TooLarge => {
                 "Ask for less: fewer results, a smaller page or shorter contents.".to_owned()
             }
+            ExaErrorKind::Stream if self.is_about_credits() => self.api_advice(402),
+            ExaErrorKind::Stream => self
+                .status
+                .map_or_else(String::new, |status| self.api_advice(status)),
             ExaErrorKind::NotJson
+            | ExaErrorKind::Upload
             | ExaErrorKind::Redirect
             | ExaErrorKind::InvalidRequest
             | ExaErrorKind::Config => String::new(),

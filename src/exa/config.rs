@@ -13,6 +13,9 @@ pub const BASE_URL_VARIABLE: &str = "EXA_BASE_URL";
 /// How long an answer may be by default: 50 MiB after decompression.
 const MAX_RESPONSE_BYTES: usize = 50 * 1024 * 1024;
 
+/// How long a stream may take by default: agent runs are allowed three hours.
+const LONGEST_STREAM: Duration = Duration::from_secs(4 * 60 * 60);
+
 /// A setting that cannot be used. No text of it repeats a key or a URL, which may hold secrets.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ConfigError {
@@ -49,6 +52,8 @@ pub struct ExaConfig {
     pub retry: RetryPolicy,
     /// How many bytes of an answer are read, counted after decompression.
     pub max_response_bytes: usize,
+    /// How long a stream of events may take from its beginning to its end.
+    pub longest_stream: Duration,
     /// How long making a connection may take.
     pub connect_timeout: Duration,
     /// The value of the `user-agent` header.
@@ -61,6 +66,7 @@ impl Default for ExaConfig {
             base_url: None,
             retry: RetryPolicy::default(),
             max_response_bytes: MAX_RESPONSE_BYTES,
+            longest_stream: LONGEST_STREAM,
             connect_timeout: Duration::from_secs(10),
             user_agent: concat!("exa-mcp-server/", env!("CARGO_PKG_VERSION")).to_owned(),
         }

@@ -4,10 +4,13 @@ use std::{fmt, time::Duration};
 
 use http::{
     HeaderName, HeaderValue, Method,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, USER_AGENT},
+    header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, USER_AGENT},
 };
 
-use super::{ApiKey, ExaError, ExaHttp};
+use super::{
+    ApiKey, ExaError, ExaHttp,
+    stream::{EVENT_STREAM, Stream},
+};
 
 /// The header that carries the API key.
 const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
@@ -24,11 +27,12 @@ pub struct CallContext {
     query: Vec<(String, String)>,
     headers: Vec<(HeaderName, HeaderValue)>,
     omit_body: bool,
+    stream: Option<Stream>,
 }
 
 impl CallContext {
     /// A context that adds nothing but the key. `timeout` bounds each attempt, from connecting to
-    /// the last byte of the answer.
+    /// the last byte of the answer; of a stream it bounds the time to its beginning and every silence.
     #[must_use]
     pub fn new(http: ExaHttp, key: ApiKey, timeout: Duration) -> Self {
         Self {
@@ -38,6 +42,7 @@ impl CallContext {
             query: Vec::new(),
             headers: Vec::new(),
             omit_body: false,
+            stream: None,
         }
     }
 
@@ -77,6 +82,19 @@ impl CallContext {
         self
     }
 
+    /// Says that the answer may come as a stream of events, and how to read it.
+    #[must_use]
+    pub fn with_stream(mut self, stream: Stream) -> Self {
+        self.stream = Some(stream);
+        self.with_header(ACCEPT, HeaderValue::from_static(EVENT_STREAM))
+    }
+
+    /// How a stream of events is read, if one may come.
+    #[must_use]
+    pub fn stream(&self) -> Option<&Stream> {
+        self.stream.as_ref()
+    }
+
     /// The shared connections and settings.
     #[must_use]
     pub fn http(&self) -> &ExaHttp {
@@ -108,6 +126,7 @@ impl fmt::Debug for CallContext {
             .field("query", &query)
             .field("headers", &headers)
             .field("omit_body", &self.omit_body)
+            .field("stream", &self.stream)
             .finish()
     }
 }
@@ -127,7 +146,8 @@ pub fn prepare(context: &CallContext, request: &mut reqwest::Request) -> Result<
     if !context.query.is_empty() {
         url.query_pairs_mut().extend_pairs(&context.query);
     }
-    *request.timeout_mut() = Some(context.timeout);
+    // A stream may take long; while it is read, only its silences are bounded.
+    *request.timeout_mut() = context.stream.is_none().then_some(context.timeout);
     if context.omit_body {
         *request.body_mut() = None;
         for name in [CONTENT_TYPE, CONTENT_LENGTH, TRANSFER_ENCODING] {

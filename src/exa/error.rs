@@ -21,6 +21,10 @@ pub enum ExaErrorKind {
     TooLarge,
     /// The API reported success, but the answer was not readable JSON.
     NotJson,
+    /// The answer came as a stream of events that failed before it was complete.
+    Stream,
+    /// The file of an import could not be uploaded.
+    Upload,
     /// The API sent a redirect that is not followed.
     Redirect,
     /// The request could not be built or sent as it was given.

@@ -13,6 +13,8 @@ pub(super) struct ErrorBody {
     tag: Option<String>,
     request_id: Option<String>,
     detail: Option<Value>,
+    /// The status that an event names; an answer has one of its own.
+    status: Option<u16>,
 }
 
 impl ErrorBody {
@@ -34,16 +36,48 @@ impl ErrorBody {
         }
     }
 
+    /// Reads the error that an event of a stream tells.
+    pub(super) fn of(value: Value) -> Self {
+        let code = ["/statusCode", "/error/statusCode", "/status"];
+        let mut codes = code
+            .iter()
+            .filter_map(|place| value.pointer(place)?.as_u64());
+        let status = codes.find(|code| (400..600).contains(code));
+        let status = status.and_then(|code| u16::try_from(code).ok());
+        Self {
+            status,
+            ..Self::from_json(value)
+        }
+    }
+
     /// The error of an answer with this body, cleaned and without the key.
     pub(super) fn into_error(self, status: StatusCode, key: Option<&ApiKey>) -> ExaError {
+        let kind = ExaErrorKind::Api(status.as_u16());
+        let reason = status.canonical_reason().unwrap_or_default();
+        let mut error = self.told(kind, reason, key);
+        error.status = Some(status.as_u16());
+        error
+    }
+
+    /// The error of a stream that told it in its middle.
+    pub(super) fn into_stream_error(self, key: &ApiKey) -> ExaError {
+        let status = self.status;
+        let mut error = self.told(ExaErrorKind::Stream, "no reason was given", Some(key));
+        error.status = status;
+        error.message = format!(
+            "The Exa API reported a failure in the middle of its stream: {}",
+            error.message
+        );
+        error
+    }
+
+    fn told(self, kind: ExaErrorKind, reason: &str, key: Option<&ApiKey>) -> ExaError {
         let tidy = |text: Option<String>, max| {
             let text = text.map(|text| text::tidy(key, &text, max));
             text.filter(|text| !text.is_empty())
         };
-        let message = tidy(self.message, text::MAX_MESSAGE)
-            .unwrap_or_else(|| status.canonical_reason().unwrap_or_default().to_owned());
-        let mut error = ExaError::new(ExaErrorKind::Api(status.as_u16()), message);
-        error.status = Some(status.as_u16());
+        let message = tidy(self.message, text::MAX_MESSAGE).unwrap_or_else(|| reason.to_owned());
+        let mut error = ExaError::new(kind, message);
         error.tag = tidy(self.tag, text::MAX_NAME);
         error.request_id = tidy(self.request_id, text::MAX_NAME);
         let detail = self.detail.filter(|detail| !detail.is_null());
@@ -88,6 +122,7 @@ impl ErrorBody {
             message: first(error, &["message"]).or(detail).and_then(words),
             tag: name_of(error.get("code")).or_else(|| name_of(error.get("type"))),
             request_id: None,
+            status: None,
             detail: detail.or_else(|| list(error.get("message"))).cloned(),
         }
     }
@@ -110,6 +145,7 @@ impl ErrorBody {
             message: told.or(message),
             tag: None,
             request_id: None,
+            status: None,
             detail: detail.or_else(|| list(fields.get("message"))).cloned(),
         }
     }

@@ -20,8 +20,10 @@ mod maybe;
 mod redirect;
 mod retry;
 mod send;
+mod stream;
 mod text;
 mod transport;
+mod upload;
 
 #[cfg(test)]
 mod test_server;
@@ -37,3 +39,5 @@ pub use key::ApiKey;
 pub use maybe::Maybe;
 pub use retry::RetryPolicy;
 pub use send::send;
+pub use stream::{Heard, Stream, StreamForm};
+pub use upload::{Upload, upload};

@@ -1,9 +1,12 @@
 //! Sending a request: attempts, redirects, reading the answer.
 
-use std::time::{Instant, SystemTime};
+use std::{
+    future::Future,
+    time::{Instant, SystemTime},
+};
 
 use http::{
-    HeaderMap, HeaderName, HeaderValue, StatusCode,
+    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
     header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
 };
 use reqwest::{Client, Request, Response};
@@ -15,7 +18,7 @@ use super::{
     error_body::ErrorBody,
     redirect,
     retry::{self, Waits},
-    text,
+    stream, text,
     transport::{self, Failure},
 };
 
@@ -83,12 +86,47 @@ async fn attempt(
     request: Request,
 ) -> Result<Response, Failure> {
     let method = request.method().clone();
-    let response = follow(client, context, request).await?;
+    let response = in_time(context, follow(client, context, request)).await?;
+    let status = response.status();
+    if let Some(stream) = context.stream()
+        && status.is_success()
+        && is_event_stream(response.headers())
+    {
+        return stream::read(context, stream, response).await;
+    }
+    in_time(context, answer(context, response, &method)).await
+}
+
+/// Bounds what leads to a stream or comes in its place; other requests bound themselves.
+async fn in_time<T>(
+    context: &CallContext,
+    work: impl Future<Output = Result<T, Failure>>,
+) -> Result<T, Failure> {
+    if context.stream().is_none() {
+        return work.await;
+    }
+    let within = context.timeout();
+    match tokio::time::timeout(within, work).await {
+        Ok(outcome) => outcome,
+        Err(_) => {
+            let time = text::duration(within);
+            let message = format!("No answer came from the Exa API within {time}.");
+            Err(ExaError::new(ExaErrorKind::Timeout, message).into())
+        }
+    }
+}
+
+/// Reads an answer that is no stream.
+async fn answer(
+    context: &CallContext,
+    response: Response,
+    method: &Method,
+) -> Result<Response, Failure> {
     let status = response.status();
     if status.is_success() {
         success(context, response).await
     } else if redirect::is_redirect(status) {
-        Err(redirect::refusal(context, &response, &method).into())
+        Err(redirect::refusal(context, &response, method).into())
     } else {
         Err(refused(context, response).await.into())
     }
@@ -114,7 +152,8 @@ async fn follow(
             return Ok(response);
         };
         redirects += 1;
-        *next.timeout_mut() = Some(context.timeout().saturating_sub(start.elapsed()));
+        let left = context.timeout().saturating_sub(start.elapsed());
+        *next.timeout_mut() = context.stream().is_none().then_some(left);
         request = next;
     }
 }
@@ -129,7 +168,7 @@ async fn success(context: &CallContext, mut response: Response) -> Result<Respon
         error.request_id = request_id(context, &headers);
         Failure::from(error)
     };
-    if content_type(&headers).starts_with("text/event-stream") {
+    if is_event_stream(&headers) {
         // Such an answer may never end, so it is not even begun to be read.
         let message = "The Exa API answered with a stream of events, which this call does not read. \
                        Leave `stream` out of the request.";
@@ -155,6 +194,11 @@ async fn success(context: &CallContext, mut response: Response) -> Result<Respon
         let message = not_json(context, status, content_type(&headers), &bytes, &error);
         return Err(fail(ExaErrorKind::NotJson, message));
     }
+    Ok(rebuilt(status, headers, bytes))
+}
+
+/// An answer in memory, with these headers of the one on the wire.
+pub(super) fn rebuilt(status: StatusCode, mut headers: HeaderMap, bytes: Vec<u8>) -> Response {
     // What these say was true of the bytes on the wire only.
     for name in [CONTENT_LENGTH, CONTENT_ENCODING, TRANSFER_ENCODING] {
         headers.remove(name);
@@ -162,7 +206,7 @@ async fn success(context: &CallContext, mut response: Response) -> Result<Respon
     let mut rebuilt = http::Response::new(bytes);
     *rebuilt.status_mut() = status;
     *rebuilt.headers_mut() = headers;
-    Ok(Response::from(rebuilt))
+    Response::from(rebuilt)
 }
 
 /// Says what came instead of JSON.
@@ -213,7 +257,12 @@ fn content_type(headers: &HeaderMap) -> &str {
     value.unwrap_or_default()
 }
 
-fn request_id(context: &CallContext, headers: &HeaderMap) -> Option<String> {
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let essence = content_type(headers).split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case(stream::EVENT_STREAM)
+}
+
+pub(super) fn request_id(context: &CallContext, headers: &HeaderMap) -> Option<String> {
     let id = header_text(headers, REQUEST_ID_HEADER)?;
     Some(text::tidy(Some(context.key()), id, text::MAX_NAME))
 }

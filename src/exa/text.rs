@@ -80,6 +80,12 @@ pub(super) fn clean(text: &str) -> String {
     clean
 }
 
+/// Drops control characters, but for line breaks and tabs.
+pub(super) fn printable(text: &str) -> String {
+    let shown = |letter: &char| matches!(letter, '\n' | '\t') || !letter.is_control();
+    text.chars().filter(shown).collect()
+}
+
 /// Keeps at most `max` characters, the last of which is then an ellipsis.
 pub(super) fn cut(text: &str, max: usize) -> String {
     if text.chars().count() <= max {

@@ -1,0 +1,200 @@
+//! Sending a file to an address that Exa named for it.
+//!
+//! Such an address carries its own permission and often belongs to another company, so the request
+//! has nothing of what other requests have: no API key, and no redirect is followed.
+
+use std::{io, net::IpAddr, time::Duration};
+
+use futures_util::Stream;
+use http::{
+    HeaderValue, Method, StatusCode,
+    header::{CONTENT_LENGTH, CONTENT_TYPE, USER_AGENT},
+};
+use reqwest::{Body, Client, Request};
+use url::{Host, Url};
+
+use super::{
+    ExaError, ExaErrorKind, ExaHttp,
+    advice::status_name,
+    body, redirect,
+    retry::{self, Effect, Waits},
+    text, transport,
+};
+
+/// How long an upload may take, whatever its size, and how slow it may be beyond that.
+const LEAST_TIME: Duration = Duration::from_secs(120);
+const LEAST_BYTES_PER_SECOND: u64 = 32 * 1024;
+
+/// What to send where.
+#[derive(Clone, Copy, Debug)]
+pub struct Upload<'a> {
+    /// The address that Exa named; its query may hold a signature, so it is never shown.
+    pub address: &'a str,
+    /// How many bytes there are.
+    pub size: u64,
+    /// What they are, such as `text/csv`.
+    pub content_type: &'static str,
+}
+
+/// Sends a file by PUT, several times if need be. `content` opens it from its beginning, or gives
+/// nothing if it cannot be sent any more.
+///
+/// # Errors
+/// What kept the file from being taken, in half a sentence and without the address.
+pub async fn upload<S>(
+    http: &ExaHttp,
+    upload: Upload<'_>,
+    content: impl Fn() -> Option<S>,
+) -> Result<(), ExaError>
+where
+    S: Stream<Item = io::Result<Vec<u8>>> + Send + 'static,
+{
+    let url = checked(http, upload.address).map_err(|why| failed(why, None))?;
+    let client = http.http()?;
+    let mut waits = Waits::new(&http.config().retry);
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let Some(stream) = content() else {
+            return Err(failed(
+                "its content cannot be read any more".to_owned(),
+                None,
+            ));
+        };
+        let mut request = Request::new(Method::PUT, url.clone());
+        let headers = request.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(upload.content_type));
+        headers.insert(CONTENT_LENGTH, HeaderValue::from(upload.size));
+        headers.insert(USER_AGENT, http.user_agent());
+        *request.timeout_mut() = Some(longest(upload.size));
+        *request.body_mut() = Some(Body::wrap_stream(stream));
+        let (mut error, effect) = match attempt(client, request).await {
+            Ok(()) => return Ok(()),
+            Err(failure) => failure,
+        };
+        error.attempts = attempts;
+        let again = effect.allows(&Method::PUT);
+        let Some(wait) = waits.next(error.retry_after).filter(|_| again) else {
+            return Err(error);
+        };
+        tokio::time::sleep(wait).await;
+    }
+}
+
+async fn attempt(client: &Client, request: Request) -> Result<(), (ExaError, Effect)> {
+    let sent = client.execute(request).await;
+    let mut response = sent.map_err(|error| {
+        let effect = match error.is_timeout() {
+            true => Effect::Final,
+            false => Effect::of(ExaErrorKind::ConnectionLost),
+        };
+        let told = transport::error(&error).message;
+        (failed(told.trim_end_matches('.').to_owned(), None), effect)
+    })?;
+    let status = response.status();
+    if status.is_success() {
+        return Ok(());
+    }
+    if redirect::is_redirect(status) {
+        let why = format!("the address answered {status}, and an upload follows no redirect");
+        return Err((failed(why, Some(status)), Effect::Final));
+    }
+    let asked = retry::retry_after(response.headers(), std::time::SystemTime::now());
+    let said = body::read_start(&mut response).await;
+    let said = text::html_text(&String::from_utf8_lossy(&said));
+    let said = text::tidy(None, &said, text::MAX_EXCERPT);
+    let why = match said.is_empty() {
+        true => format!("the address answered {}", status_name(status.as_u16())),
+        false => format!(
+            "the address answered {}: {said}",
+            status_name(status.as_u16())
+        ),
+    };
+    let mut error = failed(why.trim_end_matches('.').to_owned(), Some(status));
+    error.retry_after = asked;
+    Err((error, Effect::of(ExaErrorKind::Api(status.as_u16()))))
+}
+
+fn failed(why: String, status: Option<StatusCode>) -> ExaError {
+    let mut error = ExaError::new(ExaErrorKind::Upload, why);
+    error.status = status.map(|status| status.as_u16());
+    error
+}
+
+fn longest(size: u64) -> Duration {
+    LEAST_TIME + Duration::from_secs(size / LEAST_BYTES_PER_SECOND)
+}
+
+/// The address, if a file may be sent there: an encrypted one, or one as near as the API itself.
+fn checked(http: &ExaHttp, address: &str) -> Result<Url, String> {
+    let url = Url::parse(address).map_err(|_| "Exa named no usable address for it".to_owned())?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err("the address that Exa named holds a user name or password".to_owned());
+    }
+    let base = http.config().base_url.as_ref();
+    let plain = base.filter(|base| base.scheme() == "http");
+    let near = plain
+        .is_some_and(|base| base.host() == url.host() || (is_loopback(base) && is_loopback(&url)));
+    match url.scheme() {
+        "https" => Ok(url),
+        "http" if near => Ok(url),
+        _ => Err("the address that Exa named is not an https address".to_owned()),
+    }
+}
+
+fn is_loopback(url: &Url) -> bool {
+    match url.host() {
+        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Ipv4(address)) => IpAddr::from(address).is_loopback(),
+        Some(Host::Ipv6(address)) => IpAddr::from(address).is_loopback(),
+        None => false,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::exa::ExaConfig;
+
+    fn allowed(base: Option<&str>, address: &str) -> bool {
+        let http = ExaHttp::new(ExaConfig {
+            base_url: base.map(|base| base.parse().unwrap()),
+            ..ExaConfig::default()
+        });
+        checked(&http.unwrap(), address).is_ok()
+    }
+
+    #[test]
+    fn files_go_to_encrypted_addresses_only_unless_the_api_is_near() {
+        let storage = "https://storage.example/file?signature=x";
+        let local = Some("http://127.0.0.1:8099");
+        assert!(allowed(None, storage) && allowed(local, storage));
+        assert!(allowed(local, "http://127.0.0.1:1/file"));
+        assert!(allowed(local, "http://localhost:1/file") && allowed(local, "http://[::1]/file"));
+        assert!(allowed(
+            Some("http://sandbox:8099"),
+            "http://sandbox:1/file"
+        ));
+        for (base, address) in [
+            (None, "http://storage.example/file"),
+            (None, "http://127.0.0.1:1/file"),
+            (Some("https://127.0.0.1"), "http://127.0.0.1:1/file"),
+            (local, "http://storage.example/file"),
+            (local, "http://10.0.0.1/file"),
+            (Some("http://sandbox:8099"), "http://127.0.0.1:1/file"),
+            (None, "https://me:secret@storage.example/file"),
+            (None, "file:///etc/passwd"),
+            (None, "storage.example/file"),
+            (None, ""),
+        ] {
+            assert!(!allowed(base, address), "{base:?} {address}");
+        }
+    }
+
+    #[test]
+    fn large_files_get_more_time() {
+        assert_eq!(longest(0), LEAST_TIME);
+        assert_eq!(longest(50_000_000), LEAST_TIME + Duration::from_secs(1525));
+    }
+}
