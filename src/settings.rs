@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::exa::{ApiKey, ConfigError, ExaConfig, ExaHttp};
-use crate::operations::Caller;
+use crate::operations::{Caller, Folders};
 use crate::store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 use crate::surface::{Limits, TaskLimits};
 
@@ -25,6 +25,8 @@ pub struct Settings {
     pub cache: Limits,
     /// How long tasks live, and how many there may be.
     pub tasks: TaskLimits,
+    /// Out of which folders files may be read.
+    pub folders: Folders,
 }
 
 /// Why the program cannot run like this.
@@ -83,13 +85,14 @@ impl Settings {
             store,
             cache: cache_limits()?,
             tasks: task_limits()?,
+            folders: Folders::from_env(),
         })
     }
 
     /// The way to Exa that these settings describe.
     pub fn caller(&self) -> Result<Caller, ConfigError> {
         let http = ExaHttp::new(self.exa.clone())?;
-        Ok(Caller::new(http, self.key.clone()))
+        Ok(Caller::new(http, self.key.clone()).with_folders(self.folders.clone()))
     }
 }
 

@@ -1,13 +1,12 @@
 //! `exa-mcp-server call`.
 
 use std::io::Read;
-use std::time::Duration;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{FAILED, Failure, USAGE};
-use crate::exa::{Answer, CallContext, ExaError, ExaErrorKind, ExaHttp};
-use crate::operations::{CallError, Operation, find, nearest, split};
+use crate::exa::{ExaError, ExaErrorKind};
+use crate::operations::{CallError, Exchanged, Folders, Progress, find, nearest, split};
 use crate::settings::Settings;
 
 /// Shown in the help of the command.
@@ -31,10 +30,26 @@ pub(super) async fn run(
 ) -> Result<String, Failure> {
     let operation = find(name).ok_or_else(|| unknown(name))?;
     let arguments = read_arguments(arguments)?;
-    let parts = split(operation, arguments).map_err(Failure::usage)?;
-    let context = context(settings, operation)?;
-    match (operation.call)(context, parts).await {
-        Ok(Answer { value, .. }) => serde_json::to_string_pretty(&value).map_err(Failure::usage),
+    // What is wrong with the arguments is told even to someone without a key.
+    split(operation, arguments.clone()).map_err(Failure::usage)?;
+    let Some(key) = &settings.key else {
+        return Err(Failure::usage(
+            "no Exa API key; get one at https://dashboard.exa.ai/api-keys and set EXA_API_KEY",
+        ));
+    };
+    // Whoever sits at this shell can read the file without us.
+    let caller = settings.caller().map_err(Failure::usage)?;
+    let caller = caller.with_folders(Folders::anywhere());
+    let arguments = match arguments {
+        Value::Object(arguments) => arguments,
+        _ => Map::new(),
+    };
+    let unheard = Progress::none();
+    let outcome = caller.exchange(key, operation, arguments, &unheard);
+    match outcome.await {
+        Ok(Exchanged { answer, .. }) => {
+            serde_json::to_string_pretty(&answer.value).map_err(Failure::usage)
+        }
         Err(CallError::Arguments(error)) => Err(Failure::usage(error)),
         Err(CallError::Exa(error)) => Err(refused(&error)),
     }
@@ -69,17 +84,6 @@ fn read_arguments(arguments: Option<&str>) -> Result<Value, Failure> {
     }
     serde_json::from_str(text)
         .map_err(|error| Failure::usage(format!("the arguments are not JSON: {error}")))
-}
-
-fn context(settings: &Settings, operation: &Operation) -> Result<CallContext, Failure> {
-    let Some(key) = settings.key.clone() else {
-        return Err(Failure::usage(
-            "no Exa API key; get one at https://dashboard.exa.ai/api-keys and set EXA_API_KEY",
-        ));
-    };
-    let http = ExaHttp::new(settings.exa.clone()).map_err(Failure::usage)?;
-    let timeout = Duration::from_secs(operation.timeout_seconds);
-    Ok(CallContext::new(http, key, timeout))
 }
 
 fn refused(error: &ExaError) -> Failure {

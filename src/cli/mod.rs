@@ -43,6 +43,7 @@ Environment:
   EXA_BASE_URL           another Exa endpoint, such as a proxy [default: https://api.exa.ai]
   ENABLED_TOOLS          same as --tools, also EXA_MCP_ENABLED_TOOLS [default: default]
   EXA_MCP_STORE          where notes are kept, memory: or sqlite:PATH [default: memory:]
+  EXA_MCP_IMPORT_DIR     folders whose files imports.create may read, separated as in PATH [default: none]
   EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
   EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug";
 

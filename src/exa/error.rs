@@ -76,6 +76,12 @@ impl ExaError {
         Self::new(ExaErrorKind::InvalidRequest, message)
     }
 
+    /// A file that could not be uploaded. `message` should be whole sentences that say what is wrong
+    /// and what to do.
+    pub fn upload(message: impl Into<String>) -> Self {
+        Self::new(ExaErrorKind::Upload, message)
+    }
+
     /// A wrong setting. `message` should be whole sentences that say what is wrong and what to do.
     pub fn config(message: impl Into<String>) -> Self {
         Self::new(ExaErrorKind::Config, message)

@@ -61,6 +61,30 @@ impl ApiKey {
         value
     }
 
+    /// Replaces the key in a text of the API, as in its answers.
+    #[must_use]
+    pub fn redact_text(&self, text: &str) -> String {
+        match self.text.len() >= SHORTEST {
+            true => self.redact(text),
+            false => text.to_owned(),
+        }
+    }
+
+    /// How many bytes at the end of a text may be the beginning of the key, whose rest is still to
+    /// come.
+    #[must_use]
+    pub fn begun_in(&self, text: &str) -> usize {
+        if self.text.len() < SHORTEST {
+            return 0;
+        }
+        // A key is ASCII, so any number of its bytes is a text.
+        let begun = |length: &usize| {
+            let start = self.text.get(..*length);
+            start.is_some_and(|start| text.ends_with(start))
+        };
+        (1..self.text.len()).rev().find(begun).unwrap_or(0)
+    }
+
     fn redact_in(&self, value: &mut Value) {
         match value {
             Value::String(text) if text.contains(&self.text) => *text = self.redact(text),

@@ -9,12 +9,17 @@ use super::{Argument, Body, CallError, Operation, Place};
 /// No identifier of the API comes near this length.
 const MAX_IDENTIFIER: usize = 1_024;
 
+/// What a problem is about that is not about a single argument.
+const ALL: &str = "arguments";
+
 /// Why arguments do not fit an operation: everything that is wrong, at once.
 #[derive(Debug, thiserror::Error)]
 #[error("`{operation}` was not called: {}", problems.join("; "))]
 pub struct ArgumentsError {
     /// The operation.
     pub operation: &'static str,
+    /// What the problems are about: an argument, or `arguments` for all of them.
+    pub place: &'static str,
     /// One sentence a problem.
     pub problems: Vec<String>,
 }
@@ -31,6 +36,7 @@ pub struct Parts {
 pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, ArgumentsError> {
     let fail = |problems| ArgumentsError {
         operation: operation.name,
+        place: ALL,
         problems,
     };
     let arguments = match arguments {
@@ -314,6 +320,7 @@ impl Parts {
     fn problem(&self, problem: String) -> CallError {
         ArgumentsError {
             operation: self.operation,
+            place: ALL,
             problems: vec![problem],
         }
         .into()

@@ -4,14 +4,16 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
-use super::{CallError, Operation, check, input_schema, split};
-use crate::exa::{Answer, ApiKey, CallContext, ExaError, ExaHttp};
+use super::stream::{self, Teller};
+use super::{CallError, Folders, Operation, Progress, check, import, input_schema, split};
+use crate::exa::{Answer, ApiKey, CallContext, ExaError, ExaHttp, Stream, StreamForm};
 
 /// Calls operations with one key.
 #[derive(Clone)]
 pub struct Caller {
     http: ExaHttp,
     key: Option<ApiKey>,
+    folders: Folders,
 }
 
 /// An answered call.
@@ -23,6 +25,19 @@ pub struct Called {
     pub arguments: Map<String, Value>,
     /// What was put right in the arguments, a sentence each.
     pub mended: Vec<String>,
+    /// How far the progress of the call was told; what follows it begins there.
+    pub told: f64,
+}
+
+/// What came of a call, however many requests it took.
+#[derive(Debug)]
+pub(crate) struct Exchanged {
+    /// What Exa said.
+    pub(crate) answer: Answer,
+    /// The arguments as they were sent.
+    pub(crate) arguments: Map<String, Value>,
+    /// How far progress was told.
+    pub(crate) told: f64,
 }
 
 /// Why there is no answer.
@@ -37,9 +52,31 @@ pub enum Refusal {
 }
 
 impl Caller {
-    /// A caller; without a key every call is refused.
+    /// A caller; without a key every call is refused, and no file is read.
     pub fn new(http: ExaHttp, key: Option<ApiKey>) -> Self {
-        Self { http, key }
+        Self {
+            http,
+            key,
+            folders: Folders::none("no folder is open to this server"),
+        }
+    }
+
+    /// The same caller, which may read files out of these folders.
+    #[must_use]
+    pub fn with_folders(&self, folders: Folders) -> Self {
+        Self {
+            folders,
+            ..self.clone()
+        }
+    }
+
+    pub(super) fn http(&self) -> &ExaHttp {
+        &self.http
+    }
+
+    /// The folders out of which files may be read.
+    pub fn folders(&self) -> &Folders {
+        &self.folders
     }
 
     /// Mends and checks the arguments, then calls.
@@ -49,7 +86,7 @@ impl Caller {
         arguments: Value,
     ) -> Result<Called, Refusal> {
         let checked = Self::check(operation, arguments)?;
-        self.send(operation, checked).await
+        self.send(operation, checked, &Progress::none()).await
     }
 
     /// Mends and checks the arguments of a call.
@@ -60,30 +97,30 @@ impl Caller {
         checked(operation, arguments).map_err(|refused| Refusal::Arguments(Box::new(refused)))
     }
 
-    /// Calls with arguments that are known to fit.
+    /// Calls with arguments that are known to fit. What comes of the answer before it is complete is
+    /// told as progress.
     pub async fn send(
         &self,
         operation: &'static Operation,
         checked: check::Checked,
+        progress: &Progress,
     ) -> Result<Called, Refusal> {
         let key = self.key.clone().ok_or(Refusal::NoKey)?;
-        let timeout = Duration::from_secs(operation.timeout_seconds);
-        let context = CallContext::new(self.http.clone(), key.clone(), timeout);
         let started = Instant::now();
-        let outcome = match split(operation, checked.arguments.clone().into()) {
-            Ok(parts) => (operation.call)(context, parts).await,
-            Err(error) => Err(error.into()),
-        };
+        let outcome = self
+            .exchange(&key, operation, checked.arguments, progress)
+            .await;
         log(operation, &outcome, started.elapsed());
         match outcome {
-            Ok(answer) => Ok(Called {
+            Ok(exchanged) => Ok(Called {
                 // Some proxies echo headers; whoever reads the answer must not learn the key.
                 answer: Answer {
-                    value: key.redact_json(answer.value),
-                    ..answer
+                    value: key.redact_json(exchanged.answer.value),
+                    ..exchanged.answer
                 },
-                arguments: checked.arguments,
+                arguments: exchanged.arguments,
                 mended: checked.mended,
+                told: exchanged.told,
             }),
             Err(CallError::Exa(error)) => Err(Refusal::Exa(Box::new(error))),
             Err(CallError::Arguments(error)) => {
@@ -91,7 +128,7 @@ impl Caller {
                     .problems
                     .into_iter()
                     .map(|text| check::Problem {
-                        place: "arguments".to_owned(),
+                        place: error.place.to_owned(),
                         text,
                     })
                     .collect();
@@ -101,11 +138,68 @@ impl Caller {
     }
 }
 
+impl Caller {
+    /// Calls in the way that the arguments ask for: at once, as a stream, or with a file to upload.
+    pub(crate) async fn exchange(
+        &self,
+        key: &ApiKey,
+        operation: &'static Operation,
+        mut arguments: Map<String, Value>,
+        progress: &Progress,
+    ) -> Result<Exchanged, CallError> {
+        if import::is_wanted(operation, &arguments) {
+            return import::run(self, key, operation, arguments, progress).await;
+        }
+        let form = stream::wanted(operation, &arguments);
+        if let Some(form) = form {
+            let teller = Teller::new(progress, key.clone());
+            let stream = teller.stream(form, &arguments);
+            let call = self.plain(key, operation, arguments.clone(), Some(stream));
+            let answer = teller.during(call).await?;
+            if form != StreamForm::Research {
+                return Ok(Exchanged::at_once(answer, arguments));
+            }
+            // The events of a research task are not the task, which is now there to be had.
+            arguments.shift_remove("stream");
+        }
+        let answer = self.plain(key, operation, arguments.clone(), None).await?;
+        Ok(Exchanged::at_once(answer, arguments))
+    }
+
+    /// One request, and its answer.
+    pub(super) async fn plain(
+        &self,
+        key: &ApiKey,
+        operation: &'static Operation,
+        arguments: Map<String, Value>,
+        stream: Option<Stream>,
+    ) -> Result<Answer, CallError> {
+        let parts = split(operation, arguments.into())?;
+        let timeout = Duration::from_secs(operation.timeout_seconds);
+        let context = CallContext::new(self.http.clone(), key.clone(), timeout);
+        let context = match stream {
+            Some(stream) => context.with_stream(stream),
+            None => context,
+        };
+        (operation.call)(context, parts).await
+    }
+}
+
+impl Exchanged {
+    fn at_once(answer: Answer, arguments: Map<String, Value>) -> Self {
+        Self {
+            answer,
+            arguments,
+            told: 0.0,
+        }
+    }
+}
+
 /// One line a call: what, how long, how it ended; never what was asked or answered.
-fn log(operation: &Operation, outcome: &Result<Answer, CallError>, elapsed: Duration) {
+fn log(operation: &Operation, outcome: &Result<Exchanged, CallError>, elapsed: Duration) {
     let (name, milliseconds) = (operation.name, elapsed.as_millis());
     match outcome {
-        Ok(answer) => {
+        Ok(Exchanged { answer, .. }) => {
             let request_id = answer.request_id.as_deref().unwrap_or("-");
             tracing::info!(
                 operation = name,

@@ -6,16 +6,20 @@ mod arguments;
 mod caller;
 pub mod check;
 mod follow;
+mod import;
 mod pages;
 mod progress;
 mod registry;
+mod stream;
 
 use std::future::Future;
 use std::pin::Pin;
 
 pub use arguments::{ArgumentsError, Parts, split};
+pub(crate) use caller::Exchanged;
 pub use caller::{Called, Caller, Refusal};
 pub use follow::{Followed, Following, State, next_calls};
+pub use import::{Folders, FoldersFuture, IMPORT_DIR_VARIABLE};
 pub use pages::{Paged, Stopped, is_paged};
 pub use progress::{Progress, Step};
 pub use registry::{all, closest, find, input_schema, nearest};

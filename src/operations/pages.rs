@@ -48,7 +48,7 @@ impl Caller {
     ) -> Result<Paged, Refusal> {
         widen(operation, &mut checked.arguments, most);
         let arguments = checked.arguments.clone();
-        let first = self.send(operation, checked).await?;
+        let first = self.send(operation, checked, &Progress::none()).await?;
         let mut paged = Paged {
             called: first,
             pages: 1,
@@ -72,7 +72,7 @@ impl Caller {
                 arguments: next,
                 mended: Vec::new(),
             };
-            match self.send(operation, next).await {
+            match self.send(operation, next, &Progress::none()).await {
                 Ok(page) => append(&mut paged.called.answer.value, page.answer.value),
                 // What there is so far was paid for, and its cursor says where to go on.
                 Err(refusal) => {

@@ -34,6 +34,22 @@ impl Progress {
         self.0.is_some()
     }
 
+    /// The same listener for work that follows what was already told: its steps begin at `start`.
+    #[must_use]
+    pub fn beyond(&self, start: f64) -> Self {
+        if start <= 0.0 || self.0.is_none() {
+            return self.clone();
+        }
+        let first = self.clone();
+        Self::to(move |step| {
+            first.tell(Step {
+                done: step.done + start,
+                total: step.total.map(|total| total + start),
+                ..step
+            });
+        })
+    }
+
     /// Tells a step.
     pub fn tell(&self, step: Step) {
         if let Some(listener) = &self.0 {

@@ -46,6 +46,8 @@ struct Answered {
     /// What is said of work that goes on.
     work: Map<String, Value>,
     warnings: Vec<String>,
+    /// How far progress was told.
+    told: f64,
 }
 
 impl Catalogue {
@@ -91,10 +93,14 @@ impl Catalogue {
         call: &Call,
         options: &Options,
         operation: &'static Operation,
-        checked: crate::operations::check::Checked,
+        mut checked: crate::operations::check::Checked,
     ) -> Result<Answered, Refusal> {
         if let Some(resumed) = self.resume(call, operation, &checked.arguments).await {
             return resumed;
+        }
+        if call.task.is_some() && operation.long_running.is_some() {
+            // Looking at work survives a restart; reading its events does not.
+            checked.arguments.shift_remove("stream");
         }
         let mut warnings = Vec::new();
         let called = if options.all() && is_paged(operation) {
@@ -112,17 +118,23 @@ impl Catalogue {
                     operation.name
                 ));
             }
-            self.caller.send(operation, checked).await?
+            self.caller_of(call)
+                .send(operation, checked, &call.progress)
+                .await?
         };
         self.library.heed(&call.owner, operation, &called);
         let Called {
-            answer, arguments, ..
+            answer,
+            arguments,
+            told,
+            ..
         } = called;
         let mut answered = Answered {
             answer: answer.value,
             arguments,
             work: Map::new(),
             warnings,
+            told,
         };
         if let Some(following) = Following::of(operation, &answered.arguments, &answered.answer) {
             self.follow(call, options.wait(), operation, &following, &mut answered)
@@ -130,6 +142,14 @@ impl Catalogue {
         }
         render::clean::clean_json(&mut answered.answer, LONGEST_TEXT);
         Ok(answered)
+    }
+
+    /// The way to Exa for a call, with the folders that its client opened.
+    fn caller_of(&self, call: &Call) -> Caller {
+        match &call.folders {
+            Some(folders) => self.caller.with_folders(folders.and(self.caller.folders())),
+            None => self.caller.clone(),
+        }
     }
 
     /// Follows the work of an earlier process, if the call is made for such a task.
@@ -145,6 +165,7 @@ impl Catalogue {
             arguments: arguments.clone(),
             work: Map::new(),
             warnings: Vec::new(),
+            told: 0.0,
         };
         match following.look(&self.caller).await {
             Ok(state) => answered.answer = state.answer,
@@ -176,7 +197,7 @@ impl Catalogue {
         };
         if deadline > Instant::now() && !state.is_final {
             match following
-                .until_end(&self.caller, deadline, &call.progress)
+                .until_end(&self.caller, deadline, &call.progress.beyond(answered.told))
                 .await
             {
                 Followed::Ended(ended) => state = ended,

@@ -39,7 +39,7 @@ pub use work::{Started, TaskCall, TaskLimits, Work};
 
 use crate::accounts::Identity;
 use crate::generated::tools::TOOLS;
-use crate::operations::{self, Caller, Operation, Progress, Refusal, check};
+use crate::operations::{self, Caller, Folders, Operation, Progress, Refusal, check};
 use crate::render::Level;
 use crate::store::{MemoryStore, Store};
 
@@ -112,6 +112,8 @@ pub struct Call {
     pub progress: Progress,
     /// The task that the call is made for.
     pub task: Option<TaskCall>,
+    /// Folders of the client out of which files may be read, beside those of the operator.
+    pub folders: Option<Folders>,
 }
 
 impl Call {
@@ -121,6 +123,7 @@ impl Call {
             owner,
             progress,
             task: None,
+            folders: None,
         }
     }
 }

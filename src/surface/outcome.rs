@@ -198,7 +198,12 @@ impl Outcome {
 }
 
 fn class(error: &ExaError) -> (i64, &'static str) {
-    match error.kind {
+    let kind = match (error.kind, error.status) {
+        // A failure that a stream tells is classed as an answer with that failure would be.
+        (ExaErrorKind::Stream, Some(status)) => ExaErrorKind::Api(status),
+        (kind, _) => kind,
+    };
+    match kind {
         ExaErrorKind::InvalidRequest => (code::INVALID_PARAMS, "INVALID_PARAMS"),
         ExaErrorKind::Config => (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
         ExaErrorKind::Api(400 | 422) => (code::INVALID_PARAMS, "INVALID_PARAMS"),

@@ -232,6 +232,7 @@ fn called(arguments: Value, answer: Value) -> Called {
         },
         arguments: arguments.as_object().unwrap().clone(),
         mended: Vec::new(),
+        told: 0.0,
     }
 }
 

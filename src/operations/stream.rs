@@ -1,0 +1,239 @@
+//! Calls whose answer is told while it comes.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::{Operation, Progress, Step};
+use crate::exa::{ApiKey, Heard, Stream, StreamForm};
+
+/// The pause between two steps: ten a second are more than anyone reads.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest message of a step, in characters.
+const LONGEST_MESSAGE: usize = 1_000;
+
+/// The form of the stream that a call asks for, if it asks for one.
+pub(super) fn wanted(operation: &Operation, arguments: &Map<String, Value>) -> Option<StreamForm> {
+    let form = match operation.name {
+        "search" => StreamForm::Search,
+        "answer" => StreamForm::Answer,
+        "agent.runs.create" => StreamForm::AgentRun,
+        "research.get" => StreamForm::Research,
+        _ => return None,
+    };
+    (arguments.get("stream") == Some(&Value::Bool(true))).then_some(form)
+}
+
+/// Says whether the text that comes is JSON, because a structure was asked for.
+fn is_structured(arguments: &Map<String, Value>) -> bool {
+    let schema = arguments.get("outputSchema");
+    schema.is_some_and(|schema| schema.is_object() && schema.get("type") != Some(&"text".into()))
+}
+
+/// Collects what is heard, and tells it at a pace that can be followed.
+pub(super) struct Teller {
+    progress: Progress,
+    key: ApiKey,
+    heard: Mutex<Collected>,
+}
+
+#[derive(Default)]
+struct Collected {
+    /// Characters of text, or steps of work; what a stream takes back still counts.
+    done: usize,
+    untold: String,
+}
+
+impl Teller {
+    pub(super) fn new(progress: &Progress, key: ApiKey) -> Arc<Self> {
+        Arc::new(Self {
+            progress: progress.clone(),
+            key,
+            heard: Mutex::default(),
+        })
+    }
+
+    /// A stream of this form to which this teller listens.
+    pub(super) fn stream(
+        self: &Arc<Self>,
+        form: StreamForm,
+        arguments: &Map<String, Value>,
+    ) -> Stream {
+        let teller = self.clone();
+        Stream::new(form, is_structured(arguments), move |heard| {
+            if teller.progress.is_wanted() {
+                teller.hear(heard);
+            }
+        })
+    }
+
+    /// Waits for a call and tells on the way what was heard.
+    pub(super) async fn during<T>(&self, call: impl Future<Output = T>) -> T {
+        if !self.progress.is_wanted() {
+            return call.await;
+        }
+        let mut call = pin!(call);
+        let mut ticks = interval(PAUSE);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                biased;
+                outcome = &mut call => {
+                    self.tell(true);
+                    return outcome;
+                }
+                _ = ticks.tick() => self.tell(false),
+            }
+        }
+    }
+
+    fn hear(&self, heard: Heard) {
+        let mut collected = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        match heard {
+            Heard::Text(text) => {
+                collected.done += text.chars().count();
+                collected.untold.push_str(&text);
+            }
+            Heard::Step(words) => {
+                collected.done += 1;
+                if !collected.untold.is_empty() {
+                    collected.untold.push_str("; ");
+                }
+                collected.untold.push_str(&words);
+            }
+        }
+    }
+
+    fn tell(&self, last: bool) {
+        let (done, message) = {
+            let mut collected = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+            let held = match last {
+                true => 0,
+                false => self.key.begun_in(&collected.untold),
+            };
+            let split = collected.untold.len() - held;
+            let rest = collected.untold.split_off(split);
+            let text = std::mem::replace(&mut collected.untold, rest);
+            (collected.done, text)
+        };
+        if !message.is_empty() {
+            self.progress.tell(Step {
+                done: done as f64,
+                total: None,
+                message: shown(&self.key.redact_text(&message)),
+            });
+        }
+    }
+}
+
+/// A text without control characters; of a long one, its end.
+fn shown(text: &str) -> String {
+    let visible = |letter: &char| matches!(letter, '\n' | '\t') || !letter.is_control();
+    let letters: Vec<char> = text.chars().filter(visible).collect();
+    let skipped = letters.len().saturating_sub(LONGEST_MESSAGE - 1);
+    if letters.len() <= LONGEST_MESSAGE {
+        return letters.into_iter().collect();
+    }
+    std::iter::once('…')
+        .chain(letters.into_iter().skip(skipped))
+        .collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+    use crate::operations::find;
+    use serde_json::json;
+    use tokio::time::sleep;
+
+    fn wants(operation: &str, arguments: Value) -> Option<StreamForm> {
+        wanted(find(operation).unwrap(), arguments.as_object().unwrap())
+    }
+
+    #[test]
+    fn streams_are_asked_for() {
+        assert_eq!(
+            wants("search", json!({"stream": true})),
+            Some(StreamForm::Search)
+        );
+        let run = wants("agent.runs.create", json!({"stream": true}));
+        assert_eq!(run, Some(StreamForm::AgentRun));
+        assert_eq!(wants("answer", json!({"stream": false})), None);
+        assert_eq!(wants("answer", json!({})), None);
+        assert_eq!(wants("find_similar", json!({"stream": true})), None);
+    }
+
+    /// Lets a teller hear things with pauses between them, and gives what it told.
+    async fn told(heard: Vec<(u64, Heard)>) -> Vec<(f64, String)> {
+        let steps = Arc::new(Mutex::new(Vec::new()));
+        let record = steps.clone();
+        let progress =
+            Progress::to(move |step| record.lock().unwrap().push((step.done, step.message)));
+        let teller = Teller::new(&progress, ApiKey::new("secret-key-1").unwrap());
+        let call = async {
+            for (pause, heard) in heard {
+                teller.hear(heard);
+                sleep(Duration::from_millis(pause)).await;
+            }
+        };
+        teller.during(call).await;
+        let steps = steps.lock().unwrap();
+        steps.clone()
+    }
+
+    fn text(text: &str) -> Heard {
+        Heard::Text(text.to_owned())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn pieces_are_joined_to_ten_a_second_at_most() {
+        let pieces = (0..1_000).map(|_| (1, text("ä "))).collect();
+        let steps = told(pieces).await;
+        assert!((9..=12).contains(&steps.len()), "{}", steps.len());
+        let whole: String = steps.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(whole, "ä ".repeat(1_000));
+        assert!(steps.windows(2).all(|pair| pair[0].0 < pair[1].0));
+        assert_eq!(steps.last().unwrap().0, 2_000.0);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_single_piece_does_not_wait_for_the_next() {
+        let steps = told(vec![(10_000, text("a\u{1b}\nb")), (0, text("c"))]).await;
+        assert_eq!(steps, [(4.0, "a\nb".to_owned()), (5.0, "c".to_owned())]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn long_pieces_are_cut_and_steps_joined() {
+        let steps = told(vec![(0, text(&"x".repeat(5_000)))]).await;
+        assert_eq!(steps[0].1.chars().count(), LONGEST_MESSAGE);
+        assert!(steps[0].1.starts_with("…x"));
+        let step = |words: &str| Heard::Step(words.to_owned());
+        let steps = told(vec![
+            (20, step("one")),
+            (20, step("two")),
+            (20, step("three")),
+        ])
+        .await;
+        assert_eq!(steps.last().unwrap(), &(3.0, "two; three".to_owned()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_in_pieces_is_never_told() {
+        let pieces = vec![
+            (500, text("see secret-")),
+            (500, text("key")),
+            (500, text("-1 and secret-k")),
+            (500, text("ing")),
+        ];
+        let steps = told(pieces).await;
+        let whole: String = steps.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(whole, "see [redacted] and secret-king");
+        assert!(steps.iter().all(|(_, text)| !text.contains("secret-key")));
+    }
+}
