@@ -15,6 +15,8 @@ const DEFAULT_TOOLS: &str = "default";
 pub struct Settings {
     /// The key, if there is one.
     pub key: Option<ApiKey>,
+    /// Further keys, which share the work with it.
+    pub more_keys: Vec<ApiKey>,
     /// How Exa is reached.
     pub exa: ExaConfig,
     /// Sets and tools, comma-separated.
@@ -58,13 +60,7 @@ pub enum SettingsError {
 impl Settings {
     /// Reads the environment; `tools` of the command line wins over it.
     pub fn from_env(tools: Option<&str>) -> Result<Self, SettingsError> {
-        let key = match variable("EXA_API_KEY").or_else(first_of_pool) {
-            None => None,
-            Some(text) => Some(ApiKey::new(text).map_err(|source| SettingsError::Variable {
-                variable: "EXA_API_KEY",
-                source,
-            })?),
-        };
+        let mut keys = keys()?.into_iter();
         let exa = ExaConfig::from_env().map_err(|source| SettingsError::Variable {
             variable: "EXA_BASE_URL",
             source,
@@ -79,7 +75,8 @@ impl Settings {
             None => StoreConfig::default(),
         };
         Ok(Self {
-            key,
+            key: keys.next(),
+            more_keys: keys.collect(),
             exa,
             tools,
             store,
@@ -92,7 +89,8 @@ impl Settings {
     /// The way to Exa that these settings describe.
     pub fn caller(&self) -> Result<Caller, ConfigError> {
         let http = ExaHttp::new(self.exa.clone())?;
-        Ok(Caller::new(http, self.key.clone()).with_folders(self.folders.clone()))
+        let keys = self.key.iter().chain(&self.more_keys).cloned();
+        Ok(Caller::new(http, keys).with_folders(self.folders.clone()))
     }
 }
 
@@ -146,9 +144,22 @@ fn variable(name: &str) -> Option<String> {
         .filter(|value| !value.trim().is_empty())
 }
 
-/// The first key of a pool, for a server with one user.
-fn first_of_pool() -> Option<String> {
-    let pool = variable("EXA_API_KEYS")?;
-    let first = pool.split(',').map(str::trim).find(|key| !key.is_empty())?;
-    Some(first.to_owned())
+/// All keys: the single one first, then those of the pool.
+fn keys() -> Result<Vec<ApiKey>, SettingsError> {
+    let mut keys = Vec::new();
+    for name in ["EXA_API_KEY", "EXA_API_KEYS"] {
+        let text = variable(name).unwrap_or_default();
+        let texts: Vec<&str> = match name {
+            "EXA_API_KEYS" => text.split(',').collect(),
+            _ => vec![&text],
+        };
+        for text in texts.into_iter().filter(|text| !text.trim().is_empty()) {
+            let key = ApiKey::new(text).map_err(|source| SettingsError::Variable {
+                variable: name,
+                source,
+            })?;
+            keys.push(key);
+        }
+    }
+    Ok(keys)
 }

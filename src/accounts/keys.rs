@@ -189,7 +189,9 @@ impl Lease {
     /// Notes how the call went; says whether another key might do better.
     pub fn report(&self, outcome: Result<(), &ExaError>) -> bool {
         let mut slots = self.pool.slots();
-        let Some(slot) = slots.get_mut(self.place) else {
+        // A single key cannot be spared; Exa itself says when it is turned away.
+        let is_alone = slots.len() == 1;
+        let Some(slot) = slots.get_mut(self.place).filter(|_| !is_alone) else {
             return false;
         };
         let Err(error) = outcome else {
@@ -283,17 +285,33 @@ mod tests {
 
     #[test]
     fn a_refused_key_is_out_after_three_times_in_a_row() {
-        let pool = pool(1);
-        let refuse = || pool.lease().unwrap().report(Err(&failure(401)));
-        refuse();
-        refuse();
-        pool.lease().unwrap().report(Ok(()));
-        refuse();
-        refuse();
+        let pool = pool(2);
+        let all = |outcome: Option<u16>| {
+            for _ in 0..2 {
+                let failure = outcome.map(failure);
+                pool.lease()
+                    .unwrap()
+                    .report(failure.as_ref().map_or(Ok(()), Err));
+            }
+        };
+        all(Some(401));
+        all(Some(401));
+        all(None);
+        all(Some(401));
+        all(Some(401));
         assert!(pool.has_ready());
-        refuse();
+        all(Some(401));
         assert_eq!(pool.lease().err(), Some(NoKey::AllRefused));
         assert_eq!(KeyPool::new([]).lease().err(), Some(NoKey::Empty));
+    }
+
+    #[test]
+    fn a_single_key_is_always_tried() {
+        let pool = pool(1);
+        for status in [429, 402, 401, 401, 401] {
+            assert!(!pool.lease().unwrap().report(Err(&failure(status))));
+        }
+        assert!(pool.has_ready());
     }
 
     #[test]

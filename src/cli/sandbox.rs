@@ -51,6 +51,7 @@ pub(super) async fn embed(settings: &mut Settings) -> Result<(), SandboxError> {
         .and_then(|local| Url::parse(&format!("http://{local}")).ok());
     settings.exa.base_url = url;
     settings.key = ApiKey::new("sandbox-key").ok();
+    settings.more_keys.clear();
     let sandbox = Sandbox::new(specs(), Options::default())?;
     tokio::spawn(sandbox.serve(listener, std::future::pending()));
     Ok(())

@@ -27,6 +27,7 @@ pub struct CallContext {
     query: Vec<(String, String)>,
     headers: Vec<(HeaderName, HeaderValue)>,
     omit_body: bool,
+    other_keys: bool,
     stream: Option<Stream>,
 }
 
@@ -42,6 +43,7 @@ impl CallContext {
             query: Vec::new(),
             headers: Vec::new(),
             omit_body: false,
+            other_keys: false,
             stream: None,
         }
     }
@@ -93,6 +95,18 @@ impl CallContext {
     #[must_use]
     pub fn stream(&self) -> Option<&Stream> {
         self.stream.as_ref()
+    }
+
+    /// Says that there are other keys: then a key that is turned away is not waited for.
+    #[must_use]
+    pub fn with_other_keys(mut self, others: bool) -> Self {
+        self.other_keys = others;
+        self
+    }
+
+    /// Whether a key that is turned away is waited for.
+    pub(super) fn waits_for_key(&self) -> bool {
+        !self.other_keys
     }
 
     /// The shared connections and settings.

@@ -68,6 +68,10 @@ async fn exchange(
             Err(failure) => failure,
         };
         error.attempts = attempts;
+        let turned_away = error.kind == ExaErrorKind::Api(429);
+        if turned_away && !context.waits_for_key() {
+            return Err(error);
+        }
         let Some(next) = again.filter(|_| effect.allows(&method)) else {
             return Err(error);
         };

@@ -6,13 +6,14 @@ use serde_json::{Map, Value};
 
 use super::stream::{self, Teller};
 use super::{CallError, Folders, Operation, Progress, check, import, input_schema, split};
+use crate::accounts::{KeyPool, NoKey};
 use crate::exa::{Answer, ApiKey, CallContext, ExaError, ExaHttp, Stream, StreamForm};
 
-/// Calls operations with one key.
+/// Calls operations with one key, or with several that share the work.
 #[derive(Clone)]
 pub struct Caller {
     http: ExaHttp,
-    key: Option<ApiKey>,
+    keys: KeyPool,
     folders: Folders,
 }
 
@@ -27,6 +28,15 @@ pub struct Called {
     pub mended: Vec<String>,
     /// How far the progress of the call was told; what follows it begins there.
     pub told: f64,
+}
+
+impl From<NoKey> for Refusal {
+    fn from(none: NoKey) -> Self {
+        match none {
+            NoKey::Empty => Self::NoKey,
+            out => Self::KeysOut(out),
+        }
+    }
 }
 
 /// What came of a call, however many requests it took.
@@ -45,6 +55,8 @@ pub(crate) struct Exchanged {
 pub enum Refusal {
     /// There is no key to call with.
     NoKey,
+    /// Every key rests or was refused.
+    KeysOut(NoKey),
     /// The arguments do not fit; nothing was sent.
     Arguments(Box<check::Refused>),
     /// The API or the way to it failed.
@@ -53,10 +65,10 @@ pub enum Refusal {
 
 impl Caller {
     /// A caller; without a key every call is refused, and no file is read.
-    pub fn new(http: ExaHttp, key: Option<ApiKey>) -> Self {
+    pub fn new(http: ExaHttp, keys: impl IntoIterator<Item = ApiKey>) -> Self {
         Self {
             http,
-            key,
+            keys: KeyPool::new(keys),
             folders: Folders::none("no folder is open to this server"),
         }
     }
@@ -68,6 +80,20 @@ impl Caller {
             folders,
             ..self.clone()
         }
+    }
+
+    /// The same caller with another key.
+    #[must_use]
+    pub fn with_key(&self, key: ApiKey) -> Self {
+        Self {
+            keys: KeyPool::new([key]),
+            ..self.clone()
+        }
+    }
+
+    /// The keys and how they stand.
+    pub fn keys(&self) -> &KeyPool {
+        &self.keys
     }
 
     pub(super) fn http(&self) -> &ExaHttp {
@@ -105,12 +131,9 @@ impl Caller {
         checked: check::Checked,
         progress: &Progress,
     ) -> Result<Called, Refusal> {
-        let key = self.key.clone().ok_or(Refusal::NoKey)?;
-        let started = Instant::now();
-        let outcome = self
-            .exchange(&key, operation, checked.arguments, progress)
-            .await;
-        log(operation, &outcome, started.elapsed());
+        let (key, outcome) = self
+            .with_any_key(operation, &checked.arguments, progress)
+            .await?;
         match outcome {
             Ok(exchanged) => Ok(Called {
                 // Some proxies echo headers; whoever reads the answer must not learn the key.
@@ -139,6 +162,33 @@ impl Caller {
 }
 
 impl Caller {
+    /// Calls with the least busy key; where Exa turns it away before it has acted, with the next.
+    async fn with_any_key(
+        &self,
+        operation: &'static Operation,
+        arguments: &Map<String, Value>,
+        progress: &Progress,
+    ) -> Result<(ApiKey, Result<Exchanged, CallError>), Refusal> {
+        let mut tried = 0;
+        loop {
+            let lease = self.keys.lease().map_err(Refusal::from)?;
+            let started = Instant::now();
+            let outcome = self
+                .exchange(lease.key(), operation, arguments.clone(), progress)
+                .await;
+            log(operation, &outcome, started.elapsed());
+            let turned_away = match &outcome {
+                Ok(_) => lease.report(Ok(())),
+                Err(CallError::Exa(error)) => lease.report(Err(error)),
+                Err(CallError::Arguments(_)) => false,
+            };
+            tried += 1;
+            if !turned_away || tried >= self.keys.len() || !self.keys.has_ready() {
+                return Ok((lease.key().clone(), outcome));
+            }
+        }
+    }
+
     /// Calls in the way that the arguments ask for: at once, as a stream, or with a file to upload.
     pub(crate) async fn exchange(
         &self,
@@ -177,6 +227,7 @@ impl Caller {
         let parts = split(operation, arguments.into())?;
         let timeout = Duration::from_secs(operation.timeout_seconds);
         let context = CallContext::new(self.http.clone(), key.clone(), timeout);
+        let context = context.with_other_keys(self.keys.len() > 1);
         let context = match stream {
             Some(stream) => context.with_stream(stream),
             None => context,

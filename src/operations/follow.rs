@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{Caller, LongRunning, Operation, Progress, Refusal, Step, all, find};
+use crate::accounts::NoKey;
 use crate::exa::ExaErrorKind;
 
 /// The pause before the first look, and the longest one between two.
@@ -212,7 +213,8 @@ fn passing(refusal: &Refusal) -> Option<Duration> {
             ExaErrorKind::Api(status) if status >= 500 => Some(Duration::ZERO),
             _ => None,
         },
-        Refusal::NoKey | Refusal::Arguments(_) => None,
+        Refusal::KeysOut(NoKey::AllRest(wait)) => Some(*wait),
+        Refusal::NoKey | Refusal::KeysOut(_) | Refusal::Arguments(_) => None,
     }
 }
 

@@ -420,6 +420,7 @@ fn library(
 fn failed(operation: &Operation, refusal: &Refusal) -> Outcome {
     match refusal {
         Refusal::NoKey => Outcome::no_key(),
+        Refusal::KeysOut(out) => Outcome::keys_out(out),
         Refusal::Arguments(refused) => Outcome::refused(operation.name, refused),
         Refusal::Exa(error) => Outcome::exa(operation.name, error, check::hints(operation.name)),
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use crate::accounts::NoKey;
 use crate::exa::{ExaError, ExaErrorKind};
 use crate::operations::check::Refused;
 use crate::render::{Link, Rendered};
@@ -141,6 +142,24 @@ impl Outcome {
             message.to_owned(),
             json!({"code": code::AUTHENTICATION, "name": "AUTHENTICATION_ERROR", "message": message}),
         )
+    }
+
+    /// Every key rests, or Exa refused them all.
+    pub(super) fn keys_out(out: &NoKey) -> Self {
+        let (code, name, wait) = match out {
+            NoKey::AllRest(wait) => (
+                code::RATE_LIMITED,
+                "RATE_LIMITED",
+                Some(wait.as_secs().max(1)),
+            ),
+            _ => (code::AUTHENTICATION, "AUTHENTICATION_ERROR", None),
+        };
+        let message = format!("The call was not made: {out}.");
+        let mut error = json!({"code": code, "name": name, "message": message});
+        if let Some(wait) = wait {
+            put(&mut error, "retryAfter", json!(wait));
+        }
+        Self::failure(message, error)
     }
 
     /// The API refused the call, or could not be reached.

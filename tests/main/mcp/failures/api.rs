@@ -151,19 +151,71 @@ fn without_a_key_the_server_starts_and_says_how_to_get_one() {
     }
 }
 
-/// A pool is for the shared server; one user of it gets its first key.
-#[test]
-fn the_first_key_of_a_pool_is_used() {
-    let recorder = Recorder::always(Reply::json(200, &json!({"data": []})));
+/// A server with these keys in front of `recorder`.
+fn pooled(recorder: &Recorder, keys: &str) -> McpServer {
     let program = Program::new([])
         .without("EXA_API_KEY")
-        .env("EXA_API_KEYS", " , first-key , second-key")
+        .env("EXA_API_KEYS", keys)
         .env("EXA_BASE_URL", &recorder.url());
-    let mut server = McpServer::connect(program, USUAL);
-    server
-        .call("exa_api", json!({"operation": "research.list"}))
-        .success();
-    assert_eq!(recorder.only().header("x-api-key"), ["first-key"]);
+    McpServer::connect(program, USUAL)
+}
+
+#[test]
+fn keys_of_a_pool_take_turns() {
+    let recorder = Recorder::always(Reply::json(200, &json!({"data": []})));
+    let mut server = pooled(&recorder, " , first-key , second-key,first-key");
+    for _ in 0..4 {
+        server
+            .call("exa_api", json!({"operation": "research.list"}))
+            .success();
+    }
+    let seen = recorder.take();
+    let keys: Vec<&str> = seen
+        .iter()
+        .flat_map(|seen| seen.header("x-api-key"))
+        .collect();
+    assert_eq!(keys, ["first-key", "second-key", "first-key", "second-key"]);
+}
+
+#[test]
+fn a_key_that_is_turned_away_rests_while_the_others_work() {
+    let recorder = Recorder::start(|seen, _| match seen.header("x-api-key").as_slice() {
+        ["slow-key"] => {
+            Reply::json(429, &json!({"error": "slow down"})).header("retry-after", "60")
+        }
+        ["poor-key"] => Reply::json(402, &json!({"error": "no money", "tag": "NO_MORE_CREDITS"})),
+        _ => Reply::json(200, &json!({"data": []})),
+    });
+    let mut server = pooled(&recorder, "slow-key,poor-key,good-key");
+    for _ in 0..3 {
+        server
+            .call("exa_api", json!({"operation": "research.list"}))
+            .success();
+    }
+    let seen = recorder.take();
+    let keys: Vec<&str> = seen
+        .iter()
+        .flat_map(|seen| seen.header("x-api-key"))
+        .collect();
+    assert_eq!(
+        keys,
+        ["slow-key", "poor-key", "good-key", "good-key", "good-key"]
+    );
+}
+
+#[test]
+fn when_all_keys_rest_the_time_of_the_next_is_told() {
+    let reply = Reply::json(429, &json!({"error": "slow down"})).header("retry-after", "60");
+    let recorder = Recorder::always(reply);
+    let mut server = pooled(&recorder, "first-key,second-key");
+    let list = json!({"operation": "research.list"});
+    server.call("exa_api", list.clone()).failure();
+    assert_eq!(recorder.take().len(), 2);
+    let failure = server.call("exa_api", list).failure();
+    failure.assert_code(-32001, "RATE_LIMITED");
+    let wait = failure.error["retryAfter"].as_u64().expect("seconds");
+    assert!((1..=60).contains(&wait), "{wait}");
+    assert!(recorder.take().is_empty(), "nothing may be sent");
 }
 
 #[test]
