@@ -10,6 +10,7 @@ use std::{
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream},
+    sync::Notify,
     task::JoinHandle,
     time::sleep,
 };
@@ -108,6 +109,7 @@ fn head(status: u16, headers: &[(&str, &str)]) -> String {
 pub(super) struct TestServer {
     address: SocketAddr,
     seen: Arc<Mutex<Vec<Seen>>>,
+    closed: Arc<Notify>,
     task: JoinHandle<()>,
 }
 
@@ -120,15 +122,23 @@ impl TestServer {
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let record = seen.clone();
+        let closed = Arc::new(Notify::new());
+        let noted = closed.clone();
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
-                tokio::spawn(serve(stream, record.clone(), replies.clone()));
+                tokio::spawn(serve(
+                    stream,
+                    record.clone(),
+                    replies.clone(),
+                    noted.clone(),
+                ));
             }
         });
         Self {
             address,
             seen,
+            closed,
             task,
         }
     }
@@ -139,6 +149,11 @@ impl TestServer {
 
     pub(super) fn seen(&self) -> Vec<Seen> {
         self.seen.lock().unwrap().clone()
+    }
+
+    /// Waits until a client hangs up before its answer is complete.
+    pub(super) async fn closed(&self) {
+        self.closed.notified().await;
     }
 
     pub(super) fn count(&self) -> usize {
@@ -152,7 +167,12 @@ impl Drop for TestServer {
     }
 }
 
-async fn serve(mut stream: TcpStream, seen: Arc<Mutex<Vec<Seen>>>, replies: Vec<Reply>) {
+async fn serve(
+    mut stream: TcpStream,
+    seen: Arc<Mutex<Vec<Seen>>>,
+    replies: Vec<Reply>,
+    closed: Arc<Notify>,
+) {
     let Some(request) = read_request(&mut stream).await else {
         return;
     };
@@ -166,7 +186,14 @@ async fn serve(mut stream: TcpStream, seen: Arc<Mutex<Vec<Seen>>>, replies: Vec<
         match step {
             // A client that hung up is part of some tests.
             Step::Send(bytes) => drop(stream.write_all(bytes).await),
-            Step::Wait(time) => sleep(*time).await,
+            Step::Wait(time) => {
+                let mut more = [0];
+                tokio::select! {
+                    () = sleep(*time) => {}
+                    // Nothing follows a request, so this is the end of the connection.
+                    _ = stream.read(&mut more) => return closed.notify_one(),
+                }
+            }
             Step::Reset => stream.set_zero_linger().unwrap(),
         }
     }

@@ -64,6 +64,11 @@ impl Stream {
         }
     }
 
+    /// Says whether its answer is one of those that carry the id of their request.
+    fn is_of_words(&self) -> bool {
+        matches!(self.form, StreamForm::Search | StreamForm::Answer)
+    }
+
     fn gather(&self) -> Box<dyn Gather> {
         match self.form {
             StreamForm::Search | StreamForm::Answer => {
@@ -94,7 +99,7 @@ trait Gather: Send {
     ///
     /// # Errors
     /// The event says that the API failed.
-    fn take(&mut self, name: &str, data: Map<String, Value>) -> Result<Taken, ErrorBody>;
+    fn take(&mut self, name: &str, data: Map<String, Value>) -> Result<Taken, Box<ErrorBody>>;
 
     /// Says whether what came may be all, if the server ends its answer now in good order.
     fn may_end(&self) -> bool;
@@ -110,7 +115,7 @@ trait Gather: Send {
 }
 
 /// The error that an event tells, if it tells one.
-fn failure(name: &str, data: &Map<String, Value>) -> Option<ErrorBody> {
+fn failure(name: &str, data: &Map<String, Value>) -> Option<Box<ErrorBody>> {
     let kind = data.get("type").and_then(Value::as_str).unwrap_or(name);
     let tagged = data.get("tag").and_then(Value::as_str) == Some("ERROR");
     let told = data.get("error").is_some_and(|error| !error.is_null());
@@ -118,7 +123,7 @@ fn failure(name: &str, data: &Map<String, Value>) -> Option<ErrorBody> {
         return None;
     }
     match data.get("payload") {
-        Some(payload) if !told => Some(ErrorBody::of(payload.clone())),
-        _ => Some(ErrorBody::of(Value::Object(data.clone()))),
+        Some(payload) if !told => Some(Box::new(ErrorBody::of(payload.clone()))),
+        _ => Some(Box::new(ErrorBody::of(Value::Object(data.clone())))),
     }
 }

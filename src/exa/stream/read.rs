@@ -50,9 +50,14 @@ pub(in crate::exa) async fn read(
         count: 0,
         unreadable: 0,
     };
-    match reading.to_end(&mut response).await {
+    match reading.finish(&mut response).await {
         Ok(()) => {
-            let answer = reading.gather.answer(reading.unreadable);
+            let mut answer = reading.gather.answer(reading.unreadable);
+            if let (Value::Object(fields), Some(id)) = (&mut answer, request_id(context, &headers))
+                && stream.is_of_words()
+            {
+                fields.entry("requestId").or_insert(id.into());
+            }
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             Ok(rebuilt(status, headers, answer.to_string().into_bytes()))
         }
@@ -79,7 +84,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    async fn to_end(&mut self, response: &mut Response) -> Result<(), ExaError> {
+    async fn finish(&mut self, response: &mut Response) -> Result<(), ExaError> {
         let ends_tell = is_framed(response.version(), response.headers());
         let config = self.context.http().config();
         let end = Instant::now() + config.longest_stream;

@@ -117,35 +117,41 @@ impl Words {
         if !self.grounding.is_empty() && !output.contains_key("grounding") {
             output.insert("grounding".to_owned(), self.grounding.into());
         }
-        let mut answer = self.rest;
-        if !answer.contains_key("results") {
+        let mut answer = Map::new();
+        match self.rest.shift_remove("results") {
+            Some(results) => {
+                answer.insert("results".to_owned(), results);
+                if !self.citations.is_empty() {
+                    answer.insert("citations".to_owned(), self.citations.into());
+                }
+            }
             // The pages that the text is based on are all that is known of those found.
-            answer.insert("results".to_owned(), self.citations.into());
-        } else if !self.citations.is_empty() {
-            answer.insert("citations".to_owned(), self.citations.into());
+            None => drop(answer.insert("results".to_owned(), self.citations.into())),
         }
         if !output.is_empty() {
             answer.insert("output".to_owned(), output.into());
         }
+        answer.extend(self.rest);
         answer
     }
 
     fn into_answer(mut self) -> Map<String, Value> {
         let content = self.content();
-        let mut answer = self.rest;
-        if content != "" || !answer.contains_key("answer") {
-            answer.insert("answer".to_owned(), content);
-        }
+        let whole = self.rest.shift_remove("answer");
+        let mut answer = Map::new();
+        let content = whole.filter(|_| content == "").unwrap_or(content);
+        answer.insert("answer".to_owned(), content);
         answer.insert("citations".to_owned(), self.citations.into());
         if !self.grounding.is_empty() {
             answer.insert("grounding".to_owned(), self.grounding.into());
         }
+        answer.extend(self.rest);
         answer
     }
 }
 
 impl Gather for Words {
-    fn take(&mut self, name: &str, data: Map<String, Value>) -> Result<Taken, ErrorBody> {
+    fn take(&mut self, name: &str, data: Map<String, Value>) -> Result<Taken, Box<ErrorBody>> {
         if let Some(error) = failure(name, &data) {
             return Err(error);
         }

@@ -64,7 +64,7 @@ impl Work {
 }
 
 impl Gather for Work {
-    fn take(&mut self, name: &str, data: Map<String, Value>) -> Result<Taken, ErrorBody> {
+    fn take(&mut self, name: &str, data: Map<String, Value>) -> Result<Taken, Box<ErrorBody>> {
         let (name, data) = unwrapped(name, data);
         // A run that failed has an error and is an answer all the same.
         let about_run = name.starts_with("agent_run.");

@@ -5,6 +5,8 @@ mod basics;
 mod bodies;
 mod redirects;
 mod retries;
+mod streams;
+mod uploads;
 
 use std::time::Duration;
 

@@ -3,7 +3,7 @@
 use super::*;
 
 /// Feeds events to a gatherer and gives what was heard on the way.
-fn take(words: &mut Words, events: &[(&str, Value)]) -> Result<(String, bool), ErrorBody> {
+fn take(words: &mut Words, events: &[(&str, Value)]) -> Result<(String, bool), Box<ErrorBody>> {
     let mut heard = String::new();
     for (name, data) in events {
         match words.take(name, data.as_object().unwrap().clone())? {

@@ -2,7 +2,11 @@
 
 use super::*;
 
-fn take(work: &mut Work, name: &str, data: Value) -> Result<(Option<String>, bool), ErrorBody> {
+fn take(
+    work: &mut Work,
+    name: &str,
+    data: Value,
+) -> Result<(Option<String>, bool), Box<ErrorBody>> {
     Ok(match work.take(name, data.as_object().unwrap().clone())? {
         Taken::Over => (None, true),
         Taken::More(Some(Heard::Step(step))) => (Some(step), false),

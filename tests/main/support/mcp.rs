@@ -167,6 +167,24 @@ impl McpServer {
         self.call_plainly(tool, arguments)
     }
 
+    /// Calls a tool for everything as JSON, and wants to hear how far the call is.
+    #[track_caller]
+    pub(crate) fn call_heard(&mut self, tool: &str, mut arguments: Value) -> (Vec<Value>, Outcome) {
+        arguments["output_format"] = json!("json");
+        arguments["fresh"] = json!(true);
+        let meta = json!({"progressToken": "heard"});
+        let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
+        let id = self.send("tools/call", params);
+        let answer = self.answer(&id);
+        let (steps, early) = std::mem::take(&mut self.early)
+            .into_iter()
+            .partition(|message| message["params"]["progressToken"] == "heard");
+        self.early = early;
+        let steps: Vec<Value> = steps;
+        let steps = steps.into_iter().map(|mut step| step["params"].take());
+        (steps.collect(), Outcome::of(&answer))
+    }
+
     /// Calls a tool with nothing but these arguments.
     #[track_caller]
     pub(crate) fn call_plainly(&mut self, tool: &str, arguments: Value) -> Outcome {

@@ -16,7 +16,7 @@ pub(crate) use mcp::signal;
 pub(crate) use mcp::{McpServer, STATELESS, USUAL, introduced};
 pub(crate) use outcome::{Failure, Outcome};
 pub(crate) use program::{KEY, Output, Program};
-pub(crate) use recorder::{Recorder, Reply, Seen};
+pub(crate) use recorder::{Part, Recorder, Reply, Seen};
 pub(crate) use sandbox::Sandbox;
 
 /// Decodes percent-encoding strictly: a `%` that starts no escape is a failure, and `+` stays as it is.

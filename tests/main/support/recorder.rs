@@ -1,9 +1,11 @@
 //! An HTTP/1.1 server that records every request exactly as it came over the wire.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -58,6 +60,24 @@ pub(crate) struct Reply {
     headers: Vec<(String, String)>,
     body: Vec<u8>,
     hang_up: bool,
+    parts: Vec<Part>,
+}
+
+/// What happens on the connection after the head of an answer whose body comes in parts.
+#[derive(Clone, Debug)]
+pub(crate) enum Part {
+    Bytes(Vec<u8>),
+    Pause(Duration),
+    /// The connection ends in the middle of the body.
+    Cut,
+    /// Nothing more comes until the client hangs up, which is then told.
+    Silence(Sender<()>),
+}
+
+impl Part {
+    pub(crate) fn text(text: impl Into<Vec<u8>>) -> Self {
+        Self::Bytes(text.into())
+    }
 }
 
 impl Reply {
@@ -68,6 +88,7 @@ impl Reply {
             headers: Vec::new(),
             body: Vec::new(),
             hang_up: false,
+            parts: Vec::new(),
         }
     }
 
@@ -86,6 +107,13 @@ impl Reply {
         }
     }
 
+    /// A stream of events.
+    pub(crate) fn events(parts: impl IntoIterator<Item = Part>) -> Self {
+        let mut reply = Self::new(200).header("content-type", "text/event-stream");
+        reply.parts = parts.into_iter().collect();
+        reply
+    }
+
     pub(crate) fn header(mut self, name: &str, value: &str) -> Self {
         self.headers.push((name.to_owned(), value.to_owned()));
         self
@@ -102,7 +130,9 @@ impl Reply {
             head += &format!("{name}: {value}\r\n");
         }
         // An answer of this status has no body, and so no length either.
-        if self.status != 204 {
+        if !self.parts.is_empty() {
+            head += "transfer-encoding: chunked\r\n";
+        } else if self.status != 204 {
             head += &format!("content-length: {}\r\n", self.body.len());
         }
         let mut bytes = (head + "\r\n").into_bytes();
@@ -182,7 +212,34 @@ fn serve(stream: &TcpStream, record: &Mutex<Vec<Seen>>, script: &Script) {
         if reply.hang_up || writer.write_all(&reply.bytes()).is_err() {
             return;
         }
+        if !reply.parts.is_empty() && !stream_parts(writer, &reply.parts) {
+            return;
+        }
     }
+}
+
+/// Sends a body in parts; says whether the connection can be used again.
+fn stream_parts(mut stream: &TcpStream, parts: &[Part]) -> bool {
+    for part in parts {
+        match part {
+            Part::Bytes(bytes) => {
+                let head = format!("{:x}\r\n", bytes.len());
+                let chunk = [head.as_bytes(), bytes, b"\r\n"].concat();
+                if stream.write_all(&chunk).is_err() {
+                    return false;
+                }
+            }
+            Part::Pause(time) => thread::sleep(*time),
+            Part::Cut => return false,
+            Part::Silence(told) => {
+                let gone = stream.read(&mut [0]);
+                assert!(!matches!(gone, Ok(1..)), "the client sent more");
+                let _ = told.send(());
+                return false;
+            }
+        }
+    }
+    stream.write_all(b"0\r\n\r\n").is_ok()
 }
 
 /// Reads one request; nothing means that the client went away.

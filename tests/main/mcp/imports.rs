@@ -1,0 +1,411 @@
+//! Imports from texts and files, through the real program.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::support::{KEY, McpServer, Program, Recorder, Reply, Sandbox, USUAL};
+
+/// Two records, though the file has five lines.
+const CSV: &str =
+    "\u{feff}name,url\r\n\"Ex\"\"a\r\n, Inc.\",https://exa.ai\r\nOther,https://other.example";
+
+/// A folder that is open to the server, with a file in it, and things beside it.
+fn house() -> TempDir {
+    let house = TempDir::new().expect("a folder");
+    for folder in ["open", "opened"] {
+        fs::create_dir(house.path().join(folder)).expect("a folder");
+    }
+    for file in ["open/list.csv", "opened/list.csv", "beside.csv"] {
+        fs::write(house.path().join(file), CSV).expect("a file");
+    }
+    house
+}
+
+fn at(house: &TempDir, path: &str) -> String {
+    let path = house.path().join(path);
+    path.to_str().expect("a path of text").to_owned()
+}
+
+/// A server to which one folder is open.
+fn server(url: &str, folder: &str) -> McpServer {
+    let program = Program::new(["--tools", "imports,manage_websets"])
+        .env("EXA_BASE_URL", url)
+        .env("EXA_MCP_IMPORT_DIR", folder);
+    McpServer::connect(program, USUAL)
+}
+
+fn from_file(path: &str) -> Value {
+    json!({"filePath": path, "entity": {"type": "company"}, "title": "Mine"})
+}
+
+/// Answers as Exa does: the creation with an address for the file, which another server takes.
+fn exa(storage: &Recorder) -> Recorder {
+    let address = format!("{}/bucket/file?signature=abc", storage.url());
+    Recorder::start(move |request, _| {
+        let import = json!({"id": "import_1", "object": "import", "status": "pending", "count": 2});
+        let mut created = import.clone();
+        created["uploadUrl"] = json!(address);
+        created["uploadValidUntil"] = json!("2026-04-03T11:00:00Z");
+        let mut read = import;
+        read["status"] = json!("processing");
+        match request.method.as_str() {
+            "POST" => Reply::json(201, &created),
+            _ => Reply::json(200, &read),
+        }
+    })
+}
+
+#[test]
+fn a_file_is_imported_and_followed_to_its_end() {
+    let (sandbox, house) = (Sandbox::start(), house());
+    let mut server = server(&sandbox.url(), &at(&house, "open"));
+    let mut call = from_file(&at(&house, "open/list.csv"));
+    call["wait_seconds"] = json!(60);
+    let (steps, outcome) = server.call_heard("imports_create", call);
+    let import = outcome.success();
+    assert_eq!(
+        (&import["status"], &import["count"]),
+        (&json!("completed"), &json!(2)),
+        "{import}"
+    );
+    assert_eq!(import["title"], "Mine");
+    assert!(import.get("uploadUrl").is_none(), "{import}");
+    let size = CSV.len() as f64;
+    let uploaded = steps.iter().find(|step| step["progress"] == size);
+    let uploaded = uploaded.unwrap_or_else(|| panic!("no upload in {steps:?}"));
+    assert_eq!(uploaded["total"], size);
+    // What is told of the processing comes after the bytes.
+    assert!(steps.len() > 1, "{steps:?}");
+    // A webset is made from what was imported.
+    let webset = json!({"operation": "websets.create", "args": {"import": [{"source": "import", "id": import["id"]}]}});
+    let webset = server.call("manage_websets", webset).success();
+    sandbox.advance(60_000);
+    let list = json!({"operation": "items.list", "args": {"websetId": webset["id"]}});
+    let items = server.call("manage_websets", list).success();
+    assert_eq!(items["data"].as_array().map(Vec::len), Some(2), "{items}");
+}
+
+#[test]
+fn a_text_is_imported_without_any_folder() {
+    let sandbox = Sandbox::start();
+    let mut server = McpServer::upstream(&sandbox.url(), &[]);
+    let args = json!({"csvContent": CSV, "entity": "company"});
+    let call = json!({"operation": "imports.create", "args": args});
+    let import = server.call("manage_websets", call).success();
+    assert_eq!(
+        (&import["status"], &import["count"]),
+        (&json!("processing"), &json!(2))
+    );
+    sandbox.advance(10_000);
+    let look = json!({"operation": "imports.get", "args": {"importId": import["id"]}});
+    assert_eq!(
+        server.call("manage_websets", look).success()["status"],
+        "completed"
+    );
+}
+
+#[test]
+fn the_key_goes_to_exa_and_the_file_to_its_address() {
+    let storage = Recorder::always(Reply::new(200));
+    let (exa, house) = (exa(&storage), house());
+    let mut server = server(&exa.url(), &at(&house, "open"));
+    let import = server
+        .call("imports_create", from_file("list.csv"))
+        .success();
+    assert_eq!(
+        (&import["id"], &import["status"]),
+        (&json!("import_1"), &json!("processing"))
+    );
+    let upload = storage.only();
+    assert_eq!(
+        (upload.method.as_str(), upload.target.as_str()),
+        ("PUT", "/bucket/file?signature=abc")
+    );
+    assert_eq!(upload.body, CSV.as_bytes());
+    assert_eq!(upload.header("content-type"), ["text/csv"]);
+    assert!(!format!("{upload:?}").contains(KEY), "{upload:?}");
+    for name in ["x-api-key", "authorization", "cookie"] {
+        assert_eq!(upload.header(name), Vec::<&str>::new());
+    }
+    let requests = exa.take();
+    let targets: Vec<&str> = requests.iter().map(|it| it.target.as_str()).collect();
+    assert_eq!(
+        targets,
+        ["/websets/v0/imports", "/websets/v0/imports/import_1"]
+    );
+    // Neither the path nor the content is sent to the API.
+    assert_eq!(
+        requests[0].json(),
+        Some(
+            json!({"entity": {"type": "company"}, "title": "Mine", "size": CSV.len(), "count": 2, "format": "csv"})
+        )
+    );
+}
+
+#[test]
+fn an_upload_that_fails_names_the_import() {
+    let storage = Recorder::always(
+        Reply::new(403).body("<Error><Message>Request has expired</Message></Error>"),
+    );
+    let (exa, house) = (exa(&storage), house());
+    let mut server = server(&exa.url(), &at(&house, "open"));
+    let failure = server
+        .call("imports_create", from_file("list.csv"))
+        .failure();
+    failure.assert_code(-32000, "API_ERROR");
+    failure.assert_says(&[
+        "import_1 was created",
+        "Request has expired",
+        "imports.delete",
+        "2026-04-03T11:00:00Z",
+    ]);
+    assert_eq!(failure.error["detail"]["importId"], "import_1");
+    assert_eq!(failure.error["retryable"], false);
+    assert!(!failure.text.contains("signature=abc"), "{}", failure.text);
+    assert_eq!(exa.take().len(), 1, "nothing is created twice or deleted");
+}
+
+#[test]
+fn an_upload_goes_nowhere_but_to_a_safe_address() {
+    let house = house();
+    for address in [
+        "http://storage.example/file",
+        "ftp://127.0.0.1/file",
+        "/file",
+        "",
+    ] {
+        let created = json!({"id": "import_1", "uploadUrl": address});
+        let exa = Recorder::always(Reply::json(201, &created));
+        let mut server = server(&exa.url(), &at(&house, "open"));
+        let failure = server
+            .call("imports_create", from_file("list.csv"))
+            .failure();
+        failure.assert_says(&["import_1 was created", "address"]);
+    }
+    let moved = Reply::new(307).header("location", "http://127.0.0.1:1/elsewhere");
+    let storage = Recorder::always(moved);
+    let exa = exa(&storage);
+    let mut server = server(&exa.url(), &at(&house, "open"));
+    let failure = server
+        .call("imports_create", from_file("list.csv"))
+        .failure();
+    failure.assert_says(&["follows no redirect"]);
+    assert_eq!(storage.take().len(), 1);
+}
+
+/// Refused before anything is sent, and with what to do.
+#[track_caller]
+fn assert_refused(server: &mut McpServer, exa: &Recorder, arguments: Value, parts: &[&str]) {
+    let failure = server.call("imports_create", arguments).failure();
+    failure.assert_code(-32602, "INVALID_PARAMS");
+    failure.assert_says(parts);
+    assert_eq!(exa.take().len(), 0, "nothing is sent");
+}
+
+#[test]
+fn files_outside_the_open_folder_are_refused() {
+    let (exa, house) = (Recorder::always(Reply::new(500)), house());
+    let mut server = server(&exa.url(), &at(&house, "open"));
+    let outside = ["lies outside", "csvContent", "/open"];
+    let mut paths = vec![
+        "opened/list.csv",
+        "beside.csv",
+        "open/../beside.csv",
+        "opened/none.csv",
+    ];
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::symlink;
+        symlink(
+            house.path().join("beside.csv"),
+            house.path().join("open/link.csv"),
+        )
+        .expect("a link");
+        symlink(house.path(), house.path().join("open/door")).expect("a link");
+        paths.extend(["open/link.csv", "open/door/beside.csv"]);
+    }
+    for path in paths {
+        let arguments = from_file(&at(&house, path));
+        assert_refused(&mut server, &exa, arguments, &outside);
+    }
+    assert_refused(&mut server, &exa, from_file("../beside.csv"), &outside);
+    for (path, part) in [("none.csv", "no file that exists"), (".", "is a folder")] {
+        assert_refused(&mut server, &exa, from_file(path), &[part]);
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_pipe_keeps_nobody_waiting() {
+    let (exa, house) = (Recorder::always(Reply::new(500)), house());
+    let pipe = house.path().join("open/pipe.csv");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let mut server = server(&exa.url(), &at(&house, "open"));
+    assert_refused(
+        &mut server,
+        &exa,
+        from_file("pipe.csv"),
+        &["not a regular file"],
+    );
+}
+
+#[test]
+fn without_a_folder_the_reason_is_told() {
+    let (exa, house) = (Recorder::always(Reply::new(500)), house());
+    let mut server = McpServer::recorded(&exa, &["--tools", "imports"]);
+    let arguments = from_file(&at(&house, "open/list.csv"));
+    let parts = ["no folder is open", "EXA_MCP_IMPORT_DIR", "csvContent"];
+    assert_refused(&mut server, &exa, arguments, &parts);
+    let mut server = self::server(&exa.url(), "/no/such/folder");
+    assert_refused(
+        &mut server,
+        &exa,
+        from_file("list.csv"),
+        &["/no/such/folder"],
+    );
+}
+
+#[test]
+fn several_folders_can_be_open() {
+    let storage = Recorder::always(Reply::new(200));
+    let (exa, house) = (exa(&storage), house());
+    let folders = std::env::join_paths([house.path().join("open"), house.path().join("opened")]);
+    let folders = folders.expect("folders").into_string().expect("text");
+    let mut server = server(&exa.url(), &folders);
+    for path in ["open/list.csv", "opened/list.csv"] {
+        server
+            .call("imports_create", from_file(&at(&house, path)))
+            .success();
+    }
+    assert_eq!(storage.take().len(), 2);
+}
+
+#[test]
+fn contents_that_cannot_be_imported_are_refused() {
+    let (exa, house) = (Recorder::always(Reply::new(500)), house());
+    let mut server = server(&exa.url(), &at(&house, "open"));
+    let write =
+        |name: &str, content: &[u8]| fs::write(Path::new(&at(&house, "open")).join(name), content);
+    write("empty.csv", b"").expect("a file");
+    write("header.csv", b"name,url\n").expect("a file");
+    write("open.csv", b"name\n\"never closed\n").expect("a file");
+    write("utf16.csv", b"\xff\xfen\0a\0").expect("a file");
+    let large = fs::File::create(house.path().join("open/large.csv")).expect("a file");
+    large.set_len(50_000_001).expect("a size");
+    for (path, part) in [
+        ("empty.csv", "is empty"),
+        ("header.csv", "no records"),
+        ("open.csv", "never closed"),
+        ("utf16.csv", "UTF-8"),
+        (
+            "large.csv",
+            "50000001 bytes, but an import takes at most 50000000 (50 MB)",
+        ),
+    ] {
+        assert_refused(&mut server, &exa, from_file(path), &[part, "filePath"]);
+    }
+    let entity = json!({"type": "company"});
+    let text = |text: &str| json!({"csvContent": text, "entity": entity});
+    assert_refused(
+        &mut server,
+        &exa,
+        text("name"),
+        &["no records", "csvContent"],
+    );
+    let mut wrong = text("name\nA\n");
+    wrong["size"] = json!(9);
+    assert_refused(
+        &mut server,
+        &exa,
+        wrong,
+        &["`size` says 9, but there are 7 bytes"],
+    );
+    let mut both = text("name\nA\n");
+    both["filePath"] = json!("list.csv");
+    assert_refused(&mut server, &exa, both, &["two contents"]);
+    let none = json!({"entity": entity});
+    assert_refused(
+        &mut server,
+        &exa,
+        none,
+        &["`size` is required, unless `csvContent` or `filePath` is given"],
+    );
+}
+
+#[test]
+fn the_largest_file_is_streamed() {
+    let storage = Recorder::always(Reply::new(200));
+    let (exa, house) = (exa(&storage), house());
+    let line = format!("Name,{}\n", "x".repeat(994));
+    let file = format!("name,text\n{}", line.repeat(49_999));
+    assert!(
+        (49_900_000..=50_000_000).contains(&file.len()),
+        "{}",
+        file.len()
+    );
+    fs::write(house.path().join("open/large.csv"), &file).expect("a file");
+    let mut server = server(&exa.url(), &at(&house, "open"));
+    let (steps, outcome) = server.call_heard("imports_create", from_file("large.csv"));
+    outcome.success();
+    assert_eq!(storage.only().body.len(), file.len());
+    let created = exa.take()[0].json().expect("a body");
+    assert_eq!(
+        (&created["size"], &created["count"]),
+        (&json!(file.len()), &json!(49_999))
+    );
+    let last = steps.last().expect("steps");
+    assert_eq!(
+        (&last["progress"], &last["total"]),
+        (&json!(file.len() as f64), &json!(file.len() as f64))
+    );
+}
+
+#[test]
+fn what_is_told_beforehand_is_announced_as_ever() {
+    let created = json!({"id": "import_1", "uploadUrl": "https://storage.example/file"});
+    let exa = Recorder::always(Reply::json(201, &created));
+    let mut server = McpServer::recorded(&exa, &["--tools", "imports"]);
+    let arguments = json!({"size": 10, "count": 1, "format": "csv", "entity": {"type": "company"}});
+    let import = server.call("imports_create", arguments.clone()).success();
+    let import = import.get("result").unwrap_or(&import);
+    assert_eq!(import["uploadUrl"], "https://storage.example/file");
+    assert_eq!(exa.only().json(), Some(arguments));
+}
+
+#[test]
+fn the_command_line_reads_any_file_of_its_user() {
+    let storage = Recorder::always(Reply::new(200));
+    let (exa, house) = (exa(&storage), house());
+    let arguments = from_file(&at(&house, "beside.csv"));
+    let import = Program::call(&exa, "imports.create", &arguments)
+        .run()
+        .json();
+    assert_eq!(import["status"], "processing");
+    assert_eq!(storage.only().body, CSV.as_bytes());
+    let missing = from_file(&at(&house, "none.csv"));
+    let output = Program::call(&exa, "imports.create", &missing).run();
+    output.assert_failed(2, &["`filePath` names no file that exists"]);
+}
+
+#[test]
+fn the_arguments_are_described() {
+    let mut server = McpServer::sandboxed(&["--tools", "imports,manage_websets"]);
+    let describe = json!({"operation": "describe", "args": {"operation": "imports.create"}});
+    let described = server.call_plainly("manage_websets", describe).success();
+    let schema = &described["inputSchema"];
+    assert_eq!(schema["required"], json!(["entity"]));
+    for name in ["csvContent", "filePath"] {
+        assert_eq!(schema["properties"][name]["type"], "string", "{name}");
+    }
+    let tools = server.tools();
+    let tool = tools.iter().find(|tool| tool["name"] == "imports_create");
+    let properties = &tool.expect("the tool")["inputSchema"]["properties"];
+    assert!(properties["filePath"].is_object(), "{properties}");
+    // The example of the description works as it is.
+    let example = described["example"].clone();
+    server.call("manage_websets", example).success();
+}
