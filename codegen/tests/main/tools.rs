@@ -29,7 +29,7 @@ fn sets_stay_within_their_token_budgets() {
 #[test]
 fn the_sizes_in_the_readme_are_right() {
     let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
-    for set in ["default", "toolhost", "classic", "granular"] {
+    for set in ["default", "toolhost", "classic", "granular", "notes"] {
         let row = readme
             .lines()
             .find(|line| line.starts_with(&format!("| `{set}` | ")))
@@ -58,6 +58,7 @@ fn sets_hold_the_agreed_tools() {
     assert_eq!(sets["granular"].len(), 69);
     assert_eq!(sets["items"], ["items_delete", "items_get", "items_list"]);
     assert_eq!(sets["agent.runs"].len(), 7);
+    assert_eq!(sets["notes"], ["create_note"]);
 }
 
 #[test]
@@ -113,7 +114,7 @@ fn dispatchers_show_a_signature_of_every_operation() {
         .as_str()
         .unwrap();
     assert!(websets.contains("items: delete(websetId, itemId) get(websetId, itemId) list(websetId, cursor?, limit?, sourceId?)"));
-    assert!(websets.contains("search{query, count?}"));
+    assert!(websets.contains("create(search{query}?, "), "{websets}");
 }
 
 #[test]
