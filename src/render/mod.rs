@@ -4,6 +4,7 @@
 //! shown as Markdown or JSON that say the same. There is no network here and nothing of the protocol.
 
 mod budget;
+mod chars;
 pub mod clean;
 mod date;
 mod envelope;

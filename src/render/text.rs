@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::clean;
+
 /// Characters of the one line that says most.
 const LINE: usize = 120;
 
@@ -11,26 +13,13 @@ pub(super) const CUT: &str = "…";
 /// A text of at most `most` characters, cut where a paragraph, sentence or word ends; whether it was
 /// cut. Addresses and identifiers are no use in part, so a text without spaces stays whole.
 pub(super) fn bounded(text: &str, most: usize) -> (String, bool) {
-    let is_prose = || text.chars().any(char::is_whitespace);
-    match text.char_indices().nth(most) {
-        Some((end, _)) if is_prose() => {
-            let head = text.get(..end).unwrap_or(text);
-            let kept = head.get(..boundary(head)).unwrap_or(head).trim_end();
-            (format!("{kept}{CUT}"), true)
-        }
-        _ => (text.to_owned(), false),
+    if !text.chars().any(char::is_whitespace) {
+        return (text.to_owned(), false);
     }
-}
-
-/// Where to cut a text that goes on: not more than a third is given up for a good end.
-fn boundary(head: &str) -> usize {
-    let least = head.len() - head.len() / 3;
-    let after = |mark: &str| head.rfind(mark).map(|at| at + mark.trim_end().len());
-    ["\n\n", ". ", "! ", "? ", "。", "\n", " "]
-        .into_iter()
-        .filter_map(after)
-        .find(|end| *end >= least)
-        .unwrap_or(head.len())
+    match clean::bounded(text, most) {
+        (kept, true) => (format!("{}{CUT}", kept.trim_end()), true),
+        (whole, false) => (whole.to_owned(), false),
+    }
 }
 
 /// The first words of a value on one line.

@@ -1,0 +1,84 @@
+//! What words in plain ASCII letters cost.
+
+use super::Price;
+use super::letters::parting;
+
+/// How a word hangs on what stands before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Joint {
+    /// After a space or nothing, as most words stand.
+    None,
+    /// After a character that often makes one token with the word, as in code.
+    Tight,
+    /// After a character that mostly is a token of its own, as in addresses.
+    Loose,
+}
+
+impl Joint {
+    /// The joint that a character makes.
+    pub(super) fn of(before: char) -> Joint {
+        match before {
+            ' ' => Joint::None,
+            '_' | '.' | '(' | '\t' | ',' | '=' | '#' | '[' | '\\' | '&' | ':' => Joint::Tight,
+            _ => Joint::Loose,
+        }
+    }
+}
+
+/// What a word costs: a start, each letter after the fourth, and each pair of letters by how readily
+/// tokens end between the two.
+#[derive(Clone, Copy, Debug)]
+struct Rate {
+    start: Price,
+    letter: Price,
+    pairs: [Price; 4],
+}
+
+impl Rate {
+    const PLAIN: Rate = Rate::new(96, 4, [0, 4, 15, 55]);
+    const TIGHT: Rate = Rate::new(108, 7, [0, 10, 31, 65]);
+    const LOOSE: Rate = Rate::new(142, 7, [0, 10, 31, 65]);
+    const CAPITALS: Rate = Rate::new(96, 15, [0, 20, 36, 48]);
+    const JOINED_CAPITALS: Rate = Rate::new(116, 15, [0, 20, 36, 60]);
+    /// Several capitals, then small letters.
+    const MIXED: Rate = Rate::new(150, 4, [0, 18, 20, 52]);
+
+    const fn new(start: Price, letter: Price, pairs: [Price; 4]) -> Rate {
+        Rate {
+            start,
+            letter,
+            pairs,
+        }
+    }
+
+    fn of(letters: &[u8], joint: Joint) -> &'static Rate {
+        let capitals = letters.iter().filter(|byte| byte.is_ascii_uppercase());
+        let capitals = capitals.count();
+        let first = letters.first().is_some_and(u8::is_ascii_uppercase);
+        match (joint, capitals - usize::from(first)) {
+            (Joint::None, 0) => &Rate::PLAIN,
+            (Joint::Tight, 0) => &Rate::TIGHT,
+            (Joint::Loose, 0) => &Rate::LOOSE,
+            _ if capitals < letters.len() => &Rate::MIXED,
+            (Joint::None, _) => &Rate::CAPITALS,
+            _ => &Rate::JOINED_CAPITALS,
+        }
+    }
+
+    fn pair(&self, parting: usize) -> Price {
+        self.pairs.get(parting).copied().unwrap_or(0)
+    }
+}
+
+/// What a word costs.
+pub(super) fn price(letters: &[u8], joint: Joint) -> Price {
+    let rate = Rate::of(letters, joint);
+    let pairs = letters.iter().zip(letters.iter().skip(1));
+    let partings: Price = pairs.map(|(a, b)| rate.pair(parting(*a, *b))).sum();
+    rate.start + rate.letter * long(letters.len()) + partings
+}
+
+/// How many letters a word has after its fourth.
+pub(super) fn long(letters: usize) -> Price {
+    letters.saturating_sub(4) as Price
+}
