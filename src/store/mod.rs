@@ -7,6 +7,7 @@
 mod config;
 mod memory;
 mod sqlite;
+mod sqlite_file;
 #[cfg(test)]
 mod tests;
 
