@@ -41,13 +41,26 @@ fn target(operation: &'static Operation) -> Target {
         if in_path {
             path_arguments.insert(name.clone(), json!("id_1"));
         }
-        !in_path && !BESIDE_BODY.contains(&name.as_str())
+        !in_path && !BESIDE_BODY.contains(&name.as_str()) && !is_own(operation, name)
     });
+    // Without a file the server cannot count for the caller.
+    if operation.name == "imports.create" {
+        body["required"] = json!(["size", "count", "format", "entity"]);
+    }
     assert_eq!(path_arguments.len(), identifiers, "{}", operation.name);
     Target {
         operation,
         path_arguments,
         body,
+    }
+}
+
+/// Arguments that the server itself understands and Exa never sees.
+fn is_own(operation: &Operation, name: &str) -> bool {
+    match operation.name {
+        "agent.runs.create" => name == "stream",
+        "imports.create" => ["csvContent", "filePath"].contains(&name),
+        _ => false,
     }
 }
 
