@@ -27,7 +27,7 @@ describe("TypeScript SDK", () => {
     assert.match(server.version, /^\d+\.\d+\.\d+/);
     assert.ok(server.title);
     assert.ok(client.getInstructions());
-    const capabilities = ["completions", "logging", "prompts", "resources", "tools"];
+    const capabilities = ["completions", "logging", "prompts", "resources", "tasks", "tools"];
     assert.deepEqual(Object.keys(client.getServerCapabilities()).sort(), capabilities);
   });
 
