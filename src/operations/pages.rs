@@ -12,8 +12,10 @@ const MOST_PAGES: usize = 200;
 pub enum Stopped {
     /// There are as many entries as wanted.
     Enough,
-    /// The API gave a cursor that it had given before, or too many pages.
+    /// The API gave a cursor that it had given before.
     Circle,
+    /// The API has more pages than any list should have.
+    Endless,
     /// A page could not be had.
     Failed(Refusal),
 }
@@ -54,12 +56,15 @@ impl Caller {
             pages: 1,
             stopped: None,
         };
-        let mut seen = Vec::new();
+        // A circle may also lead back to where the caller began.
+        let began = arguments.get("cursor").and_then(Value::as_str);
+        let mut seen: Vec<String> = began.map(str::to_owned).into_iter().collect();
         while let Some(cursor) = next_cursor(&paged.called.answer.value) {
             let count = tell(&paged, progress);
             paged.stopped = match () {
                 () if count >= most => Some(Stopped::Enough),
-                () if seen.contains(&cursor) || paged.pages >= MOST_PAGES => Some(Stopped::Circle),
+                () if seen.contains(&cursor) => Some(Stopped::Circle),
+                () if paged.pages >= MOST_PAGES => Some(Stopped::Endless),
                 () => None,
             };
             if paged.stopped.is_some() {

@@ -1,6 +1,6 @@
 //! Moments in time, as far as comparing and showing them needs.
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime};
+use chrono::{DateTime, Days, Months, NaiveDate, NaiveDateTime, SecondsFormat};
 use serde_json::Value;
 
 /// Dates with a time and without a zone, as people write them.
@@ -17,6 +17,27 @@ pub(super) fn instant(text: &str) -> Option<i64> {
     let time = times.find_map(|form| NaiveDateTime::parse_from_str(&text, form).ok());
     let time = time.or_else(|| day_of(&text)?.and_hms_opt(0, 0, 0))?;
     Some(time.and_utc().timestamp_millis())
+}
+
+/// The same, but a part that is left out counts as its end: `2024-05` is all of May.
+pub(super) fn last_instant(text: &str) -> Option<i64> {
+    let text = text.trim();
+    let Some(day) = day_of(text) else {
+        return instant(text);
+    };
+    let next = match text.len() {
+        4 => day.checked_add_months(Months::new(12)),
+        7 => day.checked_add_months(Months::new(1)),
+        _ => day.checked_add_days(Days::new(1)),
+    };
+    let next = next?.and_hms_opt(0, 0, 0)?;
+    Some(next.and_utc().timestamp_millis() - 1)
+}
+
+/// A moment in the form that every API reads.
+pub(super) fn written(milliseconds: i64) -> Option<String> {
+    let moment = DateTime::from_timestamp_millis(milliseconds)?;
+    Some(moment.to_rfc3339_opts(SecondsFormat::Millis, true))
 }
 
 /// The day that `2024`, `2024-05` or `2024-05-31` begins with.
@@ -68,6 +89,20 @@ mod tests {
         ] {
             assert_eq!(instant(text), Some(milliseconds), "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_left_out_counts_as_its_end() {
+        for (text, end) in [
+            ("2024", "2024-12-31T23:59:59.999Z"),
+            ("2024-02", "2024-02-29T23:59:59.999Z"),
+            ("2024-05-31", "2024-05-31T23:59:59.999Z"),
+            ("2024-05-31T10:00:00+02:00", "2024-05-31T08:00:00.000Z"),
+        ] {
+            let last = last_instant(text).unwrap();
+            assert_eq!(written(last).unwrap(), end, "{text}");
+        }
+        assert_eq!(last_instant("soon"), None);
     }
 
     #[test]

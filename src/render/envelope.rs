@@ -15,9 +15,10 @@ pub fn results_field(
     has: impl Fn(&str) -> bool,
     is_list: impl Fn(&str) -> bool,
 ) -> Option<&'static str> {
-    // What we say of the answer stands under `metadata`, so a list must not have a field like that.
-    let is_thing = has("metadata") || IDENTIFIERS.into_iter().any(has);
-    LISTS.into_iter().find(|name| !is_thing && is_list(name))
+    // A list gets `metadata` and `results`, so it must not have fields like that of its own.
+    let is_thing = has("metadata") || IDENTIFIERS.into_iter().any(&has);
+    let list = LISTS.into_iter().find(|name| !is_thing && is_list(name))?;
+    (list == "results" || !has("results")).then_some(list)
 }
 
 /// An answer in its parts. Nothing of it is lost.
@@ -85,6 +86,8 @@ mod tests {
         assert_eq!(answer.results, [json!({"url": "u"})]);
         let thing = json!({"id": "w", "items": [1], "metadata": {}});
         assert_eq!(open(thing.clone()).results, [thing]);
+        let both = json!({"results": null, "data": [1]});
+        assert_eq!(open(both.clone()).results, [both]);
         assert_eq!(open(json!([1])).results, [json!(1)]);
         assert_eq!(open(json!("text")).results, [json!("text")]);
     }

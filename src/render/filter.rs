@@ -47,12 +47,10 @@ enum Verdict {
 impl Filters {
     /// Reads checked `filters`; a date that is none is named.
     pub fn read(given: &Map<String, Value>) -> Result<Self, (&'static str, String)> {
-        let moment = |name: &'static str| match given.get(name).and_then(Value::as_str) {
-            None => Ok(None),
-            Some(text) => match date::instant(text) {
-                Some(moment) => Ok(Some(moment)),
-                None => Err((name, text.to_owned())),
-            },
+        let moment = |name: &'static str, read: fn(&str) -> Option<i64>| {
+            let text = given.get(name).and_then(Value::as_str);
+            let moment = text.map(|text| read(text).ok_or((name, text.to_owned())));
+            moment.transpose()
         };
         let domains = |name: &str| {
             let list = given
@@ -64,15 +62,8 @@ impl Filters {
         };
         Ok(Self {
             min_score: given.get("minScore").and_then(Value::as_f64),
-            after: moment("afterDate")?,
-            before: moment("beforeDate")?.map(|moment| {
-                // A day without a time means the whole of it.
-                let whole_day = given
-                    .get("beforeDate")
-                    .and_then(Value::as_str)
-                    .is_some_and(|text| text.trim().len() == 10);
-                moment + if whole_day { 86_399_999 } else { 0 }
-            }),
+            after: moment("afterDate", date::instant)?,
+            before: moment("beforeDate", date::last_instant)?,
             include_domains: domains("includeDomains"),
             exclude_domains: domains("excludeDomains"),
             title_contains: given
@@ -86,41 +77,61 @@ impl Filters {
         })
     }
 
-    /// Takes away what is not wanted, and says why.
-    pub(super) fn apply(&self, results: &mut Vec<(usize, Value)>) -> Vec<Dropped> {
-        let mut dropped: Vec<Dropped> = Vec::new();
-        results.retain(|(_, result)| {
-            let Some((filter, verdict)) = self.against(result) else {
-                return true;
-            };
-            let at = dropped.iter().position(|known| known.filter == filter);
-            if at.is_none() {
-                dropped.push(Dropped {
-                    filter,
-                    unfit: 0,
-                    unknown: 0,
-                });
-            }
-            let at = at.unwrap_or(dropped.len() - 1);
-            if let Some(entry) = dropped.get_mut(at) {
+    /// The moment after which results are wanted, as an API reads it.
+    pub fn after_written(&self) -> Option<String> {
+        self.after.and_then(date::written)
+    }
+
+    /// The moment before which results are wanted, as an API reads it.
+    pub fn before_written(&self) -> Option<String> {
+        self.before.and_then(date::written)
+    }
+
+    /// Takes away what is not wanted, and says for each filter how much that was.
+    pub(super) fn apply(&self, results: &mut Vec<(usize, &Value)>) -> Vec<Dropped> {
+        let mut dropped = self.given();
+        let mut count = |filter: &str, verdict: Verdict, number: usize| {
+            let mut entries = dropped.iter_mut();
+            if let Some(entry) = entries.find(|entry| entry.filter == filter) {
                 match verdict {
-                    Verdict::Unknown => entry.unknown += 1,
-                    _ => entry.unfit += 1,
+                    Verdict::Unknown => entry.unknown += number,
+                    _ => entry.unfit += number,
                 }
             }
-            false
+        };
+        results.retain(|(_, result)| match self.against(result) {
+            None => true,
+            Some((filter, verdict)) => {
+                count(filter, verdict, 1);
+                false
+            }
         });
-        if let Some(most) = self.max_results
-            && results.len() > most
-        {
-            dropped.push(Dropped {
-                filter: "maxResults",
-                unfit: results.len() - most,
-                unknown: 0,
-            });
+        if let Some(most) = self.max_results {
+            let excess = results.len().saturating_sub(most);
+            count("maxResults", Verdict::Unfit, excess);
             results.truncate(most);
         }
         dropped
+    }
+
+    /// The filters that the caller gave.
+    fn given(&self) -> Vec<Dropped> {
+        let filters = [
+            ("minScore", self.min_score.is_some()),
+            ("afterDate", self.after.is_some()),
+            ("beforeDate", self.before.is_some()),
+            ("includeDomains", !self.include_domains.is_empty()),
+            ("excludeDomains", !self.exclude_domains.is_empty()),
+            ("titleContains", self.title_contains.is_some()),
+            ("maxResults", self.max_results.is_some()),
+        ];
+        let given = filters.into_iter().filter(|(_, is_given)| *is_given);
+        let none = |(filter, _)| Dropped {
+            filter,
+            unfit: 0,
+            unknown: 0,
+        };
+        given.map(none).collect()
     }
 
     /// The first filter that a result does not pass.
@@ -228,9 +239,14 @@ fn lies_in(url: &Url, domain: &str) -> bool {
 }
 
 impl Dropped {
+    /// How many results it took away.
+    pub(super) fn count(&self) -> usize {
+        self.unfit + self.unknown
+    }
+
     /// The same as JSON.
     pub(super) fn json(&self) -> Value {
-        let mut told = json!({"filter": self.filter, "dropped": self.unfit + self.unknown});
+        let mut told = json!({"filter": self.filter, "dropped": self.count()});
         if let Value::Object(told) = &mut told
             && self.unknown > 0
         {
@@ -246,14 +262,12 @@ mod tests {
     use super::*;
 
     fn left(filters: Value) -> (Vec<usize>, Vec<Dropped>) {
-        let mut results: Vec<(usize, Value)> = [
+        let results = [
             json!({"url": "https://a.example/blog/x", "title": "Alpha One", "score": 0.9, "publishedDate": "2024-05-01T00:00:00.000Z"}),
             json!({"url": "https://www.a.example/", "title": "Beta", "score": 0.4, "publishedDate": "2023-05-01"}),
             json!({"url": "https://nota.example/", "title": "Gamma"}),
-        ]
-        .into_iter()
-        .enumerate()
-        .collect();
+        ];
+        let mut results: Vec<(usize, &Value)> = results.iter().enumerate().collect();
         let filters = Filters::read(filters.as_object().unwrap()).unwrap();
         let dropped = filters.apply(&mut results);
         (
@@ -283,11 +297,18 @@ mod tests {
         let (_, dropped) = left(json!({"minScore": 0.5, "maxResults": 5}));
         assert_eq!(
             dropped,
-            [Dropped {
-                filter: "minScore",
-                unfit: 1,
-                unknown: 1
-            }]
+            [
+                Dropped {
+                    filter: "minScore",
+                    unfit: 1,
+                    unknown: 1
+                },
+                Dropped {
+                    filter: "maxResults",
+                    unfit: 0,
+                    unknown: 0
+                }
+            ]
         );
     }
 

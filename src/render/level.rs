@@ -126,7 +126,13 @@ pub(super) static TYPES: [ResultType; 4] = [
         url: &[],
         date: &["createdAt"],
         status: &["status"],
-        line: &["output.content", "output.text", "output", "error"],
+        line: &[
+            "output.content",
+            "output.text",
+            "output",
+            "error",
+            "failReason",
+        ],
         standard: Standard::Fields {
             keep: &[
                 "monitorId",
@@ -157,6 +163,7 @@ pub(super) static TYPES: [ResultType; 4] = [
             "request.query",
             "description",
             "type",
+            "event",
             "object",
         ],
         url: &["url"],

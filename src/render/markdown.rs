@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::date;
+use super::inline::{inline, link};
 use super::shape::Shaped;
 use super::text::one_line;
 
@@ -35,13 +35,11 @@ pub(super) fn row(result: &Shaped) -> String {
         return format!("{}. {}", result.index, scalar(&result.value));
     };
     let mut line = format!("{}. {}", result.index, heading(map));
-    let others = map
-        .iter()
-        .filter(|(name, _)| !IN_HEADING.contains(&name.as_str()));
-    for (name, value) in others {
+    for (name, value) in map.iter().filter(|field| !is_in_heading(field)) {
         let told = match name.as_str() {
             "line" => format!(": {}", scalar(value)),
-            name if is_date(name) => format!(" ({})", day(value)),
+            name if is_date(name) => format!(" ({})", scalar(value)),
+            "id" if !has_name(map) => continue,
             "id" => format!(" `{}`", code(value)),
             _ => format!(" · {}", scalar(value)),
         };
@@ -71,7 +69,6 @@ fn table(results: &[Shaped]) -> String {
             .iter()
             .map(|column| match result.value.get(*column) {
                 None => String::new(),
-                Some(value) if is_date(column) => day(value),
                 Some(value) => scalar(value),
             });
         let cells: Vec<String> = cells.collect();
@@ -86,9 +83,7 @@ pub(super) fn section(result: &Shaped) -> String {
         return format!("### {}\n{}", result.index, field_value(&result.value, 0));
     };
     let mut text = format!("### {}. {}", result.index, heading(map));
-    let fields = map
-        .iter()
-        .filter(|(name, _)| !IN_HEADING.contains(&name.as_str()));
+    let fields = map.iter().filter(|field| !is_in_heading(field));
     // An identifier that is the address says nothing more.
     let fields = fields.filter(|(name, value)| *name != "id" || map.get("url") != Some(value));
     push_fields(&mut text, fields, 0);
@@ -135,9 +130,9 @@ fn field_value(value: &Value, depth: usize) -> String {
         }
         Value::Array(list) => {
             let mut text = String::new();
-            for (index, entry) in list.iter().enumerate() {
+            for entry in list {
                 text.push_str(&format!(
-                    "\n{}{index}. {}",
+                    "\n{}- {}",
                     "  ".repeat(depth),
                     entry_text(entry, depth + 1)
                 ));
@@ -168,25 +163,44 @@ fn entry_text(entry: &Value, depth: usize) -> String {
 /// A text as a block quote.
 fn quote(text: &str, depth: usize) -> String {
     let indent = "  ".repeat(depth);
+    // A carriage return ends a line as well, and with it the quote.
+    let text = text.replace("\r\n", "\n");
+    let lines = text.trim_end().split(['\n', '\r']);
     let mut quoted = String::with_capacity(text.len() + 16);
-    for line in text.trim().lines() {
+    for line in lines.skip_while(|line| line.trim().is_empty()) {
         quoted.push_str(&format!("\n{indent}> {line}"));
     }
     quoted
 }
 
-/// Short enough to stand in a row with others.
+/// Short enough to stand in a row with others, and no sentence.
 fn is_word(value: &Value) -> bool {
-    is_short(value) && value.as_str().is_none_or(|text| text.len() <= 40)
+    let is_word = |text: &str| text.len() <= 40 && !text.contains(',') && !text.ends_with('.');
+    is_short(value) && value.as_str().is_none_or(is_word)
 }
 
 fn is_short(value: &Value) -> bool {
     match value {
-        Value::String(text) => text.chars().count() <= LONG && !text.contains('\n'),
+        Value::String(text) => text.chars().count() <= LONG && !text.contains(['\n', '\r']),
         Value::Array(list) => list.is_empty(),
         Value::Object(map) => map.is_empty(),
         _ => true,
     }
+}
+
+/// Whether the heading shows a field whole.
+fn is_in_heading((name, value): &(&String, &Value)) -> bool {
+    IN_HEADING.contains(&name.as_str()) && value.is_string()
+}
+
+/// Whether there is a better name than the identifier.
+fn has_name(map: &Map<String, Value>) -> bool {
+    let is_told = |name: &&str| {
+        map.get(*name)
+            .and_then(Value::as_str)
+            .is_some_and(|text| !text.is_empty())
+    };
+    IN_HEADING.iter().any(is_told)
 }
 
 /// Title and address as a link.
@@ -202,32 +216,6 @@ fn heading(map: &Map<String, Value>) -> String {
         (Some(title), None) => inline(title),
         (None, None) => text("id").map_or_else(String::new, inline),
     }
-}
-
-/// A link; an address that no browser should follow is only shown.
-pub(super) fn link(title: &str, url: &str) -> String {
-    let is_web = ["http://", "https://"].iter().any(|scheme| {
-        url.get(..scheme.len())
-            .is_some_and(|head| head.eq_ignore_ascii_case(scheme))
-    });
-    if !is_web {
-        return format!("{} ({})", inline(title), inline(url));
-    }
-    let mut target = String::with_capacity(url.len());
-    for letter in url.chars() {
-        match letter {
-            '(' => target.push_str("%28"),
-            ')' => target.push_str("%29"),
-            '<' => target.push_str("%3C"),
-            '>' => target.push_str("%3E"),
-            '|' => target.push_str("%7C"),
-            '\\' => target.push_str("%5C"),
-            '`' => target.push_str("%60"),
-            letter if letter.is_whitespace() => target.push_str("%20"),
-            letter => target.push(letter),
-        }
-    }
-    format!("[{}]({target})", inline(title))
 }
 
 /// A value on one line.
@@ -246,48 +234,8 @@ fn code(value: &Value) -> String {
     one_line(&text).replace('`', "'")
 }
 
-/// A text on one line, with everything escaped that Markdown would take for a mark.
-pub(super) fn inline(text: &str) -> String {
-    let text = one_line(text);
-    // Addresses and identifiers are shown as they are, so that they can be copied.
-    let plain =
-        |letter: char| letter.is_ascii_alphanumeric() || ":/.?=&%-_+,;@~#!$'".contains(letter);
-    if text.chars().all(plain)
-        && !text.starts_with(['#', '_', '-', '+', '~'])
-        && !text.ends_with('_')
-    {
-        return text;
-    }
-    let mut escaped = String::with_capacity(text.len() + 8);
-    let letters: Vec<char> = text.chars().collect();
-    let is_word = |at: Option<&char>| at.is_some_and(|letter| letter.is_alphanumeric());
-    for (at, letter) in letters.iter().enumerate() {
-        let before = at.checked_sub(1).and_then(|before| letters.get(before));
-        let after = letters.get(at + 1);
-        let is_mark = match letter {
-            '\\' | '`' | '*' | '[' | ']' | '<' | '|' => true,
-            // An underline between letters is part of a name.
-            '_' => !(is_word(before) && is_word(after)),
-            '~' => before == Some(&'~') || after == Some(&'~'),
-            '#' | '>' | '+' | '-' | '=' => before.is_none(),
-            '!' => after == Some(&'['),
-            _ => false,
-        };
-        if is_mark {
-            escaped.push('\\');
-        }
-        escaped.push(*letter);
-    }
-    escaped
-}
-
 fn is_date(name: &str) -> bool {
     name.ends_with("Date") || name.ends_with("At")
-}
-
-/// The day of a moment.
-fn day(value: &Value) -> String {
-    inline(&date::day(value))
 }
 
 #[cfg(test)]
@@ -305,36 +253,8 @@ mod tests {
     }
 
     #[test]
-    fn marks_in_titles_are_escaped() {
-        for (title, escaped) in [
-            ("a | b", "a \\| b"),
-            ("`code` and [link](x)", "\\`code\\` and \\[link\\](x)"),
-            ("two\nlines", "two lines"),
-            (
-                "snake_case _em_ *strong*",
-                "snake_case \\_em\\_ \\*strong\\*",
-            ),
-            ("# heading", "\\# heading"),
-            ("<b>tag</b>", "\\<b>tag\\</b>"),
-            ("C# and a-b", "C# and a-b"),
-            ("https://a.example/x_y?z=1", "https://a.example/x_y?z=1"),
-        ] {
-            assert_eq!(inline(title), escaped);
-        }
-    }
-
-    #[test]
-    fn addresses_stay_inside_their_link() {
-        assert_eq!(
-            link("t", "https://a.example/a(b) c"),
-            "[t](https://a.example/a%28b%29%20c)"
-        );
-        assert_eq!(link("t", "javascript:alert(1)"), "t (javascript:alert(1))");
-    }
-
-    #[test]
     fn a_summary_has_one_line_a_result() {
-        let page = json!({"title": "T", "url": "https://a.example/", "publishedDate": "2024-01-02T00:00:00.000Z", "line": "Says\nthis"});
+        let page = json!({"title": "T", "url": "https://a.example/", "publishedDate": "2024-01-02", "line": "Says\nthis"});
         assert_eq!(
             row(&shaped(3, page)),
             "3. [T](https://a.example/) (2024-01-02): Says this"
@@ -363,7 +283,7 @@ mod tests {
         let record = json!({"id": "w", "searches": [{"id": "s", "progress": {"found": 1}}], "tags": ["a", "b"]});
         assert_eq!(
             section(&shaped(0, record)),
-            "### 0. w\nid: w\n- **searches**:\n  0. id: s\n    - **progress**:\n      found: 1\n- **tags**: a, b"
+            "### 0. w\nid: w\n- **searches**:\n  - id: s\n    - **progress**:\n      found: 1\n- **tags**: a, b"
         );
     }
 }

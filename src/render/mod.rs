@@ -9,6 +9,8 @@ pub mod clean;
 mod date;
 mod envelope;
 mod filter;
+mod head;
+mod inline;
 mod json;
 mod level;
 mod markdown;

@@ -37,22 +37,27 @@ pub(super) fn is_empty(value: &Value) -> bool {
 
 /// The parts of a value that the paths name, in the place they had; lists are walked through.
 pub(super) fn pick(value: &Value, paths: &[String]) -> Value {
-    match value {
-        Value::Array(list) => list.iter().map(|entry| pick(entry, paths)).collect(),
+    part(value, paths).unwrap_or_else(|| Value::Object(Map::new()))
+}
+
+fn part(value: &Value, paths: &[String]) -> Option<Value> {
+    let picked = match value {
+        Value::Array(list) => list.iter().filter_map(|entry| part(entry, paths)).collect(),
         Value::Object(map) => {
-            let mut picked = Map::new();
-            for (name, inner) in map {
+            let inside = |(name, inner): (&String, &Value)| {
                 let below = below(paths, name);
-                if below.iter().any(String::is_empty) {
-                    picked.insert(name.clone(), inner.clone());
-                } else if !below.is_empty() {
-                    picked.insert(name.clone(), pick(inner, &below));
-                }
-            }
-            Value::Object(picked)
+                let inner = match below.iter().any(String::is_empty) {
+                    true => inner.clone(),
+                    false => part(inner, &below)?,
+                };
+                Some((name.clone(), inner))
+            };
+            Value::Object(map.iter().filter_map(inside).collect())
         }
-        other => other.clone(),
-    }
+        // The paths lead on, but there is nothing below.
+        _ => return None,
+    };
+    Some(picked).filter(|picked| !is_empty(picked))
 }
 
 /// What is left of the paths that lead through `name`; an empty one ends there.
@@ -85,5 +90,15 @@ mod tests {
         let value = json!({"a": [{"b": 1, "c": 2}, {"b": 3}], "d": 4, "e": 5});
         let picked = pick(&value, &["a.b".to_owned(), "e".to_owned(), "x".to_owned()]);
         assert_eq!(picked, json!({"a": [{"b": 1}, {"b": 3}], "e": 5}));
+        let value = json!({"p": {"type": "x", "company": {"name": "n"}, "none": null}, "list": [1, {"name": 2}]});
+        assert_eq!(
+            pick(&value, &["*.*.name".to_owned(), "p.none".to_owned()]),
+            json!({"p": {"company": {"name": "n"}, "none": null}})
+        );
+        assert_eq!(
+            pick(&value, &["list.name".to_owned()]),
+            json!({"list": [{"name": 2}]})
+        );
+        assert_eq!(pick(&value, &["x.y".to_owned()]), json!({}));
     }
 }

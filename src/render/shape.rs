@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::level::{Level, ResultType, Standard, type_of};
-use super::{path, text};
+use super::{date, path, text};
 
 /// Entries of a list inside a result that is shown by its fields.
 const MOST_ENTRIES: usize = 50;
@@ -42,6 +42,23 @@ pub(super) fn shape(index: usize, result: &Value, level: Level, extract: Option<
         (Level::Standard, Value::Object(_)) => standard(result, extract, &mut cut),
         (Level::Full, _) => result.clone(),
         (_, other) => bounded(other, BESIDE_SUMMARY, MOST_ENTRIES, &mut cut),
+    };
+    Shaped { index, value, cut }
+}
+
+/// Single fields of a result; below `full`, long texts and lists are cut.
+pub(super) fn shape_fields(
+    index: usize,
+    result: &Value,
+    level: Level,
+    fields: &[String],
+) -> Shaped {
+    let mut cut = false;
+    let picked = path::pick(result, fields);
+    let value = match level {
+        Level::Full => picked,
+        Level::Standard => bounded(&picked, BESIDE_STANDARD, MOST_ENTRIES, &mut cut),
+        Level::Summary => bounded(&picked, BESIDE_SUMMARY, MOST_ENTRIES, &mut cut),
     };
     Shaped { index, value, cut }
 }
@@ -89,6 +106,11 @@ fn failures(statuses: &Value) -> Value {
 fn summary(result: &Value) -> Map<String, Value> {
     let kind = type_of(result);
     let mut row = heading(result, kind);
+    for place in kind.date {
+        if let Some(moment) = row.get_mut(leaf(place)) {
+            *moment = json!(date::day(moment));
+        }
+    }
     let line = kind
         .line
         .iter()
@@ -179,27 +201,51 @@ fn extract_of(value: &Value, bound: usize, cut: &mut bool) -> Value {
 }
 
 /// A value without what says nothing, with long texts and lists cut.
-pub(super) fn bounded(value: &Value, bound: usize, entries: usize, cut: &mut bool) -> Value {
-    match value {
-        Value::String(text) => {
-            let (text, was_cut) = text::bounded(text, bound);
-            *cut |= was_cut;
-            Value::String(text)
+fn bounded(value: &Value, text: usize, entries: usize, cut: &mut bool) -> Value {
+    let bounds = Bounds {
+        text,
+        entries,
+        fields: usize::MAX,
+    };
+    bounds.apply(value, cut)
+}
+
+/// How much of a value is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Bounds {
+    /// Characters of a text.
+    pub(super) text: usize,
+    /// Entries of a list.
+    pub(super) entries: usize,
+    /// Fields of an object.
+    pub(super) fields: usize,
+}
+
+impl Bounds {
+    /// A value without what says nothing, and with everything cut that is longer.
+    pub(super) fn apply(&self, value: &Value, cut: &mut bool) -> Value {
+        match value {
+            Value::String(text) => {
+                let (text, was_cut) = text::bounded(text, self.text);
+                *cut |= was_cut;
+                Value::String(text)
+            }
+            Value::Array(list) => {
+                *cut |= list.len() > self.entries;
+                let entries = list.iter().take(self.entries);
+                entries.map(|entry| self.apply(entry, cut)).collect()
+            }
+            Value::Object(map) => {
+                *cut |= map.len() > self.fields;
+                map.iter()
+                    // The identifier begins with the kind of thing it is.
+                    .filter(|(name, value)| !path::is_empty(value) && *name != "object")
+                    .take(self.fields)
+                    .map(|(name, value)| (name.clone(), self.apply(value, cut)))
+                    .collect()
+            }
+            other => other.clone(),
         }
-        Value::Array(list) => {
-            *cut |= list.len() > entries;
-            list.iter()
-                .take(entries)
-                .map(|entry| bounded(entry, bound, entries, cut))
-                .collect()
-        }
-        Value::Object(map) => map
-            .iter()
-            // The identifier begins with the kind of thing it is.
-            .filter(|(name, value)| !path::is_empty(value) && *name != "object")
-            .map(|(name, value)| (name.clone(), bounded(value, bound, entries, cut)))
-            .collect(),
-        other => other.clone(),
     }
 }
 
@@ -227,7 +273,7 @@ mod tests {
         );
         let summary = shape(0, &page(), Level::Summary, None).value;
         assert_eq!(summary["title"], "A | title in two lines");
-        assert_eq!(summary["publishedDate"], page()["publishedDate"]);
+        assert_eq!(summary["publishedDate"], "2024-01-02");
         assert!(summary["line"].as_str().unwrap().starts_with("Some words"));
         assert!(summary.get("id").is_none(), "the address identifies a page");
         assert_eq!(shape(0, &page(), Level::Full, None).value, page());

@@ -7,13 +7,17 @@ use super::clean;
 /// Characters of the one line that says most.
 const LINE: usize = 120;
 
+/// Longer than this, no address or identifier is.
+const LONGEST_WORD: usize = 2_000;
+
 /// What stands where a text was cut.
 pub(super) const CUT: &str = "…";
 
 /// A text of at most `most` characters, cut where a paragraph, sentence or word ends; whether it was
-/// cut. Addresses and identifiers are no use in part, so a text without spaces stays whole.
+/// cut. Addresses and identifiers are no use in part, so they stay whole.
 pub(super) fn bounded(text: &str, most: usize) -> (String, bool) {
-    if !text.chars().any(char::is_whitespace) {
+    let is_letter = |byte: u8| byte.is_ascii_graphic();
+    if text.len() <= LONGEST_WORD && text.bytes().all(is_letter) {
         return (text.to_owned(), false);
     }
     match clean::bounded(text, most) {
@@ -76,6 +80,11 @@ mod tests {
             "https://example.com/a/very/long/address"
         );
         assert_eq!(cut("日本 語の文です。次の文", 9), "日本 語の文です。…");
+        assert_eq!(
+            cut("空白のない文です。次の文もある", 10),
+            "空白のない文です。…"
+        );
+        assert_eq!(cut(&"x".repeat(5_000), 100).len(), 103);
     }
 
     #[test]

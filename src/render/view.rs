@@ -124,10 +124,10 @@ impl View {
     }
 
     /// The results that this view shows, in order.
-    pub(super) fn select(
+    pub(super) fn select<'a>(
         &self,
-        results: Vec<(usize, Value)>,
-    ) -> Result<Vec<(usize, Value)>, ViewError> {
+        results: Vec<(usize, &'a Value)>,
+    ) -> Result<Vec<(usize, &'a Value)>, ViewError> {
         match self.index {
             Some(index) => {
                 let count = results.len();

@@ -63,7 +63,11 @@ impl Catalogue {
             Err(refused) => return Outcome::refused(operation.name, &refused),
         };
         if let Some(id) = asked.options.cache_id() {
-            return self.look_again(call, id, view, asked.mended);
+            let Some(kept) = self.cache.get(&call.owner, id) else {
+                return Outcome::not_kept(id, self.cache.limits());
+            };
+            view.extract = kept.extract;
+            return self.show_kept(&kept, &view, asked, Vec::new());
         }
         let sent_filters = send_filters(&mut asked);
         let checked = match Caller::check(operation, asked.arguments.take()) {
@@ -78,7 +82,7 @@ impl Catalogue {
                 .cache
                 .same(&call.owner, operation.name, &checked.arguments)
         {
-            return self.show_kept(&kept, &view, asked.mended, sent_filters);
+            return self.show_kept(&kept, &view, asked, sent_filters);
         }
         let answered = match self.ask(call, &asked.options, operation, checked).await {
             Ok(answered) => answered,
@@ -109,7 +113,7 @@ impl Catalogue {
                 .caller
                 .send_all(operation, checked, most, &call.progress)
                 .await?;
-            warnings.extend(stopped(operation, &paged));
+            warnings.extend(stopped(operation, &paged, most));
             paged.called
         } else {
             if options.all() {
@@ -130,7 +134,7 @@ impl Catalogue {
             ..
         } = called;
         let mut answered = Answered {
-            answer: answer.value,
+            answer: cleaned(answer.value),
             arguments,
             work: Map::new(),
             warnings,
@@ -140,7 +144,6 @@ impl Catalogue {
             self.follow(call, options.wait(), operation, &following, &mut answered)
                 .await;
         }
-        render::clean::clean_json(&mut answered.answer, LONGEST_TEXT);
         Ok(answered)
     }
 
@@ -168,13 +171,12 @@ impl Catalogue {
             told: 0.0,
         };
         match following.look(&self.caller).await {
-            Ok(state) => answered.answer = state.answer,
+            Ok(state) => answered.answer = cleaned(state.answer),
             Err(refusal) if following.is_lost(&refusal) => return Some(Err(refusal)),
             Err(_) => {}
         }
         self.follow(call, Duration::ZERO, operation, &following, &mut answered)
             .await;
-        render::clean::clean_json(&mut answered.answer, LONGEST_TEXT);
         Some(Ok(answered))
     }
 
@@ -219,7 +221,7 @@ impl Catalogue {
                 answered.work.extend(next_calls(following));
             }
         }
-        answered.answer = state.answer;
+        answered.answer = cleaned(state.answer);
     }
 
     fn show_new(
@@ -263,31 +265,24 @@ impl Catalogue {
         show(shown, view)
     }
 
-    /// Looks at a kept answer by its id.
-    fn look_again(&self, call: &Call, id: &str, mut view: View, mended: Vec<String>) -> Outcome {
-        let Some(kept) = self.cache.get(&call.owner, id) else {
-            return Outcome::not_kept(id, self.cache.ttl());
-        };
-        view.extract = kept.extract;
-        self.show_kept(&kept, &view, mended, Vec::new())
-    }
-
+    /// Shows a kept answer; it has no more than Exa was asked for.
     fn show_kept(
         &self,
         kept: &Kept,
         view: &View,
-        mended: Vec<String>,
+        asked: Asked<'_>,
         sent_filters: Vec<String>,
     ) -> Outcome {
         let answer = serde_json::from_str(&kept.answer).unwrap_or_default();
-        let mut warnings = Vec::new();
-        if let Some(asked) = kept.asked.filter(|asked| *asked < view.level) {
-            warnings.push(format!(
-                "Exa was asked for no more than {0} content; for more, call without cache_id and with content_level \"{1}\"",
-                asked.name(),
+        let wanted = asked.options.level();
+        let lacking = kept.asked.filter(|had| Some(*had) < wanted);
+        let warnings = lacking.map(|had| {
+            format!(
+                "Exa was asked for no more than {} content; for more, call without cache_id and with content_level \"{}\"",
+                had.name(),
                 view.level.name(),
-            ));
-        }
+            )
+        });
         let shown = Answer {
             operation: &kept.operation,
             envelope: Envelope::open(answer),
@@ -295,8 +290,8 @@ impl Catalogue {
             cache_id: Some(&kept.id),
             cached: true,
             asked: kept.asked,
-            mended,
-            warnings,
+            mended: asked.mended,
+            warnings: warnings.into_iter().collect(),
             sent_filters,
         };
         show(shown, view)
@@ -315,6 +310,12 @@ fn show(answer: Answer<'_>, view: &View) -> Outcome {
 /// the life of an answer gives the kept one. What belongs to the caller is always asked for anew.
 fn repeats(operation: &Operation) -> bool {
     operation.read_only && operation.method != "GET"
+}
+
+/// An answer without anything hidden in its texts.
+fn cleaned(mut answer: Value) -> Value {
+    render::clean::clean_json(&mut answer, LONGEST_TEXT);
+    answer
 }
 
 fn send_filters(asked: &mut Asked<'_>) -> Vec<String> {
@@ -355,17 +356,14 @@ fn title(operation: &Operation, arguments: &Map<String, Value>) -> String {
 }
 
 /// Why a list was not followed to its end, and where to go on.
-fn stopped(operation: &Operation, paged: &Paged) -> Option<String> {
-    let cursor = paged
-        .called
-        .answer
-        .value
-        .get("nextCursor")
-        .and_then(Value::as_str);
-    let cursor = cursor.unwrap_or_default();
+fn stopped(operation: &Operation, paged: &Paged, most: usize) -> Option<String> {
+    let answer = &paged.called.answer.value;
+    let cursor = cleaned(answer.get("nextCursor").cloned().unwrap_or_default());
+    let cursor = cursor.as_str().unwrap_or_default();
     let reason = match paged.stopped.as_ref()? {
-        Stopped::Enough => "there are as many results as one answer may have".to_owned(),
+        Stopped::Enough => format!("{most} results are enough"),
         Stopped::Circle => "Exa gave the same pages again".to_owned(),
+        Stopped::Endless => format!("after {} pages there were still more", paged.pages),
         Stopped::Failed(refusal) => {
             let failure = failed(operation, refusal);
             let first = failure.text.lines().next().unwrap_or_default().to_owned();

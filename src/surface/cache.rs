@@ -44,6 +44,13 @@ pub struct Limits {
     pub ttl: Duration,
 }
 
+impl Limits {
+    /// Whether no answer at all is kept.
+    pub fn keeps_nothing(&self) -> bool {
+        self.bytes == 0 || self.ttl.is_zero()
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
@@ -139,6 +146,11 @@ impl ResultCache {
             limits,
             changes: broadcast::channel(MOST_CHANGES).0,
         }
+    }
+
+    /// How much is kept, and for how long.
+    pub fn limits(&self) -> Limits {
+        self.limits
     }
 
     /// How long an answer is kept.

@@ -67,6 +67,12 @@ pub(super) fn parsed(value: Value, holder: &str, mended: &mut Vec<String>) -> Va
     }
 }
 
+/// Whether two names differ in nothing but their punctuation and case.
+pub(super) fn is_same(one: &str, other: &str) -> bool {
+    let plain = |text: &str| text.to_lowercase().replace(['.', '_', '-', '/', ' '], "");
+    plain(one) == plain(other)
+}
+
 /// A name that differs from a known one only in its punctuation or case.
 pub(super) fn meant<'a>(
     what: &str,
@@ -74,13 +80,12 @@ pub(super) fn meant<'a>(
     known: impl Iterator<Item = &'a str>,
     mended: &mut Vec<String>,
 ) -> Option<String> {
-    let plain = |text: &str| text.to_lowercase().replace(['.', '_', '-', '/', ' '], "");
     let mut close = None;
     for candidate in known {
         if candidate == name {
             return Some(name.to_owned());
         }
-        if plain(candidate) == plain(name) {
+        if is_same(candidate, name) {
             close = Some(candidate.to_owned());
         }
     }

@@ -1,9 +1,8 @@
 //! What a tool call comes to: text and structured content that say the same.
 
-use std::time::Duration;
-
 use serde_json::{Map, Value, json};
 
+use super::cache::Limits;
 use crate::accounts::NoKey;
 use crate::exa::{ExaError, ExaErrorKind};
 use crate::operations::check::Refused;
@@ -113,12 +112,18 @@ impl Outcome {
     }
 
     /// A kept answer that is not there, or not the caller's.
-    pub(super) fn not_kept(id: &str, ttl: Duration) -> Self {
+    pub(super) fn not_kept(id: &str, limits: Limits) -> Self {
         let shown: String = id.chars().take(64).collect();
+        let why = match limits.keeps_nothing() {
+            true => "This server keeps no answers".to_owned(),
+            false => {
+                let seconds = limits.ttl.as_secs();
+                let unit = if seconds == 1 { "second" } else { "seconds" };
+                format!("Answers are kept for {seconds} {unit} and belong to whoever asked")
+            }
+        };
         let message = format!(
-            "There is no kept answer `{shown}`. Answers are kept for {} seconds and belong to whoever asked. Make the \
-             original call again without cache_id; it gives a new one.",
-            ttl.as_secs()
+            "There is no kept answer `{shown}`. {why}. Make the original call again without cache_id."
         );
         let error = json!({
             "code": code::NOT_FOUND, "name": "RESOURCE_NOT_FOUND", "message": message, "cacheId": shown,

@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
+use super::discovery;
 use crate::operations::{Operation, input_schema};
+use crate::render::Filters;
 
 /// The filters and the arguments that mean the same to Exa.
 const ARGUMENTS: [(&str, &str); 6] = [
@@ -21,6 +23,10 @@ pub(super) fn send(
     arguments: &mut Map<String, Value>,
 ) -> Vec<String> {
     let mut sent: Vec<String> = Vec::new();
+    let given = |argument: &str, arguments: &Map<String, Value>| {
+        let mut names = arguments.keys();
+        names.any(|name| discovery::is_same(name, argument))
+    };
     for (filter, argument) in ARGUMENTS {
         let Some(value) = filters.get(filter) else {
             continue;
@@ -31,10 +37,10 @@ pub(super) fn send(
             continue;
         }
         let schema = input_schema(operation).pointer(&format!("/properties/{argument}"));
-        let Some(schema) = schema.filter(|_| !arguments.contains_key(argument)) else {
+        let Some(schema) = schema.filter(|_| !given(argument, arguments)) else {
             continue;
         };
-        let Some(value) = fitting(filter, value, schema) else {
+        let Some(value) = fitting(filter, value, filters, schema) else {
             continue;
         };
         arguments.insert(argument.to_owned(), value);
@@ -44,34 +50,22 @@ pub(super) fn send(
 }
 
 /// A filter's value as the argument wants it; `None` if it does not fit.
-fn fitting(filter: &str, value: &Value, schema: &Value) -> Option<Value> {
+fn fitting(
+    filter: &str,
+    value: &Value,
+    filters: &Map<String, Value>,
+    schema: &Value,
+) -> Option<Value> {
+    let read = || Filters::read(filters).ok();
     match filter {
         "maxResults" => {
-            let most = schema
-                .get("maximum")
-                .and_then(Value::as_f64)
-                .unwrap_or(100.0);
-            value
-                .as_f64()
-                .filter(|wanted| *wanted <= most)
-                .map(|_| value.clone())
+            let most = schema.get("maximum").and_then(Value::as_f64);
+            let wanted = value.as_f64()?;
+            (wanted <= most.unwrap_or(100.0)).then(|| value.clone())
         }
-        "afterDate" => moment(value, "T00:00:00.000Z"),
-        "beforeDate" => moment(value, "T23:59:59.999Z"),
+        "afterDate" => Some(json!(read()?.after_written()?)),
+        "beforeDate" => Some(json!(read()?.before_written()?)),
         _ => Some(value.clone()),
-    }
-}
-
-/// A day becomes a moment; a moment stays as it is.
-fn moment(value: &Value, time: &str) -> Option<Value> {
-    let text = value.as_str()?.trim();
-    match text.len() {
-        10 => Some(json!(format!("{text}{time}"))),
-        // Exa wants the zone; without one it is better applied here.
-        _ if text.len() > 16 && text.ends_with(['Z', 'z']) || text.contains('+') => {
-            Some(json!(text))
-        }
-        _ => None,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The stdio MCP server as its clients see it.
 
+mod answers;
 mod commands;
 mod completion;
 mod eras;

@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use super::walk::walk;
 use crate::support::{McpServer, Sandbox};
 
-fn dispatcher(operation: &Operation) -> &'static str {
+/// The dispatcher that takes an operation.
+pub(super) fn dispatcher(operation: &Operation) -> &'static str {
     match operation.api.name {
         "websets" => "manage_websets",
         _ => "exa_api",

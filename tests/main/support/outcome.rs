@@ -4,11 +4,13 @@
 use serde_json::{Map, Value};
 
 /// A result as it came.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) is_error: bool,
     pub(crate) text: String,
     pub(crate) structured: Option<Value>,
+    /// Resources that hold more.
+    pub(crate) links: Vec<Value>,
 }
 
 /// A call that failed.
@@ -31,13 +33,23 @@ impl Outcome {
         let content = result["content"].as_array().expect("a list of content");
         assert_eq!(content[0]["type"], "text", "{result}");
         // Whatever follows the text points to more.
-        let links = content.iter().skip(1);
-        links.for_each(|link| assert_eq!(link["type"], "resource_link", "{result}"));
+        let links: Vec<Value> = content.iter().skip(1).cloned().collect();
+        for link in &links {
+            assert_eq!(link["type"], "resource_link", "{result}");
+        }
         Self {
             is_error: result["isError"].as_bool().expect("isError"),
             text: content[0]["text"].as_str().expect("a text").to_owned(),
             structured: result.get("structuredContent").cloned(),
+            links,
         }
+    }
+
+    /// The text and the data of a call that succeeded.
+    #[track_caller]
+    pub(crate) fn shown(self) -> (String, Value) {
+        assert!(!self.is_error, "{}", self.text);
+        (self.text, self.structured.expect("structured content"))
     }
 
     /// The data of a call that succeeded and was asked for as JSON.

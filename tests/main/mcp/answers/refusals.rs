@@ -1,0 +1,261 @@
+//! Options that cannot be meant: what is said, and what is put right.
+
+use serde_json::{Value, json};
+
+use super::{Desk, joined, specimens};
+use crate::support::Failure;
+
+#[track_caller]
+fn refused(desk: &mut Desk, options: Value) -> Failure {
+    let failure = desk.search(options.clone()).failure();
+    failure.assert_code(-32602, "INVALID_PARAMS");
+    assert_eq!(desk.asked(), 0, "{options}");
+    failure
+}
+
+#[test]
+fn bad_values_are_explained_before_anything_is_sent() {
+    let mut desk = Desk::answering(&specimens::pages());
+    for (options, field, parts) in [
+        (
+            json!({"content_level": "everything"}),
+            "content_level",
+            vec!["summary", "standard", "full", "everything"],
+        ),
+        (
+            json!({"output_format": "html"}),
+            "output_format",
+            vec!["markdown", "json"],
+        ),
+        (
+            json!({"max_tokens": 0}),
+            "max_tokens",
+            vec!["at least 100", "0"],
+        ),
+        (
+            json!({"max_tokens": -5}),
+            "max_tokens",
+            vec!["at least 100"],
+        ),
+        (
+            json!({"max_tokens": 99_999_999}),
+            "max_tokens",
+            vec!["at most 1000000"],
+        ),
+        (json!({"index": -1}), "index", vec!["at least 0"]),
+        (json!({"index": 1.5}), "index", vec!["1.5"]),
+        (json!({"offset": "last"}), "offset", vec!["last"]),
+        (json!({"limit": 0}), "limit", vec!["at least 1"]),
+        (json!({"cache_id": ""}), "cache_id", vec!["empty"]),
+        (json!({"fields": []}), "fields", vec!["at least 1 entry"]),
+        (json!({"fresh": "perhaps"}), "fresh", vec!["perhaps"]),
+        (
+            json!({"filters": {"minScore": "high"}}),
+            "filters.minScore",
+            vec!["high"],
+        ),
+        (
+            json!({"filters": {"maxResults": 0}}),
+            "filters.maxResults",
+            vec!["at least 1"],
+        ),
+        (
+            json!({"filters": {"titleContains": ""}}),
+            "filters.titleContains",
+            vec!["empty"],
+        ),
+        (
+            json!({"filters": {"includeDomains": [""]}}),
+            "filters.includeDomains[0]",
+            vec!["empty"],
+        ),
+        (
+            json!({"filters": {"afterDate": "last week"}}),
+            "filters.afterDate",
+            vec!["last week", "2024-05-31"],
+        ),
+        (
+            json!({"filters": {"beforeDate": "2024-13-01"}}),
+            "filters.beforeDate",
+            vec!["2024-13-01"],
+        ),
+        (
+            json!({"filters": {"afterDate": "2023-02-29"}}),
+            "filters.afterDate",
+            vec!["2023-02-29"],
+        ),
+        (
+            json!({"filters": {"afterDate": "01/02/2024"}}),
+            "filters.afterDate",
+            vec!["01/02/2024"],
+        ),
+        (json!({"filters": "recent"}), "filters", vec!["recent"]),
+    ] {
+        let failure = refused(&mut desk, options.clone());
+        assert_eq!(failure.fields(), [field], "{options}");
+        failure.assert_says(&parts);
+        // The example shows the option that went wrong, put right.
+        let example = failure.error["example"].as_object().expect("an example");
+        let given: Vec<&String> = options.as_object().expect("options").keys().collect();
+        assert_eq!(example.keys().collect::<Vec<_>>(), given, "{options}");
+        if !example.contains_key("cache_id") {
+            desk.search(Value::Object(example.clone())).shown();
+            desk.asked();
+        }
+    }
+}
+
+/// Everything that is wrong is told at once.
+#[test]
+fn several_problems_are_told_together() {
+    let failure = refused(
+        &mut Desk::answering(&specimens::pages()),
+        json!({"content_level": "all", "max_tokens": 1, "filters": {"minScore": "x"}}),
+    );
+    assert_eq!(
+        failure.fields(),
+        ["content_level", "filters.minScore", "max_tokens"]
+    );
+}
+
+#[test]
+fn unknown_filters_name_the_one_that_was_meant() {
+    for (given, meant) in [
+        ("minScor", "minScore"),
+        ("domains", "includeDomains"),
+        ("afterdate2", "afterDate"),
+    ] {
+        let failure = refused(
+            &mut Desk::answering(&specimens::pages()),
+            json!({"filters": {given: 1}}),
+        );
+        failure.assert_says(&[given, meant]);
+    }
+}
+
+#[test]
+fn an_index_out_of_range_says_what_there_is() {
+    let mut desk = Desk::answering(&specimens::pages());
+    for index in [3, 100] {
+        let failure = desk.search(json!({"index": index})).failure();
+        failure.assert_code(-32602, "INVALID_PARAMS");
+        assert_eq!(failure.fields(), ["index"]);
+        failure.assert_says(&[&index.to_string(), "3 results", "0 to 2"]);
+    }
+    // The answer that was paid for is kept all the same.
+    assert_eq!(desk.asked(), 1);
+    let mut desk = Desk::answering(&json!({"results": []}));
+    let failure = desk.search(json!({"index": 0})).failure();
+    failure.assert_says(&["no results"]);
+}
+
+#[test]
+fn slips_are_put_right_and_told() {
+    for (slip, name, value, notes) in [
+        (
+            json!({"contentLevel": "summary"}),
+            "contentLevel",
+            "summary",
+            1,
+        ),
+        (
+            json!({"Content-Level": "summary"}),
+            "contentLevel",
+            "summary",
+            1,
+        ),
+        (
+            json!({"content_levl": "summary"}),
+            "contentLevel",
+            "summary",
+            1,
+        ),
+        (
+            json!({"content_level": "SUMMARY"}),
+            "contentLevel",
+            "summary",
+            1,
+        ),
+        (
+            json!({"content_level": " summary "}),
+            "contentLevel",
+            "summary",
+            1,
+        ),
+    ] {
+        let mut desk = Desk::answering(&specimens::pages());
+        let (_, shown) = desk.search(slip.clone()).shown();
+        assert_eq!(shown["metadata"][name], value, "{slip}");
+        let mended = shown["metadata"]["mended"].as_array().expect("notes");
+        assert_eq!(mended.len(), notes, "{slip}: {mended:?}");
+        assert_eq!(
+            desk.recorder.only().json(),
+            Some(json!({"query": "q"})),
+            "{slip}"
+        );
+    }
+    for (slip, returned) in [
+        (json!({"limit": "2"}), 2),
+        (json!({"offset": 1.0}), 2),
+        (json!({"filters": {"minScore": "0.5"}}), 2),
+        (json!({"filters": {"include_domains": "beta.example"}}), 1),
+        (json!({"filters": "{\"minScore\": 0.9}"}), 1),
+        (json!({"fields": "title"}), 3),
+        (json!({"fresh": "true", "limit": "1"}), 1),
+        (
+            json!({"limit": null, "filters": null, "content_level": null}),
+            3,
+        ),
+    ] {
+        let mut desk = Desk::answering(&specimens::pages());
+        let (_, shown) = desk.search(slip.clone()).shown();
+        assert_eq!(shown["metadata"]["returned"], returned, "{slip}");
+    }
+}
+
+/// Options may stand among the arguments of the operation; that is told.
+#[test]
+fn options_among_the_arguments_are_found() {
+    let mut desk = Desk::answering(&specimens::pages());
+    let args = json!({"query": "q", "content_level": "summary", "output_format": "json"});
+    let (_, shown) = desk.operate("search", args, json!({})).shown();
+    assert_eq!(shown["metadata"]["contentLevel"], "summary");
+    assert_eq!(
+        shown["metadata"]["mended"].as_array().map(Vec::len),
+        Some(2)
+    );
+    assert_eq!(desk.recorder.only().json(), Some(json!({"query": "q"})));
+}
+
+/// Every surface refuses in the same way.
+#[test]
+fn every_surface_explains_bad_options() {
+    for (set, tool, call) in [
+        ("default", "web_search_exa", json!({"query": "q"})),
+        (
+            "default",
+            "exa_api",
+            json!({"operation": "search", "args": {"query": "q"}}),
+        ),
+        (
+            "toolhost",
+            "exa-sync",
+            json!({"operation": "search", "params": {"query": "q"}}),
+        ),
+        ("granular", "search", json!({"query": "q"})),
+    ] {
+        let mut desk = Desk::offering(set, &specimens::pages());
+        for options in [
+            json!({"content_level": "x"}),
+            json!({"max_tokens": 0}),
+            json!({"filters": {"afterDate": "x"}}),
+        ] {
+            let failure = desk
+                .server
+                .call_plainly(tool, joined(call.clone(), &options))
+                .failure();
+            failure.assert_code(-32602, "INVALID_PARAMS");
+        }
+        assert_eq!(desk.asked(), 0, "{tool}");
+    }
+}
