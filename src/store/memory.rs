@@ -5,7 +5,8 @@ use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{
-    Clock, Document, Expected, Pending, Place, Query, Rules, Store, StoreError, end, system_clock,
+    Clock, Document, Expected, Pending, Place, Query, Rules, Sign, Store, StoreError, end,
+    system_clock,
 };
 
 /// What a document costs beside its text.
@@ -231,6 +232,18 @@ impl Store for MemoryStore {
 
     fn list(&self, query: Query) -> Pending<'_, Vec<Document>> {
         Box::pin(ready(Ok(self.list_now(&query))))
+    }
+
+    fn is_shared(&self) -> bool {
+        false
+    }
+
+    fn announce(&self, _name: String) -> Pending<'_, Sign> {
+        Box::pin(ready(Ok(Sign::new(()))))
+    }
+
+    fn lives(&self, _name: String) -> Pending<'_, bool> {
+        Box::pin(ready(Ok(false)))
     }
 
     fn check(&self) -> Pending<'_, String> {

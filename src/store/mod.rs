@@ -6,11 +6,13 @@
 
 mod config;
 mod memory;
+mod sign;
 mod sqlite;
 mod sqlite_file;
 #[cfg(test)]
 mod tests;
 
+use std::any::Any;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -44,8 +46,30 @@ pub trait Store: Send + Sync + 'static {
         true
     }
 
+    /// Whether documents outlive the process, so that other processes see them.
+    fn is_shared(&self) -> bool {
+        true
+    }
+
+    /// Shows other processes that one of this name lives, for as long as the sign is kept; it goes with
+    /// the process, whatever its end.
+    fn announce(&self, name: String) -> Pending<'_, Sign>;
+
+    /// Whether a process of this name lives.
+    fn lives(&self, name: String) -> Pending<'_, bool>;
+
     /// Tries whether documents can be kept, and tells in a few words where.
     fn check(&self) -> Pending<'_, String>;
+}
+
+/// A sign that a process lives.
+pub struct Sign(#[expect(dead_code, reason = "kept for its end")] Box<dyn Any + Send + Sync>);
+
+impl Sign {
+    /// A sign that ends with this value.
+    fn new(sign: impl Send + Sync + 'static) -> Self {
+        Self(Box::new(sign))
+    }
 }
 
 /// Where a document is.

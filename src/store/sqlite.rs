@@ -1,14 +1,16 @@
 //! Documents in a SQLite file: they outlive the process, and several processes may share them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use tokio::task::spawn_blocking;
 
 use super::memory::check;
-use super::sqlite_file::open;
-use super::{Clock, Document, Pending, Place, Query, Rules, Store, StoreError, end, system_clock};
+use super::sqlite_file::{open, prepare};
+use super::{
+    Clock, Document, Pending, Place, Query, Rules, Sign, Store, StoreError, end, sign, system_clock,
+};
 
 /// The columns of a [`Document`].
 const COLUMNS: &str = "owner, id, body, revision, number, created, modified";
@@ -23,6 +25,8 @@ pub struct SqliteStore {
 struct File {
     path: PathBuf,
     connection: Mutex<Option<Connection>>,
+    /// Who waits for the connection must not block a thread meanwhile: there could be thousands.
+    turn: tokio::sync::Mutex<()>,
 }
 
 /// Why the file cannot be used.
@@ -48,7 +52,11 @@ impl SqliteStore {
 
     pub(super) fn with_clock(path: PathBuf, clock: Clock) -> Self {
         let connection = Mutex::new(None);
-        let file = Arc::new(File { path, connection });
+        let file = Arc::new(File {
+            path,
+            connection,
+            turn: tokio::sync::Mutex::default(),
+        });
         Self { file, clock }
     }
 
@@ -68,6 +76,19 @@ impl SqliteStore {
         self.run(TransactionBehavior::Immediate, work)
     }
 
+    /// Does some work with files beside this one, on a thread that may block.
+    fn beside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Path) -> std::io::Result<T> + Send + 'static,
+    ) -> Pending<'static, T> {
+        let file = Arc::clone(&self.file);
+        Box::pin(async move {
+            let result = spawn_blocking(move || work(&file.path)).await;
+            let result = result.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+            result.map_err(|error| StoreError::Unavailable(error.to_string()))
+        })
+    }
+
     /// Does some work in one transaction, on a thread that may block.
     fn run<T: Send + 'static>(
         &self,
@@ -76,7 +97,9 @@ impl SqliteStore {
     ) -> Pending<'static, T> {
         let (file, now) = (Arc::clone(&self.file), (self.clock)());
         Box::pin(async move {
-            let work = move || file.transact(behaviour, |transaction| work(transaction, now));
+            let _turn = file.turn.lock().await;
+            let own = Arc::clone(&file);
+            let work = move || own.transact(behaviour, |transaction| work(transaction, now));
             match spawn_blocking(work).await {
                 Ok(result) => result,
                 Err(error) => Err(StoreError::Unavailable(error.to_string())),
@@ -247,6 +270,17 @@ impl Store for SqliteStore {
 
     fn list(&self, query: Query) -> Pending<'_, Vec<Document>> {
         self.read(move |transaction, now| Ok(list(transaction, &query, now)?))
+    }
+
+    fn announce(&self, name: String) -> Pending<'_, Sign> {
+        self.beside(move |path| {
+            prepare(path)?;
+            sign::show(path, &name).map(Sign::new)
+        })
+    }
+
+    fn lives(&self, name: String) -> Pending<'_, bool> {
+        self.beside(move |path| sign::is_shown(path, &name))
     }
 
     fn check(&self) -> Pending<'_, String> {

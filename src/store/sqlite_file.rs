@@ -68,7 +68,7 @@ fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Makes the file, readable for its owner alone; SQLite gives the files beside it the same rights.
 #[cfg(unix)]
-fn prepare(path: &Path) -> std::io::Result<()> {
+pub(super) fn prepare(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
     if let Some(parent) = path
         .parent()
@@ -87,7 +87,7 @@ fn prepare(path: &Path) -> std::io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn prepare(path: &Path) -> std::io::Result<()> {
+pub(super) fn prepare(path: &Path) -> std::io::Result<()> {
     match path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
