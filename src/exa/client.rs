@@ -7,12 +7,17 @@ use std::{
 };
 
 use http::HeaderValue;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::{ConfigError, ExaConfig, ExaError, config::check_base_url, transport};
 
 /// How long an idle connection is kept. Servers close theirs after a minute or so, and a POST written
 /// to a connection that is just being closed could not be sent again.
 const POOL_IDLE: Duration = Duration::from_secs(30);
+
+/// Requests on their way at once; further ones wait for their turn. Each may need a connection of its
+/// own, and many systems let a process have no more than a thousand.
+const REQUESTS_AT_ONCE: usize = 256;
 
 /// The connection pool and settings that all calls share; clones are cheap and share them too.
 #[derive(Clone)]
@@ -24,6 +29,7 @@ struct Inner {
     config: ExaConfig,
     user_agent: HeaderValue,
     client: OnceLock<reqwest::Client>,
+    places: Semaphore,
 }
 
 impl ExaHttp {
@@ -42,6 +48,7 @@ impl ExaHttp {
                 config,
                 user_agent,
                 client: OnceLock::new(),
+                places: Semaphore::new(REQUESTS_AT_ONCE),
             }),
         })
     }
@@ -71,6 +78,11 @@ impl ExaHttp {
         let client = build(&self.inner.config)?;
         // Two first calls at once may both build a client; one of the two is kept.
         Ok(self.inner.client.get_or_init(|| client))
+    }
+
+    /// A place among the requests on their way. There is none only after the end of everything.
+    pub(super) async fn place(&self) -> Option<SemaphorePermit<'_>> {
+        self.inner.places.acquire().await.ok()
     }
 
     /// The checked value of the `user-agent` header.

@@ -8,7 +8,7 @@ use http::{
 };
 
 use super::{
-    ApiKey, ExaError, ExaHttp,
+    ApiKey, ExaError, ExaHttp, RetryPolicy,
     stream::{EVENT_STREAM, Stream},
 };
 
@@ -29,6 +29,7 @@ pub struct CallContext {
     omit_body: bool,
     other_keys: bool,
     stream: Option<Stream>,
+    retry: RetryPolicy,
 }
 
 impl CallContext {
@@ -37,6 +38,7 @@ impl CallContext {
     #[must_use]
     pub fn new(http: ExaHttp, key: ApiKey, timeout: Duration) -> Self {
         Self {
+            retry: http.config().retry.clone(),
             http,
             key,
             timeout,
@@ -107,6 +109,17 @@ impl CallContext {
     /// Whether a key that is turned away is waited for.
     pub(super) fn waits_for_key(&self) -> bool {
         !self.other_keys
+
+    /// Says that the request is sent once, however it comes out.
+    #[must_use]
+    pub fn without_retries(mut self) -> Self {
+        self.retry.max_retries = 0;
+        self
+    }
+
+    /// When the request is sent again.
+    pub(super) fn retry(&self) -> &RetryPolicy {
+        &self.retry
     }
 
     /// The shared connections and settings.

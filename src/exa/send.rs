@@ -56,14 +56,18 @@ async fn exchange(
     context: &CallContext,
     mut request: Request,
 ) -> Result<Response, ExaError> {
-    let mut waits = Waits::new(&context.http().config().retry);
+    let mut waits = Waits::new(context.retry());
     let mut attempts = 0;
     loop {
         attempts += 1;
         let method = request.method().clone();
         // A body that is a stream cannot be sent twice.
         let again = request.try_clone();
-        let Failure { mut error, effect } = match attempt(client, context, request).await {
+        // Held for one attempt: while a request waits to be sent again, others may go.
+        let place = context.http().place().await;
+        let attempted = attempt(client, context, request).await;
+        drop(place);
+        let Failure { mut error, effect } = match attempted {
             Ok(response) => return Ok(response),
             Err(failure) => failure,
         };
