@@ -2,7 +2,9 @@
 
 //! Every operation of the Exa API with the glue that calls its client.
 use crate::exa::{CallContext, finish};
-use crate::operations::{Api, Argument, Body, CallFuture, LongRunning, Operation, Parts};
+use crate::operations::{
+    Api, Argument, Body, CallFuture, Find, LongRunning, Operation, Parts,
+};
 /// Exa Search API
 pub static SEARCH: Api = Api {
     name: "search",
@@ -50,6 +52,8 @@ pub static OPERATIONS: &[Operation] = &[
             arguments: &[("backtestId", "id")],
             status: "status",
             final_states: &["completed", "failed"],
+            unless: None,
+            find: None,
         }),
         call: agent_monitors_backtests_create,
     },
@@ -303,6 +307,18 @@ pub static OPERATIONS: &[Operation] = &[
             arguments: &[("runId", "id")],
             status: "status",
             final_states: &["completed", "failed", "cancelled"],
+            unless: None,
+            find: Some(Find {
+                list: "agent.runs.list",
+                arguments: &[],
+                entries: "data",
+                created: "createdAt",
+                same: &[
+                    ("effort", "request.effort"),
+                    ("previousRunId", "request.previousRunId"),
+                    ("query", "request.query"),
+                ],
+            }),
         }),
         call: agent_runs_create,
     },
@@ -501,6 +517,14 @@ pub static OPERATIONS: &[Operation] = &[
             arguments: &[("enrichmentId", "id"), ("websetId", "$websetId")],
             status: "status",
             final_states: &["completed", "canceled"],
+            unless: None,
+            find: Some(Find {
+                list: "websets.get",
+                arguments: &[("websetId", "$websetId")],
+                entries: "enrichments",
+                created: "createdAt",
+                same: &[("description", "description"), ("format", "format")],
+            }),
         }),
         call: enrichments_create,
     },
@@ -737,6 +761,8 @@ pub static OPERATIONS: &[Operation] = &[
             arguments: &[("importId", "id")],
             status: "status",
             final_states: &["completed", "failed", "canceled"],
+            unless: Some("uploadUrl"),
+            find: None,
         }),
         call: imports_create,
     },
@@ -1001,7 +1027,15 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/monitors.runs.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        long_running: Some(LongRunning {
+            get: "monitors.runs.get",
+            cancel: None,
+            arguments: &[("monitorId", "$monitorId"), ("runId", "$runId")],
+            status: "status",
+            final_states: &["completed", "canceled", "failed"],
+            unless: None,
+            find: None,
+        }),
         call: monitors_runs_get,
     },
     Operation {
@@ -1084,6 +1118,14 @@ pub static OPERATIONS: &[Operation] = &[
             arguments: &[("researchId", "researchId")],
             status: "status",
             final_states: &["completed", "canceled", "failed"],
+            unless: None,
+            find: Some(Find {
+                list: "research.list",
+                arguments: &[],
+                entries: "data",
+                created: "createdAt",
+                same: &[("instructions", "instructions"), ("model", "model")],
+            }),
         }),
         call: research_create,
     },
@@ -1332,7 +1374,21 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/search_monitors.trigger.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        long_running: Some(LongRunning {
+            get: "search_monitors.runs.get",
+            cancel: None,
+            arguments: &[("monitorId", "$monitorId"), ("runId", "id")],
+            status: "status",
+            final_states: &["completed", "failed", "cancelled"],
+            unless: None,
+            find: Some(Find {
+                list: "search_monitors.runs.list",
+                arguments: &[("monitorId", "$monitorId")],
+                entries: "data",
+                created: "createdAt",
+                same: &[],
+            }),
+        }),
         call: search_monitors_trigger,
     },
     Operation {
@@ -1426,6 +1482,14 @@ pub static OPERATIONS: &[Operation] = &[
             arguments: &[("searchId", "id"), ("websetId", "$websetId")],
             status: "status",
             final_states: &["completed", "canceled"],
+            unless: None,
+            find: Some(Find {
+                list: "websets.get",
+                arguments: &[("websetId", "$websetId")],
+                entries: "searches",
+                created: "createdAt",
+                same: &[("behavior", "behavior"), ("count", "count"), ("query", "query")],
+            }),
         }),
         call: searches_create,
     },
@@ -1641,6 +1705,18 @@ pub static OPERATIONS: &[Operation] = &[
             arguments: &[("websetId", "id")],
             status: "status",
             final_states: &["idle", "paused"],
+            unless: None,
+            find: Some(Find {
+                list: "websets.list",
+                arguments: &[],
+                entries: "data",
+                created: "createdAt",
+                same: &[
+                    ("externalId", "externalId"),
+                    ("search.count", "searches.0.count"),
+                    ("search.query", "searches.0.query"),
+                ],
+            }),
         }),
         call: websets_create,
     },

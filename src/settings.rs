@@ -112,12 +112,13 @@ fn task_limits() -> Result<TaskLimits, SettingsError> {
         number(name, "milliseconds").map(|number| number.map(Duration::from_millis))
     };
     let max_ttl = milliseconds("EXA_MCP_MAX_TASK_TTL")?.unwrap_or(usual.max_ttl);
+    // No operator's setting makes a task live longer than a day.
+    let max_ttl = max_ttl.clamp(TaskLimits::SHORTEST_TTL, usual.max_ttl);
     let default_ttl = milliseconds("EXA_MCP_DEFAULT_TASK_TTL")?.unwrap_or(usual.default_ttl);
     let concurrent = number("EXA_MCP_MAX_CONCURRENT_TASKS", "tasks")?;
     Ok(TaskLimits {
-        default_ttl: default_ttl.min(max_ttl),
-        // No operator's setting makes a task live longer than a day.
-        max_ttl: max_ttl.min(usual.max_ttl),
+        default_ttl: default_ttl.clamp(TaskLimits::SHORTEST_TTL, max_ttl),
+        max_ttl,
         concurrent: concurrent.map_or(usual.concurrent, |most| {
             usize::try_from(most).unwrap_or(usize::MAX)
         }),

@@ -10,7 +10,7 @@ use crate::clients::{Argument, Client, option_argument};
 use crate::error::{Error, Result};
 use crate::lower::client_identifier;
 use crate::model::{ApiModel, Body, Encoding, Location, Model, Operation, Parameter};
-use crate::surface::LongRunning;
+use crate::surface::{Find, LongRunning};
 
 /// Everything `operations.rs` holds.
 pub fn generate(model: &Model, clients: &BTreeMap<String, Client>) -> Result<syn::File> {
@@ -25,7 +25,9 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, Client>) -> Result<syn
         //! Every operation of the Exa API with the glue that calls its client.
 
         use crate::exa::{CallContext, finish};
-        use crate::operations::{Api, Argument, Body, CallFuture, LongRunning, Operation, Parts};
+        use crate::operations::{
+            Api, Argument, Body, CallFuture, Find, LongRunning, Operation, Parts,
+        };
 
         #(#apis)*
 
@@ -158,23 +160,55 @@ fn long_running(marker: &LongRunning) -> TokenStream {
         arguments,
         status,
         final_states,
+        unless,
+        find,
     } = marker;
-    let cancel = match cancel {
-        Some(cancel) => quote! { Some(#cancel) },
-        None => quote! { None },
-    };
-    let arguments = arguments
-        .iter()
-        .map(|(name, source)| quote! { (#name, #source) });
+    let (cancel, unless) = (optional(cancel.as_ref()), optional(unless.as_ref()));
+    let arguments = pairs(arguments);
+    let find = optional(find.as_ref().map(find_tokens));
     quote! {
         Some(LongRunning {
             get: #get,
             cancel: #cancel,
-            arguments: &[#(#arguments),*],
+            arguments: #arguments,
             status: #status,
             final_states: &[#(#final_states),*],
+            unless: #unless,
+            find: #find,
         })
     }
+}
+
+fn find_tokens(find: &Find) -> TokenStream {
+    let Find {
+        list,
+        arguments,
+        entries,
+        created,
+        same,
+    } = find;
+    let (arguments, same) = (pairs(arguments), pairs(same));
+    quote! {
+        Find {
+            list: #list,
+            arguments: #arguments,
+            entries: #entries,
+            created: #created,
+            same: #same,
+        }
+    }
+}
+
+fn optional<T: quote::ToTokens>(value: Option<T>) -> TokenStream {
+    match value {
+        Some(value) => quote! { Some(#value) },
+        None => quote! { None },
+    }
+}
+
+fn pairs(map: &BTreeMap<String, String>) -> TokenStream {
+    let pairs = map.iter().map(|(name, source)| quote! { (#name, #source) });
+    quote! { &[#(#pairs),*] }
 }
 
 /// The function that takes the arguments apart and calls the client.

@@ -111,6 +111,31 @@ pub struct LongRunning {
     /// The states after which nothing more happens.
     #[serde(rename = "final")]
     pub final_states: Vec<String>,
+    /// A field of the answer that asks the caller to do something first; while it is there, waiting
+    /// would be in vain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unless: Option<String>,
+    /// How to find the work of a start whose answer never came.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub find: Option<Find>,
+}
+
+/// How to find work among other work.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct Find {
+    /// The operation that shows what there is.
+    pub list: String,
+    /// Its arguments, by the argument of the start (written `$name`) that holds the value.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub arguments: BTreeMap<String, String>,
+    /// The field of its answer that holds the entries.
+    pub entries: String,
+    /// The field of an entry that tells when it was made.
+    pub created: String,
+    /// Arguments of the start and where an entry repeats them, as dotted paths.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub same: BTreeMap<String, String>,
 }
 
 /// Reads the surface from its document.

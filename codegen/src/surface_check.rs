@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::error::Notice;
 use crate::model::Operation;
-use crate::surface::{Entry, LongRunning, Surface, signature};
+use crate::surface::{Entry, Find, Surface, signature};
 
 /// Compares the surface with the operations that exist.
 pub fn check(surface: &Surface, operations: &mut [Operation], notices: &mut Vec<Notice>) {
@@ -115,15 +115,28 @@ fn check_long_running(surface: &Surface, operations: &mut [Operation], notices: 
             operation.long_running = None;
             continue;
         }
-        if let Some(cancel) = marker.cancel.clone().filter(|name| !exists(name)) {
+        let mut marker = marker;
+        if let Some(cancel) = marker.cancel.take_if(|name| !exists(name)) {
             let text = format!("`{cancel}` does not exist any more; cancelling was left out");
             notices.push(notice(entry, text));
-            operation.long_running = Some(LongRunning {
-                cancel: None,
-                ..marker
-            });
         }
+        if let Some(problem) = marker.find.as_ref().and_then(|find| lost(find, &known)) {
+            notices.push(notice(entry, format!("{problem}; finding was left out")));
+            marker.find = None;
+        }
+        operation.long_running = Some(marker);
     }
+}
+
+/// Why work cannot be found any more.
+fn lost(find: &Find, known: &[(String, Value)]) -> Option<String> {
+    let list = &find.list;
+    let Some((_, answer)) = known.iter().find(|(name, _)| name == list) else {
+        return Some(format!("`{list}` does not exist any more"));
+    };
+    let entries = &find.entries;
+    (!has_property(answer, entries))
+        .then(|| format!("the answer of `{list}` has no field `{entries}` any more"))
 }
 
 /// Whether an answer of this schema can have the field; a schema that says nothing can.

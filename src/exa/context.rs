@@ -109,6 +109,7 @@ impl CallContext {
     /// Whether a key that is turned away is waited for.
     pub(super) fn waits_for_key(&self) -> bool {
         !self.other_keys
+    }
 
     /// Says that the request is sent once, however it comes out.
     #[must_use]

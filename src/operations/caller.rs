@@ -15,6 +15,8 @@ pub struct Caller {
     http: ExaHttp,
     keys: KeyPool,
     folders: Folders,
+    /// A request that failed is not sent again.
+    once: bool,
 }
 
 /// An answered call.
@@ -70,6 +72,7 @@ impl Caller {
             http,
             keys: KeyPool::new(keys),
             folders: Folders::none("no folder is open to this server"),
+            once: false,
         }
     }
 
@@ -103,6 +106,15 @@ impl Caller {
     /// The folders out of which files may be read.
     pub fn folders(&self) -> &Folders {
         &self.folders
+    }
+
+    /// The same caller, which sends every request once only.
+    #[must_use]
+    pub fn once(&self) -> Self {
+        Self {
+            once: true,
+            ..self.clone()
+        }
     }
 
     /// Mends and checks the arguments, then calls.
@@ -228,6 +240,10 @@ impl Caller {
         let timeout = Duration::from_secs(operation.timeout_seconds);
         let context = CallContext::new(self.http.clone(), key.clone(), timeout);
         let context = context.with_other_keys(self.keys.len() > 1);
+        let context = match self.once {
+            true => context.without_retries(),
+            false => context,
+        };
         let context = match stream {
             Some(stream) => context.with_stream(stream),
             None => context,

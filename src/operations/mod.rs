@@ -18,7 +18,7 @@ use std::pin::Pin;
 pub use arguments::{ArgumentsError, Parts, split};
 pub(crate) use caller::Exchanged;
 pub use caller::{Called, Caller, Refusal};
-pub use follow::{Followed, Following, State, next_calls};
+pub use follow::{Followed, Following, Found, State};
 pub use import::{Folders, FoldersFuture, IMPORT_DIR_VARIABLE};
 pub use pages::{Paged, Stopped, is_paged};
 pub use progress::{Progress, Step};
@@ -204,6 +204,26 @@ pub struct LongRunning {
     pub status: &'static str,
     /// The states after which nothing more happens.
     pub final_states: &'static [&'static str],
+    /// A field of the answer that asks the caller to do something first; while it is there, waiting
+    /// would be in vain.
+    pub unless: Option<&'static str>,
+    /// How to find the work of a start whose answer never came.
+    pub find: Option<Find>,
+}
+
+/// How to find work among other work.
+#[derive(Debug)]
+pub struct Find {
+    /// The operation that shows what there is.
+    pub list: &'static str,
+    /// Its arguments, by the argument of the start (with `$`).
+    pub arguments: &'static [(&'static str, &'static str)],
+    /// The field of its answer that holds the entries.
+    pub entries: &'static str,
+    /// The field of an entry that tells when it was made.
+    pub created: &'static str,
+    /// Arguments of the start and where an entry repeats them, as dotted paths.
+    pub same: &'static [(&'static str, &'static str)],
 }
 
 /// What a call comes to.

@@ -93,7 +93,11 @@ impl Caller {
 }
 
 /// Asks for pages as large as allowed, unless the caller said how large.
-fn widen(operation: &'static Operation, arguments: &mut Map<String, Value>, most: usize) {
+pub(super) fn widen(
+    operation: &'static Operation,
+    arguments: &mut Map<String, Value>,
+    most: usize,
+) {
     let largest = input_schema(operation)
         .pointer("/properties/limit/maximum")
         .and_then(Value::as_u64);
@@ -121,7 +125,7 @@ fn list(answer: &Value) -> Option<&Vec<Value>> {
 }
 
 /// Where the next page begins.
-fn next_cursor(answer: &Value) -> Option<String> {
+pub(super) fn next_cursor(answer: &Value) -> Option<String> {
     let more = answer.get("hasMore").and_then(Value::as_bool);
     let cursor = answer.get("nextCursor").and_then(Value::as_str);
     cursor

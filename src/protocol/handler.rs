@@ -13,15 +13,15 @@ use rmcp::{
         ErrorData, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
         InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
         ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, SubscriptionFilter, Tool,
-        UnsubscribeRequestParams, UpdateTaskParams,
+        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult,
+        SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 // These are gone as of 2026-07-28, but earlier clients rely on them.
 #[expect(deprecated)]
 use rmcp::model::{LoggingLevel, SetLevelRequestParams, SubscribeRequestParams};
-use serde_json::json;
+use serde_json::{Value, json};
 use strsim::jaro_winkler;
 
 use super::{
@@ -142,6 +142,25 @@ impl<T: Tools> Handler<T> {
         }
     }
 
+    /// A call that asks for a task in a version that knows none: there the rest of it counts.
+    async fn call_without_task(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let params = request.params.unwrap_or_default();
+        let params: CallToolRequestParams = serde_json::from_value(params).map_err(|error| {
+            let text = format!("Invalid params for tools/call: {error}");
+            ErrorData::invalid_params(text, None)
+        })?;
+        let response = ServerResult::from(self.call_tool(params, context).await?);
+        let mut value = serde_json::to_value(response).unwrap_or_default();
+        if let Value::Object(result) = &mut value {
+            result.shift_remove("resultType");
+        }
+        Ok(CustomResult::new(value))
+    }
+
     fn unknown_tool(&self, name: &str) -> ErrorData {
         let shown: String = name.chars().take(LONGEST_NAME).collect();
         let definitions = self.tools.definitions();
@@ -161,11 +180,11 @@ impl<T: Tools> Handler<T> {
     }
 }
 
-/// Who is told about a task while it runs; `states` says that the client takes notice of its states.
-fn watcher(context: &RequestContext<RoleServer>, states: bool) -> Watcher {
+/// The client that made a task is told how it goes.
+fn watcher(context: &RequestContext<RoleServer>) -> Watcher {
     let (progress, steps) = Steps::of(context);
     Watcher {
-        peer: states.then(|| context.peer.clone()),
+        peer: Some(context.peer.clone()),
         progress,
         steps,
     }
@@ -267,8 +286,10 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let arguments = request.arguments.unwrap_or_default();
         if let Some(tasks) = self.tasks_for(&context)
             && self.tools.starts_work(&request.name, &arguments)
+            && !self.tools.waits(&request.name, &arguments)
         {
-            let watcher = watcher(&context, false);
+            // There progress of tasks is told to those who ask for their state, and in no other way.
+            let watcher = Watcher::nobody();
             let task = tasks.create(&self.owner, &request.name, arguments, None, watcher);
             return Ok(CreateTaskResult::new(task.await?.task()).into());
         }
@@ -298,13 +319,16 @@ impl<T: Tools> ServerHandler for Handler<T> {
             ));
         }
         let method = tasks::Method::named(&request.method);
+        if matches!(method, Some(tasks::Method::Call)) && !era.knows_tasks() {
+            return self.call_without_task(request, context).await;
+        }
         let (Some(method), Some(tasks), true) = (method, &self.tasks, era.knows_tasks()) else {
             return Err(unknown_method(&request.method));
         };
         if matches!(method, tasks::Method::Call) {
             self.admit_task(&request)?;
         }
-        let watcher = watcher(&context, true);
+        let watcher = watcher(&context);
         tasks
             .serve(method, &self.owner, request, &context, watcher)
             .await

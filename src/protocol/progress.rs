@@ -4,9 +4,10 @@ use std::{future::Future, pin::pin};
 
 use rmcp::{
     Peer, RoleServer,
-    model::{ProgressNotificationParam, ProgressToken},
+    model::{JsonObject, ProgressNotificationParam, ProgressToken},
     service::RequestContext,
 };
+use serde_json::json;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use crate::operations::{Progress, Step};
@@ -19,6 +20,16 @@ struct Listener {
     token: ProgressToken,
     peer: Peer<RoleServer>,
     highest: f64,
+    /// The task that the steps belong to.
+    task: Option<String>,
+}
+
+/// Where a message names the task that it belongs to.
+const RELATED: &str = "io.modelcontextprotocol/related-task";
+
+/// What a message says that belongs to a task.
+pub(super) fn related(task: &str) -> JsonObject {
+    JsonObject::from_iter([(RELATED.to_owned(), json!({"taskId": task}))])
 }
 
 impl Steps {
@@ -34,6 +45,7 @@ impl Steps {
             token,
             peer: context.peer.clone(),
             highest: f64::MIN,
+            task: None,
         };
         (progress, Self(Some(listener)))
     }
@@ -41,6 +53,14 @@ impl Steps {
     /// A way that leads nowhere.
     pub(super) fn none() -> Self {
         Self(None)
+    }
+
+    /// The same way for a call that is a task.
+    pub(super) fn of_task(mut self, task: &str) -> Self {
+        if let Some(listener) = &mut self.0 {
+            listener.task = Some(task.to_owned());
+        }
+        self
     }
 
     /// Passes steps on until the call is done; afterwards there must be none.
@@ -74,6 +94,7 @@ impl Listener {
         let mut told = ProgressNotificationParam::new(self.token.clone(), step.done);
         told.total = step.total;
         told.message = Some(step.message);
+        told.meta = self.task.as_deref().map(|task| related(task).into());
         // A client that went away misses nothing.
         let _ = self.peer.notify_progress(told).await;
     }

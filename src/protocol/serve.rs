@@ -80,7 +80,7 @@ where
     if let Some(tasks) = tasks.clone() {
         tokio::spawn(async move { tasks.resume().await });
     }
-    let handler = Handler::new(tools, tasks);
+    let handler = Handler::new(tools, tasks.clone());
     let service = serve_directly::<RoleServer, _, _, _, _>(handler, transport, None);
     let token = service.cancellation_token();
     let mut ended = pin!(service.waiting());
@@ -92,6 +92,9 @@ where
             token.cancel();
             let _ = timeout(STOPPING, ended).await;
         }
+    }
+    if let Some(tasks) = tasks {
+        tasks.settle(FLUSHING).await;
     }
     flush(written).await
 }

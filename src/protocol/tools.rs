@@ -40,13 +40,13 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
         TaskLimits::default()
     }
 
-    /// Whether a call starts work that takes long and does not itself wait for it.
+    /// Whether a call starts work that takes long.
     fn starts_work(&self, _name: &str, _arguments: &JsonObject) -> bool {
         false
     }
 
-    /// Whether a call may be made twice without harm.
-    fn repeats_safely(&self, _name: &str, _arguments: &JsonObject) -> bool {
+    /// Whether a call says itself how long it waits.
+    fn waits(&self, _name: &str, _arguments: &JsonObject) -> bool {
         false
     }
 
@@ -97,8 +97,8 @@ impl Tools for Catalogue {
         self.starts_work(name, arguments)
     }
 
-    fn repeats_safely(&self, name: &str, arguments: &JsonObject) -> bool {
-        self.repeats_safely(name, arguments)
+    fn waits(&self, name: &str, arguments: &JsonObject) -> bool {
+        self.waits(name, arguments)
     }
 
     fn stop(&self, work: Work) -> impl Future<Output = Option<bool>> + Send + 'static {

@@ -40,7 +40,11 @@ fn source(operation: &Operation) -> Result<Source, SdkError> {
         summary: operation.summary.to_owned(),
         description: operation.description.to_owned(),
         deprecated: operation.deprecated,
-        follow: operation.long_running.as_ref().map(follow),
+        follow: operation
+            .long_running
+            .as_ref()
+            .filter(|_| !operation.read_only)
+            .map(follow),
         input: schema(operation.input_schema)?,
         output: schema(operation.output_schema)?,
     })

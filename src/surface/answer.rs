@@ -1,22 +1,17 @@
 //! From a call of an operation to what its caller sees: asked or remembered, cleaned, kept, shown.
 
-use std::time::Duration;
-
-use serde_json::{Map, Value, json};
-use tokio::time::Instant;
+use serde_json::{Map, Value};
 
 use super::cache::{Fresh, Kept};
 use super::options::{self, Options};
 use super::outcome::Outcome;
 use super::plan::Entry;
-use super::{Call, Catalogue, Work, failed, host, upstream};
-use crate::operations::{
-    Called, Caller, Followed, Following, Operation, Paged, Refusal, Stopped, is_paged, next_calls,
-};
+use super::{Call, Catalogue, failed, host, upstream};
+use crate::operations::{Called, Caller, Operation, Paged, Refusal, Stopped, is_paged};
 use crate::render::{self, Answer, Envelope, Level, View};
 
 /// Characters of a single text of an answer; more is no text.
-const LONGEST_TEXT: usize = 500_000;
+pub(super) const LONGEST_TEXT: usize = 500_000;
 
 /// Entries of a list that is followed to its end.
 const MOST_ENTRIES: usize = 1_000;
@@ -35,19 +30,43 @@ pub(super) struct Asked<'a> {
     pub(super) asked_for: Option<Level>,
     /// The entry of a host that stands for the operation.
     pub(super) entry: Option<&'a Entry>,
+    /// The tool that was called.
+    pub(super) tool: &'a str,
     /// What was put right so far.
     pub(super) mended: Vec<String>,
 }
 
 /// An answer and how it came.
-struct Answered {
-    answer: Value,
-    arguments: Map<String, Value>,
+pub(super) struct Answered {
+    pub(super) answer: Value,
+    pub(super) arguments: Map<String, Value>,
     /// What is said of work that goes on.
-    work: Map<String, Value>,
-    warnings: Vec<String>,
+    pub(super) work: Map<String, Value>,
+    pub(super) warnings: Vec<String>,
     /// How far progress was told.
-    told: f64,
+    pub(super) told: f64,
+    /// What the caller is told in place of the answer.
+    pub(super) failure: Option<Box<Outcome>>,
+}
+
+impl Answered {
+    pub(super) fn new(answer: Value, arguments: Map<String, Value>) -> Self {
+        Self {
+            answer,
+            arguments,
+            work: Map::new(),
+            warnings: Vec::new(),
+            told: 0.0,
+            failure: None,
+        }
+    }
+
+    pub(super) fn failed(outcome: Outcome) -> Self {
+        Self {
+            failure: Some(Box::new(outcome)),
+            ..Self::new(Value::Null, Map::new())
+        }
+    }
 }
 
 impl Catalogue {
@@ -84,10 +103,13 @@ impl Catalogue {
         {
             return self.show_kept(&kept, &view, asked, sent_filters);
         }
-        let answered = match self.ask(call, &asked.options, operation, checked).await {
+        let mut answered = match self.ask(call, &asked, checked).await {
             Ok(answered) => answered,
             Err(refusal) => return failed(operation, &refusal),
         };
+        if let Some(outcome) = answered.failure.take() {
+            return *outcome;
+        }
         self.show_new(call, asked, &view, sent_filters, answered)
     }
 
@@ -95,17 +117,18 @@ impl Catalogue {
     async fn ask(
         &self,
         call: &Call,
-        options: &Options,
-        operation: &'static Operation,
+        asked: &Asked<'_>,
         mut checked: crate::operations::check::Checked,
     ) -> Result<Answered, Refusal> {
-        if let Some(resumed) = self.resume(call, operation, &checked.arguments).await {
+        let (operation, options) = (asked.operation, &asked.options);
+        if let Some(resumed) = self.resume(call, asked, &checked.arguments).await {
             return resumed;
         }
         if call.task.is_some() && operation.long_running.is_some() {
             // Looking at work survives a restart; reading its events does not.
             checked.arguments.shift_remove("stream");
         }
+        let before = self.seen_before(call, asked, &checked.arguments).await;
         let mut warnings = Vec::new();
         let called = if options.all() && is_paged(operation) {
             let most = options.most().unwrap_or(MOST_ENTRIES).min(MOST_ENTRIES);
@@ -134,16 +157,12 @@ impl Catalogue {
             ..
         } = called;
         let mut answered = Answered {
-            answer: cleaned(answer.value),
-            arguments,
-            work: Map::new(),
             warnings,
             told,
+            ..Answered::new(cleaned(answer.value), arguments)
         };
-        if let Some(following) = Following::of(operation, &answered.arguments, &answered.answer) {
-            self.follow(call, options.wait(), operation, &following, &mut answered)
-                .await;
-        }
+        self.follow_new(call, asked, before, &mut answered).await;
+        answered.answer = cleaned(answered.answer);
         Ok(answered)
     }
 
@@ -153,75 +172,6 @@ impl Catalogue {
             Some(folders) => self.caller.with_folders(folders.and(self.caller.folders())),
             None => self.caller.clone(),
         }
-    }
-
-    /// Follows the work of an earlier process, if the call is made for such a task.
-    async fn resume(
-        &self,
-        call: &Call,
-        operation: &'static Operation,
-        arguments: &Map<String, Value>,
-    ) -> Option<Result<Answered, Refusal>> {
-        let following = call.task.as_ref()?.resume.as_ref()?.following()?;
-        let mut answered = Answered {
-            answer: Value::Null,
-            arguments: arguments.clone(),
-            work: Map::new(),
-            warnings: Vec::new(),
-            told: 0.0,
-        };
-        match following.look(&self.caller).await {
-            Ok(state) => answered.answer = cleaned(state.answer),
-            Err(refusal) if following.is_lost(&refusal) => return Some(Err(refusal)),
-            Err(_) => {}
-        }
-        self.follow(call, Duration::ZERO, operation, &following, &mut answered)
-            .await;
-        Some(Ok(answered))
-    }
-
-    /// Waits for the end of what a call started or looked at, as long as the caller wants to.
-    async fn follow(
-        &self,
-        call: &Call,
-        wait: Duration,
-        operation: &'static Operation,
-        following: &Following,
-        answered: &mut Answered,
-    ) {
-        let mut state = following.state(answered.answer.take());
-        if let Some(task) = call.task.as_ref().filter(|task| task.resume.is_none()) {
-            (task.started)(Work::of(following)).await;
-        }
-        let deadline = match &call.task {
-            Some(task) => task.deadline,
-            None => Instant::now() + wait,
-        };
-        if deadline > Instant::now() && !state.is_final {
-            match following
-                .until_end(&self.caller, deadline, &call.progress.beyond(answered.told))
-                .await
-            {
-                Followed::Ended(ended) => state = ended,
-                Followed::TimeUp(latest) => state = latest.unwrap_or(state),
-                Followed::Lost(refusal) => {
-                    let failure = failed(operation, &refusal);
-                    let first = failure.text.lines().next().unwrap_or_default();
-                    answered.warnings.push(format!(
-                        "it was started, but cannot be looked at any more: {first}"
-                    ));
-                }
-            }
-        }
-        if operation.long_running.is_some() {
-            answered
-                .work
-                .insert("isComplete".to_owned(), json!(state.is_final));
-            if !state.is_final {
-                answered.work.extend(next_calls(following));
-            }
-        }
-        answered.answer = cleaned(state.answer);
     }
 
     fn show_new(

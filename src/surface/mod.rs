@@ -10,7 +10,9 @@ mod discovery;
 mod dispatchers;
 mod host;
 pub mod library;
+mod long;
 mod named;
+mod next;
 pub mod notes;
 mod options;
 mod outcome;
@@ -35,7 +37,7 @@ pub use plan::Hints;
 use plan::{Plan, ToolFile};
 pub use select::select;
 use serde_json::{Map, Value, json};
-pub use work::{Started, TaskCall, TaskLimits, Work};
+pub use work::{Attempt, Keeper, Soon, TaskCall, TaskLimits, Work};
 
 use crate::accounts::Identity;
 use crate::generated::tools::TOOLS;
@@ -223,7 +225,10 @@ impl Catalogue {
             return self.create_note(call, tool, arguments).await;
         }
         match request(tool, arguments) {
-            Ok(asked) => self.answer(call, asked).await,
+            Ok(asked) => {
+                let tool = &tool.definition.name;
+                self.answer(call, Asked { tool, ..asked }).await
+            }
             Err(outcome) => *outcome,
         }
     }
@@ -266,6 +271,7 @@ fn single<'a>(name: &str, mut arguments: Map<String, Value>) -> Request<'a> {
         usual: Level::Standard,
         asked_for: None,
         entry: None,
+        tool: "",
         mended,
     })
 }
@@ -291,6 +297,7 @@ fn named_call<'a>(
         usual,
         asked_for: Some(level).filter(|_| !plan.levels.is_empty()),
         entry: None,
+        tool: "",
         mended,
         options,
     };
@@ -354,6 +361,7 @@ fn dispatch<'a>(names: &[String], mut arguments: Map<String, Value>) -> Request<
         usual: Level::Standard,
         asked_for: None,
         entry: None,
+        tool: "",
         mended,
     })
 }
@@ -396,6 +404,7 @@ fn host_call<'a>(entries: &'a [plan::Entry], mut arguments: Map<String, Value>) 
         usual: Level::Standard,
         asked_for: None,
         entry: Some(entry),
+        tool: "",
         mended,
     })
 }

@@ -117,6 +117,11 @@ impl Options {
         Duration::from_secs(seconds.unwrap_or(0))
     }
 
+    /// Whether the caller says how long to wait.
+    pub(super) fn waits(&self) -> bool {
+        self.0.contains_key("wait_seconds")
+    }
+
     /// Whether all pages of a list are wanted.
     pub(super) fn all(&self) -> bool {
         self.flag("all")

@@ -139,6 +139,65 @@ impl Outcome {
         Self::failure(message.to_owned(), error)
     }
 
+    /// Nobody wants to know any more.
+    pub(super) fn unwanted() -> Self {
+        Self::internal("The call was given up, because its task was cancelled.")
+    }
+
+    /// It is not known whether a call arrived, and making it again might do twice what was wanted once.
+    pub(super) fn unconfirmed(operation: &str) -> Self {
+        let message = format!(
+            "The server ended before Exa confirmed `{operation}`. It is not called again, because it may have arrived:              look for what it started with a list operation, and call it again if there is nothing."
+        );
+        let error = json!({
+            "code": code::API_ERROR, "name": "UNCONFIRMED", "message": message, "operation": operation,
+        });
+        Self::failure(message, error)
+    }
+
+    /// Work was started whose end did not come in time, or cannot be seen; `next` are the calls to go on
+    /// with.
+    pub(super) fn unfinished(
+        operation: &str,
+        status: Option<&str>,
+        cause: Option<Self>,
+        next: Map<String, Value>,
+    ) -> Self {
+        let status = status.unwrap_or("unknown");
+        let (name, why) = match cause {
+            None => (
+                "UNFINISHED",
+                "its time was over before the work ended; it goes on at Exa",
+            ),
+            Some(_) => ("LOST", "the work cannot be looked at any more"),
+        };
+        let message = format!("`{operation}` was started, but {why}. Last known state: {status}.");
+        let mut error = json!({
+            "code": code::API_ERROR,
+            "name": name,
+            "message": message,
+            "operation": operation,
+            "lastStatus": status,
+        });
+        let mut text = message;
+        if let Some(mut cause) = cause {
+            text.push_str(&format!("\n{}", cause.text));
+            let why = cause.structured.shift_remove("error").unwrap_or_default();
+            for (key, value) in as_object(why) {
+                match key.as_str() {
+                    "name" | "operation" => {}
+                    "message" => put(&mut error, "cause", value),
+                    _ => put(&mut error, &key, value),
+                }
+            }
+        }
+        for (key, value) in next {
+            text.push_str(&format!("\n{key}: {value}"));
+            put(&mut error, &key, value);
+        }
+        Self::failure(text, error)
+    }
+
     /// No key is set.
     pub(super) fn no_key() -> Self {
         let message = "No Exa API key is set. Get one at https://dashboard.exa.ai/api-keys, set EXA_API_KEY in \

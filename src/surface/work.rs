@@ -1,5 +1,6 @@
 //! Long work on behalf of a task: remembered when it starts, taken up again after a restart, stopped.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
+use super::answer::Asked;
 use super::plan::Plan;
 use super::{Catalogue, request};
-use crate::operations::{self, Following};
+use crate::operations::{self, Following, Operation};
 
 /// What goes on at Exa: the operation that looks at it, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,13 +24,22 @@ pub struct Work {
     pub arguments: Map<String, Value>,
 }
 
+impl fmt::Display for Work {
+    /// The operation and the ids, for logs and as a name.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.get)?;
+        let ids = self.arguments.values().filter_map(Value::as_str);
+        ids.into_iter().try_for_each(|id| write!(f, " {id}"))
+    }
+}
+
 impl Work {
     /// The work that is followed like this.
     pub(super) fn of(following: &Following) -> Self {
         let (get, arguments) = following.check_with();
         Self {
             get: get.to_owned(),
-            arguments: arguments.clone(),
+            arguments,
         }
     }
 
@@ -38,18 +49,42 @@ impl Work {
     }
 }
 
-/// Told what a call started, before the call goes on.
-pub type Started = Arc<dyn Fn(Work) -> Pin<Box<dyn Future<Output = ()> + Send>> + Send + Sync>;
+/// Something that is not known at once.
+pub type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Keeps what a task started.
+pub trait Keeper: Send + Sync {
+    /// Takes note of work before anything else happens. `false` if another task has it, or if nobody
+    /// wants it any more.
+    fn keep(&self, work: Work) -> Soon<'_, bool>;
+
+    /// Whether another task has this work.
+    fn is_taken(&self, work: Work) -> Soon<'_, bool>;
+
+    /// Whether somebody still wants the task to go on.
+    fn is_wanted(&self) -> bool;
+}
 
 /// A call that is made for a task: it ends when the work does.
 #[derive(Clone)]
 pub struct TaskCall {
-    /// When the task must have ended.
+    /// When the call must have ended.
     pub deadline: Instant,
-    /// The work of an earlier process; nothing is started then.
-    pub resume: Option<Work>,
+    /// When the task was made, in milliseconds since 1970.
+    pub created: u64,
+    /// What came before.
+    pub attempt: Attempt,
     /// Told what is started.
-    pub started: Started,
+    pub keeper: Arc<dyn Keeper>,
+}
+
+/// How often the call of a task was begun.
+#[derive(Clone)]
+pub enum Attempt {
+    /// Never before.
+    First,
+    /// By a process that has ended; this is the work that Exa confirmed to it.
+    Again(Option<Work>),
 }
 
 /// How long tasks live, and how many there may be.
@@ -63,6 +98,11 @@ pub struct TaskLimits {
     pub concurrent: usize,
 }
 
+impl TaskLimits {
+    /// The shortest life of a task.
+    pub const SHORTEST_TTL: Duration = Duration::from_secs(1);
+}
+
 impl Default for TaskLimits {
     fn default() -> Self {
         Self {
@@ -73,10 +113,14 @@ impl Default for TaskLimits {
     }
 }
 
+/// Whether an operation starts work that takes long; one that only looks at it does not.
+fn starts(operation: &Operation) -> bool {
+    operation.long_running.is_some() && !operation.read_only
+}
+
 /// Whether a tool can start work that takes long.
 pub(super) fn can_start(plan: &Plan) -> bool {
-    let is_long =
-        |name: &str| operations::find(name).is_some_and(|found| found.long_running.is_some());
+    let is_long = |name: &str| operations::find(name).is_some_and(starts);
     match plan {
         Plan::Operation { operation } => is_long(operation),
         Plan::Named(plan) => is_long(&plan.operation),
@@ -89,23 +133,18 @@ pub(super) fn can_start(plan: &Plan) -> bool {
 }
 
 impl Catalogue {
-    /// Whether a call starts work that takes long and does not itself wait for it.
+    /// Whether a call starts work that takes long.
     pub fn starts_work(&self, tool: &str, arguments: &Map<String, Value>) -> bool {
-        let asked = self.find(tool).map(|tool| request(tool, arguments.clone()));
-        matches!(asked, Some(Ok(asked)) if asked.operation.long_running.is_some())
-            && !arguments.contains_key("wait_seconds")
+        matches!(self.asked(tool, arguments), Some(asked) if starts(asked.operation))
     }
 
-    /// Whether a call may be made twice without harm.
-    pub fn repeats_safely(&self, tool: &str, arguments: &Map<String, Value>) -> bool {
-        match self.find(tool).map(|tool| request(tool, arguments.clone())) {
-            Some(Ok(asked)) => asked.operation.read_only,
-            // A call that asks nothing of Exa starts nothing there; a note would be kept twice.
-            Some(Err(_)) => self
-                .find(tool)
-                .is_some_and(|tool| !matches!(tool.plan, Plan::Note)),
-            None => false,
-        }
+    /// Whether a call says itself how long it waits.
+    pub fn waits(&self, tool: &str, arguments: &Map<String, Value>) -> bool {
+        matches!(self.asked(tool, arguments), Some(asked) if asked.options.waits())
+    }
+
+    fn asked(&self, tool: &str, arguments: &Map<String, Value>) -> Option<Asked<'_>> {
+        request(self.find(tool)?, arguments.clone()).ok()
     }
 
     /// Stops work at Exa; says whether that was possible, `None` where Exa offers no way.

@@ -13,7 +13,8 @@ use super::handshake::VERSION_KEY;
 /// Whether a request belongs to the tasks of 2025-11-25. A request that introduces itself belongs to a
 /// later version. Lists of tools say there which tools take tasks.
 pub(super) fn is_legacy_task(method: &str, params: Option<&Value>) -> bool {
-    let has = |name: &str| params.is_some_and(|params| params.get(name).is_some());
+    let given = |name: &str| params.and_then(|params| params.get(name));
+    let has = |name: &str| given(name).is_some_and(|value| !value.is_null());
     let introduced = params.is_some_and(|params| {
         params
             .pointer("/_meta")

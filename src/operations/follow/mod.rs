@@ -1,11 +1,16 @@
 //! Following work that an operation started to its end.
 
+mod counts;
+mod find;
+
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::{Caller, LongRunning, Operation, Progress, Refusal, Step, all, find};
+pub use find::Found;
+
+use super::{Caller, LongRunning, Operation, Progress, Refusal, all, find as operation};
 use crate::accounts::NoKey;
 use crate::exa::ExaErrorKind;
 
@@ -13,8 +18,15 @@ use crate::exa::ExaErrorKind;
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
-/// Looks that may fail in a row before the work is given up for lost.
-const MOST_FAILURES: u32 = 12;
+/// Looks that may fail in a row before the work is given up for lost: six minutes of failures.
+const MOST_FAILURES: u32 = 30;
+
+/// Looks in a row that may find nothing before the work was ever seen: what was made a moment ago is
+/// not always known everywhere at once.
+const MOST_MISSES: u32 = 3;
+
+/// How often Exa is asked to end work early.
+const MOST_CANCELS: u32 = 5;
 
 /// Work that goes on at Exa, and how to look at it.
 #[derive(Debug, Clone)]
@@ -31,6 +43,8 @@ pub struct State {
     pub status: Option<String>,
     /// Nothing more will happen.
     pub is_final: bool,
+    /// Nothing will happen before the caller does something.
+    pub is_blocked: bool,
     /// The latest answer.
     pub answer: Value,
 }
@@ -43,7 +57,12 @@ pub enum Followed {
     /// The time was up first; this is the latest that is known, if anything is.
     TimeUp(Option<State>),
     /// The work cannot be looked at any more.
-    Lost(Refusal),
+    Lost {
+        /// The latest that is known, if anything is.
+        latest: Option<State>,
+        /// Why not.
+        refusal: Refusal,
+    },
 }
 
 impl Following {
@@ -70,46 +89,51 @@ impl Following {
         sent: &Map<String, Value>,
         answer: &Value,
     ) -> Option<Self> {
-        let argument = |(name, source): &(&str, &str)| {
-            let value = match source.strip_prefix('$') {
-                Some(argument) => sent.get(argument),
-                None => answer.get(*source),
-            };
-            Some(((*name).to_owned(), value?.clone()))
-        };
         Some(Self {
-            get: find(marker.get)?,
+            get: operation(marker.get)?,
             marker,
-            arguments: marker
-                .arguments
-                .iter()
-                .map(argument)
-                .collect::<Option<_>>()?,
+            arguments: arguments(marker.arguments, sent, answer)?,
         })
     }
 
     /// The same work, known by the operation that looks at it and its arguments.
     pub fn again(get: &str, arguments: Map<String, Value>) -> Option<Self> {
-        Self::of(find(get)?, &arguments, &Value::Null)
+        Self::of(operation(get)?, &arguments, &Value::Null)
+    }
+
+    /// The operation that looks at the work.
+    pub fn operation(&self) -> &'static Operation {
+        self.get
     }
 
     /// The operation that looks at the work, and its arguments.
-    pub fn check_with(&self) -> (&'static str, &Map<String, Value>) {
-        (self.get.name, &self.arguments)
+    pub fn check_with(&self) -> (&'static str, Map<String, Value>) {
+        (self.get.name, self.arguments.clone())
     }
 
-    /// The operation that ends the work early, where there is one.
-    pub fn cancel_with(&self) -> Option<&'static str> {
-        self.marker.cancel
+    /// The operation that ends the work early, where there is one, and its arguments: those that name
+    /// the work, not those that say how to look at it.
+    pub fn cancel_with(&self) -> Option<(&'static str, Map<String, Value>)> {
+        let named = |name: &str| {
+            self.marker
+                .arguments
+                .iter()
+                .any(|(known, _)| *known == name)
+        };
+        let mut arguments = self.arguments.clone();
+        arguments.retain(|name, _| named(name));
+        Some((self.marker.cancel?, arguments))
     }
 
     /// How an answer says that the work stands.
     pub fn state(&self, answer: Value) -> State {
         let status = answer.get(self.marker.status).and_then(Value::as_str);
         let is_final = status.is_some_and(|status| self.marker.final_states.contains(&status));
+        let asks = |field: &str| answer.get(field).is_some_and(|value| !value.is_null());
         State {
             status: status.map(str::to_owned),
             is_final,
+            is_blocked: self.marker.unless.is_some_and(asks),
             answer,
         }
     }
@@ -119,16 +143,30 @@ impl Following {
         passing(refusal).is_none()
     }
 
-    /// Looks once.
+    /// Looks once. A failed look is not repeated at once: whoever follows looks again anyway.
     pub async fn look(&self, caller: &Caller) -> Result<State, Refusal> {
-        let called = caller.call(self.get, self.arguments.clone().into()).await?;
+        let look = caller.once();
+        let called = look.call(self.get, self.arguments.clone().into()).await?;
         Ok(self.state(called.answer.value))
     }
 
-    /// Ends the work early.
+    /// Ends the work early; passing failures are waited out for a while. `None` where Exa offers no
+    /// way.
     pub async fn cancel(&self, caller: &Caller) -> Option<Result<Value, Refusal>> {
-        let operation = find(self.marker.cancel?)?;
-        let called = caller.call(operation, self.arguments.clone().into()).await;
+        let (name, arguments) = self.cancel_with()?;
+        let cancel = operation(name)?;
+        let mut pause = FIRST_PAUSE;
+        for _ in 1..MOST_CANCELS {
+            match caller.call(cancel, arguments.clone().into()).await {
+                Ok(called) => return Some(Ok(called.answer.value)),
+                Err(refusal) => match passing(&refusal) {
+                    Some(wish) => sleep(pause.max(wish).min(LONGEST_PAUSE)).await,
+                    None => return Some(Err(refusal)),
+                },
+            }
+            pause *= 2;
+        }
+        let called = caller.call(cancel, arguments.into()).await;
         Some(called.map(|called| called.answer.value))
     }
 
@@ -140,11 +178,17 @@ impl Following {
         deadline: Instant,
         progress: &Progress,
     ) -> Followed {
-        let _guard = Waiting::new(self);
+        let mut guard = Waiting::new(self);
+        let followed = self.looks(caller, deadline, progress).await;
+        guard.goes_on = matches!(followed, Followed::TimeUp(_));
+        followed
+    }
+
+    async fn looks(&self, caller: &Caller, deadline: Instant, progress: &Progress) -> Followed {
         let started = Instant::now();
         let mut pause = FIRST_PAUSE;
         let mut latest = None;
-        let mut failures = 0;
+        let (mut failures, mut misses) = (0, 0);
         loop {
             let wait = with_jitter(pause);
             if Instant::now() + wait >= deadline {
@@ -159,18 +203,23 @@ impl Following {
             match look {
                 Ok(state) => {
                     failures = 0;
-                    progress.tell(step(&state, started.elapsed()));
+                    progress.tell(counts::step(&state, started.elapsed()));
                     if state.is_final {
                         return Followed::Ended(state);
                     }
                     latest = Some(state);
                 }
+                Err(refusal)
+                    if is_missing(&refusal) && latest.is_none() && misses < MOST_MISSES =>
+                {
+                    misses += 1;
+                }
                 Err(refusal) => match passing(&refusal) {
-                    Some(retry_after) if failures < MOST_FAILURES => {
+                    Some(wish) if failures < MOST_FAILURES => {
                         failures += 1;
-                        pause = pause.max(retry_after);
+                        pause = pause.max(wish);
                     }
-                    _ => return Followed::Lost(refusal),
+                    _ => return Followed::Lost { latest, refusal },
                 },
             }
         }
@@ -187,35 +236,63 @@ impl Following {
     }
 }
 
+/// Arguments by the field of an answer or (with `$`) the argument of the start that holds each.
+fn arguments(
+    sources: &[(&str, &str)],
+    sent: &Map<String, Value>,
+    answer: &Value,
+) -> Option<Map<String, Value>> {
+    let argument = |(name, source): &(&str, &str)| {
+        let value = match source.strip_prefix('$') {
+            Some(argument) => sent.get(argument),
+            None => answer.get(*source),
+        };
+        Some(((*name).to_owned(), value?.clone()))
+    };
+    sources.iter().map(argument).collect()
+}
+
 /// Says in the log what goes on at Exa when nobody waits for it any more.
-struct Waiting<'a>(&'a Following);
+struct Waiting<'a> {
+    following: &'a Following,
+    goes_on: bool,
+}
 
 impl<'a> Waiting<'a> {
+    /// Someone who stops waiting without a word leaves the work as it is.
     fn new(following: &'a Following) -> Self {
-        Self(following)
+        let goes_on = true;
+        Self { following, goes_on }
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        let (operation, arguments) = self.0.check_with();
-        let ids: Vec<&str> = arguments.values().filter_map(Value::as_str).collect();
-        tracing::debug!(operation, work = ids.join(" "), "no longer waited for");
+        if self.goes_on {
+            let (operation, arguments) = self.following.check_with();
+            let ids: Vec<&str> = arguments.values().filter_map(Value::as_str).collect();
+            tracing::info!(
+                operation,
+                work = ids.join(" "),
+                "no longer waited for; it goes on at Exa"
+            );
+        }
     }
 }
 
 /// How long to wait at least after a failure that may pass; `None` for one that will not.
-fn passing(refusal: &Refusal) -> Option<Duration> {
+pub(super) fn passing(refusal: &Refusal) -> Option<Duration> {
     match refusal {
         Refusal::Exa(error) if error.is_retryable() => Some(error.retry_after.unwrap_or_default()),
-        // A server that is being changed may answer anything for a moment, but "not found" is final.
-        Refusal::Exa(error) => match error.kind {
-            ExaErrorKind::Api(status) if status >= 500 => Some(Duration::ZERO),
-            _ => None,
-        },
+        // A proxy on the way may answer with a page of its own for a moment.
+        Refusal::Exa(error) if error.kind == ExaErrorKind::NotJson => Some(Duration::ZERO),
         Refusal::KeysOut(NoKey::AllRest(wait)) => Some(*wait),
-        Refusal::NoKey | Refusal::KeysOut(_) | Refusal::Arguments(_) => None,
+        Refusal::Exa(_) | Refusal::NoKey | Refusal::KeysOut(_) | Refusal::Arguments(_) => None,
     }
+}
+
+fn is_missing(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Exa(error) if error.kind == ExaErrorKind::Api(404))
 }
 
 /// Many who wait for the same thing should not all look at once.
@@ -223,83 +300,16 @@ fn with_jitter(pause: Duration) -> Duration {
     pause.mul_f64(1.0 + fastrand::f64() * 0.25)
 }
 
-/// How far the work is, in numbers where the answer has some.
-fn step(state: &State, elapsed: Duration) -> Step {
-    let status = state.status.as_deref().unwrap_or("running");
-    let counts = counts(&state.answer);
-    match counts {
-        Some(Counts {
-            found,
-            analyzed,
-            wanted,
-        }) => Step {
-            done: found,
-            total: wanted,
-            message: match (analyzed, wanted) {
-                (Some(analyzed), Some(wanted)) => {
-                    format!("{status}: found {found} of {wanted}, analyzed {analyzed}")
-                }
-                (None, Some(wanted)) => format!("{status}: {found} of {wanted}"),
-                _ => format!("{status}: found {found}"),
-            },
-        },
-        None => Step {
-            done: elapsed.as_secs_f64().floor(),
-            total: None,
-            message: format!("{status} for {} seconds", elapsed.as_secs()),
-        },
-    }
-}
-
-struct Counts {
-    found: f64,
-    analyzed: Option<f64>,
-    wanted: Option<f64>,
-}
-
-/// The counts of a search, or of all searches of a webset together.
-fn counts(answer: &Value) -> Option<Counts> {
-    if let Some(searches) = answer.get("searches").and_then(Value::as_array) {
-        let all: Vec<Counts> = searches.iter().filter_map(counts).collect();
-        let sum = |part: fn(&Counts) -> Option<f64>| all.iter().filter_map(part).sum();
-        return (!all.is_empty()).then(|| Counts {
-            found: sum(|one| Some(one.found)),
-            analyzed: Some(sum(|one| one.analyzed)),
-            wanted: Some(sum(|one| one.wanted)),
-        });
-    }
-    let progress = answer.get("progress").or_else(|| answer.get("refresh"))?;
-    let number = |names: &[&str]| names.iter().find_map(|name| progress.get(*name)?.as_f64());
-    Some(Counts {
-        found: number(&["found", "entitiesProcessed", "completed"])?,
-        analyzed: number(&["analyzed"]),
-        wanted: number(&["entitiesTotal", "total"]).or_else(|| answer.get("count")?.as_f64()),
-    })
-}
-
-/// How to look at work and how to end it, as other calls.
-pub fn next_calls(following: &Following) -> Map<String, Value> {
-    let (get, arguments) = following.check_with();
-    let mut next = Map::new();
-    next.insert(
-        "checkWith".to_owned(),
-        json!({"operation": get, "args": arguments}),
-    );
-    if let Some(cancel) = following.cancel_with() {
-        let call = json!({"operation": cancel, "args": arguments});
-        next.insert("cancelWith".to_owned(), call);
-    }
-    next
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    fn started(operation: &str, sent: Value, answer: Value) -> Following {
+    fn started(name: &str, sent: Value, answer: Value) -> Following {
         let sent = sent.as_object().unwrap();
-        Following::of(find(operation).unwrap(), sent, &answer).unwrap()
+        Following::of(operation(name).unwrap(), sent, &answer).unwrap()
     }
 
     #[test]
@@ -309,28 +319,33 @@ mod tests {
             json!({"websetId": "w", "query": "q"}),
             json!({"id": "s"}),
         );
-        let next = Value::from(next_calls(&search));
-        assert_eq!(
-            next,
-            json!({
-                "checkWith": {"operation": "searches.get", "args": {"websetId": "w", "searchId": "s"}},
-                "cancelWith": {"operation": "searches.cancel", "args": {"websetId": "w", "searchId": "s"}},
-            })
-        );
+        let ids = json!({"websetId": "w", "searchId": "s"});
+        let (get, arguments) = search.check_with();
+        assert_eq!((get, Value::from(arguments)), ("searches.get", ids.clone()));
+        let (cancel, arguments) = search.cancel_with().unwrap();
+        assert_eq!((cancel, Value::from(arguments)), ("searches.cancel", ids));
         let research = started("research.create", json!({}), json!({"researchId": "r"}));
-        assert!(!next_calls(&research).contains_key("cancelWith"));
+        assert_eq!(research.cancel_with(), None);
     }
 
     #[test]
     fn a_look_can_be_followed_too() {
         let look = started(
-            "searches.get",
-            json!({"websetId": "w", "searchId": "s"}),
+            "websets.get",
+            json!({"websetId": "w", "expand": ["items"]}),
             json!({}),
         );
-        assert_eq!(look.check_with().0, "searches.get");
-        assert_eq!(look.cancel_with(), Some("searches.cancel"));
-        let none = Following::of(find("search").unwrap(), &Map::new(), &json!({}));
+        assert_eq!(look.check_with().1.len(), 2);
+        let (cancel, arguments) = look.cancel_with().unwrap();
+        assert_eq!(cancel, "websets.cancel");
+        assert_eq!(Value::from(arguments), json!({"websetId": "w"}));
+        let run = started(
+            "monitors.runs.get",
+            json!({"monitorId": "m", "runId": "r"}),
+            json!({"status": "running"}),
+        );
+        assert_eq!(run.check_with().0, "monitors.runs.get");
+        let none = Following::of(operation("search").unwrap(), &Map::new(), &json!({}));
         assert!(none.is_none());
     }
 
@@ -343,19 +358,13 @@ mod tests {
     }
 
     #[test]
-    fn steps_count_what_matters() {
-        let state = |answer| State {
-            status: Some("running".to_owned()),
-            is_final: false,
-            answer,
-        };
-        let search = json!({"count": 10, "progress": {"found": 3, "analyzed": 20}});
-        let one = step(&state(search.clone()), Duration::ZERO);
-        assert_eq!((one.done, one.total), (3.0, Some(10.0)));
-        assert_eq!(one.message, "running: found 3 of 10, analyzed 20");
-        let webset = json!({"searches": [search.clone(), search]});
-        assert_eq!(step(&state(webset), Duration::ZERO).total, Some(20.0));
-        let other = step(&state(json!({})), Duration::from_secs(7));
-        assert_eq!((other.done, other.total), (7.0, None));
+    fn an_import_without_its_file_waits_for_the_caller() {
+        let import = started("imports.create", json!({}), json!({"id": "i"}));
+        let blocked = |answer: Value| import.state(answer).is_blocked;
+        assert!(blocked(
+            json!({"status": "pending", "uploadUrl": "https://x.example"})
+        ));
+        assert!(!blocked(json!({"status": "pending"})));
+        assert!(!blocked(json!({"status": "pending", "uploadUrl": null})));
     }
 }

@@ -7,16 +7,13 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
+use super::super::progress::related;
 use super::run::{Watcher, tell};
 use super::{Record, Tasks, Tools};
 use crate::accounts::Identity;
-use crate::store::Query;
 
 /// Tasks on one page.
 const PAGE: usize = 50;
-
-/// Where a result names the task it belongs to.
-const RELATED: &str = "io.modelcontextprotocol/related-task";
 
 /// A method that has to do with tasks.
 pub(in super::super) enum Method {
@@ -103,7 +100,10 @@ impl<T: Tools> Tasks<T> {
             Some(Value::Object(arguments)) => arguments.clone(),
             Some(_) => return Err(unfit("tools/call", "arguments must be an object")),
         };
-        let ttl = match params.get("task").and_then(|task| task.get("ttl")) {
+        let Some(Value::Object(task)) = params.get("task") else {
+            return Err(unfit("tools/call", "task must be an object"));
+        };
+        let ttl = match task.get("ttl") {
             None | Some(Value::Null) => None,
             Some(ttl) => {
                 let ttl = ttl
@@ -124,27 +124,15 @@ impl<T: Tools> Tasks<T> {
                 Some(number.ok_or_else(|| unfit("tasks/list", "unknown cursor"))?)
             }
         };
-        let query = Query {
-            owner: Some(owner.clone()),
-            collection: super::COLLECTION,
-            before,
-            limit: PAGE + 1,
-        };
-        let documents = self.0.store.list(query).await.map_err(super::unkept)?;
-        let more = documents.len() > PAGE;
-        let page = documents.iter().take(PAGE);
-        let last = page
-            .clone()
-            .next_back()
-            .map(|document| document.number.to_string());
+        let page = self.0.shelf.page(Some(owner), before, PAGE + 1).await;
+        let page = page.map_err(super::unkept)?;
+        let more = page.len() > PAGE;
+        let last = page.iter().take(PAGE).next_back();
+        let last = last.map(|kept| kept.number.to_string());
         let tasks: Vec<Value> = page
-            .filter_map(|document| serde_json::from_str::<Record>(&document.body).ok())
-            .map(|kept| {
-                let running = self.running();
-                running
-                    .get(&kept.id)
-                    .map_or_else(|| kept.legacy(), |running| running.state.borrow().legacy())
-            })
+            .into_iter()
+            .take(PAGE)
+            .map(|kept| self.brought_up_to_date(kept.record).legacy())
             .collect();
         let mut result = json!({"tasks": tasks});
         if let (true, Some(last), Value::Object(result)) = (more, last, &mut result) {
@@ -165,7 +153,7 @@ fn result(record: &Record) -> Result<Value, ErrorData> {
     result.shift_remove("resultType");
     let meta = result.entry("_meta").or_insert_with(|| json!({}));
     if let Value::Object(meta) = meta {
-        meta.insert(RELATED.to_owned(), json!({"taskId": record.id}));
+        meta.extend(related(&record.id));
     }
     Ok(Value::Object(result))
 }

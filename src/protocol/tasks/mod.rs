@@ -1,35 +1,34 @@
 //! Tasks: calls that go on after they were answered.
 //!
 //! A task is kept in the store from its first moment, together with what it started at Exa. A server
-//! that is started again finds its tasks there and follows them to their end.
+//! that is started again finds the tasks of one that has ended, and follows them to their end.
 
+mod keeper;
 mod methods;
 mod record;
 mod run;
+mod shelf;
+mod take_up;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{ErrorData, JsonObject, TaskStatus};
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 use tokio::task::AbortHandle;
+use tokio::time::timeout;
 
 pub(super) use methods::Method;
 use record::Record;
 pub(super) use run::Watcher;
+use shelf::{Change, Shelf};
 
 use super::tools::Tools;
 use crate::accounts::Identity;
 use crate::ids;
-use crate::store::{Expected, Place, Query, Rules, Store, StoreError};
-use crate::surface::TaskLimits;
-
-/// Where tasks are kept in the store.
-const COLLECTION: &str = "tasks";
-
-/// Tasks that are looked at when the server starts.
-const MOST_KEPT: usize = 10_000;
+use crate::store::{Sign, Store, StoreError};
+use crate::surface::{Attempt, TaskLimits, Work};
 
 /// The tasks of a server. Clones share everything.
 pub(super) struct Tasks<T>(Arc<Inner<T>>);
@@ -42,56 +41,49 @@ impl<T> Clone for Tasks<T> {
 
 struct Inner<T> {
     tools: T,
-    store: Arc<dyn Store>,
+    shelf: Shelf,
     limits: TaskLimits,
     /// Those under way in this process.
     running: Mutex<HashMap<String, Running>>,
+    /// What other processes know this one by.
+    runner: OnceCell<Runner>,
+    /// Starts that Exa has not answered yet.
+    starts: watch::Sender<usize>,
+}
+
+struct Runner {
+    name: String,
+    _sign: Sign,
 }
 
 /// A task under way.
 struct Running {
-    state: watch::Sender<Record>,
-    abort: Abort,
+    live: Arc<watch::Sender<Live>>,
+    /// Ends the run; there is none yet while the task is being kept for the first time.
+    abort: Option<AbortHandle>,
 }
 
-/// Ends the run of a task; set as soon as it runs.
-type Abort = Arc<OnceLock<AbortHandle>>;
+/// What the process that runs a task knows better than the store.
+#[derive(Clone)]
+struct Live {
+    message: String,
+    /// Milliseconds since 1970.
+    updated: u64,
+    work: Option<Work>,
+    is_over: bool,
+}
 
 impl<T: Tools> Tasks<T> {
     /// The tasks in a store.
     pub(super) fn new(tools: T, store: Arc<dyn Store>, limits: TaskLimits) -> Self {
         Self(Arc::new(Inner {
             tools,
-            store,
+            shelf: Shelf::new(store),
             limits,
             running: Mutex::default(),
+            runner: OnceCell::new(),
+            starts: watch::channel(0).0,
         }))
-    }
-
-    /// Takes up the tasks that an earlier process left.
-    pub(super) async fn resume(&self) {
-        if !self.0.store.is_made() {
-            return;
-        }
-        let query = Query {
-            owner: None,
-            collection: COLLECTION,
-            before: None,
-            limit: MOST_KEPT,
-        };
-        let Ok(documents) = self.0.store.list(query).await else {
-            return;
-        };
-        for document in documents {
-            let Ok(record) = serde_json::from_str::<Record>(&document.body) else {
-                continue;
-            };
-            if !record.is_final() && !self.is_running(&record.id) {
-                tracing::info!(task = record.id, "taken up again");
-                let owner = Identity::kept(&document.owner);
-                self.launch(owner, record, run::Start::Again, run::Watcher::nobody());
-            }
-        }
     }
 
     /// Begins a task; it is in the store before this returns.
@@ -103,53 +95,76 @@ impl<T: Tools> Tasks<T> {
         ttl: Option<u64>,
         watcher: run::Watcher,
     ) -> Result<Record, ErrorData> {
-        if self.running().len() >= self.0.limits.concurrent {
-            return Err(too_many(self.0.limits.concurrent));
-        }
         let limits = &self.0.limits;
         let ttl = ttl.map_or(limits.default_ttl, Duration::from_millis);
-        let ttl = ttl.clamp(Duration::from_secs(1), limits.max_ttl);
+        let ttl = ttl.max(TaskLimits::SHORTEST_TTL).min(limits.max_ttl);
         let id =
             ids::random().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        let record = Record::new(id, tool.to_owned(), arguments, ttl);
-        let rules = Rules {
-            expected: Expected::Nothing,
-            ..Rules::default()
-        };
-        self.keep(owner, &record, rules).await.map_err(unkept)?;
-        self.launch(owner.clone(), record.clone(), run::Start::Now, watcher);
+        let runner = self.runner().await.map_err(unkept)?.to_owned();
+        let record = Record::new(id, tool.to_owned(), arguments, ttl, runner);
+        if !self.reserve(&record, limits.concurrent) {
+            return Err(too_many(limits.concurrent));
+        }
+        if let Err(error) = self.0.shelf.add(owner, &record).await {
+            self.running().remove(&record.id);
+            return Err(unkept(error));
+        }
+        self.launch(owner.clone(), record.clone(), Attempt::First, watcher);
         Ok(record)
+    }
+
+    /// Enters a task among those under way, unless there are too many.
+    fn reserve(&self, record: &Record, most: usize) -> bool {
+        let mut running = self.running();
+        if running.len() >= most {
+            return false;
+        }
+        let live = Live {
+            message: record.message.clone(),
+            updated: record.updated,
+            work: record.work.clone(),
+            is_over: false,
+        };
+        let entry = Running {
+            live: Arc::new(watch::channel(live).0),
+            abort: None,
+        };
+        running.insert(record.id.clone(), entry);
+        true
     }
 
     /// A task of this owner, as it stands.
     pub(super) async fn get(&self, owner: &Identity, id: &str) -> Result<Record, ErrorData> {
-        let place = place(owner, id);
-        let document = self.0.store.get(place).await.map_err(unkept)?;
-        let kept =
-            document.and_then(|document| serde_json::from_str::<Record>(&document.body).ok());
+        let kept = self.0.shelf.get(owner, id).await.map_err(unkept)?;
         let kept = kept.ok_or_else(|| unknown(id))?;
-        // The process that runs a task knows more than the store.
-        let running = self.running();
-        Ok(running
-            .get(id)
-            .map_or(kept, |running| running.state.borrow().clone()))
+        Ok(self.brought_up_to_date(kept))
+    }
+
+    /// The process that runs a task knows more than the store.
+    fn brought_up_to_date(&self, mut record: Record) -> Record {
+        if let Some(running) = self.running().get(&record.id)
+            && !record.is_final()
+        {
+            let live = running.live.borrow();
+            record.message.clone_from(&live.message);
+            record.updated = live.updated;
+        }
+        record
     }
 
     /// Waits until a task of this owner is final.
     pub(super) async fn finished(&self, owner: &Identity, id: &str) -> Result<Record, ErrorData> {
         loop {
+            let live = self
+                .running()
+                .get(id)
+                .map(|running| running.live.subscribe());
             let record = self.get(owner, id).await?;
             if record.is_final() {
                 return Ok(record);
             }
-            let state = self
-                .running()
-                .get(id)
-                .map(|running| running.state.subscribe());
-            match state {
-                Some(mut state) => {
-                    let _ = state.wait_for(Record::is_final).await;
-                }
+            match live {
+                Some(mut live) => drop(live.wait_for(|live| live.is_over).await),
                 // Another process follows it.
                 None => tokio::time::sleep(Duration::from_secs(1)).await,
             }
@@ -158,75 +173,78 @@ impl<T: Tools> Tasks<T> {
 
     /// Stops a task and what it started at Exa.
     pub(super) async fn cancel(&self, owner: &Identity, id: &str) -> Result<Record, ErrorData> {
-        let mut record = self.get(owner, id).await?;
-        if record.is_final() {
-            let text = format!("The task {id} has ended already: {}", record.message);
-            return Err(ErrorData::invalid_params(text, None));
-        }
-        let running = self.running().remove(id);
-        match &running {
-            Some(running) => {
-                record = running.state.borrow().clone();
-                // A start on its way must arrive, or nobody would know what to stop at Exa.
-                let on_its_way = record.work.is_none() && self.starts(&record);
-                if let Some(abort) = running.abort.get().filter(|_| !on_its_way) {
-                    abort.abort();
-                }
+        let cancel = |record: &mut Record| {
+            let moved = record.move_to(TaskStatus::Cancelled, "cancelled by the client".to_owned());
+            record.stopping = moved && record.work.is_some();
+            moved
+        };
+        let change = self.0.shelf.change(owner, id, cancel).await;
+        let record = match change.map_err(unkept)? {
+            Change::Made(record) => record,
+            Change::Refused(record) => {
+                let text = format!("The task {id} has ended already: {}", record.message);
+                return Err(ErrorData::invalid_params(text, None));
             }
-            // It is ending at this moment, or another process runs it.
-            None => record = self.settled(owner, id).await?,
-        }
-        record.move_to(TaskStatus::Cancelled, "cancelled by the client".to_owned());
-        self.keep(owner, &record, Rules::default())
-            .await
-            .map_err(unkept)?;
-        if let Some(running) = running {
-            running.state.send_replace(record.clone());
+            Change::Gone => return Err(unknown(id)),
+        };
+        // A start on its way must arrive, or nobody would know what to stop at Exa.
+        let starts =
+            record.work.is_none() && self.0.tools.starts_work(&record.tool, &record.arguments);
+        let running = self.leave(id);
+        if let Some(abort) = running.and_then(|running| running.abort)
+            && !starts
+        {
+            abort.abort();
         }
         if let Some(work) = record.work.clone() {
-            self.stop_upstream(work);
+            self.stop_upstream(owner, id, work);
         }
         Ok(record)
     }
 
-    fn starts(&self, record: &Record) -> bool {
-        self.0.tools.starts_work(&record.tool, &record.arguments)
-    }
-
-    /// A task that is not in the table, after the moment that writing its end takes.
-    async fn settled(&self, owner: &Identity, id: &str) -> Result<Record, ErrorData> {
-        tokio::time::sleep(Duration::from_millis(100)).await;
-        self.get(owner, id).await
+    /// Takes a task out of those under way and tells who waits for it.
+    fn leave(&self, id: &str) -> Option<Running> {
+        let running = self.running().remove(id)?;
+        running.live.send_modify(|live| live.is_over = true);
+        Some(running)
     }
 
     /// Tells Exa to stop; the answer to the client does not wait for that.
-    fn stop_upstream(&self, work: crate::surface::Work) {
-        let tools = self.0.tools.clone();
+    fn stop_upstream(&self, owner: &Identity, id: &str, work: Work) {
+        let (tasks, owner, id) = (self.clone(), owner.clone(), id.to_owned());
         tokio::spawn(async move {
-            match tools.stop(work.clone()).await {
-                Some(true) => tracing::info!(work = work.get, "stopped at Exa"),
-                Some(false) => tracing::warn!(work = work.get, "could not be stopped at Exa"),
-                None => tracing::info!(work = work.get, "goes on at Exa, which cannot stop it"),
+            match tasks.0.tools.stop(work.clone()).await {
+                Some(true) => tracing::info!(%work, "stopped at Exa"),
+                Some(false) => tracing::warn!(%work, "could not be stopped at Exa; it goes on"),
+                None => tracing::info!(%work, "goes on at Exa, which cannot stop it"),
             }
+            let stopped = |record: &mut Record| std::mem::take(&mut record.stopping);
+            let _ = tasks.0.shelf.change(&owner, &id, stopped).await;
         });
     }
 
-    async fn keep(
-        &self,
-        owner: &Identity,
-        record: &Record,
-        rules: Rules,
-    ) -> Result<(), StoreError> {
-        let body = serde_json::to_string(record).unwrap_or_default();
-        let rules = Rules {
-            time_to_live: Some(record.left().max(Duration::from_millis(1))),
-            ..rules
+    /// Waits until Exa has answered the starts on their way, but not for long: a server that ends in
+    /// between would not know what it started.
+    pub(super) async fn settle(&self, patience: Duration) {
+        let mut starts = self.0.starts.subscribe();
+        let _ = timeout(patience, starts.wait_for(|starts| *starts == 0)).await;
+    }
+
+    /// The name of this process, which shows a sign of life from now on.
+    async fn runner(&self) -> Result<&str, StoreError> {
+        let announce = || async {
+            let name = ids::random().map_err(|error| StoreError::Unavailable(error.to_string()))?;
+            let sign = self.0.shelf.store().announce(name.clone()).await?;
+            Ok(Runner { name, _sign: sign })
         };
-        self.0
-            .store
-            .put(place(owner, &record.id), body, rules)
-            .await
-            .map(drop)
+        let runner = self.0.runner.get_or_try_init(announce).await?;
+        Ok(&runner.name)
+    }
+
+    /// Whether a task is this process's to change.
+    fn is_ours(&self, record: &Record) -> bool {
+        let runner = self.0.runner.get();
+        !record.is_final() && runner.is_some_and(|runner| runner.name == record.runner)
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, HashMap<String, Running>> {
@@ -234,18 +252,6 @@ impl<T: Tools> Tasks<T> {
             .running
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn is_running(&self, id: &str) -> bool {
-        self.running().contains_key(id)
-    }
-}
-
-fn place(owner: &Identity, id: &str) -> Place {
-    Place {
-        owner: owner.clone(),
-        collection: COLLECTION,
-        id: id.to_owned(),
     }
 }
 

@@ -12,6 +12,9 @@ use crate::surface::Work;
 /// How often a client should ask, in milliseconds.
 const POLL_INTERVAL: u64 = 2_000;
 
+/// The longest end of a life, see [`Record::grace`].
+const LONGEST_GRACE: Duration = Duration::from_secs(60);
+
 /// Everything that is known about a task. It is kept in the store as JSON, so that it outlives the
 /// process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -27,9 +30,15 @@ pub(in super::super) struct Record {
     pub(super) updated: u64,
     /// Milliseconds.
     pub(super) ttl: u64,
+    /// The process that runs it.
+    #[serde(default)]
+    pub(super) runner: String,
     /// What goes on at Exa, from the moment that Exa confirmed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) work: Option<Work>,
+    /// Exa has yet to be told to stop.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) stopping: bool,
     /// The result of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) result: Option<JsonObject>,
@@ -40,7 +49,13 @@ pub(in super::super) struct Record {
 
 impl Record {
     /// A task that begins now.
-    pub(super) fn new(id: String, tool: String, arguments: JsonObject, ttl: Duration) -> Self {
+    pub(super) fn new(
+        id: String,
+        tool: String,
+        arguments: JsonObject,
+        ttl: Duration,
+        runner: String,
+    ) -> Self {
         let now = now();
         Self {
             message: format!("{tool} is running"),
@@ -51,7 +66,9 @@ impl Record {
             created: now,
             updated: now,
             ttl: u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX),
+            runner,
             work: None,
+            stopping: false,
             result: None,
             error: None,
         }
@@ -66,6 +83,11 @@ impl Record {
     pub(super) fn left(&self) -> Duration {
         let end = self.created.saturating_add(self.ttl);
         Duration::from_millis(end.saturating_sub(now()))
+    }
+
+    /// The end of its life, in which it only tells how far it came.
+    pub(super) fn grace(&self) -> Duration {
+        Duration::from_millis(self.ttl / 10).min(LONGEST_GRACE)
     }
 
     /// Moves on; a final state stays.
@@ -126,7 +148,8 @@ impl Record {
     }
 }
 
-fn now() -> u64 {
+/// Milliseconds since 1970.
+pub(super) fn now() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
@@ -149,7 +172,13 @@ mod tests {
     fn a_final_state_stays() {
         let arguments = JsonObject::new();
         let ttl = Duration::from_secs(60);
-        let mut record = Record::new("t".to_owned(), "x".to_owned(), arguments, ttl);
+        let mut record = Record::new(
+            "t".to_owned(),
+            "x".to_owned(),
+            arguments,
+            ttl,
+            String::new(),
+        );
         assert!(record.move_to(TaskStatus::Cancelled, "cancelled".to_owned()));
         assert!(!record.move_to(TaskStatus::Completed, "done".to_owned()));
         assert_eq!(record.status, TaskStatus::Cancelled);

@@ -1,31 +1,27 @@
 //! Running a task to its end.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::{
     Peer, RoleServer,
     model::{CustomNotification, ErrorData, JsonObject, ServerNotification, TaskStatus},
 };
 use serde_json::Value;
-use tokio::sync::watch;
-use tokio::time::{Instant, timeout_at};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::super::era::Era;
 use super::super::progress::Steps;
-use super::{Abort, Record, Running, Tasks, Tools};
+use super::keeper::TaskKeeper;
+use super::{Change, Record, Tasks, Tools, record};
 use crate::accounts::Identity;
-use crate::operations::Progress;
-use crate::store::Rules;
-use crate::surface::{Call, Outcome, TaskCall, Work};
+use crate::operations::{Progress, Step};
+use crate::store::StoreError;
+use crate::surface::{Attempt, Call, Outcome, TaskCall};
 
-/// How a task gets going.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(in super::super) enum Start {
-    /// For the first time.
-    Now,
-    /// After the process that had begun it ended.
-    Again,
-}
+/// The longest pause between two tries to keep the end of a task.
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// The client that is told how a task goes, as long as it is there.
 pub(in super::super) struct Watcher {
@@ -36,7 +32,7 @@ pub(in super::super) struct Watcher {
 
 impl Watcher {
     /// Nobody is there.
-    pub(super) fn nobody() -> Self {
+    pub(in super::super) fn nobody() -> Self {
         Self {
             peer: None,
             progress: Progress::none(),
@@ -45,172 +41,181 @@ impl Watcher {
     }
 }
 
+/// What came of a call.
+enum End {
+    Result(JsonObject),
+    Error(ErrorData),
+}
+
 impl<T: Tools> Tasks<T> {
-    /// Runs a task in the background.
-    pub(super) fn launch(&self, owner: Identity, record: Record, start: Start, watcher: Watcher) {
-        let id = record.id.clone();
-        let (state, _) = watch::channel(record.clone());
-        let abort = Abort::default();
-        let running = Running {
-            state,
-            abort: Arc::clone(&abort),
-        };
-        self.running().insert(id, running);
-        let tasks = self.clone();
-        let Watcher {
-            peer,
-            progress,
-            steps,
-        } = watcher;
-        let of_run = Arc::clone(&abort);
+    /// Runs a task in the background; it is among those under way already.
+    pub(super) fn launch(
+        &self,
+        owner: Identity,
+        record: Record,
+        attempt: Attempt,
+        watcher: Watcher,
+    ) {
+        let (tasks, id) = (self.clone(), record.id.clone());
         let task = tokio::spawn(async move {
-            let owner_of_end = owner.clone();
-            let run = tasks.run(owner, record, start, progress, of_run);
-            let mut record = steps.until(run).await;
-            let ended = tasks.end(&owner_of_end, &mut record).await;
-            if let Some(peer) = peer.filter(|_| ended) {
+            let Watcher {
+                peer,
+                progress,
+                steps,
+            } = watcher;
+            let id = record.id.clone();
+            let run = tasks.run(owner.clone(), record, attempt, progress);
+            let end = steps.of_task(&id).until(run).await;
+            let ended = tasks.end(&owner, &id, end).await;
+            if let (Some(peer), Some(record)) = (peer, ended) {
                 tell(&peer, &record).await;
             }
         });
-        let _ = abort.set(task.abort_handle());
+        if let Some(running) = self.running().get_mut(&id) {
+            running.abort = Some(task.abort_handle());
+        }
     }
 
-    /// Runs the call; the record that comes back has its result.
+    /// Makes the call.
     async fn run(
         &self,
         owner: Identity,
-        mut record: Record,
-        start: Start,
+        record: Record,
+        attempt: Attempt,
         progress: Progress,
-        abort: Abort,
-    ) -> Record {
-        if start == Start::Again
-            && record.work.is_none()
-            && !self.0.tools.repeats_safely(&record.tool, &record.arguments)
-        {
-            record.error = Some(ErrorData::internal_error(
-                "The server ended before Exa confirmed the start. It is not started again, because it may be running: \
-                 look for it with a list operation.",
-                None,
-            ));
-            return record;
-        }
-        let deadline = Instant::now() + record.left();
+    ) -> End {
+        let (now, left) = (Instant::now(), record.left());
+        let keeper = TaskKeeper::new(self.clone(), owner.clone(), record.clone());
         let call = Call {
             task: Some(TaskCall {
-                deadline,
-                resume: record.work.clone(),
-                started: self.remember(&owner, &record.id, abort),
+                deadline: now + left.saturating_sub(record.grace()),
+                created: record.created,
+                attempt,
+                keeper: Arc::new(keeper),
             }),
-            ..Call::new(owner, progress)
+            ..Call::new(owner, self.heard(&record.id, progress))
         };
-        let outcome = self
-            .0
-            .tools
-            .call(&record.tool, record.arguments.clone(), call);
-        // A panic must not leave a task that works for ever.
-        let outcome = timeout_at(deadline, async { tokio::spawn(outcome).await }).await;
-        record.work = self
-            .running()
-            .get(&record.id)
-            .and_then(|running| running.state.borrow().work.clone());
-        match outcome {
-            Ok(Ok(outcome)) => finish(&mut record, outcome),
-            Ok(Err(_)) => {
-                record.error = Some(ErrorData::internal_error(
-                    "Internal error: the tool crashed",
-                    None,
-                ))
-            }
-            Err(_) => {
-                let text = "The time to live of the task is over; what it started may go on at Exa";
-                record.error = Some(ErrorData::internal_error(text, None));
-            }
+        let outcome = self.0.tools.call(&record.tool, record.arguments, call);
+        // A panic must not leave a task that works for ever; and what is no longer wanted must end, so it
+        // is not left alone.
+        let mut set = JoinSet::new();
+        set.spawn(outcome);
+        match timeout_at(now + left, set.join_next()).await {
+            Ok(Some(Ok(outcome))) => End::Result(result(outcome)),
+            Ok(_) => End::Error(ErrorData::internal_error(
+                "Internal error: the tool crashed",
+                None,
+            )),
+            Err(_) => End::Error(ErrorData::internal_error(
+                "The time to live of the task is over; what it started may go on at Exa",
+                None,
+            )),
         }
-        record
     }
 
-    /// Keeps what a task started at Exa, before anything else happens.
-    fn remember(&self, owner: &Identity, id: &str, abort: Abort) -> crate::surface::Started {
-        let (tasks, owner, id) = (self.clone(), owner.clone(), id.to_owned());
-        Arc::new(move |work: Work| {
-            let (tasks, owner, id) = (tasks.clone(), owner.clone(), id.clone());
-            let abort = Arc::clone(&abort);
-            Box::pin(async move {
-                let record = {
-                    let running = tasks.running();
-                    let Some(running) = running.get(&id) else {
-                        // Cancelled while the start was on its way.
-                        drop(running);
-                        tasks.stop_upstream(work);
-                        if let Some(abort) = abort.get() {
-                            abort.abort();
-                        }
-                        return;
-                    };
-                    running.state.send_modify(|record| record.work = Some(work));
-                    running.state.borrow().clone()
-                };
-                if let Err(error) = tasks.keep(&owner, &record, Rules::default()).await {
-                    tracing::warn!(task = id, %error, "could not be kept");
-                }
-            })
+    /// Progress that is heard by those who ask for the task, too.
+    fn heard(&self, id: &str, told: Progress) -> Progress {
+        let live = self
+            .running()
+            .get(id)
+            .map(|running| Arc::clone(&running.live));
+        let Some(live) = live else {
+            return told;
+        };
+        Progress::to(move |step: Step| {
+            live.send_modify(|live| {
+                live.message.clone_from(&step.message);
+                live.updated = record::now();
+            });
+            told.tell(step);
         })
     }
 
-    /// Keeps the end of a task and tells those who wait for it.
-    async fn end(&self, owner: &Identity, record: &mut Record) -> bool {
-        let failed = record
-            .result
-            .as_ref()
-            .is_none_or(|result| result.get("isError") == Some(&Value::Bool(true)));
-        let (status, message) = match failed {
-            true => (TaskStatus::Failed, failure(record)),
-            false => (TaskStatus::Completed, format!("{} is done", record.tool)),
-        };
-        record.move_to(status, message);
-        // Whoever takes the task out of the table writes its end; a client may have cancelled it.
-        let Some(running) = self.running().remove(&record.id) else {
-            return false;
-        };
-        let mut attempts = 0;
-        while let Err(error) = self.keep(owner, record, Rules::default()).await {
-            attempts += 1;
-            tracing::warn!(task = record.id, %error, "the end could not be kept");
-            if attempts == 3 {
-                break;
+    /// Keeps the end of a task and tells those who wait for it; `None` if it had ended before.
+    async fn end(&self, owner: &Identity, id: &str, mut end: End) -> Option<Record> {
+        let message = self.last_message(id);
+        let mut pause = Duration::from_millis(200);
+        let ended = loop {
+            let change = |record: &mut Record| {
+                let is_ours = self.is_ours(record);
+                if is_ours {
+                    close(record, &end, message.clone());
+                }
+                is_ours
+            };
+            match self.0.shelf.change(owner, id, change).await {
+                Ok(Change::Made(record)) => break Some(record),
+                Ok(Change::Refused(_) | Change::Gone) => break None,
+                Err(StoreError::Full) if matches!(end, End::Result(_)) => {
+                    end = End::Error(no_room())
+                }
+                Err(error) => {
+                    tracing::warn!(task = id, %error, "the end could not be kept");
+                    sleep(pause).await;
+                    pause = (pause * 2).min(LONGEST_PAUSE);
+                    if pause == LONGEST_PAUSE {
+                        break None;
+                    }
+                }
             }
-            tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+        };
+        self.leave(id);
+        ended
+    }
+
+    /// What was told of a task last, if anything was.
+    fn last_message(&self, id: &str) -> Option<String> {
+        let running = self.running();
+        let live = running.get(id)?.live.borrow();
+        live.work.is_some().then(|| live.message.clone())
+    }
+}
+
+/// Moves a task to its end.
+fn close(record: &mut Record, end: &End, message: Option<String>) {
+    let failed = match end {
+        End::Result(result) => result.get("isError") == Some(&Value::Bool(true)),
+        End::Error(_) => true,
+    };
+    let (status, message) = match failed {
+        true => (TaskStatus::Failed, failure(end)),
+        false => {
+            let done = || format!("{} is done", record.tool);
+            (TaskStatus::Completed, message.unwrap_or_else(done))
         }
-        running.state.send_replace(record.clone());
-        true
+    };
+    record.move_to(status, message);
+    match end {
+        End::Result(result) => record.result = Some(result.clone()),
+        End::Error(error) => record.error = Some(error.clone()),
     }
 }
 
 /// The first line of why a task failed.
-fn failure(record: &Record) -> String {
-    let of_result = || {
-        let text = record
-            .result
-            .as_ref()?
-            .get("content")?
-            .get(0)?
-            .get("text")?
-            .as_str()?;
-        text.lines().next().map(str::to_owned)
+fn failure(end: &End) -> String {
+    let text = match end {
+        End::Result(result) => result
+            .get("content")
+            .and_then(|content| content.get(0)?.get("text")?.as_str()),
+        End::Error(error) => Some(error.message.as_ref()),
     };
-    let of_error = || record.error.as_ref().map(|error| error.message.to_string());
-    of_result()
-        .or_else(of_error)
-        .unwrap_or_else(|| "failed".to_owned())
+    let first = text.and_then(|text| text.lines().next());
+    first.unwrap_or("failed").to_owned()
 }
 
-fn finish(record: &mut Record, outcome: Outcome) {
+fn no_room() -> ErrorData {
+    ErrorData::internal_error(
+        "The store has no room for the result. Ask for less, or keep tasks in a file: set EXA_MCP_STORE to sqlite:PATH.",
+        None,
+    )
+}
+
+fn result(outcome: Outcome) -> JsonObject {
     let result = Era::of(None).call_result(outcome);
-    record.result = match serde_json::to_value(result) {
-        Ok(Value::Object(result)) => Some(result),
-        _ => Some(JsonObject::new()),
-    };
+    match serde_json::to_value(result) {
+        Ok(Value::Object(result)) => result,
+        _ => JsonObject::new(),
+    }
 }
 
 /// Tells a client of 2025-11-25 that a task changed.

@@ -1,0 +1,140 @@
+//! Keeping what a task started at Exa, before anything else happens.
+
+use std::sync::Mutex;
+
+use super::{Change, Record, Tasks, Tools};
+use crate::accounts::Identity;
+use crate::store::StoreError;
+use crate::surface::{Keeper, Soon, Work};
+
+/// Keeps the work of one task.
+pub(super) struct TaskKeeper<T: Tools> {
+    tasks: Tasks<T>,
+    owner: Identity,
+    record: Record,
+    /// There while the start is not answered.
+    start: Mutex<Option<Start<T>>>,
+}
+
+/// A start on its way.
+struct Start<T: Tools>(Tasks<T>);
+
+impl<T: Tools> Start<T> {
+    fn new(tasks: Tasks<T>) -> Self {
+        tasks.0.starts.send_modify(|starts| *starts += 1);
+        Self(tasks)
+    }
+}
+
+impl<T: Tools> Drop for Start<T> {
+    fn drop(&mut self) {
+        self.0.0.starts.send_modify(|starts| *starts -= 1);
+    }
+}
+
+impl<T: Tools> TaskKeeper<T> {
+    /// The keeper of a task that is about to be run.
+    pub(super) fn new(tasks: Tasks<T>, owner: Identity, record: Record) -> Self {
+        let starts =
+            record.work.is_none() && tasks.0.tools.starts_work(&record.tool, &record.arguments);
+        let start = starts.then(|| Start::new(tasks.clone()));
+        Self {
+            tasks,
+            owner,
+            record,
+            start: Mutex::new(start),
+        }
+    }
+
+    async fn keep_now(&self, work: Work) -> bool {
+        let id = &self.record.id;
+        let kept = match self.try_keep(&work).await {
+            Ok(kept) => kept,
+            Err(error) => {
+                // It goes on all the same; only a restart would not find it.
+                tracing::warn!(task = id, %work, %error, "could not be kept");
+                true
+            }
+        };
+        if kept && let Some(running) = self.tasks.running().get(id) {
+            running.live.send_modify(|live| live.work = Some(work));
+        }
+        kept
+    }
+
+    async fn try_keep(&self, work: &Work) -> Result<bool, StoreError> {
+        let Self {
+            tasks,
+            owner,
+            record,
+            ..
+        } = self;
+        let (shelf, id) = (&tasks.0.shelf, &record.id);
+        if self.is_taken_here(work)
+            || (shelf.store().is_shared() && !shelf.claim(owner, work, record).await?)
+        {
+            return Ok(false);
+        }
+        let keep = |record: &mut Record| {
+            let is_ours = tasks.is_ours(record);
+            if is_ours {
+                record.work = Some(work.clone());
+            }
+            is_ours
+        };
+        match shelf.change(owner, id, keep).await? {
+            Change::Made(_) => return Ok(true),
+            Change::Refused(record) if record.is_final() => {}
+            Change::Refused(_) => {
+                tracing::warn!(task = id, %work, "another server runs this task now");
+                return Ok(false);
+            }
+            Change::Gone => {
+                tracing::info!(task = id, %work, "goes on at Exa; its task is over");
+                return Ok(false);
+            }
+        }
+        // It was cancelled while the start was on its way.
+        let stop = |record: &mut Record| {
+            record.work = Some(work.clone());
+            record.stopping = true;
+            true
+        };
+        shelf.change(owner, id, stop).await?;
+        tasks.stop_upstream(owner, id, work.clone());
+        Ok(false)
+    }
+
+    /// Whether another task under way in this process has this work.
+    fn is_taken_here(&self, work: &Work) -> bool {
+        let running = self.tasks.running();
+        let mut others = running.iter().filter(|(id, _)| **id != self.record.id);
+        others.any(|(_, other)| other.live.borrow().work.as_ref() == Some(work))
+    }
+}
+
+impl<T: Tools> Keeper for TaskKeeper<T> {
+    fn keep(&self, work: Work) -> Soon<'_, bool> {
+        Box::pin(async move {
+            let kept = self.keep_now(work).await;
+            if kept || !self.is_wanted() {
+                let start = self.start.lock();
+                drop(start.map(|mut start| start.take()));
+            }
+            kept
+        })
+    }
+
+    fn is_taken(&self, work: Work) -> Soon<'_, bool> {
+        Box::pin(async move {
+            let (owner, id) = (&self.owner, &self.record.id);
+            let taken = self.tasks.0.shelf.is_taken(owner, &work, id).await;
+            // Whoever cannot tell must not take it for nobody's.
+            taken.unwrap_or(false)
+        })
+    }
+
+    fn is_wanted(&self) -> bool {
+        self.tasks.running().contains_key(&self.record.id)
+    }
+}

@@ -1,0 +1,174 @@
+//! Tasks in the store. What is kept there is the truth: several processes may share it, so a change is
+//! made to what is there, and made again if someone else was faster.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Record;
+use crate::accounts::Identity;
+use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError};
+use crate::surface::Work;
+
+/// Where tasks are kept.
+const TASKS: &str = "tasks";
+/// Where it is kept which task a piece of work at Exa belongs to.
+const CLAIMS: &str = "task_work";
+
+/// The tasks in a store.
+pub(super) struct Shelf(Arc<dyn Store>);
+
+/// What became of a change.
+pub(super) enum Change {
+    /// It was made.
+    Made(Record),
+    /// The task is such that it was not to be made.
+    Refused(Record),
+    /// There is no such task, or no longer.
+    Gone,
+}
+
+/// A task with what the store knows about it.
+pub(super) struct Kept {
+    pub(super) owner: Identity,
+    /// Its place in the order in which tasks were made.
+    pub(super) number: u64,
+    pub(super) record: Record,
+}
+
+impl Shelf {
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+        Self(store)
+    }
+
+    pub(super) fn store(&self) -> &dyn Store {
+        &*self.0
+    }
+
+    /// Keeps a new task.
+    pub(super) async fn add(&self, owner: &Identity, record: &Record) -> Result<(), StoreError> {
+        self.put(owner, record, Expected::Nothing).await
+    }
+
+    /// A task of this owner.
+    pub(super) async fn get(
+        &self,
+        owner: &Identity,
+        id: &str,
+    ) -> Result<Option<Record>, StoreError> {
+        let document = self.0.get(place(owner, TASKS, id)).await?;
+        Ok(document.as_ref().and_then(read))
+    }
+
+    /// Tasks, the newest first; everybody's without an owner.
+    pub(super) async fn page(
+        &self,
+        owner: Option<&Identity>,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Vec<Kept>, StoreError> {
+        let query = Query {
+            owner: owner.cloned(),
+            collection: TASKS,
+            before,
+            limit,
+        };
+        let documents = self.0.list(query).await?;
+        let kept = documents.iter().filter_map(|document| {
+            Some(Kept {
+                owner: Identity::kept(&document.owner),
+                number: document.number,
+                record: read(document)?,
+            })
+        });
+        Ok(kept.collect())
+    }
+
+    /// Changes a task; `change` says whether there is anything to change.
+    pub(super) async fn change(
+        &self,
+        owner: &Identity,
+        id: &str,
+        mut change: impl FnMut(&mut Record) -> bool,
+    ) -> Result<Change, StoreError> {
+        loop {
+            let document = self.0.get(place(owner, TASKS, id)).await?;
+            let Some((document, mut record)) =
+                document.and_then(|document| read(&document).map(|record| (document, record)))
+            else {
+                return Ok(Change::Gone);
+            };
+            if !change(&mut record) {
+                return Ok(Change::Refused(record));
+            }
+            let expected = Expected::Revision(document.revision);
+            match self.put(owner, &record, expected).await {
+                Ok(()) => return Ok(Change::Made(record)),
+                Err(StoreError::Conflict) => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    async fn put(
+        &self,
+        owner: &Identity,
+        record: &Record,
+        expected: Expected,
+    ) -> Result<(), StoreError> {
+        let body = serde_json::to_string(record).unwrap_or_default();
+        let rules = rules(record, expected);
+        let place = place(owner, TASKS, &record.id);
+        self.0.put(place, body, rules).await.map(drop)
+    }
+
+    /// Gives work to a task, unless another one has it.
+    pub(super) async fn claim(
+        &self,
+        owner: &Identity,
+        work: &Work,
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        let body = record.id.clone();
+        let rules = rules(record, Expected::Nothing);
+        match self.0.put(claim(owner, work), body, rules).await {
+            Ok(_) => Ok(true),
+            Err(StoreError::Conflict) => Ok(!self.is_taken(owner, work, &record.id).await?),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a task other than this one has some work.
+    pub(super) async fn is_taken(
+        &self,
+        owner: &Identity,
+        work: &Work,
+        task: &str,
+    ) -> Result<bool, StoreError> {
+        let document = self.0.get(claim(owner, work)).await?;
+        Ok(document.is_some_and(|document| *document.body != *task))
+    }
+}
+
+fn read(document: &Document) -> Option<Record> {
+    serde_json::from_str(&document.body).ok()
+}
+
+fn rules(record: &Record, expected: Expected) -> Rules {
+    Rules {
+        time_to_live: Some(record.left().max(Duration::from_millis(1))),
+        most: None,
+        expected,
+    }
+}
+
+fn place(owner: &Identity, collection: &'static str, id: &str) -> Place {
+    Place {
+        owner: owner.clone(),
+        collection,
+        id: id.to_owned(),
+    }
+}
+
+fn claim(owner: &Identity, work: &Work) -> Place {
+    place(owner, CLAIMS, &work.to_string())
+}

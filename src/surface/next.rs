@@ -1,0 +1,172 @@
+//! How to go on after a call: the next call, in the form that the offered tools take.
+
+use serde_json::{Map, Value, json};
+
+use super::plan::{Entry, Named, Plan};
+use super::{Catalogue, Tool};
+use crate::operations::Following;
+
+impl Catalogue {
+    /// How to look at work and how to end it.
+    pub(super) fn next_calls(&self, tool: &str, following: &Following) -> Map<String, Value> {
+        let (get, arguments) = following.check_with();
+        let mut next = Map::new();
+        let check = self.next_call(tool, get, &arguments);
+        next.insert("checkWith".to_owned(), check);
+        if let Some((cancel, arguments)) = following.cancel_with() {
+            let cancel = self.next_call(tool, cancel, &arguments);
+            next.insert("cancelWith".to_owned(), cancel);
+        }
+        next
+    }
+
+    /// How to call an operation: with the same tool if it can, else with another, which is named then.
+    pub(super) fn next_call(
+        &self,
+        tool: &str,
+        operation: &str,
+        arguments: &Map<String, Value>,
+    ) -> Value {
+        if let Some(call) = self
+            .find(tool)
+            .and_then(|own| form(own, operation, arguments))
+        {
+            return Value::Object(call);
+        }
+        let others = self.tools.iter().filter_map(|other| {
+            let call = form(other, operation, arguments)?;
+            Some((&other.definition.name, call))
+        });
+        match others.min_by_key(|(_, call)| call.len()) {
+            Some((name, call)) => {
+                let mut named = Map::from_iter([("tool".to_owned(), json!(name))]);
+                named.extend(call);
+                Value::Object(named)
+            }
+            None => json!({"operation": operation, "args": arguments}),
+        }
+    }
+}
+
+/// A call of an operation as a tool takes it; `None` if it does not.
+fn form(
+    tool: &Tool,
+    operation: &str,
+    arguments: &Map<String, Value>,
+) -> Option<Map<String, Value>> {
+    let form = match &tool.plan {
+        Plan::Dispatcher { operations } => {
+            operations.iter().find(|own| *own == operation)?;
+            json!({"operation": operation, "args": arguments})
+        }
+        Plan::Host { entries } => {
+            let entry = entries.iter().find(|entry| serves(entry, operation))?;
+            json!({"operation": entry.name, "params": arguments})
+        }
+        Plan::Operation { operation: own } if own == operation => json!({"arguments": arguments}),
+        Plan::Named(plan) => json!({"arguments": named_arguments(plan, operation, arguments)?}),
+        Plan::Operation { .. } | Plan::Note => return None,
+    };
+    match form {
+        Value::Object(form) => Some(form),
+        _ => None,
+    }
+}
+
+/// Whether an entry of a host passes its parameters on as they are.
+fn serves(entry: &Entry, operation: &str) -> bool {
+    entry.operation.as_deref() == Some(operation) && entry.rename.is_empty()
+}
+
+/// The arguments by which a tool with presets makes this very call.
+fn named_arguments(
+    plan: &Named,
+    operation: &str,
+    arguments: &Map<String, Value>,
+) -> Option<Map<String, Value>> {
+    let is_other = plan.instead.as_ref().is_some_and(|instead| {
+        let only = arguments.keys().eq([&instead.given]);
+        only && instead.operation == operation
+    });
+    if is_other {
+        return Some(arguments.clone());
+    }
+    if plan.operation != operation || !plan.fixed.is_empty() {
+        return None;
+    }
+    let argument = |(name, value): (&String, &Value)| {
+        let mut moves = plan.moves.iter();
+        let found = moves.find(|step| step.to == *name && step.switch.is_none())?;
+        Some((found.from.clone(), value.clone()))
+    };
+    arguments.iter().map(argument).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::exa::{ExaConfig, ExaHttp};
+    use crate::operations::{Caller, find};
+    use crate::surface::ResultCache;
+
+    fn next(tools: &str, tool: &str, start: &str, sent: Value, answer: Value) -> Value {
+        let http = ExaHttp::new(ExaConfig::default()).unwrap();
+        let caller = Caller::new(http, None);
+        let catalogue = Catalogue::new(tools, caller, ResultCache::default()).unwrap();
+        let sent = sent.as_object().unwrap();
+        let following = Following::of(find(start).unwrap(), sent, &answer).unwrap();
+        catalogue.next_calls(tool, &following).into()
+    }
+
+    #[test]
+    fn the_next_call_is_one_that_the_tools_take() {
+        let webset = |tools: &str, tool: &str| {
+            next(tools, tool, "websets.create", json!({}), json!({"id": "w"}))
+        };
+        let args = json!({"websetId": "w"});
+        assert_eq!(
+            webset("default", "manage_websets"),
+            json!({
+                "checkWith": {"operation": "websets.get", "args": args},
+                "cancelWith": {"operation": "websets.cancel", "args": args},
+            })
+        );
+        assert_eq!(
+            webset("granular", "websets_create"),
+            json!({
+                "checkWith": {"tool": "websets_get", "arguments": args},
+                "cancelWith": {"tool": "websets_cancel", "arguments": args},
+            })
+        );
+        assert_eq!(
+            webset("toolhost", "websets-sync").get("checkWith"),
+            Some(&json!({"operation": "get_webset", "params": args}))
+        );
+        let mixed = webset("websets-sync,manage_websets", "websets-sync");
+        let cancel = json!({"tool": "manage_websets", "operation": "websets.cancel", "args": args});
+        assert_eq!(mixed.get("cancelWith"), Some(&cancel));
+    }
+
+    #[test]
+    fn tools_with_presets_lead_to_each_other() {
+        let research = next(
+            "classic",
+            "deep_researcher_start",
+            "research.create",
+            json!({"instructions": "x"}),
+            json!({"researchId": "r"}),
+        );
+        let check = json!({"tool": "deep_researcher_check", "arguments": {"researchId": "r"}});
+        assert_eq!(research, json!({"checkWith": check}));
+        let run = next(
+            "classic",
+            "agent_run",
+            "agent.runs.create",
+            json!({"query": "x"}),
+            json!({"id": "agent_run_1"}),
+        );
+        let check = json!({"arguments": {"runId": "agent_run_1"}});
+        assert_eq!(run.get("checkWith"), Some(&check));
+    }
+}
