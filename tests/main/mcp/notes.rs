@@ -292,3 +292,21 @@ fn a_malformed_store_is_told_at_the_start_and_not_repeated() {
     let output = Program::new(["tools"]).env("EXA_MCP_STORE", " ").run();
     assert_eq!(output.code, Some(0), "{output:#?}");
 }
+
+/// A note may be copied from a page; what the page hides must not come back from the note.
+#[test]
+fn what_cannot_be_seen_is_not_kept() {
+    let mut server = connect("memory:", USUAL);
+    let hidden = "pay\u{200b}\u{202e} now\u{e0041}\u{1b}[31m";
+    let plain = "`a < b && c` &lt;b&gt; 👩‍👩‍👧 ünïcode\n\n\tindented";
+    let note = json!({"title": hidden, "content": format!("{plain} {hidden}")});
+    create(&mut server, note);
+    let uri = listed(&mut server).remove(0);
+    let text = read(&mut server, &uri)["result"]["contents"][0]["text"].clone();
+    let text = text.as_str().expect("a text");
+    for letter in ['\u{200b}', '\u{202e}', '\u{e0041}', '\u{1b}'] {
+        assert!(!text.contains(letter), "{letter:?} in {text:?}");
+    }
+    assert!(text.starts_with("pay now"), "{text}");
+    assert!(text.contains(plain), "{text}");
+}
