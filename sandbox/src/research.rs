@@ -14,6 +14,9 @@ const SPAN: u64 = 3_000;
 /// Steps of a task after its start.
 const STAGES: u64 = 5;
 
+/// Sentences of a page that go into a report.
+const REPORTED: usize = 20;
+
 /// One research task.
 pub(crate) struct Research {
     id: String,
@@ -78,10 +81,11 @@ impl Research {
         }
         .run(seed);
         let part = |page: &Page| {
+            let first: Vec<&str> = page.sentences().into_iter().take(REPORTED).collect();
             format!(
                 "## {}\n\n{}\n\nSource: {}\n\n",
                 page.title,
-                page.sentences().join(" "),
+                first.join(" "),
                 page.url
             )
         };

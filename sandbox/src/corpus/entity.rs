@@ -177,7 +177,7 @@ fn written(kind: Kind, page: &Page) -> Value {
         "type": name,
         "url": page.url,
         "description": capital(page.sentences().into_iter().nth(1).unwrap_or_default()),
-        "content": page.text,
+        "content": page.text(),
     });
     if let Value::Object(map) = &mut properties {
         map.insert(field.to_owned(), about);

@@ -5,6 +5,8 @@
 pub(crate) mod entity;
 pub(crate) mod find;
 pub(crate) mod page;
+mod sentences;
+mod text;
 pub(crate) mod value;
 mod words;
 

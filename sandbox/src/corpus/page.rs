@@ -1,11 +1,13 @@
 //! One page. It follows from its address alone, so that a page found by a search reads the same when
 //! its contents are fetched later.
 
+use std::sync::OnceLock;
+
 use serde_json::{Value, json};
 
 use super::find::host_of;
-use super::words::{FIRST_NAMES, HEADINGS, LAST_NAMES, SENTENCES};
-use super::{capital, words_of};
+use super::words::{FIRST_NAMES, LAST_NAMES};
+use super::{capital, text, words_of};
 use crate::percent;
 use crate::random::Dice;
 use crate::time::{self, DAY};
@@ -22,7 +24,9 @@ pub(crate) struct Page {
     pub(crate) author: Option<String>,
     /// Milliseconds since 1970.
     pub(crate) published: u64,
-    pub(crate) text: String,
+    /// Written when somebody asks for it: most searches only show titles.
+    text: OnceLock<String>,
+    dice: Dice,
 }
 
 impl Page {
@@ -38,14 +42,20 @@ impl Page {
         let title = title_of(&url);
         let published = day_in(&url).unwrap_or_else(|| dice.between(FIRST_DAY, LAST_DAY) * DAY);
         let author = (!dice.once_in(8)).then(|| person(&mut dice));
-        let text = text_about(&mut dice, &title);
         Page {
             url,
             title,
             author,
             published,
-            text,
+            text: OnceLock::new(),
+            dice,
         }
+    }
+
+    /// The text, in Markdown.
+    pub(crate) fn text(&self) -> &str {
+        self.text
+            .get_or_init(|| text::about(&mut self.dice.clone(), &self.title))
     }
 
     /// The fields of a result that are there without any contents.
@@ -62,12 +72,13 @@ impl Page {
         })
     }
 
-    /// The sentences of the text, headings left out.
+    /// The sentences of the paragraphs.
     pub(crate) fn sentences(&self) -> Vec<&str> {
-        self.text
-            .lines()
-            .filter(|line| !line.starts_with('#'))
-            .flat_map(|line| line.split_inclusive(". "))
+        // Blocks are apart from each other, and those of code have no empty lines.
+        let blocks = self.text().split("\n\n").map(str::trim);
+        blocks
+            .filter(|block| is_prose(block))
+            .flat_map(|block| block.split_inclusive(". "))
             .map(str::trim)
             .filter(|sentence| !sentence.is_empty())
             .collect()
@@ -97,6 +108,11 @@ impl Page {
             .map(|(place, (_, sentence))| (sentence.to_owned(), score(place)))
             .collect()
     }
+}
+
+/// Not a heading, a table, a list, a quote or code.
+fn is_prose(block: &str) -> bool {
+    block.starts_with(char::is_alphanumeric) && !block.starts_with("1. ")
 }
 
 /// A falling row of scores: 0.92, 0.89, …
@@ -143,21 +159,4 @@ fn day_in(url: &str) -> Option<u64> {
         [year, month, day] => time::parse(&format!("{year}-{month}-{day}")),
         _ => None,
     })
-}
-
-fn text_about(dice: &mut Dice, title: &str) -> String {
-    let mut text = format!("# {title}\n\nThis page is made up. ");
-    let topic = title.to_lowercase();
-    for section in 0..dice.between(3, 6) {
-        if section > 0 {
-            text.push_str(&format!("\n\n## {}\n\n", dice.word(HEADINGS)));
-        }
-        for _ in 0..dice.between(3, 6) {
-            text.push_str(&dice.word(SENTENCES).replace("{}", &topic));
-            text.push(' ');
-        }
-        text.truncate(text.trim_end().len());
-    }
-    text.push('\n');
-    text
 }

@@ -202,15 +202,4 @@ pub(super) const SENTENCES: &[&str] = &[
     "Lead times shortened from nine weeks to four once {} was in place.",
 ];
 
-pub(super) const HEADINGS: &[&str] = &[
-    "Background",
-    "How it works",
-    "Results",
-    "What it costs",
-    "Open questions",
-    "Outlook",
-    "Methods",
-    "In practice",
-];
-
 pub(super) const LANGUAGES: &[&str] = &["python", "rust", "typescript"];

@@ -45,7 +45,7 @@ pub(crate) fn answer(account: &mut Account, call: &Call) -> Outcome {
 fn citation(page: &Page, with_text: bool) -> Value {
     let mut citation = page.to_json();
     if let (Value::Object(fields), true) = (&mut citation, with_text) {
-        fields.insert("text".into(), page.text.as_str().into());
+        fields.insert("text".into(), page.text().into());
     }
     citation
 }

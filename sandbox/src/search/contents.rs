@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::html;
 use crate::call::{Call, whole};
 use crate::corpus::{Page, host_of, slug, start_of};
 use crate::failure::Failure;
@@ -196,7 +197,14 @@ impl Contents {
         }
         let parts: Vec<String> = pages
             .iter()
-            .map(|page| format!("Title: {}\nURL: {}\n\n{}", page.title, page.url, page.text))
+            .map(|page| {
+                format!(
+                    "Title: {}\nURL: {}\n\n{}",
+                    page.title,
+                    page.url,
+                    page.text()
+                )
+            })
             .collect();
         let all = parts.join("\n---\n\n");
         let limit = wanted.as_object().and_then(length);
@@ -214,25 +222,11 @@ fn length(settings: &Map<String, Value>) -> Option<usize> {
 fn text(page: &Page, settings: &Map<String, Value>) -> String {
     let html = settings.get("includeHtmlTags").and_then(Value::as_bool) == Some(true);
     let text = if html {
-        tagged(&page.text)
+        html::of(page.text())
     } else {
-        page.text.clone()
+        page.text().to_owned()
     };
     length(settings).map_or_else(|| text.clone(), |limit| start_of(&text, limit))
-}
-
-/// The page's Markdown as HTML; it only ever has headings and paragraphs.
-fn tagged(text: &str) -> String {
-    text.lines()
-        .filter(|line| !line.is_empty())
-        .map(
-            |line| match (line.strip_prefix("## "), line.strip_prefix("# ")) {
-                (Some(heading), _) => format!("<h2>{heading}</h2>\n"),
-                (_, Some(heading)) => format!("<h1>{heading}</h1>\n"),
-                _ => format!("<p>{line}</p>\n"),
-            },
-        )
-        .collect()
 }
 
 fn extras(page: &Page, settings: &Map<String, Value>) -> Value {

@@ -4,6 +4,7 @@ mod answer;
 mod contents;
 mod cost;
 mod get_contents;
+mod html;
 mod output;
 mod query;
 

@@ -1,6 +1,6 @@
 //! Adds up what the pieces of a text cost.
 
-use super::script::{Script, is_traditional};
+use super::script::{Script, has_common_accent, is_traditional};
 use super::split::{Kind, Piece};
 use super::words::{self, Joint, long};
 use super::{Price, TOKEN, symbols};
@@ -38,25 +38,25 @@ struct Signs {
 }
 
 impl Signs {
-    /// What words cost more because they are not English: the more accents, the surer.
+    /// What words cost more because they are not English. Three accents in a hundred words make that
+    /// sure.
     fn latin(&self) -> Price {
         let accents = self.accents + self.rare_accents;
         let each = (5 * self.accents + 19 * self.rare_accents).checked_div(accents);
-        let share = (accents * 100 * 100 / 3)
-            .checked_div(self.words)
-            .unwrap_or(0)
-            .min(100);
-        self.long * each.unwrap_or(0) * share / 100
+        self.long * each.unwrap_or(0) * sureness(accents, self.words, 3) / 100
     }
 
-    /// What Chinese costs more because it is written in traditional characters.
+    /// What Chinese costs more because it is written in traditional characters. Eight in a hundred make
+    /// that sure.
     fn han(&self) -> Price {
-        let share = (self.traditional * 100 * 100 / 8)
-            .checked_div(self.han)
-            .unwrap_or(0)
-            .min(100);
-        self.han * 22 * share / 100
+        self.han * 22 * sureness(self.traditional, self.han, 8) / 100
     }
+}
+
+/// How sure `count` out of `all` make something that `percent` of all make quite sure, in percent.
+fn sureness(count: Price, all: Price, percent: Price) -> Price {
+    let share = (count * 100 * 100 / percent).checked_div(all);
+    share.unwrap_or(0).min(100)
 }
 
 impl Bill {
@@ -119,28 +119,7 @@ impl Bill {
         let signs = &mut self.signs;
         match script {
             Script::Latin if c.is_ascii() => {}
-            Script::Latin
-                if matches!(
-                    c,
-                    'á' | 'â'
-                        | 'ã'
-                        | 'ä'
-                        | 'ç'
-                        | 'é'
-                        | 'ê'
-                        | 'í'
-                        | 'ñ'
-                        | 'ó'
-                        | 'ô'
-                        | 'õ'
-                        | 'ö'
-                        | 'ú'
-                        | 'ü'
-                        | 'ß'
-                ) =>
-            {
-                signs.accents += 1
-            }
+            Script::Latin if has_common_accent(c) => signs.accents += 1,
             Script::Latin => signs.rare_accents += 1,
             Script::Han if !kana => {
                 signs.han += 1;

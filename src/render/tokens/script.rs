@@ -63,132 +63,28 @@ impl Script {
 
 /// Whether a Korean syllable ends with a consonant that few syllables end with.
 fn has_rare_final(c: char) -> bool {
-    let finals = (u32::from(c) - 0xac00) % 28;
+    let finals = u32::from(c).saturating_sub(0xac00) % 28;
     !matches!(finals, 0 | 1 | 4 | 8 | 16 | 17 | 19..=21)
 }
 
-/// Characters that are frequent in traditional Chinese and not used in simplified Chinese.
-pub(super) fn is_traditional(c: char) -> bool {
-    matches!(
-        c,
-        '這' | '個'
-            | '們'
-            | '來'
-            | '說'
-            | '時'
-            | '會'
-            | '對'
-            | '國'
-            | '學'
-            | '為'
-            | '與'
-            | '後'
-            | '過'
-            | '還'
-            | '開'
-            | '關'
-            | '點'
-            | '長'
-            | '門'
-            | '間'
-            | '問'
-            | '題'
-            | '無'
-            | '當'
-            | '發'
-            | '種'
-            | '樣'
-            | '現'
-            | '實'
-            | '應'
-            | '動'
-            | '從'
-            | '經'
-            | '體'
-            | '將'
-            | '進'
-            | '設'
-            | '沒'
-            | '機'
-            | '裡'
-            | '嗎'
-            | '讓'
-            | '電'
-            | '話'
-            | '請'
-            | '號'
-            | '員'
-            | '業'
-            | '務'
-            | '產'
-            | '資'
-            | '訊'
-            | '網'
-            | '檔'
-            | '選'
-            | '擇'
-            | '據'
-            | '統'
-            | '總'
-            | '變'
-            | '數'
-            | '單'
-            | '報'
-            | '場'
-            | '見'
-            | '東'
-            | '車'
-            | '書'
-            | '買'
-            | '賣'
-            | '錢'
-            | '語'
-            | '認'
-            | '識'
-            | '讀'
-            | '寫'
-            | '聽'
-            | '爾'
-            | '區'
-            | '縣'
-            | '頭'
-            | '條'
-            | '較'
-            | '組'
-            | '結'
-            | '給'
-            | '節'
-            | '約'
-            | '級'
-            | '續'
-            | '處'
-            | '連'
-            | '達'
-            | '運'
-            | '邊'
-            | '驗'
-            | '顯'
-            | '類'
-            | '該'
-            | '計'
-            | '記'
-            | '許'
-            | '論'
-            | '證'
-            | '護'
-            | '導'
-            | '層'
-            | '帶'
-            | '幾'
-            | '廣'
-            | '張'
-            | '強'
-            | '歡'
-            | '氣'
-            | '決'
-            | '準'
-            | '滿'
-            | '熱'
-            | '專'
-    )
+/// Whether a letter has an accent of one of the languages that have many tokens.
+pub(super) fn has_common_accent(c: char) -> bool {
+    "áâãäçéêíñóôõöúüßÁÂÃÄÇÉÊÍÑÓÔÕÖÚÜ".contains(c)
 }
+
+/// Whether a character is written only in traditional Chinese.
+pub(super) fn is_traditional(c: char) -> bool {
+    TRADITIONAL.binary_search(&c).is_ok()
+}
+
+/// Frequent characters that simplified Chinese writes otherwise, in order.
+const TRADITIONAL: [char; 120] = [
+    '來', '個', '們', '動', '務', '區', '員', '問', '單', '嗎', '國', '報', '場', '學', '實', '寫',
+    '將', '專', '對', '導', '層', '帶', '幾', '廣', '張', '強', '後', '從', '應', '擇', '據', '數',
+    '時', '書', '會', '東', '條', '業', '樣', '機', '檔', '歡', '氣', '決', '沒', '準', '滿', '為',
+    '無', '熱', '爾', '現', '產', '當', '發', '種', '節', '約', '級', '組', '結', '給', '統', '經',
+    '網', '縣', '總', '續', '聽', '與', '處', '號', '裡', '見', '計', '訊', '記', '設', '許', '話',
+    '該', '認', '語', '說', '請', '論', '證', '識', '護', '讀', '變', '讓', '買', '資', '賣', '車',
+    '較', '這', '連', '進', '運', '過', '達', '選', '還', '邊', '錢', '長', '門', '開', '間', '關',
+    '電', '頭', '題', '類', '顯', '驗', '體', '點',
+];

@@ -1,0 +1,181 @@
+//! What pages are written with. `{}` stands for the topic; `{n}` for a small number, `{k}` for a large
+//! one, `{p}` for a share, `{y}` for a year, `{who}` for a person, `{firm}` for a company and `{where}`
+//! for a place.
+
+pub(super) const ABOUT_THE_TOPIC: &[&str] = &[
+    "Interest in {} has grown steadily since {y}, and the reasons are less obvious than they look.",
+    "Most teams that work on {} begin with a pilot of {n} weeks before they commit to more.",
+    "The costs of {} fell by about {p} percent between the first and the second generation.",
+    "Researchers disagree on how far results about {} carry over to other settings.",
+    "A survey of {k} practitioners found that {} is now part of everyday planning.",
+    "Early reports on {} were optimistic; later ones are more careful.",
+    "What makes {} hard is less the technology than the coordination around it.",
+    "{n} independent groups have reproduced the central finding about {}.",
+    "Regulation of {} differs between regions, and the differences matter in practice.",
+    "The largest open question about {} is how it behaves at scale.",
+    "Suppliers expect demand for {} to double before the end of the decade.",
+    "Critics point out that the benefits of {} are unevenly shared.",
+    "Good documentation turned out to be the best predictor of success with {}.",
+    "Compared with the alternatives, {} needs fewer people but more preparation.",
+    "The group around {who} published its data on {} so that others can check the figures.",
+    "Lead times shortened from {n} weeks to four once {} was in place.",
+    "When {firm} first tried {} in {y}, nobody outside the company noticed.",
+    "Much of what is written about {} repeats a single source from {y}.",
+    "In {where}, {} is taught in evening classes, and the waiting list is long.",
+    "Whoever wants to understand {} should start with its failures.",
+    "Insurers have begun to ask about {}, which says more than any forecast.",
+    "There is no agreed definition of {}, so every comparison needs a footnote.",
+    "The first textbook on {} appeared in {y} and is already out of date.",
+    "For small organisations, {} pays off only if somebody owns it from the first day.",
+];
+
+pub(super) const ON_THE_WAY: &[&str] = &[
+    "The trial ran for {n} months and cost {k} euros, most of it for people rather than equipment.",
+    "{who}, who led the work, calls the outcome encouraging but far from settled.",
+    "Of the {k} cases examined, {p} percent met all criteria on the first attempt.",
+    "A second team at {firm} obtained nearly the same figures with older instruments.",
+    "That may sound like a detail, yet it decides whether the numbers can be trusted.",
+    "Nobody had planned for a summer that hot, and the schedule slipped by {n} weeks.",
+    "The contract names a limit of {k} units a year, which has never been reached.",
+    "Measured against the target of {y}, progress is slower than promised and faster than feared.",
+    "Two of the {n} sites were closed early because the ground was wetter than expected.",
+    "The remaining budget went into training, and the effect was visible within a quarter.",
+    "Maintenance crews report fewer night calls, although they admit that the winter was mild.",
+    "In interviews, {p} percent of those involved said they would choose the same way again.",
+    "The method is simple: measure, wait, measure again, and write down what surprised you.",
+    "None of this is new to people in {where}, who have worked like that for a generation.",
+    "Prices rose by {p} percent in {y} and have been flat ever since.",
+    "It took {n} attempts to find a supplier that could deliver on time.",
+    "A simulation with {k} runs suggests that the margin is larger than first thought.",
+    "The difference disappears once the age of the installations is taken into account.",
+    "What looks like a trend over three years is hardly visible over {n}.",
+    "Older staff were sceptical at first, and their objections improved the design.",
+    "{firm} declined to comment on the figures but did not dispute them.",
+    "The committee will meet again in spring, when the measurements of {y} are complete.",
+    "Anyone who repeats the calculation should expect a result within {p} percent of ours.",
+    "Storage turned out to be the bottleneck, followed by paperwork and, at some distance, money.",
+    "A cheaper variant exists, but it fails after about {n} cycles.",
+    "The data set contains {k} records, of which {p} percent lack a date.",
+    "Neighbours complained about the noise until the fans were moved to the other side.",
+    "According to {who}, the next step is not a bigger machine but a better contract.",
+    "The pilot in {where} used {n} sensors; the follow-up will need only two.",
+    "Every failure was logged, and the log became the most useful result of the project.",
+    "By the end of the first year, {p} percent of the users had stopped asking for help.",
+    "Three things went wrong, and all of them were known risks that nobody had priced.",
+    "The report lists {n} recommendations, the shortest of which is a single word: wait.",
+    "It is tempting to read the curve as a success story, but the sample is small.",
+    "Repairs are done by the same two people, which is efficient until one of them falls ill.",
+    "In the control group the effect was {p} percent smaller and vanished after {n} weeks.",
+    "A translation of the manual into {n} languages cost less than a single recall would have.",
+    "Shipping accounts for {p} percent of the total, more than anyone had assumed.",
+    "The numbers from {where} do not fit, and the authors say so openly.",
+    "Since {y} the rules require a second reading by somebody who was not involved.",
+    "Customers rarely ask how it works; they ask when it will be back.",
+    "The archive of {firm} holds drawings from {y} that already show the same idea.",
+    "Only {n} of the {k} applications were rejected, most of them for a missing signature.",
+    "That is why the team now keeps spare parts for {n} months instead of two.",
+    "Independent tests put the loss at {p} percent, about half of what the brochure admits.",
+    "The idea is older than the industry: a mill in {where} worked on the same principle.",
+    "Software caused fewer problems than the door locks, to everybody's surprise.",
+    "{who} keeps a list of predictions that did not come true, and adds to it every year.",
+    "If the present rate holds, the goal for {y} will be missed by {n} months.",
+    "The building was designed for {k} visitors a day and receives three times as many.",
+    "Public money covered {p} percent of the cost, private donors most of the rest.",
+    "Nothing in the design prevents reuse, yet only {n} parts have ever been reused.",
+    "Response times improved from {n} seconds to under one, mostly by doing less.",
+    "The weakest link was a spreadsheet that {n} departments edited at the same time.",
+    "A later audit found {n} errors, none of which changed the conclusion.",
+    "People in {where} have stopped calling it an experiment.",
+    "The second edition corrects a sign error that had gone unnoticed since {y}.",
+    "Half of the savings came from switching things off at night.",
+    "There were {k} comments during the consultation, and {p} percent of them were in favour.",
+    "Training lasts {n} days; forgetting, as the instructors like to say, takes a weekend.",
+];
+
+pub(super) const POINTS: &[&str] = &[
+    "Write down the expected result before the first measurement.",
+    "Keep one site unchanged for comparison.",
+    "Ask the people who clean the machines.",
+    "Budget {n} percent of the time for moving data.",
+    "Name one person who may stop everything.",
+    "Replace the batteries in {y}, not when they fail.",
+    "Publish the raw figures together with the report.",
+    "Test with {k} records before testing with all.",
+    "Check the contract for the word \"reasonable\".",
+    "Leave room for {n} more cables than planned.",
+    "Repeat the survey after {n} months.",
+    "Translate error messages before the manual.",
+];
+
+pub(super) const QUOTES: &[&str] = &[
+    "We expected a technical problem and found a calendar problem.",
+    "The first version worked, which was the worst thing that could have happened to us.",
+    "If you can't explain the number, don't publish it.",
+    "It took us {n} years to learn what to leave out.",
+    "People forgive delays; they don't forgive silence.",
+    "We stopped counting successes and started counting surprises.",
+    "Nobody reads page {n}, so that is where we put the doubts. We moved them to page one.",
+];
+
+pub(super) const HEADINGS: &[&str] = &[
+    "Background",
+    "How it works",
+    "Results",
+    "What it costs",
+    "Open questions",
+    "Outlook",
+    "Methods",
+    "In practice",
+    "A short history",
+    "What the figures say",
+    "Lessons learned",
+    "Limits of the data",
+    "Voices from the field",
+    "Next steps",
+];
+
+/// Headings and the first cells of the rows of tables.
+pub(super) const TABLES: &[([&str; 4], &[&str])] = &[
+    (
+        ["Year", "Sites", "Units", "Change"],
+        &["2021", "2022", "2023", "2024", "2025"],
+    ),
+    (
+        ["Region", "Trials", "Budget (EUR)", "Met target"],
+        &["North", "Coast", "Highlands", "Islands", "Capital"],
+    ),
+    (
+        ["Variant", "Weight (kg)", "Price", "Loss"],
+        &["Basic", "Compact", "Extended", "Outdoor"],
+    ),
+    (
+        ["Step", "Days", "Cases", "Error rate"],
+        &[
+            "Intake",
+            "Review",
+            "Measurement",
+            "Second reading",
+            "Release",
+        ],
+    ),
+];
+
+/// Blocks of code with their language.
+pub(super) const CODE: &[(&str, &str)] = &[
+    (
+        "python",
+        "def adjusted(values, baseline={n}):\n    \"\"\"Leave out what lies below the baseline.\"\"\"\n    kept = [value for value in values if value >= baseline]\n    return sum(kept) / max(len(kept), 1)\nprint(adjusted([{n}, {k}, {n}]))",
+    ),
+    (
+        "json",
+        "{\n  \"interval_seconds\": {n},\n  \"sites\": [\"north\", \"coast\"],\n  \"limits\": { \"records\": {k}, \"share\": 0.{n} },\n  \"since\": \"{y}-01-01\"\n}",
+    ),
+    (
+        "sql",
+        "SELECT site, count(*) AS cases, avg(delay_days) AS delay\nFROM measurements\nWHERE measured_on >= '{y}-01-01' AND quality > {n}\nGROUP BY site\nHAVING count(*) > {n}\nORDER BY delay DESC;",
+    ),
+    (
+        "sh",
+        "curl -s \"https://data.example/v2/series?from={y}&limit={k}\" \\\n  | jq '.items[] | select(.share > {n}) | .site' \\\n  | sort | uniq -c | sort -rn | head -n {n}",
+    ),
+];
