@@ -180,7 +180,7 @@ impl Head<'_> {
         if self.view.index.is_none() && next < self.chosen.matching {
             ways.push(format!("offset {next}"));
         }
-        if self.view.level < asked {
+        if self.view.level < asked && !self.fitted.shown.is_empty() {
             ways.push("content_level \"full\"".to_owned());
         }
         if !self.shortened().is_empty() && self.view.index.is_none() {
@@ -250,10 +250,11 @@ impl Head<'_> {
         if !self.answer.told.is_empty() {
             lines.push(markdown::fields(&self.answer.told));
         }
+        let fence = Fence::new();
+        // Exa and its users have a word in the head as well: no mark of theirs must stand before ours.
+        let head = lines.join("\n");
         // Without an empty line, what follows would belong to the last of these.
-        lines.push(String::new());
-        lines.push(self.body());
-        lines.join("\n")
+        format!("{}\n\n{}", fence.neutral(&head), self.body(fence))
     }
 
     fn headline(&self, metadata: &Map<String, Value>) -> String {
@@ -320,8 +321,7 @@ impl Head<'_> {
     }
 
     /// Everything that others wrote, between marks that they cannot know.
-    fn body(&self) -> String {
-        let fence = Fence::new();
+    fn body(&self, fence: Fence) -> String {
         let shown = &self.fitted.shown;
         let results = match as_rows(self.view) {
             true => markdown::rows(shown),

@@ -6,6 +6,7 @@ use super::cache::Limits;
 use crate::accounts::NoKey;
 use crate::exa::{ExaError, ExaErrorKind};
 use crate::operations::check::Refused;
+use crate::render::clean::{clean, clean_json};
 use crate::render::{Link, Rendered};
 
 /// The result of a tool call.
@@ -31,6 +32,9 @@ impl From<Rendered> for Outcome {
         }
     }
 }
+
+/// Characters of a single text of an error.
+const LONGEST_ERROR: usize = 100_000;
 
 /// Codes of failed calls, as JSON-RPC errors would carry them.
 mod code {
@@ -270,9 +274,11 @@ impl Outcome {
         Self::failure(text, data)
     }
 
-    fn failure(text: String, error: Value) -> Self {
+    fn failure(text: String, mut error: Value) -> Self {
+        // What an API says of a failure may come from anywhere.
+        clean_json(&mut error, LONGEST_ERROR);
         Self {
-            text,
+            text: clean(&text).into_owned(),
             structured: Map::from_iter([("error".to_owned(), error)]),
             links: Vec::new(),
             is_error: true,

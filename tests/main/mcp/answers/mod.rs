@@ -5,6 +5,7 @@ mod cache;
 mod every_operation;
 mod filters;
 mod head;
+mod hostile;
 mod json;
 mod levels;
 mod markdown;
@@ -13,6 +14,7 @@ mod reading;
 mod refusals;
 mod requests;
 mod same;
+mod snapshots;
 mod specimens;
 
 use exa_mcp_server::operations::find;
