@@ -315,5 +315,6 @@ fn refused(operation: &'static Operation, problems: Vec<check::Problem>) -> chec
             .iter()
             .map(|hint| (*hint).to_owned())
             .collect(),
+        missing: Vec::new(),
     }
 }

@@ -5,11 +5,13 @@
 mod arguments;
 mod caller;
 pub mod check;
+pub mod client;
 mod follow;
 mod import;
 mod pages;
 mod progress;
 mod registry;
+pub mod roots;
 mod stream;
 
 use std::future::Future;

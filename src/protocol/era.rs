@@ -63,6 +63,26 @@ impl Era {
         self.0 >= ProtocolVersion::V_2025_11_25
     }
 
+    /// Forms for the user.
+    pub(super) fn knows_elicitation(&self) -> bool {
+        self.0 >= ProtocolVersion::V_2025_06_18
+    }
+
+    /// Pages for the user.
+    pub(super) fn knows_elicitation_by_url(&self) -> bool {
+        self.0 >= ProtocolVersion::V_2025_11_25
+    }
+
+    /// An error that says which page the user must visit first; later a call asks by its answer.
+    pub(super) fn knows_url_errors(&self) -> bool {
+        self.0 == ProtocolVersion::V_2025_11_25
+    }
+
+    /// Tools for the client's model.
+    pub(super) fn knows_sampling_with_tools(&self) -> bool {
+        self.0 >= ProtocolVersion::V_2025_11_25
+    }
+
     fn knows_websites(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_11_25
     }
@@ -86,15 +106,13 @@ impl Era {
         self.is_stateless().then(|| MetaObject(meta()))
     }
 
-    /// What we can do; `reads` says that there is something to read beside the tools. From 2026-07-28
-    /// on a client asks for logs with each request; we have none to send yet, so there the capability
-    /// is not claimed.
+    /// What we can do; `reads` says that there is something to read beside the tools.
     pub(super) fn capabilities(&self, reads: bool, tasks: bool) -> ServerCapabilities {
         let mut tools = ToolsCapability::default();
         tools.list_changed = Some(false);
         let mut capabilities = ServerCapabilities::default();
         capabilities.tools = Some(tools);
-        capabilities.logging = (!self.is_stateless()).then(JsonObject::new);
+        capabilities.logging = Some(JsonObject::new());
         if reads {
             let mut resources = ResourcesCapability::default();
             resources.subscribe = Some(true);
@@ -303,10 +321,7 @@ mod tests {
     fn the_capabilities_are_those_of_the_version() {
         for (version, era) in eras() {
             let claimed = |reads| serde_json::to_value(era.capabilities(reads, false)).unwrap();
-            let mut expected = json!({"tools": {"listChanged": false}});
-            if version != "2026-07-28" {
-                expected["logging"] = json!({});
-            }
+            let mut expected = json!({"tools": {"listChanged": false}, "logging": {}});
             assert_eq!(claimed(false), expected, "{version}");
             expected["resources"] = json!({"subscribe": true, "listChanged": true});
             expected["prompts"] = json!({"listChanged": false});

@@ -5,9 +5,11 @@
 //! and 2026-07-28, where every request introduces itself.
 
 mod calls;
+mod client;
 mod completion;
 mod era;
 mod handler;
+mod log;
 mod pages;
 mod progress;
 mod prompts;

@@ -168,6 +168,7 @@ pub(super) fn unfit(error: &ViewError) -> check::Refused {
         }],
         example: example(&given),
         hints: Vec::new(),
+        missing: Vec::new(),
     }
 }
 

@@ -12,6 +12,7 @@ mod example;
 mod explain;
 mod hints;
 mod mend;
+mod missing;
 mod names;
 mod rules;
 mod schema;
@@ -31,6 +32,7 @@ use serde_json::{Map, Value};
 
 pub use example::example;
 pub use hints::hints;
+pub use missing::Missing;
 
 use mend::{Mender, Reach};
 use schema::Node;
@@ -83,6 +85,8 @@ pub struct Refused {
     pub example: Value,
     /// What often goes wrong with this operation.
     pub hints: Vec<String>,
+    /// The arguments that must be there, if all that is wrong is that they are not.
+    pub missing: Vec<Missing>,
 }
 
 impl fmt::Display for Refused {
@@ -102,7 +106,7 @@ pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, Refused
     let mut notes = Vec::new();
     let mut map = match top::open(subject, arguments, &mut notes) {
         Ok(map) => map,
-        Err(problem) => return Err(refused(subject, vec![problem])),
+        Err(problem) => return Err(refused(subject, vec![problem], Vec::new())),
     };
     let mut problems = top::aliases(subject, &mut map, &mut notes);
     let validator = match validate::validator(subject.operation, subject.input_schema) {
@@ -126,7 +130,8 @@ pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, Refused
     if problems.is_empty() {
         Ok(checked(map, notes))
     } else {
-        Err(refused(subject, problems))
+        let missing = missing::find(subject.input_schema, &map, &problems);
+        Err(refused(subject, problems, missing))
     }
 }
 
@@ -166,7 +171,7 @@ fn checked(arguments: Map<String, Value>, notes: Vec<String>) -> Checked {
     }
 }
 
-fn refused(subject: &Subject<'_>, problems: Vec<Problem>) -> Refused {
+fn refused(subject: &Subject<'_>, problems: Vec<Problem>, missing: Vec<Missing>) -> Refused {
     let rest = |number| Problem {
         place: Place::default().to_string(),
         text: format!("and {number} more such problems"),
@@ -176,6 +181,7 @@ fn refused(subject: &Subject<'_>, problems: Vec<Problem>) -> Refused {
         problems: few(problems, rest),
         example: example(subject.operation, subject.input_schema),
         hints: hints.iter().map(|hint| (*hint).to_owned()).collect(),
+        missing,
     }
 }
 

@@ -1,5 +1,9 @@
-//! Log lines, on standard error: standard output belongs to the protocol.
+//! Log lines: on standard error for the operator, since standard output belongs to the protocol, and to
+//! clients that listen.
 
+mod listener;
+
+pub use listener::{Entry, Listener, Severity, inherited};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
@@ -26,7 +30,9 @@ pub fn start() -> Result<(), String> {
         .with_writer(std::io::stderr)
         .with_ansi(false)
         .with_target(false);
-    let subscriber = tracing_subscriber::registry().with(lines.with_filter(targets));
+    let subscriber = tracing_subscriber::registry()
+        .with(lines.with_filter(targets))
+        .with(listener::ToListener.with_filter(listener::Wanted));
     // A second start, as in tests, keeps the first logger.
     let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())

@@ -1,0 +1,304 @@
+//! Asking whoever calls: the model of the client, the person in front of it, its folders.
+//!
+//! Nothing here knows how a question travels. The protocol room carries it in one of two ways; a client
+//! that did not say it can be asked is never asked.
+
+use std::fmt;
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+/// What a client said it can be asked for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Powers {
+    /// Its model writes a text.
+    pub sampling: bool,
+    /// Its model calls a tool of ours.
+    pub sampling_with_tools: bool,
+    /// Its user fills in a form.
+    pub forms: bool,
+    /// Its user visits a page.
+    pub urls: bool,
+    /// It tells its folders.
+    pub roots: bool,
+}
+
+/// What is asked of the client's model.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Sampling {
+    /// What the model is told about its task.
+    pub system: String,
+    /// The task.
+    pub message: String,
+    /// The tool that it must call, if its answer is to be one.
+    pub tool: Option<SamplingTool>,
+    /// How much it may write.
+    pub max_tokens: u32,
+}
+
+/// A tool that exists only to give an answer a form.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SamplingTool {
+    /// Its name.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// JSON Schema of its input.
+    pub input_schema: Map<String, Value>,
+}
+
+/// What the client's model said.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sampled {
+    /// The model, in the client's words.
+    pub model: Option<String>,
+    /// Its text.
+    pub text: String,
+    /// The inputs with which it called the tool.
+    pub inputs: Vec<Map<String, Value>>,
+}
+
+/// A form for the user. Never for secrets: the client and its model see what is written into it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Form {
+    /// Why it is asked.
+    pub message: String,
+    /// An object schema whose properties are single values.
+    pub schema: Map<String, Value>,
+}
+
+/// A page that the user is to visit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Visit {
+    /// Why.
+    pub message: String,
+    /// Its address.
+    pub url: String,
+    /// Names the visit when it is over.
+    pub id: String,
+}
+
+/// Anything that a client is asked.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Question {
+    /// Of its model.
+    Sample(Sampling),
+    /// Of its user.
+    Form(Form),
+    /// Of its user, on a page.
+    Visit(Visit),
+    /// Of itself.
+    Roots,
+}
+
+/// The answer to a question of the same kind.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Reply {
+    /// What the model said.
+    Sampled(Sampled),
+    /// What the user wrote.
+    Filled(Map<String, Value>),
+    /// The user agreed to visit the page; what happens there, the page knows.
+    Visiting,
+    /// The addresses of its folders.
+    Roots(Vec<String>),
+}
+
+/// Why there is no answer. None of these is a failure of the call itself.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoReply {
+    /// It never said it could.
+    #[error("the client cannot be asked for this")]
+    Unable,
+    /// The user said no.
+    #[error("the user declined")]
+    Declined,
+    /// The user closed the question.
+    #[error("the user closed the question without an answer")]
+    Cancelled,
+    /// Nobody answered.
+    #[error("no answer came in time")]
+    TimedOut,
+    /// The client could not ask, or its answer makes no sense.
+    #[error("the client gave no usable answer ({0})")]
+    Failed(String),
+}
+
+impl NoReply {
+    /// Someone decided against it; asking in another way would not respect that.
+    pub fn is_decision(&self) -> bool {
+        matches!(self, Self::Declined | Self::Cancelled)
+    }
+}
+
+/// What a question comes to.
+pub type ReplyFuture = Pin<Box<dyn Future<Output = Result<Reply, NoReply>> + Send>>;
+
+/// A way to the client.
+pub trait Client: Send + Sync {
+    /// What it can be asked for.
+    fn powers(&self) -> Powers;
+
+    /// Asks; only what the powers allow arrives here.
+    fn ask(&self, question: Question) -> ReplyFuture;
+}
+
+/// The client of a call. Cheap to clone.
+#[derive(Clone)]
+pub struct ClientHandle(Arc<dyn Client>);
+
+impl ClientHandle {
+    /// The client behind this way.
+    pub fn new(client: impl Client + 'static) -> Self {
+        Self(Arc::new(client))
+    }
+
+    /// A client that can be asked for nothing.
+    pub fn mute() -> Self {
+        Self::new(Mute)
+    }
+
+    /// What it can be asked for.
+    pub fn powers(&self) -> Powers {
+        self.0.powers()
+    }
+
+    /// Asks its model.
+    pub async fn sample(&self, sampling: Sampling) -> Result<Sampled, NoReply> {
+        let powers = self.powers();
+        let able = match sampling.tool {
+            Some(_) => powers.sampling_with_tools,
+            None => powers.sampling,
+        };
+        match self.ask(able, Question::Sample(sampling)).await? {
+            Reply::Sampled(sampled) => Ok(sampled),
+            _ => Err(astray()),
+        }
+    }
+
+    /// Has its user fill in a form.
+    pub async fn fill(&self, form: Form) -> Result<Map<String, Value>, NoReply> {
+        match self.ask(self.powers().forms, Question::Form(form)).await? {
+            Reply::Filled(content) => Ok(content),
+            _ => Err(astray()),
+        }
+    }
+
+    /// Sends its user to a page; `Ok` says that they agreed to go there.
+    pub async fn visit(&self, visit: Visit) -> Result<(), NoReply> {
+        match self.ask(self.powers().urls, Question::Visit(visit)).await? {
+            Reply::Visiting => Ok(()),
+            _ => Err(astray()),
+        }
+    }
+
+    /// The addresses of its folders.
+    pub async fn roots(&self) -> Result<Vec<String>, NoReply> {
+        match self.ask(self.powers().roots, Question::Roots).await? {
+            Reply::Roots(roots) => Ok(roots),
+            _ => Err(astray()),
+        }
+    }
+
+    async fn ask(&self, able: bool, question: Question) -> Result<Reply, NoReply> {
+        match able {
+            true => self.0.ask(question).await,
+            false => Err(NoReply::Unable),
+        }
+    }
+}
+
+impl Default for ClientHandle {
+    fn default() -> Self {
+        Self::mute()
+    }
+}
+
+impl fmt::Debug for ClientHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Client").field(&self.powers()).finish()
+    }
+}
+
+struct Mute;
+
+impl Client for Mute {
+    fn powers(&self) -> Powers {
+        Powers::default()
+    }
+
+    fn ask(&self, _question: Question) -> ReplyFuture {
+        Box::pin(ready(Err(NoReply::Unable)))
+    }
+}
+
+fn astray() -> NoReply {
+    NoReply::Failed("an answer to another question".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Would answer anything, but says that it can do nothing.
+    struct Eager(Powers);
+
+    impl Client for Eager {
+        fn powers(&self) -> Powers {
+            self.0
+        }
+
+        fn ask(&self, _question: Question) -> ReplyFuture {
+            Box::pin(ready(Ok(Reply::Roots(Vec::new()))))
+        }
+    }
+
+    fn sampling(tool: bool) -> Sampling {
+        let tool = tool.then(|| SamplingTool {
+            name: "t".to_owned(),
+            description: String::new(),
+            input_schema: Map::new(),
+        });
+        Sampling {
+            system: String::new(),
+            message: "m".to_owned(),
+            tool,
+            max_tokens: 1,
+        }
+    }
+
+    #[tokio::test]
+    async fn who_declared_nothing_is_asked_nothing() {
+        let client = ClientHandle::new(Eager(Powers::default()));
+        let form = Form {
+            message: String::new(),
+            schema: Map::new(),
+        };
+        assert_eq!(client.roots().await, Err(NoReply::Unable));
+        assert_eq!(client.fill(form).await, Err(NoReply::Unable));
+        assert_eq!(client.sample(sampling(false)).await, Err(NoReply::Unable));
+        let plain = Powers {
+            sampling: true,
+            ..Powers::default()
+        };
+        let client = ClientHandle::new(Eager(plain));
+        assert_eq!(client.sample(sampling(true)).await, Err(NoReply::Unable));
+    }
+
+    #[tokio::test]
+    async fn an_answer_to_another_question_is_none() {
+        let all = Powers {
+            sampling: true,
+            roots: true,
+            ..Powers::default()
+        };
+        let client = ClientHandle::new(Eager(all));
+        assert_eq!(client.roots().await, Ok(Vec::new()));
+        let sampled = client.sample(sampling(false)).await;
+        assert!(matches!(sampled, Err(NoReply::Failed(_))));
+    }
+}

@@ -1,0 +1,174 @@
+//! Up to 2025-11-25 a server asks by requests of its own, in the middle of a call.
+
+use std::future::{Future, ready};
+use std::pin::{Pin, pin};
+use std::time::Duration;
+
+use rmcp::{
+    Peer, RoleServer, ServiceError,
+    model::{ClientResult, CustomRequest, ServerRequest},
+    service::{PeerRequestOptions, RequestHandle},
+};
+use serde_json::Value;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::sleep;
+
+use super::roots::KnownRoots;
+use super::{Patience, wire};
+use crate::operations::client::{Client, NoReply, Powers, Question, Reply, ReplyFuture};
+
+/// The code with which clients tell that their user said no.
+const REJECTED: i32 = -1;
+
+/// The client's end of a session, as a call sees it.
+pub(super) struct Session {
+    powers: Powers,
+    roots: KnownRoots,
+    questions: mpsc::UnboundedSender<Asking>,
+}
+
+/// A question on its way.
+struct Asking {
+    question: Question,
+    reply: oneshot::Sender<Result<Reply, NoReply>>,
+}
+
+/// Carries the questions of one call to its client. It works inside the request, so that a transport
+/// with several streams knows to which of them a question belongs.
+pub(in super::super) struct Messenger {
+    questions: mpsc::UnboundedReceiver<Asking>,
+    peer: Peer<RoleServer>,
+    patience: Patience,
+}
+
+/// The two ends for one call.
+pub(super) fn open(
+    powers: Powers,
+    roots: KnownRoots,
+    peer: Peer<RoleServer>,
+    patience: Patience,
+) -> (Session, Messenger) {
+    let (sender, questions) = mpsc::unbounded_channel();
+    let session = Session {
+        powers,
+        roots,
+        questions: sender,
+    };
+    let messenger = Messenger {
+        questions,
+        peer,
+        patience,
+    };
+    (session, messenger)
+}
+
+impl Client for Session {
+    fn powers(&self) -> Powers {
+        self.powers
+    }
+
+    fn ask(&self, question: Question) -> ReplyFuture {
+        let is_roots = question == Question::Roots;
+        if let Some(roots) = self.roots.known().filter(|_| is_roots) {
+            return Box::pin(ready(Ok(Reply::Roots(roots))));
+        }
+        let (reply, answered) = oneshot::channel();
+        let sent = self.questions.send(Asking { question, reply });
+        let (roots, asked) = (self.roots.clone(), self.roots.moment());
+        Box::pin(async move {
+            let over = || NoReply::Failed("the call has ended".to_owned());
+            sent.map_err(|_| over())?;
+            let reply = answered.await.map_err(|_| over())?;
+            if let Ok(Reply::Roots(found)) = &reply {
+                roots.learn(asked, found);
+            }
+            reply
+        })
+    }
+}
+
+impl Messenger {
+    /// Carries questions until the call is done.
+    pub(super) async fn until<T>(mut self, call: impl Future<Output = T>) -> T {
+        let mut call = pin!(call);
+        loop {
+            tokio::select! {
+                biased;
+                Some(asking) = self.questions.recv() => {
+                    if let Some(outcome) = self.carry(asking, call.as_mut()).await {
+                        return outcome;
+                    }
+                }
+                outcome = &mut call => return outcome,
+            }
+        }
+    }
+
+    /// Asks one question. A call that ends meanwhile takes it back.
+    async fn carry<T>(&self, asking: Asking, call: Pin<&mut impl Future<Output = T>>) -> Option<T> {
+        let Asking { question, reply } = asking;
+        let mut handle = match self.send(&question).await {
+            Ok(handle) => handle,
+            Err(error) => {
+                let _ = reply.send(Err(refused(&error)));
+                return None;
+            }
+        };
+        let (answer, outcome) = tokio::select! {
+            biased;
+            answer = &mut handle.rx => {
+                let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
+                let answer = answer.map_err(|error| refused(&error));
+                let answer = answer.and_then(|answer| wire::reply(&question, &value(answer)));
+                (answer, None)
+            }
+            () = sleep(self.patience.with(&question)) => {
+                take_back(handle, "nobody answered in time").await;
+                (Err(NoReply::TimedOut), None)
+            }
+            outcome = call => {
+                take_back(handle, "the call has ended").await;
+                (Err(NoReply::Cancelled), Some(outcome))
+            }
+        };
+        let _ = reply.send(answer);
+        outcome
+    }
+
+    async fn send(&self, question: &Question) -> Result<RequestHandle<RoleServer>, ServiceError> {
+        let (method, params) = wire::request(question);
+        let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
+        let options = PeerRequestOptions::no_options();
+        self.peer.send_cancellable_request(request, options).await
+    }
+}
+
+/// Tells the client that an answer is not wanted any more.
+async fn take_back(handle: RequestHandle<RoleServer>, reason: &str) {
+    // A client that went away needs not be told.
+    let _ = handle.cancel(Some(reason.to_owned())).await;
+}
+
+fn value(answer: ClientResult) -> Value {
+    serde_json::to_value(answer).unwrap_or_default()
+}
+
+/// Why the client did not answer. Its own words are not repeated: they may be anything.
+fn refused(error: &ServiceError) -> NoReply {
+    match error {
+        ServiceError::McpError(error) if error.code.0 == REJECTED => NoReply::Declined,
+        ServiceError::McpError(error) => NoReply::Failed(format!("error {}", error.code.0)),
+        _ => NoReply::Failed("the connection is closed".to_owned()),
+    }
+}
+
+impl Patience {
+    /// How long an answer to this question may take.
+    fn with(&self, question: &Question) -> Duration {
+        match question {
+            Question::Sample(_) => self.model,
+            Question::Form(_) | Question::Visit(_) => self.person,
+            Question::Roots => self.client,
+        }
+    }
+}
