@@ -76,6 +76,7 @@ pub static TOOLS: &[(&str, &str)] = &[
     ("searches_cancel", include_str!("tools/searches_cancel.json")),
     ("searches_create", include_str!("tools/searches_create.json")),
     ("searches_get", include_str!("tools/searches_get.json")),
+    ("suggest_enrichments", include_str!("tools/suggest_enrichments.json")),
     ("web_fetch_exa", include_str!("tools/web_fetch_exa.json")),
     ("web_search_advanced_exa", include_str!("tools/web_search_advanced_exa.json")),
     ("web_search_exa", include_str!("tools/web_search_exa.json")),
@@ -100,6 +101,7 @@ pub static TOOLS: &[(&str, &str)] = &[
 pub static SETS: &[(&str, &[&str])] = &[
     ("agent.monitors", &["agent_monitors_backtests_create", "agent_monitors_backtests_get", "agent_monitors_changes_list", "agent_monitors_create", "agent_monitors_delete", "agent_monitors_entities_add", "agent_monitors_entities_list", "agent_monitors_get", "agent_monitors_list"]),
     ("agent.runs", &["agent_runs_cancel", "agent_runs_create", "agent_runs_delete", "agent_runs_events_list", "agent_runs_get", "agent_runs_list", "agent_runs_stop"]),
+    ("assist", &["suggest_enrichments"]),
     ("classic", &["web_search_exa", "web_search_advanced_exa", "web_fetch_exa", "crawling_exa", "get_code_context_exa", "company_research_exa", "people_search_exa", "linkedin_search_exa", "deep_search_exa", "deep_researcher_start", "deep_researcher_check", "agent_run", "find_similar_exa", "answer_exa"]),
     ("default", &["web_search_exa", "web_fetch_exa", "exa_api", "manage_websets"]),
     ("enrichments", &["enrichments_cancel", "enrichments_create", "enrichments_delete", "enrichments_get", "enrichments_update"]),

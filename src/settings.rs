@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::exa::{ApiKey, ConfigError, ExaConfig, ExaHttp};
 use crate::operations::{Caller, Folders};
 use crate::store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
-use crate::surface::{Limits, TaskLimits};
+use crate::surface::{Limits, Manners, TaskLimits};
 
 /// The set of tools that is offered unless something else is asked for.
 const DEFAULT_TOOLS: &str = "default";
@@ -29,6 +29,8 @@ pub struct Settings {
     pub tasks: TaskLimits,
     /// Out of which folders files may be read.
     pub folders: Folders,
+    /// How clients are asked.
+    pub manners: Manners,
 }
 
 /// Why the program cannot run like this.
@@ -51,6 +53,14 @@ pub enum SettingsError {
         value: String,
         /// What it counts.
         unit: &'static str,
+    },
+    /// A switch is neither on nor off.
+    #[error("{variable}: `{value}` is neither true nor false")]
+    Switch {
+        /// The variable.
+        variable: &'static str,
+        /// What it says.
+        value: String,
     },
     /// The store cannot be used.
     #[error("{STORE_VARIABLE} cannot be used: {0}")]
@@ -83,6 +93,7 @@ impl Settings {
             cache: cache_limits()?,
             tasks: task_limits()?,
             folders: Folders::from_env(),
+            manners: manners()?,
         })
     }
 
@@ -123,6 +134,27 @@ fn task_limits() -> Result<TaskLimits, SettingsError> {
             usize::try_from(most).unwrap_or(usize::MAX)
         }),
     })
+}
+
+fn manners() -> Result<Manners, SettingsError> {
+    let patience = number("EXA_MCP_CLIENT_TIMEOUT", "seconds")?.map(Duration::from_secs);
+    Ok(Manners {
+        confirm_deletes: switch("EXA_MCP_CONFIRM_DELETES")?,
+        patience,
+    })
+}
+
+/// A variable that is on or off. A slip must not switch a safeguard off in silence.
+fn switch(name: &'static str) -> Result<bool, SettingsError> {
+    let text = variable(name).unwrap_or_default();
+    match text.trim().to_ascii_lowercase().as_str() {
+        "1" | "true" | "yes" | "on" => Ok(true),
+        "" | "0" | "false" | "no" | "off" => Ok(false),
+        _ => Err(SettingsError::Switch {
+            variable: name,
+            value: text,
+        }),
+    }
 }
 
 /// A variable that holds a number.

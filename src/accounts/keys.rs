@@ -74,20 +74,26 @@ pub struct KeyState {
 impl KeyPool {
     /// A pool of these keys; the same key twice counts once.
     pub fn new(keys: impl IntoIterator<Item = ApiKey>) -> Self {
-        let mut slots: Vec<Slot> = Vec::new();
+        let pool = Self(Arc::default());
         for key in keys {
-            if slots.iter().all(|slot| slot.key != key) {
-                slots.push(Slot {
-                    key,
-                    in_flight: 0,
-                    calls: 0,
-                    refusals: 0,
-                    rests_until: None,
-                    last_problem: None,
-                });
-            }
+            pool.add(key);
         }
-        Self(Arc::new(Mutex::new(slots)))
+        pool
+    }
+
+    /// Adds a key; one that is there already counts once.
+    pub fn add(&self, key: ApiKey) {
+        let mut slots = self.slots();
+        if slots.iter().all(|slot| slot.key != key) {
+            slots.push(Slot {
+                key,
+                in_flight: 0,
+                calls: 0,
+                refusals: 0,
+                rests_until: None,
+                last_problem: None,
+            });
+        }
     }
 
     /// How many keys there are.

@@ -44,6 +44,8 @@ Environment:
   ENABLED_TOOLS          same as --tools, also EXA_MCP_ENABLED_TOOLS [default: default]
   EXA_MCP_STORE          where notes are kept, memory: or sqlite:PATH [default: memory:]
   EXA_MCP_IMPORT_DIR     folders whose files imports.create may read, separated as in PATH [default: none]
+  EXA_MCP_CONFIRM_DELETES true: the user confirms deletions, where the client can ask [default: false]
+  EXA_MCP_CLIENT_TIMEOUT seconds to wait for an answer of the client [default: 20 to 300, by question]
   EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
   EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug";
 
@@ -189,7 +191,11 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
                 (text, true) => Ok(text),
                 (text, false) => Err(Failure { text, code: FAILED }),
             },
-            _ => serve::stdio(catalogue(&settings)?, std::io::stdin().is_terminal()).await,
+            _ => {
+                // The user of a stdio server sits in front of this machine.
+                let catalogue = catalogue(&settings)?.with_key_page();
+                serve::stdio(catalogue, std::io::stdin().is_terminal()).await
+            }
         }
     });
     // Not waited for: a thread may be stuck reading from a terminal.
@@ -203,7 +209,8 @@ fn catalogue(settings: &Settings) -> Result<Catalogue, Failure> {
     let catalogue = Catalogue::new(&settings.tools, caller, cache).map_err(Failure::usage)?;
     Ok(catalogue
         .with_store(settings.store.open())
-        .with_task_limits(settings.tasks))
+        .with_task_limits(settings.tasks)
+        .with_manners(settings.manners))
 }
 
 fn completions(shell: clap_complete::Shell) -> String {

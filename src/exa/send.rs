@@ -82,6 +82,12 @@ async fn exchange(
         let Some(wait) = waits.next(error.retry_after) else {
             return Err(error);
         };
+        tracing::info!(
+            status = error.status,
+            attempt = attempts,
+            wait_milliseconds = wait.as_millis(),
+            "failed; trying again"
+        );
         tokio::time::sleep(wait).await;
         request = next;
     }

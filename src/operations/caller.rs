@@ -1,13 +1,19 @@
 //! Calling an operation: checked, sent, answered.
 
+use std::future::Future;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
+use tokio::time::timeout;
 
 use super::stream::{self, Teller};
 use super::{CallError, Folders, Operation, Progress, check, import, input_schema, split};
 use crate::accounts::{KeyPool, NoKey};
 use crate::exa::{Answer, ApiKey, CallContext, ExaError, ExaHttp, Stream, StreamForm};
+
+/// An answer that takes longer than this is slow.
+const SLOW: Duration = Duration::from_secs(10);
 
 /// Calls operations with one key, or with several that share the work.
 #[derive(Clone)]
@@ -185,9 +191,9 @@ impl Caller {
         loop {
             let lease = self.keys.lease().map_err(Refusal::from)?;
             let started = Instant::now();
-            let outcome = self
-                .exchange(lease.key(), operation, arguments.clone(), progress)
-                .await;
+            tracing::debug!(operation = operation.name, "called");
+            let exchange = self.exchange(lease.key(), operation, arguments.clone(), progress);
+            let outcome = watched(operation, exchange).await;
             log(operation, &outcome, started.elapsed());
             let turned_away = match &outcome {
                 Ok(_) => lease.report(Ok(())),
@@ -258,6 +264,19 @@ impl Exchanged {
             answer,
             arguments,
             told: 0.0,
+        }
+    }
+}
+
+/// Waits for an answer, and says once that it takes long.
+async fn watched<T>(operation: &Operation, exchange: impl Future<Output = T>) -> T {
+    let mut exchange = pin!(exchange);
+    match timeout(SLOW, &mut exchange).await {
+        Ok(outcome) => outcome,
+        Err(_) => {
+            let milliseconds = SLOW.as_millis();
+            tracing::info!(operation = operation.name, milliseconds, "still waiting");
+            exchange.await
         }
     }
 }

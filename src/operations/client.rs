@@ -145,6 +145,9 @@ pub trait Client: Send + Sync {
 
     /// Asks; only what the powers allow arrives here.
     fn ask(&self, question: Question) -> ReplyFuture;
+
+    /// Tells that what a page was for is done.
+    fn visited(&self, _id: &str) {}
 }
 
 /// The client of a call. Cheap to clone.
@@ -202,6 +205,11 @@ impl ClientHandle {
             Reply::Roots(roots) => Ok(roots),
             _ => Err(astray()),
         }
+    }
+
+    /// Tells that what a page was for is done.
+    pub fn visited(&self, id: &str) {
+        self.0.visited(id);
     }
 
     async fn ask(&self, able: bool, question: Question) -> Result<Reply, NoReply> {

@@ -1,16 +1,13 @@
 //! Answers the requests of MCP.
 
-use std::{
-    borrow::Cow,
-    sync::{Mutex, PoisonError},
-};
+use std::{borrow::Cow, future::Future};
 
 use rmcp::{
     RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-        CompleteResult, CreateTaskResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode,
-        ErrorData, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+        CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
+        GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
         InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
         ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
         ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult,
@@ -20,14 +17,16 @@ use rmcp::{
 };
 // These are gone as of 2026-07-28, but earlier clients rely on them.
 #[expect(deprecated)]
-use rmcp::model::{LoggingLevel, SetLevelRequestParams, SubscribeRequestParams};
+use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
 use serde_json::{Value, json};
 use strsim::jaro_winkler;
 
 use super::{
     calls::{CALLS_AT_ONCE, Calls},
+    client::{Detected, KnownRoots},
     completion,
     era::{Era, FRESH_FOR, KEPT_BY},
+    log::SessionLog,
     pages::{PAGE_SIZE, page},
     progress::Steps,
     prompts, resources,
@@ -36,8 +35,8 @@ use super::{
     tools::Tools,
 };
 use crate::{
-    accounts::Identity,
-    surface::{Call, library::Library},
+    accounts::Identity, logging::Listener, operations::client::ClientHandle,
+    surface::library::Library,
 };
 
 /// How many names are offered for one that is unknown, and how like they must be.
@@ -49,21 +48,21 @@ const LONGEST_NAME: usize = 100;
 
 /// The MCP server of one connection.
 pub(super) struct Handler<T> {
-    tools: T,
+    pub(super) tools: T,
     /// To whom belongs what the client's calls leave behind.
-    owner: Identity,
-    calls: Calls,
+    pub(super) owner: Identity,
+    pub(super) calls: Calls,
     /// Calls that go on after they were answered, where there is a store for them.
-    tasks: Option<Tasks<T>>,
+    pub(super) tasks: Option<Tasks<T>>,
     subscriptions: Subscriptions,
-    /// The least severe log message that the client wants.
-    #[expect(deprecated)]
-    log_level: Mutex<LoggingLevel>,
+    /// What the client hears of its calls.
+    log: SessionLog,
+    /// What the client said of its folders.
+    pub(super) roots: KnownRoots,
 }
 
 impl<T: Tools> Handler<T> {
     /// Serves these tools.
-    #[expect(deprecated)]
     pub(super) fn new(tools: T, tasks: Option<Tasks<T>>) -> Self {
         Self {
             tools,
@@ -71,7 +70,8 @@ impl<T: Tools> Handler<T> {
             owner: Identity::local(),
             calls: Calls::new(CALLS_AT_ONCE),
             subscriptions: Subscriptions::default(),
-            log_level: Mutex::new(LoggingLevel::Info),
+            log: SessionLog::default(),
+            roots: KnownRoots::default(),
         }
     }
 
@@ -89,13 +89,12 @@ impl<T: Tools> Handler<T> {
     }
 
     /// The tasks, for a client of 2026-07-28 that knows them.
-    fn tasks_for(&self, context: &RequestContext<RoleServer>) -> Option<&Tasks<T>> {
-        let declared = context
-            .client_capabilities()
-            .is_some_and(|client| client.supports_tasks());
+    pub(super) fn tasks_for(&self, context: &RequestContext<RoleServer>) -> Option<&Tasks<T>> {
+        let era = era(context);
+        let declared = Detected::of(context, &era).tasks;
         self.tasks
             .as_ref()
-            .filter(|_| declared && era(context).is_stateless())
+            .filter(|_| declared && era.is_stateless())
     }
 
     /// The era of a request that only clients with a handshake make.
@@ -180,13 +179,22 @@ impl<T: Tools> Handler<T> {
     }
 }
 
+/// Runs something whose messages a client hears.
+async fn listening<F: Future>(listener: Option<Listener>, future: F) -> F::Output {
+    match listener {
+        Some(listener) => listener.during(future).await,
+        None => future.await,
+    }
+}
+
 /// The client that made a task is told how it goes.
-fn watcher(context: &RequestContext<RoleServer>) -> Watcher {
+fn watcher(context: &RequestContext<RoleServer>, client: ClientHandle) -> Watcher {
     let (progress, steps) = Steps::of(context);
     Watcher {
         peer: Some(context.peer.clone()),
         progress,
         steps,
+        client,
     }
 }
 
@@ -232,7 +240,12 @@ impl<T: Tools> ServerHandler for Handler<T> {
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.log.start(context.peer.clone());
         self.subscriptions.start(context.peer);
+    }
+
+    async fn on_roots_list_changed(&self, _context: NotificationContext<RoleServer>) {
+        self.roots.forget();
     }
 
     async fn discover(
@@ -254,8 +267,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         if era(&context).is_stateless() {
             return Err(unknown_method("logging/setLevel"));
         }
-        let level = self.log_level.lock();
-        *level.unwrap_or_else(PoisonError::into_inner) = request.level;
+        self.log.set_level(request.level);
         Ok(())
     }
 
@@ -283,23 +295,10 @@ impl<T: Tools> ServerHandler for Handler<T> {
         if !self.tools.has(&request.name) {
             return Err(self.unknown_tool(&request.name));
         }
-        let arguments = request.arguments.unwrap_or_default();
-        if let Some(tasks) = self.tasks_for(&context)
-            && self.tools.starts_work(&request.name, &arguments)
-            && !self.tools.waits(&request.name, &arguments)
-        {
-            // There progress of tasks is told to those who ask for their state, and in no other way.
-            let watcher = Watcher::nobody();
-            let task = tasks.create(&self.owner, &request.name, arguments, None, watcher);
-            return Ok(CreateTaskResult::new(task.await?.task()).into());
-        }
-        let (progress, steps) = Steps::of(&context);
-        let who = Call::new(self.owner.clone(), progress);
-        let call = self.tools.call(&request.name, arguments, who);
-        let outcome = steps
-            .until(self.calls.run(call, context.ct.cancelled()))
-            .await?;
-        Ok(era(&context).call_result(outcome).into())
+        let era = era(&context);
+        let (listener, log) = self.log.of(&context, &era)?;
+        let called = listening(listener, self.call(request, &context, &era));
+        log.until(called).await
     }
 
     async fn on_custom_request(
@@ -325,13 +324,17 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let (Some(method), Some(tasks), true) = (method, &self.tasks, era.knows_tasks()) else {
             return Err(unknown_method(&request.method));
         };
+        let mut request = request;
+        let mut client = ClientHandle::mute();
+        let (listener, _) = self.log.of(&context, &era)?;
         if matches!(method, tasks::Method::Call) {
             self.admit_task(&request)?;
+            let prepared = self.prepare_task(&mut request, &context, &era);
+            client = listening(listener.clone(), prepared).await?;
         }
-        let watcher = watcher(&context);
-        tasks
-            .serve(method, &self.owner, request, &context, watcher)
-            .await
+        let watcher = watcher(&context, client);
+        let served = tasks.serve(method, &self.owner, request, &context, watcher);
+        listening(listener, served).await
     }
 
     async fn get_task(
@@ -401,9 +404,13 @@ impl<T: Tools> ServerHandler for Handler<T> {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let library = self.library("resources/read")?;
         let (owner, era) = (self.owner.clone(), era(&context));
+        self.demand_key(&context, &era, &request.uri).await?;
+        let (listener, log) = self.log.of(&context, &era)?;
         let read = async move { resources::read(&library, &owner, &era, &request.uri).await };
-        let result = self.calls.run(read, context.ct.cancelled()).await??;
-        Ok(result.into())
+        let read = self
+            .calls
+            .run(listening(listener, read), context.ct.cancelled());
+        Ok(log.until(read).await??.into())
     }
 
     async fn subscribe(

@@ -4,6 +4,7 @@
 //! One handler serves the protocol versions 2024-11-05 to 2025-11-25, which begin with `initialize`,
 //! and 2026-07-28, where every request introduces itself.
 
+mod asking;
 mod calls;
 mod client;
 mod completion;

@@ -2,12 +2,15 @@
 
 use std::future::{Future, ready};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rmcp::model::JsonObject;
 
+use crate::accounts::KeyPage;
+use crate::operations::client::ClientHandle;
 use crate::store::Store;
 use crate::surface::library::Library;
-use crate::surface::{Call, Catalogue, Outcome, TaskLimits, ToolDefinition, Work};
+use crate::surface::{Call, Catalogue, Outcome, Prepared, TaskLimits, ToolDefinition, Work};
 
 /// A set of tools. The server has one, the tests another.
 pub(super) trait Tools: Clone + Send + Sync + 'static {
@@ -53,6 +56,27 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
     /// Stops work at Exa; says whether that was possible, `None` where Exa offers no way.
     fn stop(&self, _work: Work) -> impl Future<Output = Option<bool>> + Send + 'static {
         ready(None)
+    }
+
+    /// How long a client may take to answer a question, if not as long as usual.
+    fn patience(&self) -> Option<Duration> {
+        None
+    }
+
+    /// The page on which a missing key can be entered, if there is one.
+    fn key_page(&self) -> impl Future<Output = Option<KeyPage>> + Send + 'static {
+        ready(None)
+    }
+
+    /// Asks for everything that a call needs before it becomes a task.
+    fn prepare(
+        &self,
+        _name: &str,
+        arguments: JsonObject,
+        _call: Call,
+    ) -> impl Future<Output = Result<Prepared, Box<Outcome>>> + Send + 'static {
+        let client = ClientHandle::mute();
+        ready(Ok(Prepared { arguments, client }))
     }
 
     /// Calls a tool that exists.
@@ -104,6 +128,25 @@ impl Tools for Catalogue {
     fn stop(&self, work: Work) -> impl Future<Output = Option<bool>> + Send + 'static {
         let catalogue = self.clone();
         async move { Catalogue::stop(&catalogue, &work).await }
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.manners().patience
+    }
+
+    fn key_page(&self) -> impl Future<Output = Option<KeyPage>> + Send + 'static {
+        let catalogue = self.clone();
+        async move { Catalogue::key_page(&catalogue).await }
+    }
+
+    fn prepare(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        call: Call,
+    ) -> impl Future<Output = Result<Prepared, Box<Outcome>>> + Send + 'static {
+        let (catalogue, name) = (self.clone(), name.to_owned());
+        async move { Catalogue::prepare(&catalogue, &name, arguments, &call).await }
     }
 
     fn call(

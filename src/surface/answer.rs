@@ -103,6 +103,9 @@ impl Catalogue {
         {
             return self.show_kept(&kept, &view, asked, sent_filters);
         }
+        if let Err(outcome) = self.ready(call, operation, &checked.arguments).await {
+            return *outcome;
+        }
         let mut answered = match self.ask(call, &asked, checked).await {
             Ok(answered) => answered,
             Err(refusal) => return failed(operation, &refusal),

@@ -4,6 +4,7 @@
 
 mod address;
 mod answer;
+mod asking;
 mod cache;
 mod create_note;
 mod discovery;
@@ -19,6 +20,7 @@ mod outcome;
 mod path;
 mod plan;
 mod select;
+mod suggest;
 mod upstream;
 mod ways;
 mod work;
@@ -27,6 +29,8 @@ use std::sync::Arc;
 
 pub use address::Address;
 use answer::Asked;
+use asking::Again;
+pub use asking::{Manners, Prepared};
 pub use cache::{Change, Kept, Limits, ResultCache};
 pub use dispatchers::dispatcher_of;
 use library::Library;
@@ -39,8 +43,9 @@ pub use select::select;
 use serde_json::{Map, Value, json};
 pub use work::{Attempt, Keeper, Soon, TaskCall, TaskLimits, Work};
 
-use crate::accounts::Identity;
+use crate::accounts::{Identity, KeyDesk};
 use crate::generated::tools::TOOLS;
+use crate::operations::client::ClientHandle;
 use crate::operations::{self, Caller, Folders, Operation, Progress, Refusal, check};
 use crate::render::Level;
 use crate::store::{MemoryStore, Store};
@@ -103,6 +108,9 @@ pub struct Catalogue {
     library: Library,
     store: Arc<dyn Store>,
     task_limits: TaskLimits,
+    manners: Manners,
+    /// Where a missing key is asked for, if anywhere.
+    desk: Option<KeyDesk>,
 }
 
 /// Who calls a tool, and who wants to know how far the call is.
@@ -116,6 +124,8 @@ pub struct Call {
     pub task: Option<TaskCall>,
     /// Folders of the client out of which files may be read, beside those of the operator.
     pub folders: Option<Folders>,
+    /// Who may be asked.
+    pub client: ClientHandle,
 }
 
 impl Call {
@@ -126,6 +136,21 @@ impl Call {
             progress,
             task: None,
             folders: None,
+            client: ClientHandle::mute(),
+        }
+    }
+
+    /// The same call of a client that may be asked, and whose folders may be read.
+    #[must_use]
+    pub fn of_client(self, client: ClientHandle) -> Self {
+        let asked = client.clone();
+        let provider = move || -> operations::FoldersFuture {
+            Box::pin(operations::roots::folders(asked.clone()))
+        };
+        Self {
+            folders: client.powers().roots.then(|| Folders::asked(provider)),
+            client,
+            ..self
         }
     }
 }
@@ -145,6 +170,8 @@ impl Catalogue {
             cache,
             store,
             task_limits: TaskLimits::default(),
+            manners: Manners::default(),
+            desk: None,
         })
     }
 
@@ -221,15 +248,22 @@ impl Catalogue {
         let Some(tool) = self.find(name) else {
             return Outcome::impossible(&format!("There is no tool `{name}`."), json!({}));
         };
-        if matches!(tool.plan, Plan::Note) {
-            return self.create_note(call, tool, arguments).await;
-        }
-        match request(tool, arguments) {
-            Ok(asked) => {
-                let tool = &tool.definition.name;
-                self.answer(call, Asked { tool, ..asked }).await
-            }
-            Err(outcome) => *outcome,
+        let again = Again::of(tool, &arguments);
+        let outcome = self.call_once(tool, arguments, call).await;
+        self.complete(again, call, outcome).await
+    }
+
+    async fn call_once(&self, tool: &Tool, arguments: Map<String, Value>, call: &Call) -> Outcome {
+        match &tool.plan {
+            Plan::Note => self.create_note(call, tool, arguments).await,
+            Plan::Suggest => self.suggest_enrichments(call, tool, arguments).await,
+            _ => match request(tool, arguments) {
+                Ok(asked) => {
+                    let tool = &tool.definition.name;
+                    self.answer(call, Asked { tool, ..asked }).await
+                }
+                Err(outcome) => *outcome,
+            },
         }
     }
 
@@ -248,7 +282,9 @@ fn request(tool: &Tool, arguments: Map<String, Value>) -> Request<'_> {
         Plan::Named(plan) => named_call(tool, plan, arguments),
         Plan::Dispatcher { operations } => dispatch(operations, arguments),
         Plan::Host { entries } => host_call(entries, arguments),
-        Plan::Note => Err(Box::new(Outcome::internal("A note asks nothing of Exa."))),
+        Plan::Note | Plan::Suggest => Err(Box::new(Outcome::internal(
+            "This tool is no operation of Exa.",
+        ))),
     }
 }
 

@@ -6,6 +6,7 @@ use super::cache::Limits;
 use crate::accounts::NoKey;
 use crate::exa::{ExaError, ExaErrorKind};
 use crate::operations::check::Refused;
+use crate::operations::client::Visit;
 use crate::render::clean::{clean, clean_json};
 use crate::render::{Link, Rendered};
 
@@ -43,7 +44,9 @@ mod code {
     pub(super) const RATE_LIMITED: i64 = -32001;
     pub(super) const AUTHENTICATION: i64 = -32002;
     pub(super) const NOT_FOUND: i64 = -32003;
+    pub(super) const CANCELLED: i64 = -32004;
     pub(super) const INTERNAL: i64 = -32603;
+    pub(super) const URL_ELICITATION_REQUIRED: i64 = -32042;
 }
 
 /// An answer as an object; structured content must be one.
@@ -100,6 +103,12 @@ impl Outcome {
         });
         if !refused.hints.is_empty() {
             put(&mut error, "hints", json!(refused.hints));
+        }
+        if !refused.missing.is_empty() {
+            let missing = refused.missing.iter();
+            let missing = missing.map(|one| json!({"field": one.name, "schema": one.field}));
+            put(&mut error, "reason", json!("input_required"));
+            put(&mut error, "missing", missing.collect());
         }
         Self::failure(lines.join("\n"), error)
     }
@@ -210,6 +219,47 @@ impl Outcome {
             message.to_owned(),
             json!({"code": code::AUTHENTICATION, "name": "AUTHENTICATION_ERROR", "message": message}),
         )
+    }
+
+    /// No key is set, and asking for one gave none.
+    pub(super) fn key_not_given(why: &str) -> Self {
+        let mut outcome = Self::no_key();
+        outcome.text.push_str(&format!(" {why}"));
+        if let Some(error) = outcome.structured.get_mut("error") {
+            put(error, "message", json!(outcome.text));
+        }
+        outcome
+    }
+
+    /// The user must visit a page before the call can be made.
+    pub(super) fn visit_first(visit: &Visit) -> Self {
+        let message = format!(
+            "The call waits for the Exa API key. The user enters it at {} (on this computer, open for five minutes); \
+             then make the call again.",
+            visit.url
+        );
+        let elicitation = json!({
+            "mode": "url", "elicitationId": visit.id, "url": visit.url, "message": visit.message,
+        });
+        let error = json!({
+            "code": code::URL_ELICITATION_REQUIRED,
+            "name": "URL_ELICITATION_REQUIRED",
+            "message": message,
+            "elicitations": [elicitation],
+        });
+        Self::failure(message, error)
+    }
+
+    /// The user did not agree.
+    pub(super) fn not_confirmed(operation: &str, why: &str) -> Self {
+        let message = format!(
+            "Nothing was deleted: `{operation}` needs the consent of the user, and {why}. Do not try again unless the \
+             user wants it."
+        );
+        let error = json!({
+            "code": code::CANCELLED, "name": "OPERATION_CANCELLED", "message": message, "operation": operation,
+        });
+        Self::failure(message, error)
     }
 
     /// Every key rests, or Exa refused them all.

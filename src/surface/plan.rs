@@ -56,6 +56,8 @@ pub(super) enum Plan {
     Named(Box<Named>),
     /// Keeps a note.
     Note,
+    /// Suggests enrichments.
+    Suggest,
 }
 
 /// One operation of a host.

@@ -128,7 +128,7 @@ pub(super) fn can_start(plan: &Plan) -> bool {
         Plan::Host { entries } => entries
             .iter()
             .any(|entry| entry.operation.as_deref().is_some_and(is_long)),
-        Plan::Note => false,
+        Plan::Note | Plan::Suggest => false,
     }
 }
 

@@ -20,6 +20,7 @@ use rmcp::{
 pub(super) use capabilities::Detected;
 pub(super) use roots::KnownRoots;
 pub(super) use rounds::Ended;
+pub(super) use session::tell_visited;
 
 use super::era::Era;
 use crate::accounts::Identity;

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use rmcp::{
     Peer, RoleServer, ServiceError,
-    model::{ClientResult, CustomRequest, ServerRequest},
+    model::{ClientResult, CustomNotification, CustomRequest, ServerNotification, ServerRequest},
     service::{PeerRequestOptions, RequestHandle},
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
@@ -24,19 +24,21 @@ const REJECTED: i32 = -1;
 pub(super) struct Session {
     powers: Powers,
     roots: KnownRoots,
-    questions: mpsc::UnboundedSender<Asking>,
+    errands: mpsc::UnboundedSender<Errand>,
 }
 
-/// A question on its way.
-struct Asking {
-    question: Question,
-    reply: oneshot::Sender<Result<Reply, NoReply>>,
+/// What is to be carried to the client.
+enum Errand {
+    /// A question, and where its answer goes.
+    Ask(Question, oneshot::Sender<Result<Reply, NoReply>>),
+    /// What a page was for is done.
+    Visited(String),
 }
 
 /// Carries the questions of one call to its client. It works inside the request, so that a transport
 /// with several streams knows to which of them a question belongs.
 pub(in super::super) struct Messenger {
-    questions: mpsc::UnboundedReceiver<Asking>,
+    errands: mpsc::UnboundedReceiver<Errand>,
     peer: Peer<RoleServer>,
     patience: Patience,
 }
@@ -48,14 +50,14 @@ pub(super) fn open(
     peer: Peer<RoleServer>,
     patience: Patience,
 ) -> (Session, Messenger) {
-    let (sender, questions) = mpsc::unbounded_channel();
+    let (sender, errands) = mpsc::unbounded_channel();
     let session = Session {
         powers,
         roots,
-        questions: sender,
+        errands: sender,
     };
     let messenger = Messenger {
-        questions,
+        errands,
         peer,
         patience,
     };
@@ -73,7 +75,7 @@ impl Client for Session {
             return Box::pin(ready(Ok(Reply::Roots(roots))));
         }
         let (reply, answered) = oneshot::channel();
-        let sent = self.questions.send(Asking { question, reply });
+        let sent = self.errands.send(Errand::Ask(question, reply));
         let (roots, asked) = (self.roots.clone(), self.roots.moment());
         Box::pin(async move {
             let over = || NoReply::Failed("the call has ended".to_owned());
@@ -85,28 +87,40 @@ impl Client for Session {
             reply
         })
     }
+
+    fn visited(&self, id: &str) {
+        // A call that has ended tells nobody.
+        let _ = self.errands.send(Errand::Visited(id.to_owned()));
+    }
 }
 
 impl Messenger {
-    /// Carries questions until the call is done.
+    /// Carries errands until the call is done.
     pub(super) async fn until<T>(mut self, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         loop {
             tokio::select! {
                 biased;
-                Some(asking) = self.questions.recv() => {
-                    if let Some(outcome) = self.carry(asking, call.as_mut()).await {
-                        return outcome;
+                Some(errand) = self.errands.recv() => match errand {
+                    Errand::Visited(id) => tell_visited(&self.peer, id).await,
+                    Errand::Ask(question, reply) => {
+                        if let Some(outcome) = self.carry(question, reply, call.as_mut()).await {
+                            return outcome;
+                        }
                     }
-                }
+                },
                 outcome = &mut call => return outcome,
             }
         }
     }
 
     /// Asks one question. A call that ends meanwhile takes it back.
-    async fn carry<T>(&self, asking: Asking, call: Pin<&mut impl Future<Output = T>>) -> Option<T> {
-        let Asking { question, reply } = asking;
+    async fn carry<T>(
+        &self,
+        question: Question,
+        reply: oneshot::Sender<Result<Reply, NoReply>>,
+        call: Pin<&mut impl Future<Output = T>>,
+    ) -> Option<T> {
         let mut handle = match self.send(&question).await {
             Ok(handle) => handle,
             Err(error) => {
@@ -137,10 +151,21 @@ impl Messenger {
 
     async fn send(&self, question: &Question) -> Result<RequestHandle<RoleServer>, ServiceError> {
         let (method, params) = wire::request(question);
+        tracing::debug!(question = method, "asking the client");
         let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
         let options = PeerRequestOptions::no_options();
         self.peer.send_cancellable_request(request, options).await
     }
+}
+
+/// Tells a client of 2025-11-25 that what a page was for is done.
+pub(in super::super) async fn tell_visited(peer: &Peer<RoleServer>, id: String) {
+    let params = json!({"elicitationId": id});
+    let told = CustomNotification::new("notifications/elicitation/complete", Some(params));
+    // A client that went away needs not be told.
+    let _ = peer
+        .send_notification(ServerNotification::CustomNotification(told))
+        .await;
 }
 
 /// Tells the client that an answer is not wanted any more.

@@ -16,6 +16,8 @@ use super::super::progress::Steps;
 use super::keeper::TaskKeeper;
 use super::{Change, Record, Tasks, Tools, record};
 use crate::accounts::Identity;
+use crate::logging;
+use crate::operations::client::ClientHandle;
 use crate::operations::{Progress, Step};
 use crate::store::StoreError;
 use crate::surface::{Attempt, Call, Outcome, TaskCall};
@@ -28,6 +30,8 @@ pub(in super::super) struct Watcher {
     pub(in super::super) peer: Option<Peer<RoleServer>>,
     pub(in super::super) progress: Progress,
     pub(in super::super) steps: Steps,
+    /// What the client has been asked already.
+    pub(in super::super) client: ClientHandle,
 }
 
 impl Watcher {
@@ -37,6 +41,7 @@ impl Watcher {
             peer: None,
             progress: Progress::none(),
             steps: Steps::none(),
+            client: ClientHandle::mute(),
         }
     }
 }
@@ -57,20 +62,21 @@ impl<T: Tools> Tasks<T> {
         watcher: Watcher,
     ) {
         let (tasks, id) = (self.clone(), record.id.clone());
-        let task = tokio::spawn(async move {
+        let task = tokio::spawn(logging::inherited(async move {
             let Watcher {
                 peer,
                 progress,
                 steps,
+                client,
             } = watcher;
             let id = record.id.clone();
-            let run = tasks.run(owner.clone(), record, attempt, progress);
+            let run = tasks.run(owner.clone(), record, attempt, progress, client);
             let end = steps.of_task(&id).until(run).await;
             let ended = tasks.end(&owner, &id, end).await;
             if let (Some(peer), Some(record)) = (peer, ended) {
                 tell(&peer, &record).await;
             }
-        });
+        }));
         if let Some(running) = self.running().get_mut(&id) {
             running.abort = Some(task.abort_handle());
         }
@@ -83,6 +89,7 @@ impl<T: Tools> Tasks<T> {
         record: Record,
         attempt: Attempt,
         progress: Progress,
+        client: ClientHandle,
     ) -> End {
         let (now, left) = (Instant::now(), record.left());
         let keeper = TaskKeeper::new(self.clone(), owner.clone(), record.clone());
@@ -93,13 +100,13 @@ impl<T: Tools> Tasks<T> {
                 attempt,
                 keeper: Arc::new(keeper),
             }),
-            ..Call::new(owner, self.heard(&record.id, progress))
+            ..Call::new(owner, self.heard(&record.id, progress)).of_client(client)
         };
         let outcome = self.0.tools.call(&record.tool, record.arguments, call);
         // A panic must not leave a task that works for ever; and what is no longer wanted must end, so it
         // is not left alone.
         let mut set = JoinSet::new();
-        set.spawn(outcome);
+        set.spawn(logging::inherited(outcome));
         match timeout_at(now + left, set.join_next()).await {
             Ok(Some(Ok(outcome))) => End::Result(result(outcome)),
             Ok(_) => End::Error(ErrorData::internal_error(

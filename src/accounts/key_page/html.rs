@@ -1,0 +1,58 @@
+//! What the page looks like. Nothing in it comes from outside, and it loads nothing.
+
+/// The page with its form.
+pub(super) fn form(path: &str, token: &str, nonce: &str, problem: Option<&str>) -> String {
+    let problem = problem.map_or(String::new(), |problem| {
+        format!("<p class=\"problem\" role=\"alert\">{problem}</p>")
+    });
+    let process = std::process::id();
+    page(
+        nonce,
+        &format!(
+            "<h1>Exa API key</h1>\
+             <p>The program <b>exa-mcp-server</b> (process {process}), which your MCP client started on this \
+             computer, needs your Exa API key to go on.</p>\
+             <p>The key stays in the memory of that process until it ends. It is not shown to the client or its \
+             model, not written to a file or a log, and sent to Exa alone.</p>\
+             {problem}\
+             <form method=\"post\" action=\"{path}\" autocomplete=\"off\">\
+             <input type=\"hidden\" name=\"token\" value=\"{token}\">\
+             <label for=\"key\">Key</label>\
+             <input id=\"key\" name=\"key\" type=\"password\" required autofocus maxlength=\"512\" \
+             autocomplete=\"off\" spellcheck=\"false\">\
+             <button type=\"submit\">Use this key</button>\
+             </form>\
+             <p class=\"small\">Keys are made at dashboard.exa.ai. This page is gone once it was used, and after five \
+             minutes. If you did not expect it, close it.</p>"
+        ),
+    )
+}
+
+/// The page after a key was entered.
+pub(super) fn thanks(nonce: &str) -> String {
+    page(
+        nonce,
+        "<h1>Thank you</h1><p>The key is in use. You can close this page and go back to your client.</p>",
+    )
+}
+
+/// A page that says why there is none.
+pub(super) fn none(nonce: &str, why: &str) -> String {
+    page(nonce, &format!("<h1>Nothing here</h1><p>{why}</p>"))
+}
+
+fn page(nonce: &str, body: &str) -> String {
+    format!(
+        "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
+         <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\
+         <meta name=\"robots\" content=\"noindex\"><title>Exa API key</title>\
+         <style nonce=\"{nonce}\">\
+         :root{{color-scheme:light dark}}\
+         body{{font:16px/1.5 system-ui,sans-serif;max-width:34rem;margin:12vh auto;padding:0 1rem}}\
+         label{{display:block;font-weight:600}}\
+         input[type=password]{{width:100%;box-sizing:border-box;padding:.6rem;font:inherit;margin:.3rem 0 .8rem}}\
+         button{{padding:.6rem 1.2rem;font:inherit;cursor:pointer}}\
+         .small{{font-size:.85rem;opacity:.75}}.problem{{color:#c0262d;font-weight:600}}\
+         </style></head><body><main>{body}</main></body></html>"
+    )
+}

@@ -1,0 +1,232 @@
+//! Calls that may ask their client something before they are done.
+
+use rmcp::{
+    RoleServer,
+    model::{
+        CallToolRequestParams, CallToolResponse, CreateTaskResult, CustomRequest, ErrorCode,
+        ErrorData, JsonObject,
+    },
+    service::RequestContext,
+};
+use serde_json::{Value, json};
+
+use super::{
+    client::{self, Asked, Conversation, Detected, Ended, Patience},
+    era::Era,
+    handler::Handler,
+    progress::Steps,
+    resources,
+    tasks::Watcher,
+    tools::Tools,
+};
+use crate::{
+    accounts::KeyPage,
+    logging,
+    operations::client::ClientHandle,
+    surface::{Address, Call, Outcome},
+};
+
+/// The user must visit a page first.
+const URL_ELICITATION_REQUIRED: i32 = -32042;
+
+impl<T: Tools> Handler<T> {
+    /// Calls a tool that exists.
+    pub(super) async fn call(
+        &self,
+        request: CallToolRequestParams,
+        context: &RequestContext<RoleServer>,
+        era: &Era,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let (name, arguments) = (request.name, request.arguments.unwrap_or_default());
+        let asked = Asked {
+            owner: &self.owner,
+            tool: &name,
+            arguments: &arguments,
+            state: request.request_state,
+            responses: request.input_responses,
+        };
+        let (client, conversation) = self.converse(context, era, asked)?;
+        if self.tasks_for(context).is_some()
+            && self.tools.starts_work(&name, &arguments)
+            && !self.tools.waits(&name, &arguments)
+        {
+            let call = Call::new(self.owner.clone(), Default::default()).of_client(client);
+            return self
+                .create_task(&name, arguments, call, conversation, context, era)
+                .await;
+        }
+        let (progress, steps) = Steps::of(context);
+        let who = Call::new(self.owner.clone(), progress).of_client(client);
+        let call = logging::inherited(self.tools.call(&name, arguments, who));
+        let run = steps.until(self.calls.run(call, context.ct.cancelled()));
+        match conversation.until(run).await? {
+            Ended::Asks(question) => Ok((*question).into()),
+            Ended::Done(outcome) => self.answer(outcome?, context, era),
+        }
+    }
+
+    /// Begins a task of 2026-07-28. What it needs of the client is asked before.
+    async fn create_task(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        call: Call,
+        conversation: Conversation,
+        context: &RequestContext<RoleServer>,
+        era: &Era,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let prepared = logging::inherited(self.tools.prepare(name, arguments, call));
+        let run = self.calls.run(prepared, context.ct.cancelled());
+        let prepared = match conversation.until(run).await? {
+            Ended::Asks(question) => return Ok((*question).into()),
+            Ended::Done(prepared) => prepared?,
+        };
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(outcome) => return self.answer(*outcome, context, era),
+        };
+        let Some(tasks) = &self.tasks else {
+            return Err(ErrorData::internal_error("There are no tasks", None));
+        };
+        // There progress of tasks is told to those who ask for their state, and in no other way.
+        let watcher = Watcher {
+            client: prepared.client,
+            ..Watcher::nobody()
+        };
+        let task = tasks.create(&self.owner, name, prepared.arguments, None, watcher);
+        Ok(CreateTaskResult::new(task.await?.task()).into())
+    }
+
+    /// Asks for what a task of 2025-11-25 needs, and gives a client that knows it. What is not given is
+    /// left for the task to complain about: such a call must be answered by a task.
+    pub(super) async fn prepare_task(
+        &self,
+        request: &mut CustomRequest,
+        context: &RequestContext<RoleServer>,
+        era: &Era,
+    ) -> Result<ClientHandle, ErrorData> {
+        let params = request.params.as_mut().and_then(Value::as_object_mut);
+        let Some(params) = params else {
+            return Ok(ClientHandle::mute());
+        };
+        let name = params.get("name").and_then(Value::as_str);
+        let name = name.unwrap_or_default().to_owned();
+        let arguments = match params.get("arguments") {
+            Some(Value::Object(arguments)) => arguments.clone(),
+            _ => JsonObject::new(),
+        };
+        let asked = Asked {
+            owner: &self.owner,
+            tool: &name,
+            arguments: &arguments,
+            state: None,
+            responses: None,
+        };
+        let (client, conversation) = self.converse(context, era, asked)?;
+        let call = Call::new(self.owner.clone(), Default::default()).of_client(client);
+        let prepared = logging::inherited(self.tools.prepare(&name, arguments, call));
+        let run = self.calls.run(prepared, context.ct.cancelled());
+        let Ended::Done(prepared) = conversation.until(run).await? else {
+            return Ok(ClientHandle::mute());
+        };
+        match prepared? {
+            Ok(prepared) => {
+                params.insert("arguments".to_owned(), Value::Object(prepared.arguments));
+                Ok(prepared.client)
+            }
+            Err(outcome) => match self.must_visit(&outcome, context, era) {
+                Some(error) => Err(error),
+                None => Ok(ClientHandle::mute()),
+            },
+        }
+    }
+
+    fn converse(
+        &self,
+        context: &RequestContext<RoleServer>,
+        era: &Era,
+        asked: Asked<'_>,
+    ) -> Result<(ClientHandle, Conversation), ErrorData> {
+        let patience = Patience::of(self.tools.patience());
+        client::converse(context, era, &self.roots, patience, asked)
+    }
+
+    /// The answer to a call.
+    fn answer(
+        &self,
+        outcome: Outcome,
+        context: &RequestContext<RoleServer>,
+        era: &Era,
+    ) -> Result<CallToolResponse, ErrorData> {
+        match self.must_visit(&outcome, context, era) {
+            Some(error) => Err(error),
+            None => Ok(era.call_result(outcome).into()),
+        }
+    }
+
+    /// The error that says which page the user must visit first, in the version that has it. The client
+    /// is told when to try again.
+    fn must_visit(
+        &self,
+        outcome: &Outcome,
+        context: &RequestContext<RoleServer>,
+        era: &Era,
+    ) -> Option<ErrorData> {
+        if !era.knows_url_errors() || !Detected::of(context, era).elicitation_url {
+            return None;
+        }
+        let error = outcome.structured.get("error")?;
+        let is_it = error.get("code")?.as_i64() == Some(URL_ELICITATION_REQUIRED.into());
+        let elicitations = error.get("elicitations").filter(|_| is_it)?.clone();
+        let (peer, page) = (context.peer.clone(), self.tools.key_page());
+        tokio::spawn(async move {
+            if let Some(page) = page.await
+                && page.is_done().await
+            {
+                client::tell_visited(&peer, page.id).await;
+            }
+        });
+        Some(visit_error(&outcome.text, elicitations))
+    }
+
+    /// Reading a webset needs a key. Such a request cannot ask, but in one version say where to go first.
+    pub(super) async fn demand_key(
+        &self,
+        context: &RequestContext<RoleServer>,
+        era: &Era,
+        uri: &str,
+    ) -> Result<(), ErrorData> {
+        let lives_at_exa = matches!(
+            resources::address(uri),
+            Ok(Address::Webset(_) | Address::WebsetItems(_))
+        );
+        let able = era.knows_url_errors() && Detected::of(context, era).elicitation_url;
+        if !lives_at_exa || !able {
+            return Ok(());
+        }
+        let Some(page) = self.tools.key_page().await else {
+            return Ok(());
+        };
+        let error = visit_error(KEY_FIRST, json!([elicitation(&page)]));
+        let peer = context.peer.clone();
+        tokio::spawn(async move {
+            if page.is_done().await {
+                client::tell_visited(&peer, page.id).await;
+            }
+        });
+        Err(error)
+    }
+}
+
+const KEY_FIRST: &str =
+    "The server needs an Exa API key first; the user enters it on a page of this computer";
+
+fn elicitation(page: &KeyPage) -> Value {
+    json!({"mode": "url", "elicitationId": page.id, "url": page.url, "message": KEY_FIRST})
+}
+
+fn visit_error(message: &str, elicitations: Value) -> ErrorData {
+    let data = json!({"elicitations": elicitations});
+    let code = ErrorCode(URL_ELICITATION_REQUIRED);
+    ErrorData::new(code, message.to_owned(), Some(data))
+}

@@ -1,0 +1,176 @@
+//! The tool that suggests enrichments: columns that would be useful in a webset. The client's model knows
+//! best what its user is after; without it there are suggestions for each kind of entity.
+
+mod builtin;
+mod model;
+mod read;
+mod subject;
+
+use serde_json::{Map, Value, json};
+
+use super::outcome::{as_object, put};
+use super::{Call, Catalogue, Options, Outcome, Tool};
+use crate::operations::check;
+use crate::render::{self, Answer, Envelope, Level};
+use read::Suggestion;
+use subject::Subject;
+
+/// How many suggestions there are unless another number is asked for.
+const USUAL: usize = 5;
+
+/// Suggestions and where they come from.
+struct Suggested {
+    suggestions: Vec<Suggestion>,
+    source: Source,
+    /// The model, in the client's words.
+    model: Option<String>,
+    /// Why a better source was not used.
+    warnings: Vec<String>,
+}
+
+/// Where suggestions come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    ModelWithTool,
+    Model,
+    BuiltIn,
+}
+
+impl Source {
+    fn name(self) -> &'static str {
+        match self {
+            Self::ModelWithTool => "client_model_with_tool",
+            Self::Model => "client_model",
+            Self::BuiltIn => "built_in",
+        }
+    }
+}
+
+impl Catalogue {
+    /// Suggests enrichments for a webset or a description.
+    pub(super) async fn suggest_enrichments(
+        &self,
+        call: &Call,
+        tool: &Tool,
+        arguments: Map<String, Value>,
+    ) -> Outcome {
+        let (options, given, mended) = match taken(tool, arguments) {
+            Ok(taken) => taken,
+            Err(refused) => return Outcome::refused(&tool.definition.name, &refused),
+        };
+        let view = match options.view(Level::Full) {
+            Ok(view) => view,
+            Err(refused) => return Outcome::refused(&tool.definition.name, &refused),
+        };
+        let subject = match self.subject(call, &given).await {
+            Ok(subject) => subject,
+            Err(outcome) => return *outcome,
+        };
+        let count = given.get("count").and_then(Value::as_u64);
+        let count = count.and_then(|count| usize::try_from(count).ok());
+        let suggested = model::suggest(&call.client, &subject, count.unwrap_or(USUAL)).await;
+        let shown = Answer {
+            operation: &tool.definition.name,
+            told: told(&subject, &suggested),
+            envelope: Envelope {
+                results: suggested.suggestions.iter().map(Suggestion::json).collect(),
+                rest: Map::new(),
+            },
+            cache_id: None,
+            cached: false,
+            asked: None,
+            mended,
+            warnings: suggested.warnings,
+            sent_filters: Vec::new(),
+        };
+        match render::show(shown, &view) {
+            Ok(rendered) => rendered.into(),
+            Err(error) => Outcome::refused(&tool.definition.name, &super::options::unfit(&error)),
+        }
+    }
+}
+
+/// The options and the arguments that are left, both put right.
+#[allow(clippy::type_complexity)]
+fn taken(
+    tool: &Tool,
+    mut arguments: Map<String, Value>,
+) -> Result<(Options, Map<String, Value>, Vec<String>), check::Refused> {
+    let known = |name: &str| {
+        let properties = tool.schema.get("properties");
+        properties.is_some_and(|it| it.get(name).is_some()) && name != "output_format"
+    };
+    let mut mended = Vec::new();
+    let options = Options::take(&mut arguments, known, &mut mended);
+    let options = options.check(&mut mended)?;
+    let subject = check::Subject {
+        operation: &tool.definition.name,
+        input_schema: &tool.schema,
+        aliases: &[
+            ("webset", "websetId"),
+            ("id", "websetId"),
+            ("query", "description"),
+        ],
+    };
+    let checked = check::check(&subject, arguments.into())?;
+    mended.extend(checked.mended);
+    let given = |name| checked.arguments.contains_key(name);
+    if !given("websetId") && !given("description") {
+        return Err(nothing_given(&subject));
+    }
+    Ok((options, checked.arguments, mended))
+}
+
+/// A call that says neither which webset nor what it collects. A person can say the latter.
+fn nothing_given(subject: &check::Subject<'_>) -> check::Refused {
+    let schema = |name: &str| subject.input_schema.get("properties")?.get(name).cloned();
+    let mut one = json!({"type": "object", "properties": {}, "required": ["description"]});
+    if let (Some(description), Some(Value::Object(properties))) =
+        (schema("description"), one.get_mut("properties"))
+    {
+        properties.insert("description".to_owned(), description);
+    }
+    let demanding = check::Subject {
+        operation: subject.operation,
+        input_schema: &one,
+        aliases: &[],
+    };
+    let mut refused = match check::check(&demanding, json!({})) {
+        Err(refused) => refused,
+        Ok(_) => check::Refused {
+            problems: Vec::new(),
+            example: Value::Null,
+            hints: Vec::new(),
+            missing: Vec::new(),
+        },
+    };
+    refused.problems = vec![check::Problem {
+        place: "description".to_owned(),
+        text: "`websetId` or `description` is required: the webset, or what it is to collect"
+            .to_owned(),
+    }];
+    refused.example = json!({"description": "AI startups in Berlin with under 50 employees"});
+    refused
+}
+
+/// What is said beside the suggestions: where they come from, and how to use them.
+fn told(subject: &Subject, suggested: &Suggested) -> Map<String, Value> {
+    let mut told = json!({
+        "source": suggested.source.name(),
+        "entityType": subject.entity.name(),
+    });
+    if let Some(model) = &suggested.model {
+        put(&mut told, "model", json!(model));
+    }
+    let first = suggested.suggestions.first();
+    if let (Some(webset), Some(first)) = (&subject.webset, first) {
+        let mut args = first.json();
+        if let Value::Object(args) = &mut args {
+            args.shift_remove("why");
+            args.insert("websetId".to_owned(), json!(webset));
+        }
+        let next = json!({"operation": "enrichments.create", "args": args});
+        put(&mut told, "addWith", next);
+    }
+    as_object(told)
+}
