@@ -297,7 +297,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         }
         let era = era(&context);
         let (listener, log) = self.log.of(&context, &era)?;
-        let called = listening(listener, self.call(request, &context, &era));
+        let called = listening(listener, Box::pin(self.call(request, &context, &era)));
         log.until(called).await
     }
 
@@ -329,11 +329,11 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let (listener, _) = self.log.of(&context, &era)?;
         if matches!(method, tasks::Method::Call) {
             self.admit_task(&request)?;
-            let prepared = self.prepare_task(&mut request, &context, &era);
+            let prepared = Box::pin(self.prepare_task(&mut request, &context, &era));
             client = listening(listener.clone(), prepared).await?;
         }
         let watcher = watcher(&context, client);
-        let served = tasks.serve(method, &self.owner, request, &context, watcher);
+        let served = Box::pin(tasks.serve(method, &self.owner, request, &context, watcher));
         listening(listener, served).await
     }
 

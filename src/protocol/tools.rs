@@ -136,7 +136,7 @@ impl Tools for Catalogue {
 
     fn key_page(&self) -> impl Future<Output = Option<KeyPage>> + Send + 'static {
         let catalogue = self.clone();
-        async move { Catalogue::key_page(&catalogue).await }
+        Box::pin(async move { Catalogue::key_page(&catalogue).await })
     }
 
     fn prepare(
@@ -146,7 +146,7 @@ impl Tools for Catalogue {
         call: Call,
     ) -> impl Future<Output = Result<Prepared, Box<Outcome>>> + Send + 'static {
         let (catalogue, name) = (self.clone(), name.to_owned());
-        async move { Catalogue::prepare(&catalogue, &name, arguments, &call).await }
+        Box::pin(async move { Catalogue::prepare(&catalogue, &name, arguments, &call).await })
     }
 
     fn call(
@@ -156,6 +156,7 @@ impl Tools for Catalogue {
         call: Call,
     ) -> impl Future<Output = Outcome> + Send + 'static {
         let (catalogue, name) = (self.clone(), name.to_owned());
-        async move { catalogue.call(&name, arguments, &call).await }
+        // Every wrapper around a call holds it twice; boxed, it is but a pointer to them.
+        Box::pin(async move { catalogue.call(&name, arguments, &call).await })
     }
 }
