@@ -218,7 +218,8 @@ impl Lease {
             }
             _ => return false,
         }
-        true
+        // A stream that failed on its way has told something already, and is not asked for again.
+        error.kind != ExaErrorKind::Stream
     }
 }
 

@@ -73,11 +73,14 @@ where
             Err(failure) => failure,
         };
         error.attempts = attempts;
-        let again = effect.allows(&Method::PUT);
-        let Some(wait) = waits.next(error.retry_after).filter(|_| again) else {
-            return Err(error);
+        let wait = match effect.allows(&Method::PUT) {
+            true => waits.next(error.retry_after),
+            false => None,
         };
-        tokio::time::sleep(wait).await;
+        match wait {
+            Some(wait) => tokio::time::sleep(wait).await,
+            None => return Err(error),
+        }
     }
 }
 

@@ -8,9 +8,10 @@ use serde_json::{Map, Value, json};
 use super::{ErrorBody, Gather, Heard, StreamForm, Taken, failure};
 use crate::exa::text;
 
-/// Characters of a text that broke off, and pages, that an error tells.
-const MOST_CHARACTERS: usize = 4_000;
-const MOST_PAGES: usize = 20;
+/// Characters of a text that broke off, and pages with so many characters, that an error tells.
+const MOST_CHARACTERS: usize = 3_000;
+const MOST_PAGES: usize = 8;
+const MOST_OF_PAGE: usize = 200;
 
 /// Fields that belong to the events, not to the answer.
 const OF_EVENTS: [&str; 14] = [
@@ -192,7 +193,7 @@ impl Gather for Words {
             .unwrap_or(&self.citations)
             .iter()
             .take(MOST_PAGES)
-            .map(|page| json!({"title": page.get("title"), "url": page.get("url")}))
+            .map(|page| json!({"title": short(page, "title"), "url": short(page, "url")}))
             .collect();
         if self.text.is_empty() && pages.is_empty() {
             return None;
@@ -226,6 +227,12 @@ impl Gather for Words {
         }
         Value::Object(answer)
     }
+}
+
+/// A text of a page, bounded.
+fn short(page: &Value, name: &str) -> Option<String> {
+    let told = page.get(name)?.as_str()?;
+    Some(text::cut(&text::clean(told), MOST_OF_PAGE))
 }
 
 /// The text that an event adds. An event may tell it twice, once in either form.

@@ -173,7 +173,9 @@ fn what_came_before_a_failure_is_told_within_bounds() {
     let mut words = Words::new(StreamForm::Answer, false);
     assert_eq!(words.so_far(), None);
     let long = format!("a\u{1b}[31m\n{}", "x".repeat(9_000));
-    let pages: Vec<Value> = (0..30).map(|n| json!({"url": n, "text": "long"})).collect();
+    let pages: Vec<Value> = (0..30)
+        .map(|n| json!({"url": format!("u{n}"), "text": "long"}))
+        .collect();
     take(
         &mut words,
         &unnamed(&[chat(&long), json!({"citations": pages})]),
@@ -188,7 +190,7 @@ fn what_came_before_a_failure_is_told_within_bounds() {
     assert_eq!(text.chars().count(), MOST_CHARACTERS);
     assert_eq!(told["characters"], 9_007);
     assert_eq!(told["pages"].as_array().unwrap().len(), MOST_PAGES);
-    assert_eq!(told["pages"][3], json!({"title": null, "url": 3}));
+    assert_eq!(told["pages"][3], json!({"title": null, "url": "u3"}));
 }
 
 #[test]

@@ -27,19 +27,19 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// A piece of the content; an empty one after its end.
-    fn piece(&self, at: u64) -> io::Result<Vec<u8>> {
+    /// At most so many bytes of the content; none after its end.
+    fn piece(&self, at: u64, most: usize) -> io::Result<Vec<u8>> {
         match self {
             Self::Text(bytes) => {
                 let from = usize::try_from(at).unwrap_or(usize::MAX);
                 let rest = bytes.get(from..).unwrap_or_default();
-                Ok(rest.get(..PIECE).unwrap_or(rest).to_vec())
+                Ok(rest.get(..most).unwrap_or(rest).to_vec())
             }
             Self::File(file) => {
                 let mut file: &File = file;
                 file.seek(SeekFrom::Start(at))?;
-                let mut piece = Vec::with_capacity(PIECE);
-                file.take(PIECE as u64).read_to_end(&mut piece)?;
+                let mut piece = Vec::with_capacity(most);
+                file.take(most as u64).read_to_end(&mut piece)?;
                 Ok(piece)
             }
         }
@@ -53,7 +53,7 @@ pub(super) async fn survey(content: Content) -> Result<(Content, Survey), String
         let mut at = 0;
         loop {
             let piece = content
-                .piece(at)
+                .piece(at, PIECE)
                 .map_err(|error| format!("cannot be read: {error}"))?;
             if piece.is_empty() {
                 return Ok((content, counter.finish()?));
@@ -139,9 +139,9 @@ impl Flow {
         }
         let (content, at) = (self.content.clone(), self.sent);
         let read = spawn_blocking(move || {
-            let piece = content.piece(at)?;
+            let piece = content.piece(at, PIECE)?;
             let end = at + piece.len() as u64;
-            let goes_on = !content.piece(end)?.is_empty();
+            let goes_on = !content.piece(end, 1)?.is_empty();
             Ok::<_, io::Error>((piece, goes_on))
         });
         let read = read

@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use url::Url;
 
@@ -117,7 +117,7 @@ impl Inside {
                 Ok(place) if self.holds(&place) => return Ok(place),
                 Ok(_) => {}
                 // Whether something exists outside is nobody's business.
-                Err(error) if self.holds(&plain(candidate)) => match error.kind() {
+                Err(error) if self.holds(&nearest(candidate)) => match error.kind() {
                     io::ErrorKind::NotFound => missing = true,
                     _ => return Err(unreadable(&error)),
                 },
@@ -156,17 +156,11 @@ impl Inside {
     }
 }
 
-/// The path without `.` and `..`, whatever links there are.
-fn plain(path: &Path) -> PathBuf {
-    let mut plain = PathBuf::new();
-    for step in path.components() {
-        match step {
-            Component::ParentDir => drop(plain.pop()),
-            Component::CurDir => {}
-            other => plain.push(other),
-        }
-    }
-    plain
+/// The innermost folder of a path that exists, after all links.
+fn nearest(path: &Path) -> PathBuf {
+    let mut outwards = path.ancestors().skip(1);
+    let found = outwards.find_map(|folder| fs::canonicalize(folder).ok());
+    found.unwrap_or_default()
 }
 
 fn names(folders: &[PathBuf]) -> String {

@@ -71,6 +71,8 @@ fn nothing_outside_is_opened() {
         // What does not exist outside looks like what does.
         "opened/none.csv",
         "none/none.csv",
+        "open/door/none.csv",
+        "open/../none.csv",
     ] {
         let refusal = read(&at(path), &allowed).unwrap_err();
         assert!(refusal.starts_with("lies outside"), "{path}: {refusal}");

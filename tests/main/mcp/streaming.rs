@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::support::{KEY, McpServer, Part, Program, Recorder, Reply, Sandbox};
+use crate::support::{KEY, McpServer, Part, Program, Recorder, Reply, Sandbox, USUAL};
 
 fn event(data: &Value) -> Part {
     Part::text(format!("data: {data}\n\n"))
@@ -192,6 +192,24 @@ fn a_failure_in_the_middle_tells_what_came() {
         failure.error["detail"]["received"]["partialText"],
         "Half an answer"
     );
+    assert_eq!(
+        recorder.take().len(),
+        1,
+        "a stream is never asked for twice"
+    );
+}
+
+#[test]
+fn another_key_does_not_repeat_a_stream_that_has_begun() {
+    let failure = json!({"error": "no more credits", "tag": "NO_MORE_CREDITS", "statusCode": 402});
+    let recorder = Recorder::always(Reply::events([chat("Half"), event(&failure)]));
+    let program = Program::new([])
+        .without("EXA_API_KEY")
+        .env("EXA_API_KEYS", "one-test-key-0001,one-test-key-0002")
+        .env("EXA_BASE_URL", &recorder.url());
+    let mut server = McpServer::connect(program, USUAL);
+    let failure = server.call("exa_api", ask("q")).failure();
+    failure.assert_says(&["no more credits", "Half", "Top up"]);
     assert_eq!(
         recorder.take().len(),
         1,
