@@ -157,3 +157,28 @@ fn what_upstream_adds_by_itself_wins_over_the_overlay() {
         "Upstream's own"
     );
 }
+
+/// The other way round: what was the server's own, upstream now has itself.
+#[test]
+fn an_argument_of_the_servers_own_gives_way_to_the_spec() {
+    let (output, notices) = after(|copy| {
+        copy.edit("exa-websets-spec.yaml", |spec| {
+            let import = &mut spec["components"]["schemas"]["CreateImportParameters"];
+            let fields = import.pointer_mut("/oneOf/0").unwrap();
+            fields["properties"]["filePath"] = json!({"type": "integer"});
+        });
+    });
+    assert!(
+        notices.contains("upstream now has `filePath`; its version is used"),
+        "{notices}"
+    );
+    let import = snapshot(&output, "imports.create");
+    assert_eq!(import["arguments"]["filePath"]["type"], "integer");
+    assert_eq!(import["arguments"]["filePath"]["in"], "body");
+    assert_eq!(import["arguments"]["csvContent"]["in"], "server");
+    assert_eq!(import["inputSchema"]["required"], json!(["entity"]));
+    let table = &output.files["generated/operations.rs"];
+    assert!(table.contains("Argument::body(\"size\", true).unless(&[\"csvContent\"])"));
+    assert!(table.contains("Argument::own(\"csvContent\")"));
+    assert!(!table.contains("Argument::own(\"filePath\")"));
+}
