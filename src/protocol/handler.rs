@@ -36,7 +36,7 @@ use super::{
 };
 use crate::{
     accounts::Identity, logging::Listener, operations::client::ClientHandle,
-    surface::library::Library,
+    surface::library::Library, transport::introduces,
 };
 
 /// How many names are offered for one that is unknown, and how like they must be.
@@ -97,24 +97,16 @@ impl<T: Tools> Handler<T> {
             .filter(|_| declared && era.is_stateless())
     }
 
-    /// The era of a request that only clients with a handshake make.
+    /// The era of a request that only clients with a handshake make; those without do not know it.
     fn legacy_era(
         &self,
-        method: &str,
+        request: &CustomRequest,
         context: &RequestContext<RoleServer>,
     ) -> Result<Era, ErrorData> {
+        let introduces = introduces(request.params.as_ref());
         match context.peer.peer_info() {
-            Some(_) => Ok(era(context)),
-            None => {
-                let known = method == "tools/list" || tasks::Method::named(method).is_some();
-                let early =
-                    || ErrorData::invalid_params(format!("{method} came before initialize"), None);
-                Err(if known {
-                    early()
-                } else {
-                    unknown_method(method)
-                })
-            }
+            Some(_) if !introduces => Ok(era(context)),
+            _ => Err(unknown_method(&request.method)),
         }
     }
 
@@ -306,7 +298,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let era = self.legacy_era(&request.method, &context)?;
+        let era = self.legacy_era(&request, &context)?;
         if request.method == "tools/list" {
             let cursor = request
                 .params

@@ -31,7 +31,12 @@ impl Handshake {
             // Pings are for all, the others answer for themselves: discovery insists on its metadata
             // and unknown methods are unknown at any time.
             ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => Ok(()),
-            ClientRequest::CustomRequest(request) if !shims::is_known(&request.method) => Ok(()),
+            ClientRequest::CustomRequest(request)
+                if !shims::is_known(&request.method)
+                    || shims::introduces(request.params.as_ref()) =>
+            {
+                Ok(())
+            }
             _ if matches!(self, Self::Done(_)) => Ok(()),
             request if request.get_meta().contains_key(VERSION_KEY) => Ok(()),
             request => Err(ErrorData::invalid_params(

@@ -12,3 +12,5 @@ mod shims;
 pub mod stdio;
 mod subscriptions;
 mod surrogates;
+
+pub(crate) use shims::introduces;

@@ -15,17 +15,18 @@ use super::handshake::VERSION_KEY;
 pub(super) fn is_legacy_task(method: &str, params: Option<&Value>) -> bool {
     let given = |name: &str| params.and_then(|params| params.get(name));
     let has = |name: &str| given(name).is_some_and(|value| !value.is_null());
-    let introduced = params.is_some_and(|params| {
-        params
-            .pointer("/_meta")
-            .is_some_and(|meta| meta.get(VERSION_KEY).is_some())
-    });
     let concerns = match method {
         "tasks/get" | "tasks/result" | "tasks/list" | "tasks/cancel" | "tools/list" => true,
         "tools/call" => has("task"),
         _ => false,
     };
-    concerns && !introduced
+    concerns && !introduces(params)
+}
+
+/// Whether a request introduces itself.
+pub(crate) fn introduces(params: Option<&Value>) -> bool {
+    let meta = params.and_then(|params| params.get("_meta"));
+    meta.is_some_and(|meta| meta.get(VERSION_KEY).is_some())
 }
 
 /// Whether a custom request is one that we made of a request that rmcp does not know.

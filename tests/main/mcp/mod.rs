@@ -17,5 +17,6 @@ mod robustness;
 mod selection;
 mod streaming;
 mod subscriptions;
+mod tasks;
 mod toolhost;
 mod walk;

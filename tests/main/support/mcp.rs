@@ -35,6 +35,8 @@ pub(crate) struct McpServer {
     changes: Vec<Value>,
     last_id: u64,
     stateless: bool,
+    /// What a client without a handshake says that it can do.
+    capabilities: Value,
 }
 
 /// What was left when the server had ended.
@@ -78,6 +80,7 @@ impl McpServer {
             changes: Vec::new(),
             last_id: 0,
             stateless: false,
+            capabilities: json!({}),
         }
     }
 
@@ -119,6 +122,11 @@ impl McpServer {
         answer.get("result").expect("a handshake").clone()
     }
 
+    /// Says with every further request of the stateless version what the client can do.
+    pub(crate) fn declare(&mut self, capabilities: Value) {
+        self.capabilities = capabilities;
+    }
+
     /// Writes a line as it is.
     pub(crate) fn write(&mut self, line: &[u8]) {
         let input = self.input.as_mut().expect("an open input");
@@ -131,7 +139,7 @@ impl McpServer {
         self.last_id += 1;
         let id = json!(self.last_id);
         let params = if self.stateless {
-            introduced(params)
+            introduced_with(params, &self.capabilities)
         } else {
             params
         };
@@ -278,6 +286,17 @@ impl McpServer {
         signal(self.child.id(), "TERM");
     }
 
+    /// Ends the process without any warning, as a crash would.
+    pub(crate) fn kill(mut self) {
+        self.child.kill().expect("a process to kill");
+        self.child.wait().expect("an end");
+    }
+
+    /// The number of the process.
+    pub(crate) fn process(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Closes the input, which must end the server well.
     #[track_caller]
     pub(crate) fn end(mut self) -> Ended {
@@ -330,10 +349,13 @@ pub(crate) fn signal(process: u32, name: &str) {
 }
 
 /// Parameters with what the stateless version wants in every request.
-pub(crate) fn introduced(mut params: Value) -> Value {
-    params["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": STATELESS,
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
+pub(crate) fn introduced(params: Value) -> Value {
+    introduced_with(params, &json!({}))
+}
+
+fn introduced_with(mut params: Value, capabilities: &Value) -> Value {
+    let meta = &mut params["_meta"];
+    meta["io.modelcontextprotocol/protocolVersion"] = json!(STATELESS);
+    meta["io.modelcontextprotocol/clientCapabilities"] = capabilities.clone();
     params
 }

@@ -3,10 +3,15 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, ChildStderr, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::Program;
+
+/// How long something may take. Only a failing test waits that long.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running sandbox; it ends with the test.
 pub(crate) struct Sandbox {
@@ -48,16 +53,70 @@ impl Sandbox {
         self.control("clock", &json!({"advanceMs": milliseconds}));
     }
 
+    /// Stops the clock, or lets it go on.
+    pub(crate) fn freeze(&self, freeze: bool) {
+        self.control("clock", &json!({"freeze": freeze}));
+    }
+
     /// Lets requests to an operation fail, for example with `status=500`.
     pub(crate) fn fault(&self, operation: &str, fault: &str) {
-        self.control("faults", &json!({"match": operation, "fault": fault}));
+        self.add_fault(&json!({"match": operation, "fault": fault}));
+    }
+
+    /// Lets requests fail by a rule.
+    pub(crate) fn add_fault(&self, rule: &Value) {
+        self.control("faults", rule);
+    }
+
+    /// Lets all further requests work.
+    pub(crate) fn heal(&self) {
+        self.ask("DELETE", "faults", "");
+    }
+
+    /// How many objects of a kind there are.
+    pub(crate) fn count(&self, kind: &str) -> u64 {
+        let state = self.ask("GET", "state", "");
+        let objects = state["objects"].as_array().expect("objects");
+        objects.iter().filter_map(|of| of[kind].as_u64()).sum()
+    }
+
+    /// How many requests have come since the beginning.
+    pub(crate) fn total(&self) -> u64 {
+        let state = self.ask("GET", "state", "");
+        state["requests"].as_u64().expect("a number of requests")
+    }
+
+    /// The last requests to an operation, the oldest first.
+    pub(crate) fn requests(&self, operation: &str) -> Vec<Value> {
+        let mut answer = self.ask("GET", "requests?limit=500", "");
+        let Value::Array(mut requests) = answer["requests"].take() else {
+            panic!("no requests");
+        };
+        requests.retain(|request| request["operation"] == operation);
+        requests
+    }
+
+    /// Waits until this many requests to an operation have come.
+    pub(crate) fn await_requests(&self, operation: &str, count: usize) -> Vec<Value> {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let requests = self.requests(operation);
+            if requests.len() >= count {
+                return requests;
+            }
+            assert!(Instant::now() < deadline, "{operation}: {requests:?}");
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     fn control(&self, path: &str, body: &Value) {
+        self.ask("POST", path, &body.to_string());
+    }
+
+    fn ask(&self, method: &str, path: &str, body: &str) -> Value {
         let Self { address, .. } = self;
-        let body = body.to_string();
         let request = format!(
-            "POST /sandbox/{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
+            "{method} /sandbox/{path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\
              content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
             body.len()
         );
@@ -66,6 +125,8 @@ impl Sandbox {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).expect("it answers");
         assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+        let (_, body) = answer.split_once("\r\n\r\n").expect("a body");
+        serde_json::from_str(body).expect("JSON")
     }
 }
 

@@ -1,0 +1,141 @@
+//! How long tasks live, and how many there may be.
+
+use serde_json::{Value, json};
+
+use super::{LONG, asked, assert_error, begin, connect, pair, research, result, state, webset};
+use crate::support::{McpServer, Program, Sandbox};
+
+fn with(sandbox: &Sandbox, variables: &[(&str, &str)]) -> McpServer {
+    let program = Program::new([]).env("EXA_BASE_URL", &sandbox.url());
+    let set = |program: Program, (name, value): &(&str, &str)| program.env(name, value);
+    connect(variables.iter().fold(program, set))
+}
+
+/// The life that a task gets that asks for this one.
+fn life(server: &mut McpServer, task: Value) -> Value {
+    let call = json!({"name": "exa_api", "arguments": {"operation": "list_operations"}});
+    let answer = asked(server, call, task);
+    answer["result"]["task"]["ttl"].clone()
+}
+
+#[test]
+fn a_task_lives_as_long_as_it_may() {
+    let sandbox = Sandbox::start();
+    let day = 86_400_000;
+    let cases: [(&[(&str, &str)], [u64; 4]); 4] = [
+        (&[], [3_600_000, 120_000, day, 1_000]),
+        (
+            &[
+                ("EXA_MCP_DEFAULT_TASK_TTL", "90000"),
+                ("EXA_MCP_MAX_TASK_TTL", "100000"),
+            ],
+            [90_000, 100_000, 100_000, 1_000],
+        ),
+        // What an operator sets stays within reason.
+        (
+            &[("EXA_MCP_MAX_TASK_TTL", "999999999999")],
+            [3_600_000, 120_000, day, 1_000],
+        ),
+        (
+            &[
+                ("EXA_MCP_MAX_TASK_TTL", "0"),
+                ("EXA_MCP_DEFAULT_TASK_TTL", "0"),
+            ],
+            [1_000, 1_000, 1_000, 1_000],
+        ),
+    ];
+    for (variables, expected) in cases {
+        let mut server = with(&sandbox, variables);
+        let asks = [
+            json!({}),
+            json!({"ttl": 120_000}),
+            json!({"ttl": 1e15}),
+            json!({"ttl": 0}),
+        ];
+        let lives = asks.map(|task| life(&mut server, task));
+        assert_eq!(lives, expected.map(|ttl| json!(ttl)), "{variables:?}");
+    }
+}
+
+#[test]
+fn a_life_that_is_no_number_is_a_start_up_error() {
+    for name in [
+        "EXA_MCP_DEFAULT_TASK_TTL",
+        "EXA_MCP_MAX_TASK_TTL",
+        "EXA_MCP_MAX_CONCURRENT_TASKS",
+    ] {
+        let output = Program::new([]).env(name, "an hour").run();
+        assert_eq!(output.code, Some(2), "{output:?}");
+        assert!(output.stderr.contains(name), "{output:?}");
+    }
+}
+
+#[test]
+fn a_task_is_gone_after_its_life() {
+    let (sandbox, mut server) = pair();
+    sandbox.freeze(true);
+    let answer = asked(&mut server, research("x"), json!({"ttl": 1_000}));
+    let id = answer["result"]["task"]["taskId"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    let answer = loop {
+        let answer = server.ask("tasks/get", json!({"taskId": id}));
+        if answer.get("error").is_some() {
+            break answer;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    assert_error(&answer, -32602, "its time to live is over");
+    let listed = server.ask("tasks/list", json!({}));
+    assert_eq!(listed["result"]["tasks"], json!([]));
+}
+
+#[test]
+fn work_that_outlives_its_task_can_be_followed_by_hand() {
+    let (sandbox, mut server) = pair();
+    sandbox.freeze(true);
+    let answer = asked(&mut server, webset("startups"), json!({"ttl": 10_000}));
+    let id = answer["result"]["task"]["taskId"]
+        .as_str()
+        .expect("an id")
+        .to_owned();
+    // The answer comes while the task is still there to be asked for it.
+    let result = result(&mut server, &id);
+    assert_eq!(state(&mut server, &id)["status"], "failed");
+    assert_eq!(result["isError"], true, "{result}");
+    let error = &result["structuredContent"]["error"];
+    assert_eq!(error["name"], "UNFINISHED", "{error}");
+    assert_eq!(error["lastStatus"], "pending", "{error}");
+    let text = result["content"][0]["text"].as_str().expect("a text");
+    assert!(text.contains("goes on at Exa"), "{text}");
+    assert!(text.contains(&error["checkWith"].to_string()), "{text}");
+    sandbox.advance(LONG);
+    let look = server.call("manage_websets", error["checkWith"].clone());
+    assert_eq!(look.success()["status"], "idle");
+    let stop = server.call("manage_websets", error["cancelWith"].clone());
+    assert_eq!(stop.success()["status"], "idle");
+}
+
+#[test]
+fn only_so_many_tasks_run_at_once() {
+    let sandbox = Sandbox::start();
+    let mut server = with(&sandbox, &[("EXA_MCP_MAX_CONCURRENT_TASKS", "2")]);
+    sandbox.freeze(true);
+    let first = begin(&mut server, research("1"));
+    begin(&mut server, research("2"));
+    // However fast they come.
+    let more: Vec<Value> = (0..5)
+        .map(|_| {
+            let mut call = research("more");
+            call["task"] = json!({});
+            server.send("tools/call", call)
+        })
+        .collect();
+    for id in more {
+        let answer = server.answer(&id);
+        assert_error(&answer, -32603, "EXA_MCP_MAX_CONCURRENT_TASKS");
+    }
+    server.ask("tasks/cancel", json!({"taskId": first}));
+    begin(&mut server, research("3"));
+}
