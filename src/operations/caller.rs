@@ -149,9 +149,12 @@ impl Caller {
         checked: check::Checked,
         progress: &Progress,
     ) -> Result<Called, Refusal> {
-        let (key, outcome) = self
+        let mut sent = Sent::new(operation);
+        let outcome = self
             .with_any_key(operation, &checked.arguments, progress)
-            .await?;
+            .await;
+        sent.is_answered = true;
+        let (key, outcome) = outcome?;
         match outcome {
             Ok(exchanged) => Ok(Called {
                 // Some proxies echo headers; whoever reads the answer must not learn the key.
@@ -277,6 +280,30 @@ async fn watched<T>(operation: &Operation, exchange: impl Future<Output = T>) ->
             let milliseconds = SLOW.as_millis();
             tracing::info!(operation = operation.name, milliseconds, "still waiting");
             exchange.await
+        }
+    }
+}
+
+/// Says in the log what may still come of a call that nobody waits for any more.
+struct Sent {
+    operation: &'static Operation,
+    is_answered: bool,
+}
+
+impl Sent {
+    fn new(operation: &'static Operation) -> Self {
+        Self {
+            operation,
+            is_answered: false,
+        }
+    }
+}
+
+impl Drop for Sent {
+    fn drop(&mut self) {
+        if !self.is_answered && !self.operation.read_only {
+            let operation = self.operation.name;
+            tracing::info!(operation, "no longer waited for; it may take effect at Exa");
         }
     }
 }

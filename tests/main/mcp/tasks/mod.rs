@@ -4,6 +4,8 @@ mod extension;
 mod life;
 mod limits;
 mod requests;
+mod unwanted;
+mod waiting;
 
 use serde_json::{Value, json};
 
