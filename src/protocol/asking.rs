@@ -1,7 +1,7 @@
 //! Calls that may ask their client something before they are done.
 
 use rmcp::{
-    RoleServer,
+    Peer, RoleServer,
     model::{
         CallToolRequestParams, CallToolResponse, CreateTaskResult, CustomRequest, ErrorCode,
         ErrorData, JsonObject,
@@ -51,13 +51,13 @@ impl<T: Tools> Handler<T> {
             && !self.tools.waits(&name, &arguments)
         {
             let call = Call::new(self.owner.clone(), Default::default()).of_client(client);
-            return self
-                .create_task(&name, arguments, call, conversation, context, era)
-                .await;
+            let task = self.create_task(&name, arguments, call, conversation, context, era);
+            return Box::pin(task).await;
         }
         let (progress, steps) = Steps::of(context);
         let who = Call::new(self.owner.clone(), progress).of_client(client);
-        let call = logging::inherited(self.tools.call(&name, arguments, who));
+        // A call is large, and is handed through several others.
+        let call = Box::pin(logging::inherited(self.tools.call(&name, arguments, who)));
         let run = steps.until(self.calls.run(call, context.ct.cancelled()));
         match conversation.until(run).await? {
             Ended::Asks(question) => Ok((*question).into()),
@@ -75,7 +75,9 @@ impl<T: Tools> Handler<T> {
         context: &RequestContext<RoleServer>,
         era: &Era,
     ) -> Result<CallToolResponse, ErrorData> {
-        let prepared = logging::inherited(self.tools.prepare(name, arguments, call));
+        let prepared = Box::pin(logging::inherited(
+            self.tools.prepare(name, arguments, call),
+        ));
         let run = self.calls.run(prepared, context.ct.cancelled());
         let prepared = match conversation.until(run).await? {
             Ended::Asks(question) => return Ok((*question).into()),
@@ -124,7 +126,9 @@ impl<T: Tools> Handler<T> {
         };
         let (client, conversation) = self.converse(context, era, asked)?;
         let call = Call::new(self.owner.clone(), Default::default()).of_client(client);
-        let prepared = logging::inherited(self.tools.prepare(&name, arguments, call));
+        let prepared = Box::pin(logging::inherited(
+            self.tools.prepare(&name, arguments, call),
+        ));
         let run = self.calls.run(prepared, context.ct.cancelled());
         let Ended::Done(prepared) = conversation.until(run).await? else {
             return Ok(ClientHandle::mute());
@@ -177,16 +181,15 @@ impl<T: Tools> Handler<T> {
         }
         let error = outcome.structured.get("error")?;
         let is_it = error.get("code")?.as_i64() == Some(URL_ELICITATION_REQUIRED.into());
-        let elicitations = error.get("elicitations").filter(|_| is_it)?.clone();
+        let text = |name: &str| error.get(name).filter(|_| is_it)?.as_str();
+        let data = elicitation(text("elicitationId")?, text("url")?);
         let (peer, page) = (context.peer.clone(), self.tools.key_page());
         tokio::spawn(async move {
-            if let Some(page) = page.await
-                && page.is_done().await
-            {
-                client::tell_visited(&peer, page.id).await;
+            if let Some(page) = page.await {
+                tell_when_done(&peer, page).await;
             }
         });
-        Some(visit_error(&outcome.text, elicitations))
+        Some(visit_error(&outcome.text, data))
     }
 
     /// Reading a webset needs a key. Such a request cannot ask, but in one version say where to go first.
@@ -207,13 +210,9 @@ impl<T: Tools> Handler<T> {
         let Some(page) = self.tools.key_page().await else {
             return Ok(());
         };
-        let error = visit_error(KEY_FIRST, json!([elicitation(&page)]));
+        let error = visit_error(KEY_FIRST, elicitation(&page.id, &page.url));
         let peer = context.peer.clone();
-        tokio::spawn(async move {
-            if page.is_done().await {
-                client::tell_visited(&peer, page.id).await;
-            }
-        });
+        tokio::spawn(async move { tell_when_done(&peer, page).await });
         Err(error)
     }
 }
@@ -221,12 +220,19 @@ impl<T: Tools> Handler<T> {
 const KEY_FIRST: &str =
     "The server needs an Exa API key first; the user enters it on a page of this computer";
 
-fn elicitation(page: &KeyPage) -> Value {
-    json!({"mode": "url", "elicitationId": page.id, "url": page.url, "message": KEY_FIRST})
+/// Tells the client that it can try again.
+async fn tell_when_done(peer: &Peer<RoleServer>, page: KeyPage) {
+    if page.is_done().await {
+        client::tell_visited(peer, page.id).await;
+    }
 }
 
-fn visit_error(message: &str, elicitations: Value) -> ErrorData {
-    let data = json!({"elicitations": elicitations});
+fn elicitation(id: &str, url: &str) -> Value {
+    let visit = json!({"mode": "url", "elicitationId": id, "url": url, "message": KEY_FIRST});
+    json!({"elicitations": [visit]})
+}
+
+fn visit_error(message: &str, data: Value) -> ErrorData {
     let code = ErrorCode(URL_ELICITATION_REQUIRED);
     ErrorData::new(code, message.to_owned(), Some(data))
 }

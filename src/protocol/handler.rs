@@ -398,7 +398,8 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let (owner, era) = (self.owner.clone(), era(&context));
         self.demand_key(&context, &era, &request.uri).await?;
         let (listener, log) = self.log.of(&context, &era)?;
-        let read = async move { resources::read(&library, &owner, &era, &request.uri).await };
+        let read =
+            Box::pin(async move { resources::read(&library, &owner, &era, &request.uri).await });
         let read = self
             .calls
             .run(listening(listener, read), context.ct.cancelled());

@@ -101,6 +101,11 @@ impl Options {
         self.text("content_level").and_then(Level::named)
     }
 
+    /// Whether the text is to be JSON.
+    pub(super) fn wants_json(&self) -> bool {
+        self.text("output_format") == Some("json")
+    }
+
     /// The kept answer to look at.
     pub(super) fn cache_id(&self) -> Option<&str> {
         self.text("cache_id")

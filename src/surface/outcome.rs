@@ -105,10 +105,9 @@ impl Outcome {
             put(&mut error, "hints", json!(refused.hints));
         }
         if !refused.missing.is_empty() {
-            let missing = refused.missing.iter();
-            let missing = missing.map(|one| json!({"field": one.name, "schema": one.field}));
+            lines.push(format!("input_required: {}", refused.missing.join(", ")));
             put(&mut error, "reason", json!("input_required"));
-            put(&mut error, "missing", missing.collect());
+            put(&mut error, "missing", json!(refused.missing));
         }
         Self::failure(lines.join("\n"), error)
     }
@@ -234,18 +233,16 @@ impl Outcome {
     /// The user must visit a page before the call can be made.
     pub(super) fn visit_first(visit: &Visit) -> Self {
         let message = format!(
-            "The call waits for the Exa API key. The user enters it at {} (on this computer, open for five minutes); \
-             then make the call again.",
-            visit.url
+            "The call waits for the Exa API key. The user enters it at {} (elicitation {}; on this computer, open for \
+             five minutes); then make the call again.",
+            visit.url, visit.id
         );
-        let elicitation = json!({
-            "mode": "url", "elicitationId": visit.id, "url": visit.url, "message": visit.message,
-        });
         let error = json!({
             "code": code::URL_ELICITATION_REQUIRED,
             "name": "URL_ELICITATION_REQUIRED",
             "message": message,
-            "elicitations": [elicitation],
+            "url": visit.url,
+            "elicitationId": visit.id,
         });
         Self::failure(message, error)
     }

@@ -21,34 +21,26 @@ const SECRETS: [&str; 6] = [
     "credential",
 ];
 
-/// An argument that must be there.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Missing {
-    /// Its name.
-    pub name: String,
-    /// How a form asks for it; `None` for lists, objects and secrets, which do not fit into one.
-    pub field: Option<Map<String, Value>>,
-}
-
-/// The arguments that are missing, if nothing else is wrong.
+/// The names of the arguments that are missing, if nothing else is wrong.
 pub(super) fn find(
     schema: &Value,
     arguments: &Map<String, Value>,
     problems: &[Problem],
-) -> Vec<Missing> {
-    let top = Node::top(schema);
-    let required = top.required();
+) -> Vec<String> {
+    let required = Node::top(schema).required();
     let is_missing = |name: &str| required.contains(&name) && !arguments.contains_key(name);
-    if !problems.iter().all(|problem| is_missing(&problem.place)) {
-        return Vec::new();
+    match problems.iter().all(|problem| is_missing(&problem.place)) {
+        true => problems
+            .iter()
+            .map(|problem| problem.place.clone())
+            .collect(),
+        false => Vec::new(),
     }
-    let missing = problems.iter().map(|problem| Missing {
-        field: top
-            .property(&problem.place)
-            .and_then(|node| field(&problem.place, &node)),
-        name: problem.place.clone(),
-    });
-    missing.collect()
+}
+
+/// How a form asks for an argument; `None` for lists, objects and secrets, which do not fit into one.
+pub fn form_field(schema: &Value, name: &str) -> Option<Map<String, Value>> {
+    field(name, &Node::top(schema).property(name)?)
 }
 
 /// How a form asks for a value: one text, number, choice or decision.
@@ -110,7 +102,7 @@ mod tests {
     use super::super::{Subject, check};
     use super::*;
 
-    fn missing(schema: Value, given: Value) -> Vec<Missing> {
+    fn missing(schema: Value, given: Value) -> Vec<String> {
         let subject = Subject {
             operation: "missing.test",
             input_schema: &schema,
@@ -137,11 +129,8 @@ mod tests {
 
     #[test]
     fn single_values_fit_into_a_form_and_others_do_not() {
-        let found = missing(schema(), json!({}));
-        let field = |name: &str| {
-            let one = found.iter().find(|one| one.name == name).unwrap();
-            one.field.clone().map(Value::Object)
-        };
+        let all = schema();
+        let field = |name: &str| form_field(&all, name).map(Value::Object);
         let id =
             json!({"type": "string", "title": "id", "description": "Which one", "maxLength": 9});
         assert_eq!(field("id"), Some(id));
@@ -158,7 +147,7 @@ mod tests {
     fn nothing_is_missing_where_something_else_is_wrong() {
         let mut schema = schema();
         schema["required"] = json!(["id", "mail"]);
-        assert_eq!(missing(schema.clone(), json!({"id": "1"})).len(), 1);
+        assert_eq!(missing(schema.clone(), json!({"id": "1"})), ["mail"]);
         let wrong = missing(schema, json!({"id": "1", "kind": "never"}));
         assert!(wrong.is_empty());
     }

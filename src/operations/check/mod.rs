@@ -32,7 +32,7 @@ use serde_json::{Map, Value};
 
 pub use example::example;
 pub use hints::hints;
-pub use missing::Missing;
+pub use missing::form_field;
 
 use mend::{Mender, Reach};
 use schema::Node;
@@ -86,7 +86,7 @@ pub struct Refused {
     /// What often goes wrong with this operation.
     pub hints: Vec<String>,
     /// The arguments that must be there, if all that is wrong is that they are not.
-    pub missing: Vec<Missing>,
+    pub missing: Vec<String>,
 }
 
 impl fmt::Display for Refused {
@@ -171,7 +171,7 @@ fn checked(arguments: Map<String, Value>, notes: Vec<String>) -> Checked {
     }
 }
 
-fn refused(subject: &Subject<'_>, problems: Vec<Problem>, missing: Vec<Missing>) -> Refused {
+fn refused(subject: &Subject<'_>, problems: Vec<Problem>, missing: Vec<String>) -> Refused {
     let rest = |number| Problem {
         place: Place::default().to_string(),
         text: format!("and {number} more such problems"),

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::super::outcome::put;
 use super::super::plan::Plan;
 use super::super::{Call, Catalogue, Outcome, Tool};
-use crate::operations::check::Missing;
 use crate::operations::client::{ClientHandle, Form, NoReply};
+use crate::operations::{self, check};
 
 /// Calls larger than this are not repeated: neither shown nor made again.
 const LARGEST: usize = 64 * 1024;
@@ -50,10 +50,10 @@ impl<'a> Again<'a> {
     }
 
     /// The call to make, with what is missing marked.
-    fn retry_with(&self, missing: &[Missing]) -> Value {
+    fn retry_with(&self, missing: &[String]) -> Value {
         let marks = missing
             .iter()
-            .map(|one| (one.name.clone(), json!(format!("<your {}>", one.name))));
+            .map(|name| (name.clone(), json!(format!("<your {name}>"))));
         let Some(holders) = holders(&self.tool.plan) else {
             let mut arguments = self.arguments.clone();
             arguments.extend(marks);
@@ -90,7 +90,7 @@ impl Catalogue {
             return outcome;
         };
         let retry = again.retry_with(&missing);
-        match ask(&call.client, &outcome, &missing).await {
+        match ask(&call.client, again.tool, &outcome, &missing).await {
             Ok(values) => {
                 let tool = again.tool;
                 let arguments = again.filled(values);
@@ -114,7 +114,7 @@ impl Catalogue {
             return Err(Box::new(refused));
         };
         let retry = again.retry_with(&missing);
-        match ask(&call.client, &refused, &missing).await {
+        match ask(&call.client, again.tool, &refused, &missing).await {
             Ok(values) => Ok(again.filled(values)),
             Err(why) => {
                 let asked = Some(&why).filter(|why| **why != NoReply::Unable);
@@ -127,61 +127,55 @@ impl Catalogue {
 /// Asks the user by a form, if all that is missing fits into one.
 async fn ask(
     client: &ClientHandle,
+    tool: &Tool,
     outcome: &Outcome,
-    missing: &[Missing],
+    missing: &[String],
 ) -> Result<Map<String, Value>, NoReply> {
+    let error = outcome.structured.get("error");
+    let name = error.and_then(|error| error.get("operation")?.as_str());
+    let schema = match name.and_then(operations::find) {
+        Some(operation) => operations::input_schema(operation),
+        None => &tool.schema,
+    };
     let fields: Option<Map<String, Value>> = missing
         .iter()
-        .map(|one| Some((one.name.clone(), Value::Object(one.field.clone()?))))
+        .map(|name| Some((name.clone(), check::form_field(schema, name)?.into())))
         .collect();
     let fields = fields.ok_or(NoReply::Unable)?;
-    let names: Vec<&str> = missing.iter().map(|one| one.name.as_str()).collect();
-    let operation = outcome
-        .structured
-        .get("error")
-        .and_then(|error| error.get("operation")?.as_str());
-    let schema = json!({"type": "object", "properties": fields, "required": names});
+    let schema = json!({"type": "object", "properties": fields, "required": missing});
     let form = Form {
         message: format!(
-            "`{}` needs {} to go on. Do not enter passwords or keys here.",
-            operation.unwrap_or("The call"),
-            names.join(", ")
+            "`{}` needs {} to go on.",
+            name.unwrap_or("The call"),
+            missing.join(", ")
         ),
         schema: super::super::outcome::as_object(schema),
     };
     let mut content = client.fill(form).await?;
     // What was not asked for is not taken.
-    content.retain(|name, value| names.contains(&name.as_str()) && !value.is_null());
-    match content.len() == names.len() {
+    content.retain(|name, value| missing.contains(name) && !value.is_null());
+    match content.len() == missing.len() {
         true => Ok(content),
         false => Err(NoReply::Failed("a form that is not filled in".to_owned())),
     }
 }
 
 /// What a refused call lacks, as its outcome tells it.
-fn missing(outcome: &Outcome) -> Vec<Missing> {
+fn missing(outcome: &Outcome) -> Vec<String> {
     let error = outcome.structured.get("error");
-    let told = error
-        .and_then(|error| error.get("missing"))
-        .and_then(Value::as_array);
-    let one = |told: &Value| {
-        Some(Missing {
-            name: told.get("field")?.as_str()?.to_owned(),
-            field: told.get("schema").and_then(Value::as_object).cloned(),
-        })
-    };
-    told.into_iter().flatten().filter_map(one).collect()
+    let told = error.and_then(|error| error.get("missing")?.as_array());
+    let names = told.into_iter().flatten().filter_map(Value::as_str);
+    names.map(str::to_owned).collect()
 }
 
 /// The refusal with the call that would do.
 fn with_retry(
     mut outcome: Outcome,
-    missing: &[Missing],
+    missing: &[String],
     retry: &Value,
     asked: Option<&NoReply>,
 ) -> Outcome {
-    let names: Vec<&str> = missing.iter().map(|one| one.name.as_str()).collect();
-    let names = names.join(", ");
+    let names = missing.join(", ");
     let instruction = match asked {
         None => format!("Provide {names} and call again; ask the user if you do not know it."),
         Some(why) if why.is_decision() => {
@@ -191,9 +185,8 @@ fn with_retry(
             format!("The user was asked for {names}, but {why}. Ask them yourself, and call again.")
         }
     };
-    outcome.text.push_str(&format!(
-        "\ninput_required: {instruction}\nretryWith: {retry}"
-    ));
+    let more = format!("\n{instruction}\nretryWith: {retry}");
+    outcome.text.push_str(&more);
     if let Some(error) = outcome.structured.get_mut("error") {
         put(error, "instruction", json!(instruction));
         put(error, "retryWith", retry.clone());

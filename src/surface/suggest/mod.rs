@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::outcome::{as_object, put};
 use super::{Call, Catalogue, Options, Outcome, Tool};
 use crate::operations::check;
-use crate::render::{self, Answer, Envelope, Level};
+use crate::render::{Level, tokens};
 use read::Suggestion;
 use subject::Subject;
 
@@ -58,10 +58,6 @@ impl Catalogue {
             Ok(taken) => taken,
             Err(refused) => return Outcome::refused(&tool.definition.name, &refused),
         };
-        let view = match options.view(Level::Full) {
-            Ok(view) => view,
-            Err(refused) => return Outcome::refused(&tool.definition.name, &refused),
-        };
         let subject = match self.subject(call, &given).await {
             Ok(subject) => subject,
             Err(outcome) => return *outcome,
@@ -69,24 +65,67 @@ impl Catalogue {
         let count = given.get("count").and_then(Value::as_u64);
         let count = count.and_then(|count| usize::try_from(count).ok());
         let suggested = model::suggest(&call.client, &subject, count.unwrap_or(USUAL)).await;
-        let shown = Answer {
-            operation: &tool.definition.name,
-            told: told(&subject, &suggested),
-            envelope: Envelope {
-                results: suggested.suggestions.iter().map(Suggestion::json).collect(),
-                rest: Map::new(),
-            },
-            cache_id: None,
-            cached: false,
-            asked: None,
-            mended,
-            warnings: suggested.warnings,
-            sent_filters: Vec::new(),
-        };
-        match render::show(shown, &view) {
-            Ok(rendered) => rendered.into(),
-            Err(error) => Outcome::refused(&tool.definition.name, &super::options::unfit(&error)),
+        let name = &tool.definition.name;
+        shown(name, &subject, suggested, mended, options.wants_json())
+    }
+}
+
+/// What the caller sees; the same in words and as data.
+fn shown(
+    operation: &str,
+    subject: &Subject,
+    suggested: Suggested,
+    mended: Vec<String>,
+    as_json: bool,
+) -> Outcome {
+    let number = suggested.suggestions.len();
+    let mut metadata = json!({
+        "operation": operation,
+        "totalResults": number,
+        "returned": number,
+        "tokenEstimate": 0,
+        "contentLevel": Level::Full.name(),
+    });
+    let mut text = format!(
+        "{operation}: {number} suggestions for the entity type {} (source: {})",
+        subject.entity.name(),
+        suggested.source.name()
+    );
+    for (name, heading, notes) in [
+        ("warnings", "Warning", &suggested.warnings),
+        ("mended", "Mended", &mended),
+    ] {
+        if !notes.is_empty() {
+            put(&mut metadata, name, json!(notes));
         }
+        for note in notes {
+            text.push_str(&format!("\n{heading}: {note}"));
+        }
+    }
+    for (index, suggestion) in suggested.suggestions.iter().enumerate() {
+        text.push_str(&format!("\n{}. {}", index + 1, suggestion.line()));
+    }
+    let told = told(subject, &suggested);
+    if let Some(next) = told.get("addWith") {
+        text.push_str(&format!("\nAdd the first with: {next}"));
+    }
+    put(
+        &mut metadata,
+        "tokenEstimate",
+        json!(tokens::estimate(&text)),
+    );
+    let results = suggested.suggestions.iter().map(Suggestion::json);
+    let mut structured = as_object(json!({"metadata": metadata}));
+    structured.extend(told);
+    structured.insert("results".to_owned(), results.collect());
+    if as_json {
+        text = serde_json::to_string(&structured).unwrap_or_default();
+    }
+    Outcome {
+        text,
+        structured,
+        links: Vec::new(),
+        is_error: false,
     }
 }
 
@@ -98,7 +137,7 @@ fn taken(
 ) -> Result<(Options, Map<String, Value>, Vec<String>), check::Refused> {
     let known = |name: &str| {
         let properties = tool.schema.get("properties");
-        properties.is_some_and(|it| it.get(name).is_some()) && name != "output_format"
+        properties.is_some_and(|it| it.get(name).is_some())
     };
     let mut mended = Vec::new();
     let options = Options::take(&mut arguments, known, &mut mended);

@@ -42,6 +42,17 @@ impl Suggestion {
         value
     }
 
+    /// The same in words.
+    pub(super) fn line(&self) -> String {
+        let format = match self.options.is_empty() {
+            true => self.format.to_owned(),
+            false => format!("{}: {}", self.format, self.options.join(", ")),
+        };
+        format!("{} ({format}). {}", self.description, self.why)
+            .trim_end()
+            .to_owned()
+    }
+
     /// Reads one suggestion; `None` if it is not usable.
     fn read(value: &Value) -> Option<Self> {
         let value = value.as_object()?;

@@ -1,6 +1,7 @@
 //! The stdio MCP server as its clients see it.
 
 mod answers;
+mod client_powers;
 mod commands;
 mod completion;
 mod eras;

@@ -35,8 +35,10 @@ pub(crate) struct McpServer {
     changes: Vec<Value>,
     last_id: u64,
     stateless: bool,
-    /// What a client without a handshake says that it can do.
+    /// What the client says it can do.
     capabilities: Value,
+    /// The level that requests of the stateless version ask for.
+    log_level: Option<&'static str>,
 }
 
 /// What was left when the server had ended.
@@ -81,12 +83,19 @@ impl McpServer {
             last_id: 0,
             stateless: false,
             capabilities: json!({}),
+            log_level: None,
         }
     }
 
     /// Starts the program and introduces the client in the way of this version.
     pub(crate) fn connect(program: Program, version: &str) -> Self {
+        Self::connect_with(program, version, json!({}))
+    }
+
+    /// The same for a client that can do something.
+    pub(crate) fn connect_with(program: Program, version: &str, capabilities: Value) -> Self {
         let mut server = Self::start(program);
+        server.capabilities = capabilities;
         if version == STATELESS {
             server.stateless = true;
         } else {
@@ -116,7 +125,9 @@ impl McpServer {
     /// Introduces the client and gives the result of `initialize`.
     pub(crate) fn handshake(&mut self, version: &str) -> Value {
         let client = json!({"name": "test", "version": "1"});
-        let hello = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client});
+        let hello = json!({
+            "protocolVersion": version, "capabilities": self.capabilities, "clientInfo": client,
+        });
         let answer = self.ask("initialize", hello);
         self.notify("notifications/initialized", json!({}));
         answer.get("result").expect("a handshake").clone()
@@ -139,13 +150,33 @@ impl McpServer {
         self.last_id += 1;
         let id = json!(self.last_id);
         let params = if self.stateless {
-            introduced_with(params, &self.capabilities)
+            let mut params = introduced_with(params, &self.capabilities);
+            if let Some(level) = self.log_level {
+                params["_meta"]["io.modelcontextprotocol/logLevel"] = json!(level);
+            }
+            params
         } else {
             params
         };
         let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
         self.write(message.to_string().as_bytes());
         id
+    }
+
+    /// Asks for log messages: of the session, or with every request from now on.
+    pub(crate) fn set_log_level(&mut self, level: &'static str) {
+        match self.stateless {
+            true => self.log_level = Some(level),
+            false => {
+                let answer = self.ask("logging/setLevel", json!({"level": level}));
+                assert_eq!(answer["result"], json!({}), "{answer}");
+            }
+        }
+    }
+
+    /// Whether requests introduce themselves.
+    pub(crate) fn is_stateless(&self) -> bool {
+        self.stateless
     }
 
     pub(crate) fn notify(&mut self, method: &str, params: Value) {
@@ -246,6 +277,21 @@ impl McpServer {
                 message => self.early.push(message),
             }
         }
+    }
+
+    /// A notification that has come already, or comes within a moment.
+    pub(crate) fn soon(&mut self, method: &str) -> Option<Value> {
+        let tells = |message: &Value| message.get("method") == Some(&json!(method));
+        if let Some(place) = self.early.iter().position(tells) {
+            return Some(self.early.remove(place)["params"].take());
+        }
+        while let Ok(mut message) = self.receive(MOMENT) {
+            if tells(&message) {
+                return Some(message["params"].take());
+            }
+            self.early.push(message);
+        }
+        None
     }
 
     /// The next message, whatever it is.
