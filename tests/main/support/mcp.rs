@@ -248,7 +248,8 @@ impl McpServer {
 
     /// Waits for the answer to a request.
     pub(crate) fn answer(&mut self, id: &Value) -> Value {
-        let answers = |message: &Value| message.get("id") == Some(id);
+        let answers =
+            |message: &Value| message.get("id") == Some(id) && message.get("method").is_none();
         if let Some(place) = self.early.iter().position(answers) {
             return self.early.remove(place);
         }

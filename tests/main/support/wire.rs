@@ -19,18 +19,20 @@ pub(crate) fn message(line: &[u8]) -> Value {
     value
 }
 
-/// An answer has an id and either a result or an error, a notification has a method.
+/// An answer has an id and either a result or an error, a notification has a method, a question to the
+/// client has both.
 #[track_caller]
 fn check(message: &Value) {
     let fields = message.as_object().expect("an object");
     assert_eq!(message["jsonrpc"], "2.0", "{message}");
     let mut names: Vec<&str> = fields.keys().map(String::as_str).collect();
     names.sort_unstable();
-    let known: [&[&str]; 4] = [
+    let known: [&[&str]; 5] = [
         &["id", "jsonrpc", "result"],
         &["error", "id", "jsonrpc"],
         &["jsonrpc", "method", "params"],
         &["jsonrpc", "method"],
+        &["id", "jsonrpc", "method", "params"],
     ];
     assert!(known.contains(&names.as_slice()), "{message}");
     if let Some(error) = fields.get("error") {

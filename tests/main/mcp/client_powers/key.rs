@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use super::{Answer, BOTH, Scripted, accepted, never};
+use super::{Answer, BOTH, Scripted, never};
 use crate::support::{Program, Recorder, Reply, STATELESS, USUAL};
 
 /// What a user enters.
@@ -194,12 +194,17 @@ fn reading_a_webset_without_a_key_names_the_page() {
 fn several_calls_ask_once() {
     let (mut client, recorder) = keyless(USUAL, pages());
     let call = |query: &str| json!({"name": "web_search_exa", "arguments": {"query": query}});
-    let second = client.server.send("tools/call", call("second"));
+    let first = client.server.send("tools/call", call("first"));
     let question = client.server.next();
     assert_eq!(question["method"], "elicitation/create");
-    let outcome = client.in_session(call("first"), &mut |_, _| accepted(json!({})));
-    // The second call holds the question; once the key is there, both go on.
-    drop(outcome);
-    drop(second);
-    drop(recorder);
+    let second = client.server.send("tools/call", call("second"));
+    client.server.assert_silent();
+    enter(&address(&question["params"]), ENTERED);
+    let reply = json!({"jsonrpc": "2.0", "id": question["id"], "result": {"action": "accept"}});
+    client.server.write(reply.to_string().as_bytes());
+    for id in [first, second] {
+        let outcome = crate::support::Outcome::of(&client.server.answer(&id));
+        assert!(!outcome.is_error, "{}", outcome.text);
+    }
+    assert_eq!(recorder.take().len(), 2);
 }
