@@ -73,6 +73,17 @@ async fn bodies_of_the_wrong_kind() {
 }
 
 #[tokio::test]
+async fn an_answer_is_held_back_after_the_effect() {
+    let server = Server::start().await;
+    let client = server.client().header("x-sandbox-fault", "hold=60000");
+    let create = client.try_send("POST", "/websets/v0/websets", Some(b"{}"));
+    let answer = tokio::time::timeout(Duration::from_millis(500), create).await;
+    assert!(answer.is_err(), "it was answered");
+    let websets = server.client().ok("websets.list", json!({})).await;
+    assert_eq!(websets["data"].as_array().unwrap().len(), 1);
+}
+
+#[tokio::test]
 async fn delays_only_delay() {
     let server = Server::start().await;
     let started = Instant::now();

@@ -84,19 +84,23 @@ where
     let service = serve_directly::<RoleServer, _, _, _, _>(handler, transport, None);
     let token = service.cancellation_token();
     let mut ended = pin!(service.waiting());
-    tokio::select! {
+    let closed = tokio::select! {
         // At the end of the input rmcp waits up to five seconds for running calls.
-        _ = &mut ended => {}
-        result = &mut written => return verdict(result.unwrap_or_else(|e| Err(e.into()))),
+        _ = &mut ended => None,
+        result = &mut written => Some(result),
         () = stop => {
             token.cancel();
             let _ = timeout(STOPPING, ended).await;
+            None
         }
-    }
+    };
     if let Some(tasks) = tasks {
         tasks.settle(FLUSHING).await;
     }
-    flush(written).await
+    match closed {
+        Some(result) => verdict(result.unwrap_or_else(|e| Err(e.into()))),
+        None => flush(written).await,
+    }
 }
 
 /// Waits for the last answers to be written.

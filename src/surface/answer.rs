@@ -148,9 +148,12 @@ impl Catalogue {
                     operation.name
                 ));
             }
-            self.caller_of(call)
-                .send(operation, checked, &call.progress)
-                .await?
+            let arguments = call.task.is_some().then(|| checked.arguments.clone());
+            let sent = self.caller_of(call);
+            match sent.send(operation, checked, &call.progress).await {
+                Ok(called) => called,
+                Err(refusal) => return self.unanswered(call, asked, arguments, refusal).await,
+            }
         };
         self.library.heed(&call.owner, operation, &called);
         let Called {

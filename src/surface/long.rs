@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep};
 use super::answer::{Answered, Asked};
 use super::work::{Attempt, TaskCall, Work};
 use super::{Call, Catalogue, Outcome, failed};
+use crate::exa::ExaErrorKind;
 use crate::operations::{Followed, Following, Found, Operation, Refusal};
 use crate::render;
 
@@ -45,7 +46,12 @@ impl Catalogue {
                 Some(following) => Ok(Left::Work(following)),
                 None => Err(Outcome::unconfirmed(asked.operation.name)),
             },
-            Attempt::Again(None) => self.left_behind(task, asked.operation, arguments).await,
+            // What changes nothing may be asked for again.
+            Attempt::Again(None) if asked.operation.read_only => Ok(Left::Nothing),
+            Attempt::Again(None) => {
+                sleep(QUIET).await;
+                self.left_behind(task, asked.operation, arguments).await
+            }
         };
         let following = match left {
             Ok(Left::Work(following)) => following,
@@ -53,35 +59,62 @@ impl Catalogue {
             Ok(Left::Nothing) => return Some(Ok(Answered::failed(Outcome::unwanted()))),
             Err(outcome) => return Some(Ok(Answered::failed(outcome))),
         };
+        Some(self.go_on(call, asked, arguments, &following).await)
+    }
+
+    /// Follows work that was started before.
+    async fn go_on(
+        &self,
+        call: &Call,
+        asked: &Asked<'_>,
+        arguments: &Map<String, Value>,
+        following: &Following,
+    ) -> Result<Answered, Refusal> {
         let mut answered = Answered::new(Value::Null, arguments.clone());
         match following.look(&self.caller).await {
             Ok(state) => answered.answer = state.answer,
-            Err(refusal) if following.is_lost(&refusal) => return Some(Err(refusal)),
+            Err(refusal) if following.is_lost(&refusal) => return Err(refusal),
             Err(_) => {}
         }
-        self.follow(call, asked, &following, &mut answered).await;
+        self.follow(call, asked, following, &mut answered).await;
         render::clean::clean_json(&mut answered.answer, super::answer::LONGEST_TEXT);
-        Some(Ok(answered))
+        Ok(answered)
     }
 
-    /// What an earlier process may have started before it could say so.
+    /// A start failed in a way that leaves open whether it arrived. A task has the time to find out.
+    pub(super) async fn unanswered(
+        &self,
+        call: &Call,
+        asked: &Asked<'_>,
+        arguments: Option<Map<String, Value>>,
+        refusal: Refusal,
+    ) -> Result<Answered, Refusal> {
+        let (Some(task), Some(arguments)) = (&call.task, arguments) else {
+            return Err(refusal);
+        };
+        if asked.operation.read_only || !may_have_arrived(&refusal) {
+            return Err(refusal);
+        }
+        sleep(PAUSE * 2).await;
+        match self.left_behind(task, asked.operation, &arguments).await {
+            Ok(Left::Work(following)) => self.go_on(call, asked, &arguments, &following).await,
+            Ok(Left::Nothing) | Err(_) => Err(refusal),
+        }
+    }
+
+    /// What a call may have started that was never confirmed.
     async fn left_behind(
         &self,
         task: &TaskCall,
         operation: &'static Operation,
         arguments: &Map<String, Value>,
     ) -> Result<Left, Outcome> {
-        // What changes nothing may be asked for again.
-        if operation.read_only {
-            return Ok(Left::Nothing);
-        }
         let unconfirmed = || Outcome::unconfirmed(operation.name);
         let find = operation
             .long_running
             .as_ref()
             .and_then(|marker| marker.find.as_ref());
         find.ok_or_else(unconfirmed)?;
-        sleep(QUIET).await;
         loop {
             let found = Following::find(&self.caller, operation, arguments, task.created).await;
             match found {
@@ -256,6 +289,19 @@ async fn claim(task: &TaskCall, found: Found) -> Option<Left> {
         }
     }
     Some(Left::Nothing)
+}
+
+/// Whether a call that failed like this may have taken effect.
+fn may_have_arrived(refusal: &Refusal) -> bool {
+    let Refusal::Exa(error) = refusal else {
+        return false;
+    };
+    match error.kind {
+        ExaErrorKind::Timeout | ExaErrorKind::ConnectionLost | ExaErrorKind::NotJson => true,
+        // An overloaded server has not begun.
+        ExaErrorKind::Api(status) => status >= 500 && status != 503,
+        _ => false,
+    }
 }
 
 fn is_passing(refusal: &Refusal) -> bool {

@@ -19,7 +19,10 @@ const MOST_RULES: usize = 1_000;
 /// What goes wrong with one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fault {
+    /// Milliseconds before anything happens.
     pub(super) delay: u64,
+    /// Milliseconds between the effect and the answer.
+    pub(super) hold: u64,
     pub(super) status: Option<u16>,
     /// Value of `Retry-After`: seconds or an HTTP date.
     pub(super) retry_after: Option<String>,
@@ -77,7 +80,7 @@ impl Fault {
         };
         if fields.is_empty() {
             return Err(
-                "a fault needs at least one of status, delay, cut, html, empty, huge, malformed"
+                "a fault needs at least one of status, delay, hold, cut, html, empty, huge, malformed"
                     .into(),
             );
         }
@@ -94,6 +97,9 @@ impl Fault {
             "retryAfter" => self.retry_after = Some(plain(value)),
             "delay" | "delayMs" => {
                 self.delay = number(name, value)?.min(LONGEST_DELAY);
+            }
+            "hold" | "holdMs" => {
+                self.hold = number(name, value)?.min(LONGEST_DELAY);
             }
             "cut" => self.shape = Shape::Cut(Cut::read(value)?),
             "html" => self.page(value, Shape::Html)?,

@@ -191,6 +191,7 @@ async fn with_fault(
 ) -> Response {
     tokio::time::sleep(Duration::from_millis(fault.delay)).await;
     let usual = fault.lets_work().then(|| work(shared, received));
+    tokio::time::sleep(Duration::from_millis(fault.hold)).await;
     match (usual, &fault.shape) {
         (Some(response), Shape::Cut(Cut::Body)) => answer::broken(response).await,
         (_, Shape::Cut(_)) => match wire {

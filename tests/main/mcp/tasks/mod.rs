@@ -1,5 +1,7 @@
 //! Tasks and long work, as clients see them.
 
+mod crash;
+mod durable;
 mod extension;
 mod life;
 mod limits;

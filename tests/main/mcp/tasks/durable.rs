@@ -1,0 +1,318 @@
+//! Tasks that outlive the server.
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::{
+    LONG, STATUS, assert_error, begin, connect, durable, research, result, state, thing, webset,
+};
+use crate::support::{McpServer, Sandbox};
+
+/// A sandbox whose time stands still, and a file for the tasks.
+fn place() -> (Sandbox, TempDir, PathBuf) {
+    let sandbox = Sandbox::start();
+    sandbox.freeze(true);
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("store.db");
+    (sandbox, folder, file)
+}
+
+fn call(operation: &str, args: Value) -> Value {
+    let found = exa_mcp_server::operations::find(operation).expect("an operation");
+    let tool = match found.api.name {
+        "websets" => "manage_websets",
+        _ => "exa_api",
+    };
+    json!({"name": tool, "arguments": {"operation": operation, "args": args}})
+}
+
+/// A webset to work in, and a monitor to trigger.
+fn ground(server: &mut McpServer) -> (Value, Value) {
+    let mut make = |operation: &str, args: Value| {
+        let call = call(operation, args);
+        let tool = call["name"].as_str().expect("a tool");
+        server.call(tool, call["arguments"].clone()).success()["id"].clone()
+    };
+    let webset = make(
+        "websets.create",
+        json!({"search": {"query": "x", "count": 2}}),
+    );
+    let monitor = make(
+        "search_monitors.create",
+        json!({"search": {"query": "x"}, "webhook": {"url": "https://hooks.example/x"}}),
+    );
+    (webset, monitor)
+}
+
+/// Starts of every kind, with the operation that makes them and the one that looks at them.
+fn starts(webset: &Value, monitor: &Value) -> Vec<(&'static str, Value, &'static str)> {
+    vec![
+        (
+            "websets.create",
+            json!({"search": {"query": "banks", "count": 2}}),
+            "websets.get",
+        ),
+        (
+            "searches.create",
+            json!({"websetId": webset, "query": "shops", "count": 2, "behavior": "append"}),
+            "searches.get",
+        ),
+        (
+            "enrichments.create",
+            json!({"websetId": webset, "description": "Employees", "format": "number"}),
+            "enrichments.get",
+        ),
+        (
+            "research.create",
+            json!({"instructions": "heat pumps", "model": "exa-research"}),
+            "research.get",
+        ),
+        (
+            "agent.runs.create",
+            json!({"query": "heat pump makers", "effort": "low"}),
+            "agent.runs.get",
+        ),
+        (
+            "search_monitors.trigger",
+            json!({"monitorId": monitor}),
+            "search_monitors.runs.get",
+        ),
+    ]
+}
+
+#[test]
+fn work_of_every_kind_is_followed_after_a_crash() {
+    let (sandbox, _folder, file) = place();
+    let mut server = connect(durable(&sandbox, &file));
+    let (webset, monitor) = ground(&mut server);
+    let starts = starts(&webset, &monitor);
+    let tasks: Vec<String> = starts
+        .iter()
+        .map(|(operation, args, _)| begin(&mut server, call(operation, args.clone())))
+        .collect();
+    for (_, _, look) in &starts {
+        sandbox.await_requests(look, 1);
+    }
+    server.kill();
+
+    let mut server = connect(durable(&sandbox, &file));
+    for id in &tasks {
+        assert_eq!(state(&mut server, id)["status"], "working");
+    }
+    sandbox.advance(LONG);
+    for (id, (operation, ..)) in tasks.iter().zip(&starts) {
+        let result = result(&mut server, id);
+        assert_eq!(result["isError"], false, "{operation}: {result}");
+        let status = thing(&result)["status"].as_str().expect("a status");
+        assert!(
+            ["completed", "idle"].contains(&status),
+            "{operation}: {result}"
+        );
+        assert_eq!(state(&mut server, id)["status"], "completed");
+        let own = usize::from(*operation == "websets.create");
+        let made = sandbox.requests(operation).len();
+        assert_eq!(made, 1 + own, "{operation} was called again");
+    }
+    // Ended tasks are there for the next one, too.
+    let before = result(&mut server, &tasks[0]);
+    server.kill();
+    let mut server = connect(durable(&sandbox, &file));
+    assert_eq!(result(&mut server, &tasks[0]), before);
+    assert_eq!(
+        super::asked(&mut server, research("x"), json!({})).get("error"),
+        None
+    );
+}
+
+#[test]
+fn a_start_that_exa_accepted_but_nobody_heard_of_is_found() {
+    let (sandbox, _folder, file) = place();
+    let mut server = connect(durable(&sandbox, &file));
+    let (webset, monitor) = ground(&mut server);
+    let starts = starts(&webset, &monitor);
+    for (operation, ..) in &starts {
+        let rule = json!({"match": operation, "times": 2, "fault": "hold=60000"});
+        sandbox.add_fault(&rule);
+    }
+    // Two alike: each must find one of its own.
+    let twice = starts.iter().chain(&starts);
+    let tasks: Vec<String> = twice
+        .map(|(operation, args, _)| begin(&mut server, call(operation, args.clone())))
+        .collect();
+    for (operation, ..) in &starts {
+        let own = usize::from(*operation == "websets.create");
+        sandbox.await_requests(operation, 2 + own);
+    }
+    server.kill();
+
+    let mut server = connect(durable(&sandbox, &file));
+    for (_, _, look) in &starts {
+        sandbox.await_requests(look, 2);
+    }
+    sandbox.advance(LONG);
+    let mut found = Vec::new();
+    for (id, (operation, ..)) in tasks.iter().zip(starts.iter().chain(&starts)) {
+        let result = result(&mut server, id);
+        assert_eq!(result["isError"], false, "{operation}: {result}");
+        let own = usize::from(*operation == "websets.create");
+        let made = sandbox.requests(operation).len();
+        assert_eq!(made, 2 + own, "{operation} was called again");
+        let thing = thing(&result);
+        let id = thing.get("id").or_else(|| thing.get("researchId"));
+        found.push(id.expect("an id").clone());
+    }
+    found.sort_by_key(Value::to_string);
+    found.dedup();
+    assert_eq!(found.len(), tasks.len(), "two tasks follow the same work");
+}
+
+#[test]
+fn a_start_that_never_arrived_is_made() {
+    let (sandbox, _folder, file) = place();
+    let mut server = connect(durable(&sandbox, &file));
+    sandbox.fault("research.create", "delay=60000");
+    let id = begin(&mut server, research("heat pumps"));
+    sandbox.await_requests("research.create", 1);
+    server.kill();
+    assert_eq!(sandbox.count("research"), 0);
+
+    let mut server = connect(durable(&sandbox, &file));
+    sandbox.await_requests("research.get", 1);
+    sandbox.advance(LONG);
+    assert_eq!(thing(&result(&mut server, &id))["status"], "completed");
+    assert_eq!(sandbox.count("research"), 1);
+}
+
+#[test]
+fn a_start_that_cannot_be_found_is_not_repeated() {
+    let (sandbox, _folder, file) = place();
+    let mut server = connect(durable(&sandbox, &file));
+    let entities = json!([{"name": "Acme", "domain": "acme.example"}]);
+    let fields = json!([{"name": "ceo", "description": "Who leads the company"}]);
+    let args = json!({"entities": entities, "fields": fields});
+    let operation = "agent.monitors.backtests.create";
+    sandbox.fault(operation, "hold=60000");
+    let backtest = begin(&mut server, call(operation, args));
+    // Not long work, but to be done once only, too.
+    let hook = json!({"events": ["webset.idle"], "url": "https://hooks.example/x"});
+    sandbox.fault("webhooks.create", "hold=60000");
+    let hook = begin(&mut server, call("webhooks.create", hook));
+    // And a look, which may be repeated.
+    sandbox.fault("webhooks.list", "hold=60000");
+    let look = begin(&mut server, call("webhooks.list", json!({})));
+    for operation in [operation, "webhooks.create", "webhooks.list"] {
+        sandbox.await_requests(operation, 1);
+    }
+    server.kill();
+
+    let mut server = connect(durable(&sandbox, &file));
+    assert_eq!(result(&mut server, &look)["isError"], false);
+    for (id, operation) in [(backtest, operation), (hook, "webhooks.create")] {
+        let result = result(&mut server, &id);
+        let error = &result["structuredContent"]["error"];
+        assert_eq!(error["name"], "UNCONFIRMED", "{result}");
+        let message = error["message"].as_str().expect("a message");
+        assert!(message.contains(operation), "{message}");
+        assert_eq!(state(&mut server, &id)["status"], "failed");
+        assert_eq!(sandbox.requests(operation).len(), 1);
+    }
+}
+
+#[test]
+fn a_start_whose_answer_was_lost_on_the_way_is_found_without_a_crash() {
+    let (sandbox, _folder, file) = place();
+    let mut server = connect(durable(&sandbox, &file));
+    for fault in ["cut=after", "cut=body"] {
+        sandbox.fault("websets.create", fault);
+        let id = begin(&mut server, webset(fault));
+        let looks = sandbox.requests("websets.get").len();
+        sandbox.await_requests("websets.get", looks + 1);
+        sandbox.advance(LONG);
+        assert_eq!(thing(&result(&mut server, &id))["status"], "idle");
+    }
+    assert_eq!(sandbox.count("websets"), 2);
+    // One that never arrived fails as it would without a task.
+    sandbox.fault("websets.create", "cut=before");
+    let id = begin(&mut server, webset("lost"));
+    assert_eq!(result(&mut server, &id)["isError"], true);
+    assert_eq!(sandbox.count("websets"), 2);
+}
+
+#[test]
+fn a_cancelled_task_stays_cancelled_and_exa_hears_of_it() {
+    let (sandbox, _folder, file) = place();
+    let mut server = connect(durable(&sandbox, &file));
+    let id = begin(&mut server, webset("startups"));
+    sandbox.await_requests("websets.get", 1);
+    // The server dies before Exa has understood.
+    let rule = json!({"match": "websets.cancel", "times": 1, "fault": "status=500"});
+    sandbox.add_fault(&rule);
+    server.ask("tasks/cancel", json!({"taskId": id}));
+    sandbox.await_requests("websets.cancel", 1);
+    server.kill();
+
+    let mut server = connect(durable(&sandbox, &file));
+    sandbox.await_requests("websets.cancel", 2);
+    assert_eq!(state(&mut server, &id)["status"], "cancelled");
+    let answer = server.ask("tasks/cancel", json!({"taskId": id}));
+    assert_error(&answer, -32602, "has ended already");
+}
+
+#[test]
+fn a_server_that_lives_keeps_its_tasks() {
+    let (sandbox, _folder, file) = place();
+    let mut first = connect(durable(&sandbox, &file));
+    let id = begin(&mut first, webset("startups"));
+    sandbox.await_requests("websets.get", 1);
+    let mut second = connect(durable(&sandbox, &file));
+    // Both know it, one of them runs it.
+    assert_eq!(state(&mut second, &id)["status"], "working");
+    let waiting = second.send("tasks/result", json!({"taskId": id}));
+    let before = sandbox.requests("websets.get").len();
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    let looks = sandbox.requests("websets.get").len() - before;
+    assert!(looks <= 6, "{looks} looks in six seconds: two servers look");
+    sandbox.advance(LONG);
+    let answer = second.answer(&waiting);
+    assert_eq!(thing(&answer["result"])["status"], "idle");
+    assert_eq!(first.notification(STATUS)["status"], "completed");
+
+    // What one of them cancels is cancelled for both.
+    let id = begin(&mut first, webset("others"));
+    sandbox.await_requests("websets.create", 2);
+    let answer = second.ask("tasks/cancel", json!({"taskId": id}));
+    assert_eq!(answer["result"]["status"], "cancelled", "{answer}");
+    sandbox.await_requests("websets.cancel", 1);
+    let gone = first.ask("tasks/result", json!({"taskId": id}));
+    assert_error(&gone, -32602, "was cancelled");
+    assert_eq!(state(&mut first, &id)["status"], "cancelled");
+
+    // When the first one dies, the second takes over without being started again.
+    let id = begin(&mut first, research("heat pumps"));
+    sandbox.await_requests("research.get", 1);
+    first.kill();
+    let mut third = connect(durable(&sandbox, &file));
+    sandbox.advance(LONG);
+    for server in [&mut second, &mut third] {
+        assert_eq!(thing(&result(server, &id))["status"], "completed");
+    }
+    assert_eq!(sandbox.count("research"), 1);
+}
+
+#[test]
+fn a_start_on_its_way_is_waited_for_when_the_client_goes() {
+    let (sandbox, _folder, file) = place();
+    let mut server = connect(durable(&sandbox, &file));
+    sandbox.fault("research.create", "hold=1500");
+    let id = begin(&mut server, research("heat pumps"));
+    sandbox.await_requests("research.create", 1);
+    server.end();
+    let mut server = connect(durable(&sandbox, &file));
+    // It is known, so nothing has to be looked for.
+    sandbox.await_requests("research.get", 1);
+    assert_eq!(sandbox.requests("research.list").len(), 0);
+    sandbox.advance(LONG);
+    assert_eq!(thing(&result(&mut server, &id))["status"], "completed");
+}
