@@ -115,7 +115,9 @@ impl<T: Tools> Handler<T> {
         let name = name.unwrap_or_default().to_owned();
         let arguments = match params.get("arguments") {
             Some(Value::Object(arguments)) => arguments.clone(),
-            _ => JsonObject::new(),
+            None | Some(Value::Null) => JsonObject::new(),
+            // The task itself refuses what are no arguments.
+            Some(_) => return Ok(ClientHandle::mute()),
         };
         let asked = Asked {
             owner: &self.owner,

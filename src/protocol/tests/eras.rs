@@ -102,7 +102,7 @@ async fn the_newest_version_needs_no_handshake() {
     assert_eq!(result["supportedVersions"], versions);
     assert_eq!(
         result["capabilities"],
-        json!({"tools": {"listChanged": false}})
+        json!({"logging": {}, "tools": {"listChanged": false}})
     );
     assert_eq!(result["resultType"], json!("complete"));
     assert_eq!(result["cacheScope"], json!("private"));
