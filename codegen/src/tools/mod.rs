@@ -152,9 +152,9 @@ impl Catalogue {
         self.tools.insert(tool.name.clone(), tool);
     }
 
-    /// `TOKENS.md`: what each set costs a client that loads it.
-    pub fn token_table(&self) -> String {
-        tokens::table(self)
+    /// `TOKENS.md`: what each set costs a client that loads it, and what was measured of answers.
+    pub fn token_table(&self, measured: &str) -> String {
+        tokens::table(self, measured)
     }
 }
 

@@ -11,8 +11,9 @@ pub fn count(text: &str) -> usize {
     bpe_openai::o200k_base().count(text)
 }
 
-/// Sets with the size of the answer to `tools/list`, then tools with their own.
-pub fn table(catalogue: &Catalogue) -> String {
+/// Sets with the size of the answer to `tools/list`, then tools with their own; last what the tests
+/// have measured of answers, if they have.
+pub fn table(catalogue: &Catalogue, measured: &str) -> String {
     let mut text = String::from(
         "# Tokens\n\nWritten by `cargo build --features codegen`: the size of the answer to `tools/list` in \
          o200k tokens.\n\n| set | tools | tokens |\n|---|---|---|\n",
@@ -28,6 +29,10 @@ pub fn table(catalogue: &Catalogue) -> String {
     text.push_str("\n| tool | tokens |\n|---|---|\n");
     for tool in catalogue.tools.values() {
         let _ = writeln!(text, "| {} | {} |", tool.name, tool.tokens);
+    }
+    if !measured.is_empty() {
+        text.push('\n');
+        text.push_str(measured);
     }
     text
 }

@@ -38,6 +38,14 @@ fn the_sizes_in_the_readme_are_right() {
     }
 }
 
+/// What the tests measure of answers belongs to the same table; without it the table ends earlier.
+#[test]
+fn measured_answers_are_appended() {
+    let measured = "## Answers\n\n| a | b |\n";
+    let (with, without) = (tools().token_table(measured), tools().token_table(""));
+    assert_eq!(with, format!("{without}\n{measured}"));
+}
+
 #[test]
 fn sets_hold_the_agreed_tools() {
     let sets = tools().sets;

@@ -6,6 +6,7 @@ use std::process::{Child, ChildStderr, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use chrono::DateTime;
 use serde_json::{Value, json};
 
 use super::Program;
@@ -109,8 +110,17 @@ impl Sandbox {
         }
     }
 
-    fn control(&self, path: &str, body: &Value) {
-        self.ask("POST", path, &body.to_string());
+    /// Stops the clock at a moment that is still to come; from now on only [`Self::advance`] moves it.
+    pub(crate) fn freeze_at(&self, moment: &str) {
+        let read = |text: &str| DateTime::parse_from_rfc3339(text).expect("a moment");
+        let clock = self.control("clock", &json!({"freeze": true}));
+        let now = read(clock["now"].as_str().expect("the time"));
+        let ahead = read(moment).signed_duration_since(now).num_milliseconds();
+        self.advance(u64::try_from(ahead).expect("a moment that is still to come"));
+    }
+
+    fn control(&self, path: &str, body: &Value) -> Value {
+        self.ask("POST", path, &body.to_string())
     }
 
     fn ask(&self, method: &str, path: &str, body: &str) -> Value {

@@ -2,6 +2,7 @@
 
 mod budget;
 mod cache;
+mod corpus;
 mod every_operation;
 mod filters;
 mod head;

@@ -13,14 +13,14 @@ use super::{Desk, specimens};
 use crate::support::{Outcome, assert_none};
 
 /// Set to write the files instead of comparing them.
-const UPDATE: &str = "EXA_UPDATE_SNAPSHOTS";
+pub(super) const UPDATE: &str = "EXA_UPDATE_SNAPSHOTS";
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/snapshots/render")
 }
 
 /// The text of an answer without what is different every time.
-fn stable(outcome: Outcome, extension: &str) -> String {
+pub(super) fn stable(outcome: Outcome, extension: &str) -> String {
     let links: Vec<String> = outcome
         .links
         .iter()
