@@ -151,11 +151,7 @@ fn measured(root: &Path) -> Result<String> {
 }
 
 /// A tool is one JSON file for the server and one snapshot for the reviewer.
-fn tool_files(
-    catalogue: &tools::Catalogue,
-    measured: &str,
-    files: &mut BTreeMap<String, String>,
-) {
+fn tool_files(catalogue: &tools::Catalogue, measured: &str, files: &mut BTreeMap<String, String>) {
     for tool in catalogue.tools.values() {
         let whole =
             json!({"definition": tool.definition, "plan": tool.plan, "tokens": tool.tokens});

@@ -15,9 +15,10 @@ use super::{ConfigError, ExaConfig, ExaError, config::check_base_url, transport}
 /// to a connection that is just being closed could not be sent again.
 const POOL_IDLE: Duration = Duration::from_secs(30);
 
-/// Requests on their way at once; further ones wait for their turn. Each may need a connection of its
-/// own, and many systems let a process have no more than a thousand.
-const REQUESTS_AT_ONCE: usize = 256;
+/// Requests on their way at once; further ones wait for their turn, before they cost anything. Each may
+/// need a connection of its own, and many systems let a process have no more than a thousand. It is
+/// more than there are calls of clients at once, so that tasks always get ahead.
+const REQUESTS_AT_ONCE: usize = 320;
 
 /// The connection pool and settings that all calls share; clones are cheap and share them too.
 #[derive(Clone)]
@@ -81,7 +82,7 @@ impl ExaHttp {
     }
 
     /// A place among the requests on their way. There is none only after the end of everything.
-    pub(super) async fn place(&self) -> Option<SemaphorePermit<'_>> {
+    pub(crate) async fn place(&self) -> Option<SemaphorePermit<'_>> {
         self.inner.places.acquire().await.ok()
     }
 

@@ -63,11 +63,7 @@ async fn exchange(
         let method = request.method().clone();
         // A body that is a stream cannot be sent twice.
         let again = request.try_clone();
-        // Held for one attempt: while a request waits to be sent again, others may go.
-        let place = context.http().place().await;
-        let attempted = attempt(client, context, request).await;
-        drop(place);
-        let Failure { mut error, effect } = match attempted {
+        let Failure { mut error, effect } = match attempt(client, context, request).await {
             Ok(response) => return Ok(response),
             Err(failure) => failure,
         };

@@ -246,6 +246,7 @@ impl Caller {
         stream: Option<Stream>,
     ) -> Result<Answer, CallError> {
         let parts = split(operation, arguments.into())?;
+        let _place = self.http.place().await;
         let timeout = Duration::from_secs(operation.timeout_seconds);
         let context = CallContext::new(self.http.clone(), key.clone(), timeout);
         let context = context.with_other_keys(self.keys.len() > 1);

@@ -3,8 +3,10 @@
 mod crash;
 mod durable;
 mod extension;
+mod faults;
 mod life;
 mod limits;
+mod load;
 mod requests;
 mod unwanted;
 mod waiting;
