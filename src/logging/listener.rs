@@ -267,8 +267,8 @@ mod tests {
         let guard = tracing::subscriber::set_default(subscriber);
         listener.during(call).await;
         drop(guard);
-        let entries = heard.lock().unwrap().clone();
-        entries
+        let heard = heard.lock().unwrap();
+        heard.clone()
     }
 
     #[tokio::test]

@@ -357,7 +357,7 @@ fn checked(
 fn refused(operation: &'static Operation, problems: Vec<check::Problem>) -> check::Refused {
     check::Refused {
         problems,
-        example: check::example(operation.name, input_schema(operation)),
+        example: Box::new(check::example(operation.name, input_schema(operation))),
         hints: check::hints(operation.name)
             .iter()
             .map(|hint| (*hint).to_owned())

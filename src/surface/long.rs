@@ -307,38 +307,3 @@ fn may_have_arrived(refusal: &Refusal) -> bool {
 fn is_passing(refusal: &Refusal) -> bool {
     matches!(refusal, Refusal::Exa(error) if error.is_retryable())
 }
-
-#[cfg(test)]
-mod size_probe {
-    use super::*;
-    use crate::accounts::Identity;
-    use crate::exa::{ExaConfig, ExaHttp};
-    use crate::operations::{Caller, Progress};
-    use crate::surface::ResultCache;
-    #[test]
-    fn sizes() {
-        let http = ExaHttp::new(ExaConfig::default()).unwrap();
-        let caller = Caller::new(http, None);
-        let catalogue = Catalogue::new("default", caller.clone(), ResultCache::default()).unwrap();
-        let call = Call::new(Identity::local(), Progress::none());
-        let f = catalogue.call("exa_api", Map::new(), &call);
-        eprintln!("call {}", std::mem::size_of_val(&f));
-        let op = crate::operations::find("research.get").unwrap();
-        let g = caller.call(op, Value::Null);
-        eprintln!("caller.call {}", std::mem::size_of_val(&g));
-        let fo = Following::again(
-            "research.get",
-            json!({"researchId":"x"}).as_object().unwrap().clone(),
-        )
-        .unwrap();
-        let p = Progress::none();
-        eprintln!(
-            "until_end {}",
-            std::mem::size_of_val(&fo.until_end(&caller, Instant::now(), &p))
-        );
-        eprintln!(
-            "find {}",
-            std::mem::size_of_val(&Following::find(&caller, op, &Map::new(), 0))
-        );
-    }
-}

@@ -85,7 +85,7 @@ impl Options {
                 Ok(Self(checked.arguments))
             }
             Err(mut refused) => {
-                refused.example = example(&given);
+                refused.example = Box::new(example(&given));
                 Err(refused)
             }
         }
@@ -171,7 +171,7 @@ pub(super) fn unfit(error: &ViewError) -> check::Refused {
             place,
             text: error.to_string(),
         }],
-        example: example(&given),
+        example: Box::new(example(&given)),
         hints: Vec::new(),
         missing: Vec::new(),
     }

@@ -82,7 +82,7 @@ pub struct Refused {
     /// Everything that is wrong.
     pub problems: Vec<Problem>,
     /// A minimal call that would be right.
-    pub example: Value,
+    pub example: Box<Value>,
     /// What often goes wrong with this operation.
     pub hints: Vec<String>,
     /// The arguments that must be there, if all that is wrong is that they are not.
@@ -179,7 +179,7 @@ fn refused(subject: &Subject<'_>, problems: Vec<Problem>, missing: Vec<String>) 
     let hints = hints(subject.operation);
     Refused {
         problems: few(problems, rest),
-        example: example(subject.operation, subject.input_schema),
+        example: Box::new(example(subject.operation, subject.input_schema)),
         hints: hints.iter().map(|hint| (*hint).to_owned()).collect(),
         missing,
     }

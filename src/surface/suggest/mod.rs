@@ -178,7 +178,7 @@ fn nothing_given(subject: &check::Subject<'_>) -> check::Refused {
         Err(refused) => refused,
         Ok(_) => check::Refused {
             problems: Vec::new(),
-            example: Value::Null,
+            example: Box::default(),
             hints: Vec::new(),
             missing: Vec::new(),
         },
@@ -188,7 +188,8 @@ fn nothing_given(subject: &check::Subject<'_>) -> check::Refused {
         text: "`websetId` or `description` is required: the webset, or what it is to collect"
             .to_owned(),
     }];
-    refused.example = json!({"description": "AI startups in Berlin with under 50 employees"});
+    refused.example =
+        Box::new(json!({"description": "AI startups in Berlin with under 50 employees"}));
     refused
 }
 

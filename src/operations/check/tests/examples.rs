@@ -111,5 +111,5 @@ fn hints_belong_to_operations() {
     let refused = run("searches.create", json!({})).unwrap_err();
     assert_eq!(refused.hints, hints("searches.create"));
     let example = example("searches.create", schema("searches.create"));
-    assert_eq!(refused.example, example);
+    assert_eq!(*refused.example, example);
 }

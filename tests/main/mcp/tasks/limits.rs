@@ -22,7 +22,8 @@ fn life(server: &mut McpServer, task: Value) -> Value {
 fn a_task_lives_as_long_as_it_may() {
     let sandbox = Sandbox::start();
     let day = 86_400_000;
-    let cases: [(&[(&str, &str)], [u64; 4]); 4] = [
+    type Case<'a> = (&'a [(&'a str, &'a str)], [u64; 4]);
+    let cases: [Case<'_>; 4] = [
         (&[], [3_600_000, 120_000, day, 1_000]),
         (
             &[
