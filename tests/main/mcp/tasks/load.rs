@@ -79,8 +79,9 @@ fn usage(server: &McpServer, requests: u64, store: &str) {
         .iter()
         .sum();
     eprintln!("{store}: {peak} kB at most, {ticks} ticks for {requests} requests");
-    // Without optimisation every call takes about twice the memory that it takes in a release.
-    assert!(peak < 120_000, "{store}: {peak} kB at most");
+    // Without optimisation a call holds many copies of itself; a leak or a queue without end would still
+    // go far beyond this.
+    assert!(peak < 180_000, "{store}: {peak} kB at most");
     // Even without optimisation a request takes a few milliseconds; a loop that never rests would take
     // all the time there is.
     assert!(
