@@ -7,11 +7,13 @@ import { mock, sandbox } from "./lib/backends.mjs";
 import { drive, interleave } from "./lib/drive.mjs";
 import { describeMachine } from "./lib/machine.mjs";
 import { report } from "./lib/report.mjs";
-import { OFFICIAL, floor, greeting, official, ours, searching } from "./lib/servers.mjs";
+import { OFFICIAL, floor, greeting, keeping, official, ours, searching } from "./lib/servers.mjs";
 
 const ROUNDS = { start: 100, idle: 5, calls: 7 };
 // One by one, then with 32 in flight. The sandbox is slower than our server, so it gets fewer.
 const CALLS = { mock: [500, 2000], sandbox: [200, 500] };
+// Looks at one kept answer, and different searches with a cache of so many bytes.
+const CACHE = { looks: 2000, searches: 100_000, bytes: 8_000_000 };
 
 const release = process.argv[2];
 const driver = join(release, "drive");
@@ -62,6 +64,14 @@ try {
   results.mock = await measureCalls([...searching(release, fixed.url), greeting(release)], CALLS.mock);
   say("calls with the sandbox");
   results.sandbox = await measureCalls(searching(release, real.url), CALLS.sandbox);
+
+  say("the cache");
+  const keeper = keeping(release, fixed.url, CACHE.bytes);
+  const search = JSON.stringify({ operation: "search", args: { query: "fusion energy companies" } });
+  const again = await drive(driver, keeper, "again", CACHE.looks, "exa_api", search);
+  const many = JSON.stringify({ query: "search number #" });
+  const memory = await drive(driver, keeper, "many", CACHE.searches, "web_search_exa", many);
+  results.cache = { ...CACHE, latencies: again.latencies, memory };
 
   const text = report(results);
   writeFileSync(new URL("RESULTS.md", import.meta.url), text);

@@ -5,6 +5,8 @@ import { fileURLToPath } from "node:url";
 const here = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
 const SEARCH = ["web_search_exa", { query: "fusion energy companies", numResults: 10 }];
+// Ours would answer the same question from its cache; what is compared is asking.
+const FRESH = ["web_search_exa", { ...SEARCH[1], fresh: true }];
 const KEY = { EXA_API_KEY: "bench-key" };
 
 export const OFFICIAL = here("node_modules/exa-mcp-server/dist/stdio.cjs");
@@ -37,7 +39,7 @@ export function searching(release, backend) {
   const us = ours(release);
   const them = official();
   return [
-    { ...us, call: SEARCH, env: { ...us.env, EXA_BASE_URL: backend } },
+    { ...us, call: FRESH, env: { ...us.env, EXA_BASE_URL: backend } },
     {
       ...them,
       call: SEARCH,
@@ -45,6 +47,12 @@ export function searching(release, backend) {
       env: { ...them.env, BENCH_BACKEND: backend },
     },
   ];
+}
+
+/** Our server with a backend and a cache of so many bytes. */
+export function keeping(release, backend, bytes) {
+  const us = ours(release);
+  return { ...us, env: { ...us.env, EXA_BASE_URL: backend, EXA_MCP_CACHE_BYTES: String(bytes) } };
 }
 
 /** The floor with its one tool, which needs no backend. */

@@ -20,6 +20,7 @@ mod show;
 mod text;
 pub mod tokens;
 mod view;
+mod words;
 
 pub use envelope::{Envelope, results_field};
 pub use filter::{Dropped, Filters};

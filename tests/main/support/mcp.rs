@@ -327,6 +327,17 @@ impl McpServer {
         assert_eq!(self.early, Vec::<Value>::new());
     }
 
+    /// The memory that the process holds, in bytes.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn resident(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()));
+        let status = status.expect("a running process");
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let number = line.and_then(|line| line.split_whitespace().next());
+        let kibibytes: u64 = number.expect("a number").parse().expect("digits");
+        kibibytes * 1024
+    }
+
     /// Asks the process to end, as a process manager would.
     #[cfg(unix)]
     pub(crate) fn terminate(&self) {

@@ -5,6 +5,9 @@
 //! drive idle COMMAND…                               memory after tools/list
 //! drive list COMMAND…                               all tools
 //! drive calls CALLS BURST TOOL ARGUMENTS COMMAND…   CALLS calls one by one, then BURST with 32 in flight
+//! drive again CALLS TOOL ARGUMENTS COMMAND…         one call, then CALLS looks at its kept answer
+//! drive many CALLS TOOL ARGUMENTS COMMAND…          CALLS different calls with 32 in flight; `#` in
+//!                                                   ARGUMENTS is the number of the call
 //! ```
 //!
 //! A small program that waits in blocking reads, because what it measures takes a few milliseconds:
@@ -50,7 +53,13 @@ fn main() -> Result<()> {
                 json!({"name": tool, "arguments": serde_json::from_str::<Value>(arguments)?});
             measure_calls(calls.parse()?, burst.parse()?, &params, command)?
         }
-        _ => return Err("usage: drive start|idle|list|calls …".into()),
+        ["again", calls, tool, arguments, command @ ..] => {
+            look_again(calls.parse()?, tool, arguments, command)?
+        }
+        ["many", calls, tool, arguments, command @ ..] => {
+            many(calls.parse()?, tool, arguments, command)?
+        }
+        _ => return Err("usage: drive start|idle|list|calls|again|many …".into()),
     };
     println!("{figures}");
     Ok(())
@@ -123,6 +132,63 @@ fn measure_calls(calls: usize, burst: usize, params: &Value, command: &[&str]) -
         "processorMs": processor / burst as f64,
         "afterBurst": after_burst,
     }))
+}
+
+/// The ways to look at a kept answer, in turns.
+const LOOKS: [(&str, &str); 4] = [
+    ("summary", "markdown"),
+    ("standard", "markdown"),
+    ("full", "markdown"),
+    ("full", "json"),
+];
+
+/// How long looks at a kept answer take.
+fn look_again(calls: usize, tool: &str, arguments: &str, command: &[&str]) -> Result<Value> {
+    let mut arguments: Value = serde_json::from_str(arguments)?;
+    let mut server = Server::spawn(command)?;
+    server.initialize()?;
+    let params = json!({"name": tool, "arguments": arguments});
+    let answer: Value = serde_json::from_str(&server.request("tools/call", &params)?)?;
+    arguments["cache_id"] = answer["result"]["structuredContent"]["metadata"]["cacheId"].clone();
+    let mut latencies = Vec::with_capacity(calls);
+    for number in 0..WARM_UP + calls {
+        let (level, format) = LOOKS[number % LOOKS.len()];
+        arguments["content_level"] = json!(level);
+        arguments["output_format"] = json!(format);
+        let params = json!({"name": tool, "arguments": arguments});
+        let started = Instant::now();
+        let answer = server.request("tools/call", &params)?;
+        if number >= WARM_UP {
+            latencies.push(milliseconds(started));
+        }
+        check_call(&answer)?;
+    }
+    server.end()?;
+    Ok(json!({"latencies": latencies}))
+}
+
+/// The memory of a server that is asked ever new things.
+fn many(calls: usize, tool: &str, arguments: &str, command: &[&str]) -> Result<Value> {
+    let mut server = Server::spawn(command)?;
+    server.initialize()?;
+    let (mut sent, mut answered) = (0, 0);
+    while answered < calls {
+        while sent < calls && sent - answered < IN_FLIGHT {
+            let arguments: Value =
+                serde_json::from_str(&arguments.replace('#', &sent.to_string()))?;
+            server.send("tools/call", &json!({"name": tool, "arguments": arguments}))?;
+            sent += 1;
+        }
+        let line = server.read()?;
+        // Notifications are no answers.
+        if line.contains("\"result\"") {
+            check_call(&line)?;
+            answered += 1;
+        }
+    }
+    let memory = server.memory()?;
+    server.end()?;
+    Ok(memory)
 }
 
 /// The parts of an answer that say whether it is a good one.

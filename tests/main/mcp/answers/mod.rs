@@ -10,6 +10,8 @@ mod hostile;
 mod json;
 mod levels;
 mod markdown;
+#[cfg(target_os = "linux")]
+mod memory;
 mod pages;
 mod reading;
 mod refusals;
