@@ -15,9 +15,10 @@ use super::state::{Binding, State};
 use super::wire;
 use crate::operations::client::{Client, NoReply, Powers, Question, ReplyFuture};
 
-/// How often one call may come back with a question. A client that answers none of them would go on
+/// How often one call may come back with a question: less often than clients bear (ten times, mostly), so
+/// that one that answers nothing still gets a result. It would go on
 /// for ever.
-const MOST_ROUNDS: u8 = 12;
+const MOST_ROUNDS: u8 = 8;
 
 /// The client of a call that has been asked some questions already.
 pub(super) struct Rounds {

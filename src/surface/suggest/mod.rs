@@ -86,8 +86,10 @@ fn shown(
         "tokenEstimate": 0,
         "contentLevel": Level::Full.name(),
     });
+    let model = suggested.model.as_ref();
+    let model = model.map_or(String::new(), |model| format!(", model: {model}"));
     let mut text = format!(
-        "{operation}: {number} suggestions for the entity type {} (source: {})",
+        "{operation}: {number} suggestions for the entity type {} (source: {}{model})",
         subject.entity.name(),
         suggested.source.name()
     );
@@ -155,42 +157,23 @@ fn taken(
     mended.extend(checked.mended);
     let given = |name| checked.arguments.contains_key(name);
     if !given("websetId") && !given("description") {
-        return Err(nothing_given(&subject));
+        return Err(nothing_given());
     }
     Ok((options, checked.arguments, mended))
 }
 
 /// A call that says neither which webset nor what it collects. A person can say the latter.
-fn nothing_given(subject: &check::Subject<'_>) -> check::Refused {
-    let schema = |name: &str| subject.input_schema.get("properties")?.get(name).cloned();
-    let mut one = json!({"type": "object", "properties": {}, "required": ["description"]});
-    if let (Some(description), Some(Value::Object(properties))) =
-        (schema("description"), one.get_mut("properties"))
-    {
-        properties.insert("description".to_owned(), description);
+fn nothing_given() -> check::Refused {
+    check::Refused {
+        problems: vec![check::Problem {
+            place: "description".to_owned(),
+            text: "`websetId` or `description` is required: the webset, or what it is to collect"
+                .to_owned(),
+        }],
+        example: Box::new(json!({"description": "AI startups in Berlin with under 50 employees"})),
+        hints: Vec::new(),
+        missing: vec!["description".to_owned()],
     }
-    let demanding = check::Subject {
-        operation: subject.operation,
-        input_schema: &one,
-        aliases: &[],
-    };
-    let mut refused = match check::check(&demanding, json!({})) {
-        Err(refused) => refused,
-        Ok(_) => check::Refused {
-            problems: Vec::new(),
-            example: Box::default(),
-            hints: Vec::new(),
-            missing: Vec::new(),
-        },
-    };
-    refused.problems = vec![check::Problem {
-        place: "description".to_owned(),
-        text: "`websetId` or `description` is required: the webset, or what it is to collect"
-            .to_owned(),
-    }];
-    refused.example =
-        Box::new(json!({"description": "AI startups in Berlin with under 50 employees"}));
-    refused
 }
 
 /// What is said beside the suggestions: where they come from, and how to use them.

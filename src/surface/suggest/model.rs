@@ -42,7 +42,7 @@ pub(super) async fn suggest(client: &ClientHandle, subject: &Subject, count: usi
                     return Suggested {
                         suggestions: found,
                         source,
-                        model: sampled.model.map(|it| it.chars().take(100).collect()),
+                        model: sampled.model.and_then(|model| read::line(&model, 100)),
                         warnings,
                     };
                 }

@@ -152,7 +152,8 @@ fn text(map: &Map<String, Value>, name: &str, longest: usize) -> Option<String> 
     line(map.get(name)?.as_str()?, longest)
 }
 
-fn line(text: &str, longest: usize) -> Option<String> {
+/// The same of any text.
+pub(super) fn line(text: &str, longest: usize) -> Option<String> {
     let mut value = json!(text);
     render::clean::clean_json(&mut value, longest.saturating_mul(4));
     let words: Vec<&str> = value.as_str()?.split_whitespace().collect();

@@ -8,6 +8,7 @@ mod nothing_declared;
 mod roots;
 mod rounds;
 mod sampling;
+mod tasks;
 
 use serde_json::{Value, json};
 
