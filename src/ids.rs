@@ -17,9 +17,14 @@ pub struct NoRandomness(getrandom::Error);
 /// The operating system gives no random numbers.
 pub fn random() -> Result<String, NoRandomness> {
     let mut bytes = [0; LENGTH];
-    getrandom::fill(&mut bytes).map_err(NoRandomness)?;
+    fill(&mut bytes)?;
     let letter = |byte: &u8| ALPHABET.get(usize::from(byte % 32)).map(|b| char::from(*b));
     Ok(bytes.iter().filter_map(letter).collect())
+}
+
+/// Fills bytes with random ones.
+pub(crate) fn fill(bytes: &mut [u8]) -> Result<(), NoRandomness> {
+    getrandom::fill(bytes).map_err(NoRandomness)
 }
 
 #[cfg(test)]

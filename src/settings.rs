@@ -1,5 +1,7 @@
 //! What the environment and the command line say about how to run.
 
+pub mod http;
+
 use std::time::Duration;
 
 use crate::exa::{ApiKey, ConfigError, ExaConfig, ExaHttp};
@@ -145,7 +147,7 @@ fn manners() -> Result<Manners, SettingsError> {
 }
 
 /// A variable that is on or off. A slip must not switch a safeguard off in silence.
-fn switch(name: &'static str) -> Result<bool, SettingsError> {
+pub(super) fn switch(name: &'static str) -> Result<bool, SettingsError> {
     let text = variable(name).unwrap_or_default();
     match text.trim().to_ascii_lowercase().as_str() {
         "1" | "true" | "yes" | "on" => Ok(true),

@@ -21,6 +21,26 @@ impl Identity {
         Self(Arc::from(format!("user:{name}")))
     }
 
+    /// Whoever holds a token that names nobody.
+    pub fn token(id: &str) -> Self {
+        Self(Arc::from(format!("token:{id}")))
+    }
+
+    /// Whoever holds an Exa key, by a keyed hash of it.
+    pub fn key(hash: &str) -> Self {
+        Self(Arc::from(format!("key:{hash}")))
+    }
+
+    /// Someone who showed neither; each guest is another one.
+    pub fn guest(id: &str) -> Self {
+        Self(Arc::from(format!("guest:{id}")))
+    }
+
+    /// Whether it is someone who showed nothing.
+    pub fn is_guest(&self) -> bool {
+        self.0.starts_with("guest:")
+    }
+
     /// The identity that a store knows by this name.
     pub(crate) fn kept(name: &str) -> Self {
         Self(Arc::from(name))

@@ -1,9 +1,27 @@
-//! Who is calling, and with which keys.
+//! Who is calling, with which tokens and keys, and how much.
 
+mod directory;
 mod identity;
+mod kept;
 mod key_page;
 mod keys;
+mod requester;
+mod secret;
+mod throttle;
+mod token;
+pub mod usage;
 
+pub use directory::{Denied, Directory, DirectoryError};
 pub use identity::Identity;
+pub use kept::kept_secret;
 pub use key_page::{KeyDesk, KeyPage, KeyPageError};
 pub use keys::{KeyPool, KeyState, Lease, NoKey};
+pub use requester::Requester;
+pub use secret::{Digest, Secret};
+pub use token::{Role, Token, TokenError, timestamp};
+
+/// Milliseconds since 1970.
+pub(crate) fn now() -> i64 {
+    let now = crate::store::milliseconds(std::time::SystemTime::now());
+    i64::try_from(now).unwrap_or(i64::MAX)
+}

@@ -2,6 +2,7 @@
 
 mod call;
 mod doctor;
+mod http;
 mod operations;
 mod sandbox;
 mod sdk;
@@ -14,6 +15,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::settings::Settings;
+use crate::settings::http::HttpSettings;
 use crate::surface::{Catalogue, ResultCache};
 
 /// The exit code of a call that the API refused or that did not reach it.
@@ -42,12 +44,37 @@ Environment:
   EXA_API_KEY            the Exa API key
   EXA_BASE_URL           another Exa endpoint, such as a proxy [default: https://api.exa.ai]
   ENABLED_TOOLS          same as --tools, also EXA_MCP_ENABLED_TOOLS [default: default]
-  EXA_MCP_STORE          where notes are kept, memory: or sqlite:PATH [default: memory:]
+  EXA_MCP_STORE          where notes and tasks are kept, memory: or sqlite:PATH [default: memory:]
+  EXA_MCP_DEFAULT_TASK_TTL, EXA_MCP_MAX_TASK_TTL
+                         life of tasks in milliseconds [default: 3600000, 86400000]
+  EXA_MCP_MAX_CONCURRENT_TASKS
+                         tasks under way at once [default: 2000]
   EXA_MCP_IMPORT_DIR     folders whose files imports.create may read, separated as in PATH [default: none]
   EXA_MCP_CONFIRM_DELETES true: the user confirms deletions, where the client can ask [default: false]
   EXA_MCP_CLIENT_TIMEOUT seconds to wait for an answer of the client [default: 20 to 300, by question]
   EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
   EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug";
+
+const HTTP_ENVIRONMENT: &str = "\
+Environment:
+  MCP_AUTH_TOKEN           token of the admin; with it or USER_TOKENS, clients need a token
+  USER_TOKENS              token:userId:expiry,... of all others
+  EXA_API_KEYS             keys that holders of tokens share
+  EXA_MCP_ALLOWED_HOSTS    same as --allowed-hosts
+  EXA_MCP_ALLOWED_ORIGINS  same as --allowed-origins
+  EXA_MCP_TRUSTED_PROXIES  addresses and networks of proxies that tell where clients are
+  EXA_MCP_ALLOW_KEY_IN_URL true: an Exa key may stand in the address as exaApiKey [default: false]
+  EXA_MCP_SECRET           makes identities that stay the same after a restart
+  EXA_MCP_STORE            memory: or sqlite:PATH [default: a file in the user's state directory]
+  EXA_MCP_MAX_BODY_BYTES   longest body of a request [default: 4194304]
+  EXA_MCP_READ_TIMEOUT     seconds to send a head, and again a body [default: 15]
+  EXA_MCP_MAX_CONNECTIONS  connections at once [default: 1024]
+  EXA_MCP_MAX_CONNECTIONS_PER_ADDRESS  connections at once from one address [default: 256]
+  EXA_MCP_MAX_SESSIONS     sessions at once [default: 10000]
+  EXA_MCP_MAX_SESSIONS_PER_USER  sessions at once of one user [default: 1000]
+  EXA_MCP_SESSION_IDLE     seconds until an unused session ends [default: 1800]
+  EXA_MCP_KEEP_ALIVE       seconds between pings of a silent stream [default: 15]
+  EXA_MCP_DRAIN_TIMEOUT    seconds that requests have to finish at the end [default: 10]";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -71,6 +98,19 @@ enum Command {
         /// Print what tools/list answers
         #[arg(long)]
         json: bool,
+    },
+    /// Serve MCP over HTTP, at /mcp
+    #[command(after_help = HTTP_ENVIRONMENT)]
+    Http {
+        /// Address to listen on
+        #[arg(long, default_value = "127.0.0.1:3000", value_name = "ADDR")]
+        listen: String,
+        /// Hosts by which clients may call, comma-separated [default: this machine's own names]
+        #[arg(long, value_name = "LIST")]
+        allowed_hosts: Option<String>,
+        /// Origins of web pages that may call, comma-separated [default: pages of this machine]
+        #[arg(long, value_name = "LIST")]
+        allowed_origins: Option<String>,
     },
     /// Serve a stand-in for the Exa API with synthetic data
     Sandbox {
@@ -157,10 +197,7 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
         _ => {}
     }
     crate::logging::start().map_err(Failure::usage)?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Failure::usage)?;
+    let runtime = runtime(&command).map_err(Failure::usage)?;
     if let Some(Command::Sandbox { listen }) = command {
         return runtime
             .block_on(sandbox::serve(&listen))
@@ -191,6 +228,16 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
                 (text, true) => Ok(text),
                 (text, false) => Err(Failure { text, code: FAILED }),
             },
+            Some(Command::Http {
+                listen,
+                allowed_hosts,
+                allowed_origins,
+            }) => {
+                let mut http = HttpSettings::from_env().map_err(Failure::usage)?;
+                http.hosts = allowed_hosts.or(http.hosts);
+                http.origins = allowed_origins.or(http.origins);
+                http::serve(settings, http, &listen, sandbox).await
+            }
             _ => {
                 // The user of a stdio server sits in front of this machine.
                 let catalogue = catalogue(&settings)?.with_key_page();
@@ -201,6 +248,15 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
     // Not waited for: a thread may be stuck reading from a terminal.
     runtime.shutdown_background();
     result
+}
+
+/// One thread is enough for one client, and starts sooner; many clients get all of them.
+fn runtime(command: &Option<Command>) -> std::io::Result<tokio::runtime::Runtime> {
+    let mut builder = match command {
+        Some(Command::Http { .. }) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    builder.enable_all().build()
 }
 
 fn catalogue(settings: &Settings) -> Result<Catalogue, Failure> {

@@ -123,6 +123,11 @@ impl Caller {
         }
     }
 
+    /// Whether there is a key.
+    pub fn has_key(&self) -> bool {
+        !self.keys.is_empty()
+    }
+
     /// Mends and checks the arguments, then calls.
     pub async fn call(
         &self,

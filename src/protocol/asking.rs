@@ -16,6 +16,7 @@ use super::{
     handler::Handler,
     progress::Steps,
     resources,
+    scope::Scope,
     tasks::Watcher,
     tools::Tools,
 };
@@ -33,41 +34,49 @@ impl<T: Tools> Handler<T> {
     /// Calls a tool that exists.
     pub(super) async fn call(
         &self,
+        scope: &Scope<T>,
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
         era: &Era,
     ) -> Result<CallToolResponse, ErrorData> {
         let (name, arguments) = (request.name, request.arguments.unwrap_or_default());
         let asked = Asked {
-            owner: &self.owner,
+            owner: &scope.owner,
             tool: &name,
             arguments: &arguments,
             state: request.request_state,
             responses: request.input_responses,
         };
-        let (client, conversation) = self.converse(context, era, asked)?;
-        if self.tasks_for(context).is_some()
-            && self.tools.starts_work(&name, &arguments)
-            && !self.tools.waits(&name, &arguments)
+        let (client, conversation) = self.converse(scope, context, era, asked)?;
+        if scope.tasks_for(context).is_some()
+            && scope.tools.starts_work(&name, &arguments)
+            && !scope.tools.waits(&name, &arguments)
         {
-            let call = Call::new(self.owner.clone(), Default::default()).of_client(client);
-            let task = self.create_task(&name, arguments, call, conversation, context, era);
+            let call = Call::new(scope.owner.clone(), Default::default()).of_client(client);
+            let task = self.create_task(scope, &name, arguments, call, conversation, context, era);
             return Box::pin(task).await;
         }
         let (progress, steps) = Steps::of(context);
-        let who = Call::new(self.owner.clone(), progress).of_client(client);
+        let who = Call::new(scope.owner.clone(), progress).of_client(client);
         // A call is large, and is handed through several others.
-        let call = Box::pin(logging::inherited(self.tools.call(&name, arguments, who)));
+        let call = Box::pin(logging::inherited(scope.tools.call(&name, arguments, who)));
         let run = steps.until(self.calls.run(call, context.ct.cancelled()));
-        match conversation.until(run).await? {
+        let ended = conversation.until(run).await;
+        let outcome = match &ended {
+            Ok(Ended::Done(Ok(outcome))) => Some(outcome),
+            _ => None,
+        };
+        scope.count(&name, outcome).await;
+        match ended? {
             Ended::Asks(question) => Ok((*question).into()),
-            Ended::Done(outcome) => self.answer(outcome?, context, era),
+            Ended::Done(outcome) => Self::answer(scope, outcome?, context, era),
         }
     }
 
     /// Begins a task of 2026-07-28. What it needs of the client is asked before.
     async fn create_task(
         &self,
+        scope: &Scope<T>,
         name: &str,
         arguments: JsonObject,
         call: Call,
@@ -76,7 +85,7 @@ impl<T: Tools> Handler<T> {
         era: &Era,
     ) -> Result<CallToolResponse, ErrorData> {
         let prepared = Box::pin(logging::inherited(
-            self.tools.prepare(name, arguments, call),
+            scope.tools.prepare(name, arguments, call),
         ));
         let run = self.calls.run(prepared, context.ct.cancelled());
         let prepared = match conversation.until(run).await? {
@@ -85,9 +94,9 @@ impl<T: Tools> Handler<T> {
         };
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(outcome) => return self.answer(*outcome, context, era),
+            Err(outcome) => return Self::answer(scope, *outcome, context, era),
         };
-        let Some(tasks) = &self.tasks else {
+        let Some(tasks) = &scope.tasks else {
             return Err(ErrorData::internal_error("There are no tasks", None));
         };
         // There progress of tasks is told to those who ask for their state, and in no other way.
@@ -95,14 +104,17 @@ impl<T: Tools> Handler<T> {
             client: prepared.client,
             ..Watcher::nobody()
         };
-        let task = tasks.create(&self.owner, name, prepared.arguments, None, watcher);
-        Ok(CreateTaskResult::new(task.await?.task()).into())
+        let task = tasks.create(&scope.owner, name, prepared.arguments, None, watcher);
+        let task = task.await;
+        scope.count(name, None).await;
+        Ok(CreateTaskResult::new(task?.task()).into())
     }
 
     /// Asks for what a task of 2025-11-25 needs, and gives a client that knows it. What is not given is
     /// left for the task to complain about: such a call must be answered by a task.
     pub(super) async fn prepare_task(
         &self,
+        scope: &Scope<T>,
         request: &mut CustomRequest,
         context: &RequestContext<RoleServer>,
         era: &Era,
@@ -120,16 +132,16 @@ impl<T: Tools> Handler<T> {
             Some(_) => return Ok(ClientHandle::mute()),
         };
         let asked = Asked {
-            owner: &self.owner,
+            owner: &scope.owner,
             tool: &name,
             arguments: &arguments,
             state: None,
             responses: None,
         };
-        let (client, conversation) = self.converse(context, era, asked)?;
-        let call = Call::new(self.owner.clone(), Default::default()).of_client(client);
+        let (client, conversation) = self.converse(scope, context, era, asked)?;
+        let call = Call::new(scope.owner.clone(), Default::default()).of_client(client);
         let prepared = Box::pin(logging::inherited(
-            self.tools.prepare(&name, arguments, call),
+            scope.tools.prepare(&name, arguments, call),
         ));
         let run = self.calls.run(prepared, context.ct.cancelled());
         let Ended::Done(prepared) = conversation.until(run).await? else {
@@ -140,7 +152,7 @@ impl<T: Tools> Handler<T> {
                 params.insert("arguments".to_owned(), Value::Object(prepared.arguments));
                 Ok(prepared.client)
             }
-            Err(outcome) => match self.must_visit(&outcome, context, era) {
+            Err(outcome) => match Self::must_visit(scope, &outcome, context, era) {
                 Some(error) => Err(error),
                 None => Ok(ClientHandle::mute()),
             },
@@ -149,22 +161,23 @@ impl<T: Tools> Handler<T> {
 
     fn converse(
         &self,
+        scope: &Scope<T>,
         context: &RequestContext<RoleServer>,
         era: &Era,
         asked: Asked<'_>,
     ) -> Result<(ClientHandle, Conversation), ErrorData> {
-        let patience = Patience::of(self.tools.patience());
+        let patience = Patience::of(scope.tools.patience());
         client::converse(context, era, &self.roots, patience, asked)
     }
 
     /// The answer to a call.
     fn answer(
-        &self,
+        scope: &Scope<T>,
         outcome: Outcome,
         context: &RequestContext<RoleServer>,
         era: &Era,
     ) -> Result<CallToolResponse, ErrorData> {
-        match self.must_visit(&outcome, context, era) {
+        match Self::must_visit(scope, &outcome, context, era) {
             Some(error) => Err(error),
             None => Ok(era.call_result(outcome).into()),
         }
@@ -173,7 +186,7 @@ impl<T: Tools> Handler<T> {
     /// The error that says which page the user must visit first, in the version that has it. The client
     /// is told when to try again.
     fn must_visit(
-        &self,
+        scope: &Scope<T>,
         outcome: &Outcome,
         context: &RequestContext<RoleServer>,
         era: &Era,
@@ -185,7 +198,7 @@ impl<T: Tools> Handler<T> {
         let is_it = error.get("code")?.as_i64() == Some(URL_ELICITATION_REQUIRED.into());
         let text = |name: &str| error.get(name).filter(|_| is_it)?.as_str();
         let data = elicitation(text("elicitationId")?, text("url")?);
-        let (peer, page) = (context.peer.clone(), self.tools.key_page());
+        let (peer, page) = (context.peer.clone(), scope.tools.key_page());
         tokio::spawn(async move {
             if let Some(page) = page.await {
                 tell_when_done(&peer, page).await;
@@ -197,6 +210,7 @@ impl<T: Tools> Handler<T> {
     /// Reading a webset needs a key. Such a request cannot ask, but in one version say where to go first.
     pub(super) async fn demand_key(
         &self,
+        scope: &Scope<T>,
         context: &RequestContext<RoleServer>,
         era: &Era,
         uri: &str,
@@ -209,7 +223,7 @@ impl<T: Tools> Handler<T> {
         if !lives_at_exa || !able {
             return Ok(());
         }
-        let Some(page) = self.tools.key_page().await else {
+        let Some(page) = scope.tools.key_page().await else {
             return Ok(());
         };
         let error = visit_error(KEY_FIRST, elicitation(&page.id, &page.url));

@@ -6,11 +6,17 @@ use rmcp::model::ErrorData;
 use tokio::{sync::Semaphore, task::JoinSet};
 
 /// How many calls run at once; further ones wait for their turn.
-pub(super) const CALLS_AT_ONCE: usize = 256;
+const CALLS_AT_ONCE: usize = 256;
 
 /// The places for calls.
 pub(super) struct Calls {
     places: Semaphore,
+}
+
+impl Default for Calls {
+    fn default() -> Self {
+        Self::new(CALLS_AT_ONCE)
+    }
 }
 
 impl Calls {

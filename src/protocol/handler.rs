@@ -1,13 +1,14 @@
 //! Answers the requests of MCP.
 
-use std::{borrow::Cow, future::Future};
+use std::{borrow::Cow, future::Future, sync::Arc};
 
+use http::request::Parts;
 use rmcp::{
     RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
         CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
-        GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+        Extensions, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
         InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
         ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
         ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult,
@@ -18,42 +19,37 @@ use rmcp::{
 // These are gone as of 2026-07-28, but earlier clients rely on them.
 #[expect(deprecated)]
 use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
-use serde_json::{Value, json};
-use strsim::jaro_winkler;
+use serde_json::Value;
 
 use super::{
-    calls::{CALLS_AT_ONCE, Calls},
-    client::{Detected, KnownRoots},
+    calls::Calls,
+    client::KnownRoots,
     completion,
     era::{Era, FRESH_FOR, KEPT_BY},
     log::SessionLog,
     pages::{PAGE_SIZE, page},
     progress::Steps,
     prompts, resources,
+    scope::Scope,
     subscriptions::{self, Subscriptions},
-    tasks::{self, Tasks, Watcher},
+    tasks::{self, Watcher},
     tools::Tools,
 };
 use crate::{
-    accounts::Identity, logging::Listener, operations::client::ClientHandle,
-    surface::library::Library, transport::introduces,
+    accounts::Requester,
+    logging::Listener,
+    operations::client::ClientHandle,
+    transport::{introduces, unmarked},
 };
 
-/// How many names are offered for one that is unknown, and how like they must be.
-const MOST_NAMES: usize = 3;
-const LEAST_LIKENESS: f64 = 0.7;
-
 /// The longest name that is repeated in an error, in characters.
-const LONGEST_NAME: usize = 100;
+pub(super) const LONGEST_NAME: usize = 100;
 
 /// The MCP server of one connection.
 pub(super) struct Handler<T> {
-    pub(super) tools: T,
-    /// To whom belongs what the client's calls leave behind.
-    pub(super) owner: Identity,
-    pub(super) calls: Calls,
-    /// Calls that go on after they were answered, where there is a store for them.
-    pub(super) tasks: Option<Tasks<T>>,
+    /// What is offered to a request that does not say who makes it.
+    scope: Scope<T>,
+    pub(super) calls: Arc<Calls>,
     subscriptions: Subscriptions,
     /// What the client hears of its calls.
     log: SessionLog,
@@ -63,38 +59,28 @@ pub(super) struct Handler<T> {
 
 impl<T: Tools> Handler<T> {
     /// Serves these tools.
-    pub(super) fn new(tools: T, tasks: Option<Tasks<T>>) -> Self {
+    pub(super) fn new(scope: Scope<T>, calls: Arc<Calls>) -> Self {
         Self {
-            tools,
-            tasks,
-            owner: Identity::local(),
-            calls: Calls::new(CALLS_AT_ONCE),
+            scope,
+            calls,
             subscriptions: Subscriptions::default(),
             log: SessionLog::default(),
             roots: KnownRoots::default(),
         }
     }
 
-    /// Describes the server to a client of this era.
-    fn describe(&self, era: &Era) -> ServerConfig {
-        ServerConfig::new(era.capabilities(self.tools.library().is_some(), self.tasks.is_some()))
-            .with_server_info(era.server_info())
-            .with_instructions(self.tools.instructions())
+    /// Who hears what goes on beside the requests of a session.
+    pub(super) fn listener(&self) -> Listener {
+        self.log.listener()
     }
 
-    /// What can be read; where nothing can, the methods that read are unknown.
-    fn library(&self, method: &str) -> Result<Library, ErrorData> {
-        let library = self.tools.library().cloned();
-        library.ok_or_else(|| unknown_method(method))
-    }
-
-    /// The tasks, for a client of 2026-07-28 that knows them.
-    pub(super) fn tasks_for(&self, context: &RequestContext<RoleServer>) -> Option<&Tasks<T>> {
-        let era = era(context);
-        let declared = Detected::of(context, &era).tasks;
-        self.tasks
-            .as_ref()
-            .filter(|_| declared && era.is_stateless())
+    /// What is offered to whoever makes a request; the transport says who that is.
+    fn scope(&self, extensions: &Extensions) -> Scope<T> {
+        let parts = extensions.get::<Parts>();
+        match parts.and_then(|parts| parts.extensions.get::<Requester>()) {
+            Some(requester) => self.scope.of(requester),
+            None => self.scope.clone(),
+        }
     }
 
     /// The era of a request that only clients with a handshake make; those without do not know it.
@@ -103,33 +89,11 @@ impl<T: Tools> Handler<T> {
         request: &CustomRequest,
         context: &RequestContext<RoleServer>,
     ) -> Result<Era, ErrorData> {
+        let era = era(context);
         let introduces = introduces(request.params.as_ref());
         match context.peer.peer_info() {
-            Some(_) if !introduces => Ok(era(context)),
+            Some(_) if !introduces && !era.is_stateless() => Ok(era),
             _ => Err(unknown_method(&request.method)),
-        }
-    }
-
-    /// Whether a tool takes tasks at all.
-    fn admit_task(&self, request: &CustomRequest) -> Result<(), ErrorData> {
-        let name = request
-            .params
-            .as_ref()
-            .and_then(|params| params.get("name")?.as_str());
-        let Some(name) = name else {
-            return Err(ErrorData::invalid_params(
-                "Invalid params for tools/call: name must be a string",
-                None,
-            ));
-        };
-        let definitions = self.tools.definitions();
-        match definitions.iter().find(|tool| tool.name == name) {
-            None => Err(self.unknown_tool(name)),
-            Some(tool) if tool.starts_work => Ok(()),
-            Some(_) => {
-                let text = format!("The tool {name} does not take tasks; call it without `task`");
-                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None))
-            }
         }
     }
 
@@ -150,24 +114,6 @@ impl<T: Tools> Handler<T> {
             result.shift_remove("resultType");
         }
         Ok(CustomResult::new(value))
-    }
-
-    fn unknown_tool(&self, name: &str) -> ErrorData {
-        let shown: String = name.chars().take(LONGEST_NAME).collect();
-        let definitions = self.tools.definitions();
-        let names = definitions.iter().map(|tool| -> &str { &tool.name });
-        let mut names: Vec<_> = names
-            .map(|known| (jaro_winkler(&shown, known), known))
-            .filter(|(likeness, _)| *likeness >= LEAST_LIKENESS)
-            .collect();
-        names.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        let nearest: Vec<_> = names
-            .iter()
-            .take(MOST_NAMES)
-            .map(|(_, name)| name)
-            .collect();
-        let data = (!nearest.is_empty()).then(|| json!({"nearest": nearest}));
-        ErrorData::invalid_params(format!("Unknown tool: {shown}"), data)
     }
 }
 
@@ -198,7 +144,7 @@ fn cursor(request: Option<PaginatedRequestParams>) -> Option<String> {
     request.and_then(|request| request.cursor)
 }
 
-fn unknown_method(method: &str) -> ErrorData {
+pub(super) fn unknown_method(method: &str) -> ErrorData {
     let shown: String = method.chars().take(LONGEST_NAME).collect();
     let text = format!("Method not found: {shown}");
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)
@@ -206,7 +152,7 @@ fn unknown_method(method: &str) -> ErrorData {
 
 impl<T: Tools> ServerHandler for Handler<T> {
     fn get_info(&self) -> ServerConfig {
-        self.describe(&Era::of(Some(ProtocolVersion::LATEST)))
+        self.scope.describe(&Era::of(Some(ProtocolVersion::LATEST)))
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -223,11 +169,12 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let version = self.negotiate_initialize(&request)?.protocol_version;
         request.protocol_version = version.clone();
         context.peer.set_peer_info(request);
-        if let Some(library) = self.tools.library() {
-            let watch = library.watch(&self.owner);
+        let scope = self.scope(&context.extensions);
+        if let Some(library) = scope.tools.library() {
+            let watch = library.watch(&scope.owner);
             self.subscriptions.prepare(watch);
         }
-        let result = self.describe(&Era::of(Some(version.clone())));
+        let result = scope.describe(&Era::of(Some(version.clone())));
         Ok(result.with_protocol_version(version))
     }
 
@@ -242,10 +189,11 @@ impl<T: Tools> ServerHandler for Handler<T> {
 
     async fn discover(
         &self,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<DiscoverResult, ErrorData> {
         let versions = self.supported_protocol_versions().into_owned();
-        let server = self.describe(&Era::of(Some(ProtocolVersion::LATEST)));
+        let scope = self.scope(&context.extensions);
+        let server = scope.describe(&Era::of(Some(ProtocolVersion::LATEST)));
         let result = DiscoverResult::from_server_info(versions, server);
         Ok(result.with_ttl_ms(FRESH_FOR).with_cache_scope(KEPT_BY))
     }
@@ -269,12 +217,13 @@ impl<T: Tools> ServerHandler for Handler<T> {
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
         let cursor = cursor(request);
-        let page = page(self.tools.definitions(), cursor.as_deref(), PAGE_SIZE)?;
+        let tools = self.scope(&context.extensions).tools;
+        let page = page(tools.definitions(), cursor.as_deref(), PAGE_SIZE)?;
         Ok(era(&context).tool_list(page))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        let definitions = self.tools.definitions();
+        let definitions = self.scope.tools.definitions();
         let definition = definitions.iter().find(|tool| tool.name == name)?;
         Some(Era::of(Some(ProtocolVersion::LATEST)).tool(definition))
     }
@@ -284,48 +233,54 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        if !self.tools.has(&request.name) {
-            return Err(self.unknown_tool(&request.name));
+        let scope = self.scope(&context.extensions);
+        if !scope.tools.has(&request.name) {
+            scope.count(&request.name, None).await;
+            return Err(scope.unknown_tool(&request.name));
         }
         let era = era(&context);
         let (listener, log) = self.log.of(&context, &era)?;
-        let called = listening(listener, Box::pin(self.call(request, &context, &era)));
-        log.until(called).await
+        let called = Box::pin(self.call(&scope, request, &context, &era));
+        log.until(listening(listener, called)).await
     }
 
     async fn on_custom_request(
         &self,
-        request: CustomRequest,
+        mut request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
+        if let Some(method) = unmarked(&request.method) {
+            request.method = method.to_owned();
+        }
         let era = self.legacy_era(&request, &context)?;
+        let scope = self.scope(&context.extensions);
         if request.method == "tools/list" {
             let cursor = request
                 .params
                 .as_ref()
                 .and_then(|params| params.get("cursor")?.as_str());
-            let page = page(self.tools.definitions(), cursor, PAGE_SIZE)?;
+            let page = page(scope.tools.definitions(), cursor, PAGE_SIZE)?;
             return Ok(CustomResult::new(
-                era.tool_list_json(page, self.tasks.is_some()),
+                era.tool_list_json(page, scope.tasks.is_some()),
             ));
         }
         let method = tasks::Method::named(&request.method);
         if matches!(method, Some(tasks::Method::Call)) && !era.knows_tasks() {
             return self.call_without_task(request, context).await;
         }
-        let (Some(method), Some(tasks), true) = (method, &self.tasks, era.knows_tasks()) else {
+        let (Some(method), Some(tasks), true) = (method, &scope.tasks, era.knows_tasks()) else {
             return Err(unknown_method(&request.method));
         };
-        let mut request = request;
         let mut client = ClientHandle::mute();
         let (listener, _) = self.log.of(&context, &era)?;
         if matches!(method, tasks::Method::Call) {
-            self.admit_task(&request)?;
-            let prepared = Box::pin(self.prepare_task(&mut request, &context, &era));
+            scope.count_task(&request).await;
+            scope.admit_task(&request)?;
+            let prepared = Box::pin(self.prepare_task(&scope, &mut request, &context, &era));
             client = listening(listener.clone(), prepared).await?;
         }
         let watcher = watcher(&context, client);
-        let served = Box::pin(tasks.serve(method, &self.owner, request, &context, watcher));
+        let served = Box::pin(tasks.serve(method, &scope.owner, request, &context, watcher));
         listening(listener, served).await
     }
 
@@ -334,10 +289,11 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: GetTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
-        let tasks = self
+        let scope = self.scope(&context.extensions);
+        let tasks = scope
             .tasks_for(&context)
             .ok_or_else(|| unknown_method("tasks/get"))?;
-        let record = tasks.get(&self.owner, &request.task_id).await?;
+        let record = tasks.get(&scope.owner, &request.task_id).await?;
         Ok(GetTaskResult::new(record.detailed()))
     }
 
@@ -346,11 +302,12 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: UpdateTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let tasks = self
+        let scope = self.scope(&context.extensions);
+        let tasks = scope
             .tasks_for(&context)
             .ok_or_else(|| unknown_method("tasks/update"))?;
         // No task asks for anything yet, so there is nothing that an answer could belong to.
-        tasks.get(&self.owner, &request.task_id).await.map(drop)
+        tasks.get(&scope.owner, &request.task_id).await.map(drop)
     }
 
     async fn cancel_task(
@@ -358,14 +315,15 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: CancelTaskParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let tasks = self
+        let scope = self.scope(&context.extensions);
+        let tasks = scope
             .tasks_for(&context)
             .ok_or_else(|| unknown_method("tasks/cancel"))?;
-        let record = tasks.get(&self.owner, &request.task_id).await?;
+        let record = tasks.get(&scope.owner, &request.task_id).await?;
         // There cancelling what has ended is no error.
         match record.is_final() {
             true => Ok(()),
-            false => tasks.cancel(&self.owner, &request.task_id).await.map(drop),
+            false => tasks.cancel(&scope.owner, &request.task_id).await.map(drop),
         }
     }
 
@@ -374,8 +332,9 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let library = self.library("resources/list")?;
-        let (owner, cursor) = (self.owner.clone(), cursor(request));
+        let scope = self.scope(&context.extensions);
+        let library = scope.library("resources/list")?;
+        let (owner, cursor) = (scope.owner, cursor(request));
         resources::list(&library, &owner, &era(&context), cursor.as_deref()).await
     }
 
@@ -384,7 +343,8 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let templates = self.library("resources/templates/list")?.templates();
+        let scope = self.scope(&context.extensions);
+        let templates = scope.library("resources/templates/list")?.templates();
         let page = page(templates, cursor(request).as_deref(), PAGE_SIZE)?;
         Ok(era(&context).template_list(page))
     }
@@ -394,10 +354,12 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: ReadResourceRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let library = self.library("resources/read")?;
-        let (owner, era) = (self.owner.clone(), era(&context));
-        self.demand_key(&context, &era, &request.uri).await?;
+        let scope = self.scope(&context.extensions);
+        let library = scope.library("resources/read")?;
+        let era = era(&context);
+        self.demand_key(&scope, &context, &era, &request.uri).await?;
         let (listener, log) = self.log.of(&context, &era)?;
+        let owner = scope.owner;
         let read =
             Box::pin(async move { resources::read(&library, &owner, &era, &request.uri).await });
         let read = self
@@ -409,11 +371,12 @@ impl<T: Tools> ServerHandler for Handler<T> {
     async fn subscribe(
         &self,
         request: SubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let library = self.library("resources/subscribe")?;
+        let scope = self.scope(&context.extensions);
+        let library = scope.library("resources/subscribe")?;
         let address = resources::address(&request.uri)?;
-        let known = library.knows(&self.owner, &address).await;
+        let known = library.knows(&scope.owner, &address).await;
         known.map_err(|error| resources::unread(&request.uri, &error))?;
         self.subscriptions.follow(request.uri, address)
     }
@@ -421,9 +384,10 @@ impl<T: Tools> ServerHandler for Handler<T> {
     async fn unsubscribe(
         &self,
         request: UnsubscribeRequestParams,
-        _context: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        self.library("resources/unsubscribe")?;
+        self.scope(&context.extensions)
+            .library("resources/unsubscribe")?;
         self.subscriptions.leave(&request.uri);
         Ok(())
     }
@@ -432,14 +396,14 @@ impl<T: Tools> ServerHandler for Handler<T> {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        self.tools
-            .library()
-            .map(|_| subscriptions::accepted(requested))
+        let library = self.scope.tools.library();
+        library.map(|_| subscriptions::accepted(requested))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let library = self.library("subscriptions/listen")?;
-        subscriptions::listen(context, library.watch(&self.owner)).await;
+        let scope = self.scope(&context.request_context().extensions);
+        let library = scope.library("subscriptions/listen")?;
+        subscriptions::listen(context, library.watch(&scope.owner)).await;
         Ok(())
     }
 
@@ -448,9 +412,10 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        self.library("prompts/list")?;
+        let scope = self.scope(&context.extensions);
+        scope.library("prompts/list")?;
         let era = era(&context);
-        let prompts = prompts::all(&self.tools, &era);
+        let prompts = prompts::all(&scope.tools, &era);
         let page = page(prompts, cursor(request).as_deref(), PAGE_SIZE)?;
         Ok(era.prompt_list(page))
     }
@@ -460,9 +425,10 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        self.library("prompts/get")?;
+        let scope = self.scope(&context.extensions);
+        scope.library("prompts/get")?;
         let arguments = request.arguments.unwrap_or_default();
-        let (tools, owner, era) = (&self.tools, &self.owner, era(&context));
+        let (tools, owner, era) = (&scope.tools, &scope.owner, era(&context));
         let result = prompts::get(tools, owner, &era, &request.name, arguments).await?;
         Ok(result.into())
     }
@@ -472,7 +438,9 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: CompleteRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CompleteResult, ErrorData> {
-        let library = self.library("completion/complete")?;
-        completion::complete(&self.tools, &library, &self.owner, &era(&context), request).await
+        let scope = self.scope(&context.extensions);
+        let library = scope.library("completion/complete")?;
+        let (tools, owner) = (&scope.tools, &scope.owner);
+        completion::complete(tools, &library, owner, &era(&context), request).await
     }
 }

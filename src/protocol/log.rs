@@ -52,6 +52,11 @@ impl SessionLog {
         self.listener.listen(severity(level));
     }
 
+    /// Who hears what goes on in the session.
+    pub(super) fn listener(&self) -> Listener {
+        self.listener.clone()
+    }
+
     /// Carries messages to this client from now on.
     pub(super) fn start(&self, peer: Peer<RoleServer>) {
         let entries = self.entries.lock().ok().and_then(|mut kept| kept.take());

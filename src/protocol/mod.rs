@@ -8,18 +8,23 @@ mod asking;
 mod calls;
 mod client;
 mod completion;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod era;
 mod handler;
+mod http;
 mod log;
 mod pages;
 mod progress;
 mod prompts;
 mod resources;
+mod scope;
 mod serve;
 mod subscriptions;
 mod tasks;
 mod tools;
 
+pub use http::serve_http;
 pub use serve::{ServeError, run_stdio, serve_stdio};
 
 #[cfg(test)]

@@ -1,15 +1,15 @@
 //! Runs the server over standard input and output.
 
-use std::{future::Future, io, pin::pin, time::Duration};
+use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
 
-use rmcp::{RoleServer, service::serve_directly, transport::stdio_pipes};
+use rmcp::{RoleServer, ServerHandler, service::serve_directly, transport::stdio_pipes};
 use thiserror::Error;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::timeout,
 };
 
-use super::{handler::Handler, tasks::Tasks, tools::Tools};
+use super::{handler::Handler, scope::Scope, tools::Tools};
 use crate::{
     surface::Catalogue,
     transport::stdio::{StdioTransport, Written},
@@ -72,15 +72,37 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
+    let scope = Scope::local(tools);
+    let tasks = scope.tasks.clone();
+    let handler = Handler::new(scope, Arc::default());
+    if let Some(tasks) = tasks.clone() {
+        let resume = async move { tasks.resume().await };
+        tokio::spawn(handler.listener().during(resume));
+    }
+    let settle = async move {
+        if let Some(tasks) = tasks {
+            tasks.settle(FLUSHING).await;
+        }
+    };
+    connection(handler, input, output, stop, settle).await
+}
+
+/// Serves one connection of one message a line until it ends or `stop` does; `settle` is what remains
+/// to be done before the last answers are written.
+pub(super) async fn connection<H, R, W>(
+    handler: H,
+    input: R,
+    output: W,
+    stop: impl Future<Output = ()>,
+    settle: impl Future<Output = ()>,
+) -> Result<(), ServeError>
+where
+    H: ServerHandler,
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
     let (transport, mut written) = StdioTransport::new(input, output);
     // Not rmcp's handshake: it ends the connection on an unexpected first message.
-    let tasks = tools
-        .store()
-        .map(|store| Tasks::new(tools.clone(), store, tools.task_limits()));
-    if let Some(tasks) = tasks.clone() {
-        tokio::spawn(async move { tasks.resume().await });
-    }
-    let handler = Handler::new(tools, tasks.clone());
     let service = serve_directly::<RoleServer, _, _, _, _>(handler, transport, None);
     let token = service.cancellation_token();
     let mut ended = pin!(service.waiting());
@@ -94,9 +116,7 @@ where
             None
         }
     };
-    if let Some(tasks) = tasks {
-        tasks.settle(FLUSHING).await;
-    }
+    settle.await;
     match closed {
         Some(result) => verdict(result.unwrap_or_else(|e| Err(e.into()))),
         None => flush(written).await,
@@ -126,7 +146,7 @@ fn verdict(written: io::Result<()>) -> Result<(), ServeError> {
 
 /// Ends when the process is asked to end.
 #[cfg(unix)]
-fn termination() -> io::Result<impl Future<Output = ()>> {
+pub(super) fn termination() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -140,7 +160,7 @@ fn termination() -> io::Result<impl Future<Output = ()>> {
 
 /// Ends when the process is asked to end.
 #[cfg(not(unix))]
-fn termination() -> io::Result<impl Future<Output = ()>> {
+pub(super) fn termination() -> io::Result<impl Future<Output = ()>> {
     Ok(async {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;

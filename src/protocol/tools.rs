@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rmcp::model::JsonObject;
 
-use crate::accounts::KeyPage;
+use crate::accounts::{KeyPage, Requester};
 use crate::operations::client::ClientHandle;
 use crate::store::Store;
 use crate::surface::library::Library;
@@ -14,6 +14,21 @@ use crate::surface::{Call, Catalogue, Outcome, Prepared, TaskLimits, ToolDefinit
 
 /// A set of tools. The server has one, the tests another.
 pub(super) trait Tools: Clone + Send + Sync + 'static {
+    /// The tools as this requester may use them.
+    fn for_requester(&self, _requester: &Requester) -> Self {
+        self.clone()
+    }
+
+    /// Whether there is a key to call Exa with.
+    fn has_key(&self) -> bool {
+        true
+    }
+
+    /// Says why a list that narrows the tools down cannot be used.
+    fn check_list(&self, _list: &str) -> Result<(), String> {
+        Ok(())
+    }
+
     /// What a model should know before it uses the tools.
     fn instructions(&self) -> String;
 
@@ -89,6 +104,26 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
 }
 
 impl Tools for Catalogue {
+    fn for_requester(&self, requester: &Requester) -> Self {
+        let own = match &requester.key {
+            Some(key) => self.with_key(key.clone()),
+            None => self.clone(),
+        };
+        // The transport has refused lists that cannot be used.
+        let list = requester.tools.as_deref();
+        let narrowed = list.and_then(|list| own.narrowed(list).ok());
+        narrowed.unwrap_or(own)
+    }
+
+    fn has_key(&self) -> bool {
+        self.has_key()
+    }
+
+    fn check_list(&self, list: &str) -> Result<(), String> {
+        let narrowed = self.narrowed(list).map(drop);
+        narrowed.map_err(|error| error.to_string())
+    }
+
     fn instructions(&self) -> String {
         self.instructions()
     }

@@ -8,7 +8,7 @@ const WITHOUT_ZONE: [&str; 2] = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f"];
 
 /// Milliseconds since 1970 of `2024`, `2024-05`, `2024-05-31` or an RFC 3339 date and time; a part
 /// that is left out counts as its beginning, a missing zone as UTC.
-pub(super) fn instant(text: &str) -> Option<i64> {
+pub(crate) fn instant(text: &str) -> Option<i64> {
     let text = text.trim().replacen(' ', "T", 1);
     if let Ok(moment) = DateTime::parse_from_rfc3339(&text) {
         return Some(moment.timestamp_millis());

@@ -22,6 +22,7 @@ pub mod tokens;
 mod view;
 mod words;
 
+pub(crate) use date::instant;
 pub use envelope::{Envelope, results_field};
 pub use filter::{Dropped, Filters};
 pub use level::Level;

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::ready;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::counters::Numbers;
 use super::{
-    Clock, Document, Expected, Pending, Place, Query, Rules, Sign, Store, StoreError, end,
-    system_clock,
+    Clock, Count, CountChange, Document, Expected, Pending, Place, Query, Rules, Sign, Store,
+    StoreError, end, system_clock,
 };
 
 /// What a document costs beside its text.
@@ -33,6 +34,7 @@ impl Default for Bounds {
 /// Documents in memory.
 pub struct MemoryStore {
     shelf: Mutex<Shelf>,
+    numbers: Mutex<Numbers>,
     bounds: Bounds,
     clock: Clock,
 }
@@ -68,9 +70,14 @@ impl MemoryStore {
     pub(super) fn with_clock(bounds: Bounds, clock: Clock) -> Self {
         Self {
             shelf: Mutex::default(),
+            numbers: Mutex::default(),
             bounds,
             clock,
         }
+    }
+
+    fn numbers(&self) -> MutexGuard<'_, Numbers> {
+        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The shelf without what has expired.
@@ -244,6 +251,19 @@ impl Store for MemoryStore {
 
     fn lives(&self, _name: String) -> Pending<'_, bool> {
         Box::pin(ready(Ok(false)))
+    }
+
+    fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()> {
+        let mut numbers = self.numbers();
+        changes
+            .into_iter()
+            .for_each(|change| numbers.change(change));
+        Box::pin(ready(Ok(())))
+    }
+
+    fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
+        let counts = self.numbers().list(subject.as_deref());
+        Box::pin(ready(Ok(counts)))
     }
 
     fn check(&self) -> Pending<'_, String> {

@@ -5,9 +5,11 @@
 //! that several processes may share a store.
 
 mod config;
+mod counters;
 mod memory;
 mod sign;
 mod sqlite;
+mod sqlite_counters;
 mod sqlite_file;
 #[cfg(test)]
 mod tests;
@@ -19,6 +21,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use config::{STORE_VARIABLE, StoreConfig, StoreConfigError};
+pub use counters::{Count, CountChange, Step};
 pub use memory::{Bounds, MemoryStore};
 pub use sqlite::SqliteStore;
 
@@ -40,6 +43,12 @@ pub trait Store: Send + Sync + 'static {
 
     /// Lists documents, the newest first.
     fn list(&self, query: Query) -> Pending<'_, Vec<Document>>;
+
+    /// Changes numbers: all of them, or none.
+    fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()>;
+
+    /// The numbers of a subject, or of all subjects.
+    fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>>;
 
     /// Whether there may be something in it; to find out must not make anything.
     fn is_made(&self) -> bool {
@@ -164,7 +173,7 @@ fn system_clock() -> Clock {
     Arc::new(|| milliseconds(SystemTime::now()))
 }
 
-fn milliseconds(time: SystemTime) -> u64 {
+pub(crate) fn milliseconds(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }

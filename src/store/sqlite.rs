@@ -7,9 +7,11 @@ use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehav
 use tokio::task::spawn_blocking;
 
 use super::memory::check;
+use super::sqlite_counters as counters;
 use super::sqlite_file::{open, prepare};
 use super::{
-    Clock, Document, Pending, Place, Query, Rules, Sign, Store, StoreError, end, sign, system_clock,
+    Clock, Count, CountChange, Document, Pending, Place, Query, Rules, Sign, Store, StoreError, end,
+    sign, system_clock,
 };
 
 /// The columns of a [`Document`].
@@ -155,11 +157,11 @@ fn document(row: &Row<'_>) -> rusqlite::Result<Document> {
 }
 
 /// SQLite knows signed integers only; ours never grow beyond them.
-fn unsigned(number: i64) -> u64 {
+pub(super) fn unsigned(number: i64) -> u64 {
     u64::try_from(number).unwrap_or_default()
 }
 
-fn signed(number: u64) -> i64 {
+pub(super) fn signed(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
@@ -281,6 +283,14 @@ impl Store for SqliteStore {
 
     fn lives(&self, name: String) -> Pending<'_, bool> {
         self.beside(move |path| sign::is_shown(path, &name))
+    }
+
+    fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()> {
+        self.write(move |transaction, _| Ok(counters::change(transaction, &changes)?))
+    }
+
+    fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
+        self.read(move |transaction, _| Ok(counters::list(transaction, subject.as_deref())?))
     }
 
     fn check(&self) -> Pending<'_, String> {

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::sqlite::Fault;
+use super::sqlite_counters as counters;
 
 /// How long to wait for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -16,7 +17,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const APPLICATION: i32 = 0x6578_616d;
 
 /// The steps from an empty file to the present schema; a file remembers how many it has taken.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
     CREATE TABLE documents (
         number INTEGER PRIMARY KEY AUTOINCREMENT,
         owner TEXT NOT NULL,
@@ -32,7 +34,9 @@ const MIGRATIONS: &[&str] = &["
     CREATE INDEX documents_by_owner ON documents (owner, collection, number);
     CREATE INDEX documents_by_collection ON documents (collection, number);
     CREATE INDEX documents_by_end ON documents (expires) WHERE expires IS NOT NULL;
-"];
+",
+    counters::MIGRATION,
+];
 
 /// Opens the file; makes it first where there is none.
 pub(super) fn open(path: &Path) -> Result<Connection, Fault> {

@@ -331,3 +331,89 @@ async fn files_of_others_are_left_alone() {
 
     assert!(refused("text/store.db").await.contains("store.db"));
 }
+
+fn change(subject: &str, name: &str, step: Step) -> CountChange {
+    CountChange {
+        subject: subject.to_owned(),
+        name: name.to_owned(),
+        step,
+    }
+}
+
+async fn counted(store: &dyn Store, subject: Option<&str>) -> String {
+    let counts = store.counts(subject.map(str::to_owned)).await.unwrap();
+    let counts = counts.iter();
+    let counts = counts.map(|count| format!("{}.{}={}", count.subject, count.name, count.value));
+    counts.collect::<Vec<_>>().join(" ")
+}
+
+#[tokio::test]
+async fn numbers_grow_by_steps_or_to_a_mark() {
+    on_each(|store, _| async move {
+        assert_eq!(counted(&*store, Some("ann")).await, "");
+        let changes = vec![
+            change("ann", "calls", Step::Add(2)),
+            change("ann", "calls", Step::Add(3)),
+            change("ann", "last", Step::Reach(70)),
+            change("ann'; DROP TABLE counters; --", "calls", Step::Add(1)),
+        ];
+        store.count(changes).await.unwrap();
+        let back = change("ann", "last", Step::Reach(60));
+        store.count(vec![back]).await.unwrap();
+        assert_eq!(
+            counted(&*store, Some("ann")).await,
+            "ann.calls=5 ann.last=70"
+        );
+        let all = counted(&*store, None).await;
+        assert!(
+            all.contains("DROP TABLE") && all.contains("ann.calls=5"),
+            "{all}"
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn numbers_that_many_change_at_once_lose_nothing() {
+    on_each(|store, _| async move {
+        let mut changing = tokio::task::JoinSet::new();
+        for _ in 0..50 {
+            let store = store.clone();
+            changing.spawn(async move {
+                store
+                    .count(vec![change("ann", "calls", Step::Add(1))])
+                    .await
+                    .unwrap();
+            });
+        }
+        changing.join_all().await;
+        assert_eq!(counted(&*store, Some("ann")).await, "ann.calls=50");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_file_from_before_there_were_numbers_gets_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch(
+        "CREATE TABLE documents (
+            number INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, collection TEXT NOT NULL,
+            id TEXT NOT NULL, body TEXT NOT NULL, revision INTEGER NOT NULL, created INTEGER NOT NULL,
+            modified INTEGER NOT NULL, expires INTEGER, UNIQUE (owner, collection, id)
+         ) STRICT;
+         INSERT INTO documents VALUES (1, 'user:ann', 'things', 'a', 'old', 1, 0, 0, NULL);
+         PRAGMA application_id = 1702388077; PRAGMA user_version = 1;",
+    )
+    .unwrap();
+    drop(old);
+    let store = SqliteStore::new(path);
+    let kept = store.get(place("ann", "a")).await.unwrap().unwrap();
+    assert_eq!(&*kept.body, "old");
+    store
+        .count(vec![change("ann", "calls", Step::Add(1))])
+        .await
+        .unwrap();
+    assert_eq!(counted(&store, None).await, "ann.calls=1");
+}

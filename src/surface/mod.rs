@@ -44,6 +44,7 @@ use serde_json::{Map, Value, json};
 pub use work::{Attempt, Keeper, Soon, TaskCall, TaskLimits, Work};
 
 use crate::accounts::{Identity, KeyDesk};
+use crate::exa::ApiKey;
 use crate::generated::tools::TOOLS;
 use crate::operations::client::ClientHandle;
 use crate::operations::{self, Caller, Folders, Operation, Progress, Refusal, check};
@@ -69,6 +70,9 @@ pub enum SelectError {
     /// The list has no name in it.
     #[error("the list of tools is empty; leave it out for the default set")]
     Nothing,
+    /// None of the names is offered here.
+    #[error("none of these tools is offered here; offered are {}", .0.join(", "))]
+    NotOffered(Vec<String>),
     /// The generated table is broken.
     #[error("the generated definition of `{0}` cannot be read: {1}")]
     Broken(&'static str, String),
@@ -102,7 +106,7 @@ struct Tool {
 /// The tools that are offered.
 #[derive(Clone)]
 pub struct Catalogue {
-    tools: Arc<[Tool]>,
+    tools: Arc<[Arc<Tool>]>,
     caller: Caller,
     cache: ResultCache,
     library: Library,
@@ -160,7 +164,7 @@ impl Catalogue {
     pub fn new(list: &str, caller: Caller, cache: ResultCache) -> Result<Self, SelectError> {
         let tools = select(list)?
             .into_iter()
-            .map(load)
+            .map(|name| load(name).map(Arc::new))
             .collect::<Result<Vec<_>, _>>()?;
         let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         Ok(Self {
@@ -212,7 +216,7 @@ impl Catalogue {
     /// What a client tells its model about this server.
     pub fn instructions(&self) -> String {
         let discovers =
-            |tool: &Tool| matches!(tool.plan, Plan::Dispatcher { .. } | Plan::Host { .. });
+            |tool: &Arc<Tool>| matches!(tool.plan, Plan::Dispatcher { .. } | Plan::Host { .. });
         let discovers = self.tools.iter().any(discovers);
         let mut text = "Exa: web search, page contents, answers, research and Websets (collections of entities \
                         found, verified and enriched on the web)."
@@ -267,8 +271,42 @@ impl Catalogue {
         }
     }
 
+    /// The same tools for someone who brings a key.
+    #[must_use]
+    pub fn with_key(&self, key: ApiKey) -> Self {
+        let caller = self.caller.with_key(key);
+        Self {
+            library: self.library.with_caller(caller.clone()),
+            caller,
+            ..self.clone()
+        }
+    }
+
+    /// Whether there is a key to call Exa with.
+    pub fn has_key(&self) -> bool {
+        self.caller.has_key()
+    }
+
+    /// Those of the tools that a list of sets and tools names; it adds none.
+    pub fn narrowed(&self, list: &str) -> Result<Self, SelectError> {
+        let wanted = select(list)?;
+        let kept = |tool: &&Arc<Tool>| wanted.contains(&tool.definition.name.as_str());
+        let tools: Arc<[Arc<Tool>]> = self.tools.iter().filter(kept).cloned().collect();
+        if tools.is_empty() {
+            let offered = self.tools.iter().map(|tool| tool.definition.name.clone());
+            return Err(SelectError::NotOffered(offered.collect()));
+        }
+        let (notes, websets) = reads(&tools);
+        Ok(Self {
+            library: self.library.narrowed(notes, websets),
+            tools,
+            ..self.clone()
+        })
+    }
+
     fn find(&self, name: &str) -> Option<&Tool> {
-        self.tools.iter().find(|tool| tool.definition.name == name)
+        let mut tools = self.tools.iter().map(AsRef::as_ref);
+        tools.find(|tool| tool.definition.name == name)
     }
 }
 
@@ -445,21 +483,23 @@ fn host_call<'a>(entries: &'a [plan::Entry], mut arguments: Map<String, Value>) 
     })
 }
 
+/// Whether these tools have to do with notes, and with websets.
+fn reads(tools: &[Arc<Tool>]) -> (bool, bool) {
+    let reaches = |operation| ways::way_to(tools, operation).is_some();
+    let notes = tools.iter().any(|tool| matches!(tool.plan, Plan::Note));
+    (notes, reaches("websets.get") && reaches("items.list"))
+}
+
 /// The library that goes with these tools.
 fn library(
-    tools: &[Tool],
+    tools: &[Arc<Tool>],
     caller: &Caller,
     results: &ResultCache,
     store: Arc<dyn Store>,
 ) -> Library {
-    let reaches = |operation| ways::way_to(tools, operation).is_some();
-    let keeps_notes = tools.iter().any(|tool| matches!(tool.plan, Plan::Note));
-    Library::new(
-        caller.clone(),
-        results.clone(),
-        keeps_notes.then(|| Notes::new(store)),
-        reaches("websets.get") && reaches("items.list"),
-    )
+    let (notes, websets) = reads(tools);
+    let notes = notes.then(|| Notes::new(store));
+    Library::new(caller.clone(), results.clone(), notes, websets)
 }
 
 fn failed(operation: &Operation, refusal: &Refusal) -> Outcome {

@@ -1,5 +1,7 @@
 //! By which of the offered tools an operation can be called.
 
+use std::sync::Arc;
+
 use super::plan::Plan;
 use super::{Catalogue, Tool};
 
@@ -12,7 +14,7 @@ impl Catalogue {
 }
 
 /// How to call an operation with these tools.
-pub(super) fn way_to(tools: &[Tool], operation: &str) -> Option<String> {
+pub(super) fn way_to(tools: &[Arc<Tool>], operation: &str) -> Option<String> {
     let ways = tools.iter().filter_map(|tool| way(tool, operation));
     ways.min_by_key(|(rank, _)| *rank).map(|(_, way)| way)
 }

@@ -4,6 +4,7 @@
 //! protocol room. It knows no tools.
 
 mod handshake;
+pub mod http;
 mod ledger;
 mod lines;
 mod message;
@@ -13,4 +14,4 @@ pub mod stdio;
 mod subscriptions;
 mod surrogates;
 
-pub(crate) use shims::introduces;
+pub(crate) use shims::{introduces, unmarked};

@@ -10,6 +10,20 @@ use serde_json::{Value, json};
 
 use super::handshake::VERSION_KEY;
 
+/// Marks a method as one that rmcp must take for unknown, over HTTP, where rmcp itself reads the
+/// requests. Clients cannot use it.
+const MARK: &str = "exa-mcp-server/unknown-to-rmcp/";
+
+/// The method with a mark that makes it unknown to rmcp.
+pub(super) fn marked(method: &str) -> String {
+    format!("{MARK}{method}")
+}
+
+/// The method behind the mark.
+pub(crate) fn unmarked(method: &str) -> Option<&str> {
+    method.strip_prefix(MARK)
+}
+
 /// Whether a request belongs to the tasks of 2025-11-25. A request that introduces itself belongs to a
 /// later version. Lists of tools say there which tools take tasks.
 pub(super) fn is_legacy_task(method: &str, params: Option<&Value>) -> bool {

@@ -9,6 +9,7 @@
 )]
 
 mod command_line;
+mod http;
 mod identifiers;
 mod mcp;
 mod registry;

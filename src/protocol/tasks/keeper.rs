@@ -21,14 +21,14 @@ struct Start<T: Tools>(Tasks<T>);
 
 impl<T: Tools> Start<T> {
     fn new(tasks: Tasks<T>) -> Self {
-        tasks.0.starts.send_modify(|starts| *starts += 1);
+        tasks.shared.starts.send_modify(|starts| *starts += 1);
         Self(tasks)
     }
 }
 
 impl<T: Tools> Drop for Start<T> {
     fn drop(&mut self) {
-        self.0.0.starts.send_modify(|starts| *starts -= 1);
+        self.0.shared.starts.send_modify(|starts| *starts -= 1);
     }
 }
 
@@ -36,7 +36,7 @@ impl<T: Tools> TaskKeeper<T> {
     /// The keeper of a task that is about to be run.
     pub(super) fn new(tasks: Tasks<T>, owner: Identity, record: Record) -> Self {
         let starts =
-            record.work.is_none() && tasks.0.tools.starts_work(&record.tool, &record.arguments);
+            record.work.is_none() && tasks.tools.starts_work(&record.tool, &record.arguments);
         let start = starts.then(|| Start::new(tasks.clone()));
         Self {
             tasks,
@@ -69,7 +69,7 @@ impl<T: Tools> TaskKeeper<T> {
             record,
             ..
         } = self;
-        let (shelf, id) = (&tasks.0.shelf, &record.id);
+        let (shelf, id) = (&tasks.shared.shelf, &record.id);
         if self.is_taken_here(work)
             || (shelf.store().is_shared() && !shelf.claim(owner, work, record).await?)
         {
@@ -128,7 +128,7 @@ impl<T: Tools> Keeper for TaskKeeper<T> {
     fn is_taken(&self, work: Work) -> Soon<'_, bool> {
         Box::pin(async move {
             let (owner, id) = (&self.owner, &self.record.id);
-            let taken = self.tasks.0.shelf.is_taken(owner, &work, id).await;
+            let taken = self.tasks.shared.shelf.is_taken(owner, &work, id).await;
             // Whoever cannot tell must not take it for nobody's.
             taken.unwrap_or(false)
         })

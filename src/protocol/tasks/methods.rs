@@ -124,7 +124,7 @@ impl<T: Tools> Tasks<T> {
                 Some(number.ok_or_else(|| unfit("tasks/list", "unknown cursor"))?)
             }
         };
-        let page = self.0.shelf.page(Some(owner), before, PAGE + 1).await;
+        let page = self.shared.shelf.page(Some(owner), before, PAGE + 1).await;
         let page = page.map_err(super::unkept)?;
         let more = page.len() > PAGE;
         let last = page.iter().take(PAGE).next_back();

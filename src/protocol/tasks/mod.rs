@@ -11,6 +11,7 @@ mod shelf;
 mod take_up;
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -30,17 +31,14 @@ use crate::ids;
 use crate::store::{Sign, Store, StoreError};
 use crate::surface::{Attempt, TaskLimits, Work};
 
-/// The tasks of a server. Clones share everything.
-pub(super) struct Tasks<T>(Arc<Inner<T>>);
-
-impl<T> Clone for Tasks<T> {
-    fn clone(&self) -> Self {
-        Self(Arc::clone(&self.0))
-    }
+/// The tasks of a server. Clones share everything but the tools, which may be those of one requester.
+#[derive(Clone)]
+pub(super) struct Tasks<T> {
+    tools: T,
+    shared: Arc<Shared>,
 }
 
-struct Inner<T> {
-    tools: T,
+struct Shared {
     shelf: Shelf,
     limits: TaskLimits,
     /// Those under way in this process.
@@ -49,6 +47,8 @@ struct Inner<T> {
     runner: OnceCell<Runner>,
     /// Starts that Exa has not answered yet.
     starts: watch::Sender<usize>,
+    /// Whether tasks of earlier processes wait for their owners, who alone have the keys for them.
+    on_demand: AtomicBool,
 }
 
 struct Runner {
@@ -76,14 +76,21 @@ struct Live {
 impl<T: Tools> Tasks<T> {
     /// The tasks in a store.
     pub(super) fn new(tools: T, store: Arc<dyn Store>, limits: TaskLimits) -> Self {
-        Self(Arc::new(Inner {
-            tools,
+        let shared = Arc::new(Shared {
             shelf: Shelf::new(store),
             limits,
             running: Mutex::default(),
             runner: OnceCell::new(),
             starts: watch::channel(0).0,
-        }))
+            on_demand: AtomicBool::new(false),
+        });
+        Self { tools, shared }
+    }
+
+    /// The same tasks with other tools.
+    pub(super) fn with_tools(&self, tools: T) -> Self {
+        let shared = Arc::clone(&self.shared);
+        Self { tools, shared }
     }
 
     /// Begins a task; it is in the store before this returns.
@@ -95,7 +102,7 @@ impl<T: Tools> Tasks<T> {
         ttl: Option<u64>,
         watcher: run::Watcher,
     ) -> Result<Record, ErrorData> {
-        let limits = &self.0.limits;
+        let limits = &self.shared.limits;
         let ttl = ttl.map_or(limits.default_ttl, Duration::from_millis);
         let ttl = ttl.max(TaskLimits::SHORTEST_TTL).min(limits.max_ttl);
         let id =
@@ -105,7 +112,7 @@ impl<T: Tools> Tasks<T> {
         if !self.reserve(&record, limits.concurrent) {
             return Err(too_many(limits.concurrent));
         }
-        if let Err(error) = self.0.shelf.add(owner, &record).await {
+        if let Err(error) = self.shared.shelf.add(owner, &record).await {
             self.running().remove(&record.id);
             return Err(unkept(error));
         }
@@ -135,8 +142,9 @@ impl<T: Tools> Tasks<T> {
 
     /// A task of this owner, as it stands.
     pub(super) async fn get(&self, owner: &Identity, id: &str) -> Result<Record, ErrorData> {
-        let kept = self.0.shelf.get(owner, id).await.map_err(unkept)?;
+        let kept = self.shared.shelf.get(owner, id).await.map_err(unkept)?;
         let kept = kept.ok_or_else(|| unknown(id))?;
+        self.reclaim(owner, &kept).await.map_err(unkept)?;
         Ok(self.brought_up_to_date(kept))
     }
 
@@ -178,7 +186,7 @@ impl<T: Tools> Tasks<T> {
             record.stopping = moved && record.work.is_some();
             moved
         };
-        let change = self.0.shelf.change(owner, id, cancel).await;
+        let change = self.shared.shelf.change(owner, id, cancel).await;
         let record = match change.map_err(unkept)? {
             Change::Made(record) => record,
             Change::Refused(record) => {
@@ -189,7 +197,7 @@ impl<T: Tools> Tasks<T> {
         };
         // A start on its way must arrive, or nobody would know what to stop at Exa.
         let starts =
-            record.work.is_none() && self.0.tools.starts_work(&record.tool, &record.arguments);
+            record.work.is_none() && self.tools.starts_work(&record.tool, &record.arguments);
         let running = self.leave(id);
         if let Some(abort) = running.and_then(|running| running.abort)
             && !starts
@@ -213,20 +221,20 @@ impl<T: Tools> Tasks<T> {
     fn stop_upstream(&self, owner: &Identity, id: &str, work: Work) {
         let (tasks, owner, id) = (self.clone(), owner.clone(), id.to_owned());
         tokio::spawn(async move {
-            match tasks.0.tools.stop(work.clone()).await {
+            match tasks.tools.stop(work.clone()).await {
                 Some(true) => tracing::info!(%work, "stopped at Exa"),
                 Some(false) => tracing::warn!(%work, "could not be stopped at Exa; it goes on"),
                 None => tracing::info!(%work, "goes on at Exa, which cannot stop it"),
             }
             let stopped = |record: &mut Record| std::mem::take(&mut record.stopping);
-            let _ = tasks.0.shelf.change(&owner, &id, stopped).await;
+            let _ = tasks.shared.shelf.change(&owner, &id, stopped).await;
         });
     }
 
     /// Waits until Exa has answered the starts on their way, but not for long: a server that ends in
     /// between would not know what it started.
     pub(super) async fn settle(&self, patience: Duration) {
-        let mut starts = self.0.starts.subscribe();
+        let mut starts = self.shared.starts.subscribe();
         let _ = timeout(patience, starts.wait_for(|starts| *starts == 0)).await;
     }
 
@@ -234,21 +242,21 @@ impl<T: Tools> Tasks<T> {
     async fn runner(&self) -> Result<&str, StoreError> {
         let announce = || async {
             let name = ids::random().map_err(|error| StoreError::Unavailable(error.to_string()))?;
-            let sign = self.0.shelf.store().announce(name.clone()).await?;
+            let sign = self.shared.shelf.store().announce(name.clone()).await?;
             Ok(Runner { name, _sign: sign })
         };
-        let runner = self.0.runner.get_or_try_init(announce).await?;
+        let runner = self.shared.runner.get_or_try_init(announce).await?;
         Ok(&runner.name)
     }
 
     /// Whether a task is this process's to change.
     fn is_ours(&self, record: &Record) -> bool {
-        let runner = self.0.runner.get();
+        let runner = self.shared.runner.get();
         !record.is_final() && runner.is_some_and(|runner| runner.name == record.runner)
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, HashMap<String, Running>> {
-        self.0
+        self.shared
             .running
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -102,7 +102,7 @@ impl<T: Tools> Tasks<T> {
             }),
             ..Call::new(owner, self.heard(&record.id, progress)).of_client(client)
         };
-        let outcome = self.0.tools.call(&record.tool, record.arguments, call);
+        let outcome = self.tools.call(&record.tool, record.arguments, call);
         // A panic must not leave a task that works for ever; and what is no longer wanted must end, so it
         // is not left alone.
         let mut set = JoinSet::new();
@@ -150,7 +150,7 @@ impl<T: Tools> Tasks<T> {
                 }
                 is_ours
             };
-            match self.0.shelf.change(owner, id, change).await {
+            match self.shared.shelf.change(owner, id, change).await {
                 Ok(Change::Made(record)) => break Some(record),
                 Ok(Change::Refused(_) | Change::Gone) => break None,
                 Err(StoreError::Full) if matches!(end, End::Result(_)) => {

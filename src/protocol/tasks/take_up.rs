@@ -1,13 +1,14 @@
 //! Taking up the tasks of processes that have ended.
 
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::time::sleep;
 
 use super::run::Watcher;
-use super::shelf::Kept;
 use super::{Change, Record, Tasks, Tools};
+use crate::accounts::Identity;
 use crate::store::StoreError;
 use crate::surface::Attempt;
 
@@ -24,7 +25,7 @@ impl<T: Tools> Tasks<T> {
     /// Takes up the tasks of processes that have ended, now and as long as others run some.
     pub(in super::super) async fn resume(&self) {
         let mut failures = 0;
-        while self.0.shelf.store().is_shared() {
+        while self.shared.shelf.store().is_shared() {
             match self.take_up().await {
                 Ok(0) => return,
                 Ok(_) => failures = 0,
@@ -42,7 +43,7 @@ impl<T: Tools> Tasks<T> {
 
     /// Takes up what nobody runs; gives how many tasks other processes run.
     async fn take_up(&self) -> Result<usize, StoreError> {
-        let shelf = &self.0.shelf;
+        let shelf = &self.shared.shelf;
         // A store that nobody made is not made by looking.
         if !shelf.store().is_made() {
             return Ok(0);
@@ -60,7 +61,7 @@ impl<T: Tools> Tasks<T> {
                 }
                 match self.lives(&mut lives, &record.runner).await {
                     true => others += 1,
-                    false => self.take(kept).await?,
+                    false => self.take(&kept.owner, record).await?,
                 }
             }
             if page.len() < PAGE {
@@ -74,9 +75,9 @@ impl<T: Tools> Tasks<T> {
         if let Some(lives) = known.get(runner) {
             return *lives;
         }
-        let is_own = self.0.runner.get().is_some_and(|own| own.name == runner);
+        let is_own = self.shared.runner.get().is_some_and(|own| own.name == runner);
         let lives = is_own || {
-            let lives = self.0.shelf.store().lives(runner.to_owned()).await;
+            let lives = self.shared.shelf.store().lives(runner.to_owned()).await;
             // One that left no usable name behind cannot come back.
             lives.unwrap_or(false)
         };
@@ -84,8 +85,25 @@ impl<T: Tools> Tasks<T> {
         lives
     }
 
-    async fn take(&self, kept: &Kept) -> Result<(), StoreError> {
-        let Kept { owner, record, .. } = kept;
+    /// Leaves the tasks of earlier processes alone until their owners ask for them: only they have the
+    /// keys to follow them with.
+    pub(in super::super) fn resume_on_demand(&self) {
+        self.shared.on_demand.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes up a task of an earlier process whose owner is here now.
+    pub(super) async fn reclaim(&self, owner: &Identity, record: &Record) -> Result<(), StoreError> {
+        let waits = self.shared.on_demand.load(Ordering::Relaxed) && is_open(record);
+        if !waits || !self.tools.has_key() || self.running().contains_key(&record.id) {
+            return Ok(());
+        }
+        match self.lives(&mut HashMap::new(), &record.runner).await {
+            true => Ok(()),
+            false => self.take(owner, record).await,
+        }
+    }
+
+    async fn take(&self, owner: &Identity, record: &Record) -> Result<(), StoreError> {
         let runner = self.runner().await?;
         let take = |found: &mut Record| {
             let is_left = is_open(found) && found.runner == record.runner;
@@ -94,7 +112,7 @@ impl<T: Tools> Tasks<T> {
             }
             is_left
         };
-        let Change::Made(record) = self.0.shelf.change(owner, &record.id, take).await? else {
+        let Change::Made(record) = self.shared.shelf.change(owner, &record.id, take).await? else {
             return Ok(());
         };
         match &record.work {

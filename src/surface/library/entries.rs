@@ -117,8 +117,8 @@ impl Library {
     /// The patterns of what is offered.
     pub fn templates(&self) -> Vec<&'static Template> {
         let offered = |template: &&Template| match template.name {
-            "webset" | "webset_items" => self.0.websets,
-            "note" => self.0.notes.is_some(),
+            "webset" | "webset_items" => self.websets,
+            "note" => self.notes.is_some(),
             _ => true,
         };
         TEMPLATES.iter().filter(offered).collect()
@@ -147,7 +147,7 @@ impl Library {
             Some(Mark::Result(at, id)) => cut.add(self.results(owner, (at, id))),
             Some(_) => {}
         }
-        if let Some(notes) = &self.0.notes
+        if let Some(notes) = &self.notes
             && !matches!(mark, Some(Mark::Operation(_)))
             && !cut.is_full()
         {
@@ -171,7 +171,7 @@ impl Library {
 
     /// The answers that were kept before the one that was seen last.
     fn results(&self, owner: &Identity, seen: (u64, &str)) -> Vec<(String, Entry)> {
-        let mut kept = self.0.results.list(owner);
+        let mut kept = self.shelves.results.list(owner);
         // Two answers of the same moment must not change places between two pages.
         kept.sort_by(|a, b| (at(b), &b.id).cmp(&(at(a), &a.id)));
         let earlier = |kept: &&Kept| (at(kept), kept.id.as_str()) < seen;

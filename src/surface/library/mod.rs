@@ -36,15 +36,17 @@ pub const PLAIN: &str = "text/plain";
 
 /// What can be read. Clones share everything.
 #[derive(Clone)]
-pub struct Library(Arc<Shelves>);
-
-struct Shelves {
+pub struct Library {
+    shelves: Arc<Shelves>,
     caller: Caller,
-    results: ResultCache,
     /// The notes, where they are offered.
     notes: Option<Notes>,
     /// Websets may be read.
     websets: bool,
+}
+
+struct Shelves {
+    results: ResultCache,
     changes: broadcast::Sender<Changed>,
     memory: Memory,
 }
@@ -64,19 +66,38 @@ impl Library {
         notes: Option<Notes>,
         websets: bool,
     ) -> Self {
-        Self(Arc::new(Shelves {
+        Self {
+            shelves: Arc::new(Shelves {
+                results,
+                changes: broadcast::channel(WAITING).0,
+                memory: Memory::default(),
+            }),
             caller,
-            results,
             notes,
             websets,
-            changes: broadcast::channel(WAITING).0,
-            memory: Memory::default(),
-        }))
+        }
+    }
+
+    /// The same shelves for someone who calls Exa in another way.
+    pub(super) fn with_caller(&self, caller: Caller) -> Self {
+        Self {
+            caller,
+            ..self.clone()
+        }
+    }
+
+    /// The same shelves for someone with fewer tools.
+    pub(super) fn narrowed(&self, notes: bool, websets: bool) -> Self {
+        Self {
+            notes: self.notes.clone().filter(|_| notes),
+            websets: self.websets && websets,
+            ..self.clone()
+        }
     }
 
     /// The notes, where they are offered.
     pub fn notes(&self) -> Option<&Notes> {
-        self.0.notes.as_ref()
+        self.notes.as_ref()
     }
 
     /// Keeps a note and tells of it.
@@ -116,7 +137,7 @@ impl Library {
     fn tell(&self, owner: &Identity, event: Event) {
         let owner = owner.clone();
         // Without anybody who listens there is nothing to tell.
-        let _ = self.0.changes.send(Changed { owner, event });
+        let _ = self.shelves.changes.send(Changed { owner, event });
     }
 }
 

@@ -74,7 +74,7 @@ impl Library {
     }
 
     fn results_on_offer(&self, owner: &Identity) -> Vec<Offer> {
-        let kept = self.0.results.list(owner).into_iter();
+        let kept = self.shelves.results.list(owner).into_iter();
         kept.map(|kept| Offer {
             value: kept.id,
             words: format!("{} {}", kept.operation, kept.title),
@@ -83,7 +83,7 @@ impl Library {
     }
 
     fn indexes(&self, owner: &Identity, id: Option<&String>) -> Vec<Offer> {
-        let kept = id.and_then(|id| self.0.results.get(owner, id));
+        let kept = id.and_then(|id| self.shelves.results.get(owner, id));
         let count = kept.map_or(0, |kept| kept.results);
         let offer = |index: usize| Offer {
             value: index.to_string(),
@@ -94,7 +94,7 @@ impl Library {
 
     /// The notes, by id and by title.
     pub async fn notes_on_offer(&self, owner: &Identity) -> Vec<Offer> {
-        let Some(notes) = &self.0.notes else {
+        let Some(notes) = &self.notes else {
             return Vec::new();
         };
         let listed = notes.list(owner, None, MOST_NOTES).await;
@@ -106,22 +106,22 @@ impl Library {
     }
 
     async fn websets_on_offer(&self, owner: &Identity) -> Vec<Offer> {
-        if !self.0.websets {
+        if !self.websets {
             return Vec::new();
         }
-        if let Some(offers) = self.0.memory.recall(owner) {
+        if let Some(offers) = self.shelves.memory.recall(owner) {
             return offers;
         }
         // Typing goes on without suggestions when Exa does not answer in time.
         let offers = timeout(PATIENCE, self.list_websets()).await;
         let offers = offers.ok().flatten().unwrap_or_default();
-        self.0.memory.remember(owner, &offers);
+        self.shelves.memory.remember(owner, &offers);
         offers
     }
 
     async fn list_websets(&self) -> Option<Vec<Offer>> {
         let operation = find("websets.list")?;
-        let called = self.0.caller.call(operation, json!({"limit": MOST}));
+        let called = self.caller.call(operation, json!({"limit": MOST}));
         let answer = called.await.ok()?.answer.value;
         let websets = answer.get("data")?.as_array()?;
         Some(websets.iter().filter_map(webset).collect())

@@ -71,7 +71,7 @@ impl Library {
     }
 
     fn kept(&self, owner: &Identity, id: &str) -> Result<Kept, ReadError> {
-        self.0.results.get(owner, id).ok_or_else(|| {
+        self.shelves.results.get(owner, id).ok_or_else(|| {
             ReadError::NotFound(format!(
                 "No answer is kept under `{id}` any more. Answers are kept for a few minutes; call the tool again."
             ))
@@ -79,7 +79,7 @@ impl Library {
     }
 
     fn demand_websets(&self) -> Result<(), ReadError> {
-        match self.0.websets {
+        match self.websets {
             true => Ok(()),
             false => Err(ReadError::NotFound(
                 "The tools for Websets are not enabled on this server.".to_owned(),
@@ -88,7 +88,7 @@ impl Library {
     }
 
     async fn note(&self, owner: &Identity, id: &str) -> Result<Content, ReadError> {
-        let Some(notes) = &self.0.notes else {
+        let Some(notes) = &self.notes else {
             return Err(ReadError::NotFound(
                 "Notes are not enabled on this server; its operator adds the tool set `notes`."
                     .to_owned(),
@@ -108,7 +108,7 @@ impl Library {
         self.demand_websets()?;
         let gone = || ReadError::Failed(format!("Exa has no operation `{operation}` any more."));
         let operation = find(operation).ok_or_else(gone)?;
-        let called = self.0.caller.call(operation, json!({"websetId": webset}));
+        let called = self.caller.call(operation, json!({"websetId": webset}));
         match called.await {
             Ok(called) => {
                 let mut answer = called.answer.value;

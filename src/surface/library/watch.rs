@@ -40,10 +40,10 @@ pub struct Watch {
 impl Library {
     /// Listens from now on to what happens to the resources of this owner.
     pub fn watch(&self, owner: &Identity) -> Watch {
-        let results = &self.0.results;
+        let results = &self.shelves.results;
         let mut watch = Watch {
             owner: owner.clone(),
-            changes: self.0.changes.subscribe(),
+            changes: self.shelves.changes.subscribe(),
             results: results.changes(),
             cache: results.clone(),
             look_at: None,

@@ -40,6 +40,24 @@ fn every_operation_works_as_a_tool_of_its_own() {
     assert_eq!(server.end().stderr, "");
 }
 
+/// Every power of a client has something in its place for clients that have none.
+#[test]
+fn every_operation_answers_a_client_that_declares_nothing() {
+    for version in [crate::support::USUAL, crate::support::STATELESS] {
+        let sandbox = Sandbox::start();
+        let program = crate::support::Program::new([]).env("EXA_BASE_URL", &sandbox.url());
+        let mut server = McpServer::connect(program, version);
+        walk(&sandbox, |operation, args| {
+            let call = json!({"operation": operation.name, "args": args});
+            let outcome = server.call(dispatcher(operation), call);
+            assert!(!outcome.text.is_empty(), "{}", operation.name);
+            outcome.success()
+        });
+        // Nothing is asked of it, and nothing told that it did not ask for.
+        server.assert_silent();
+    }
+}
+
 /// People without a key or a network start here, so this path has to work by itself.
 #[test]
 fn the_embedded_sandbox_needs_neither_key_nor_network() {

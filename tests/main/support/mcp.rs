@@ -327,6 +327,12 @@ impl McpServer {
         assert_eq!(self.early, Vec::<Value>::new());
     }
 
+    /// Forgets what nobody asked for, so that a long test stays small itself.
+    pub(crate) fn forget_early(&mut self) {
+        self.early.clear();
+        self.changes.clear();
+    }
+
     /// The memory that the process holds, in bytes.
     #[cfg(target_os = "linux")]
     pub(crate) fn resident(&self) -> u64 {

@@ -1,5 +1,6 @@
 //! What the tests share.
 
+mod http;
 mod library;
 mod mcp;
 mod outcome;
@@ -10,6 +11,7 @@ mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod wire;
 
+pub(crate) use http::{Events, HttpServer, HttpSession, initialize};
 pub(crate) use library::Library;
 #[cfg(unix)]
 pub(crate) use mcp::signal;

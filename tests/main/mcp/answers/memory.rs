@@ -40,6 +40,5 @@ fn very_many_different_searches_leave_the_process_small() {
         desk.server.forget_early();
         highest = highest.max(desk.server.resident());
     }
-    println!("HIGHEST {highest}");
     assert!(highest <= LIMIT + BESIDE, "{highest} bytes");
 }

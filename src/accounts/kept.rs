@@ -1,0 +1,54 @@
+//! A secret that outlives the process, so that names made with it do too.
+
+use super::{Identity, Secret};
+use crate::store::{Expected, Place, Rules, Store, StoreError};
+
+/// Whose it is: nobody's who could ask for it.
+const OWNER: &str = "server";
+
+/// The secret that is kept in a store; it is made when there is none.
+pub async fn kept_secret(store: &dyn Store) -> Result<Secret, StoreError> {
+    let place = Place {
+        owner: Identity::kept(OWNER),
+        collection: "secrets",
+        id: "tokens".to_owned(),
+    };
+    if let Some(document) = store.get(place.clone()).await? {
+        return Ok(Secret::chosen(&document.body));
+    }
+    let bytes =
+        Secret::random_bytes().map_err(|error| StoreError::Unavailable(error.to_string()))?;
+    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let rules = Rules {
+        expected: Expected::Nothing,
+        ..Rules::default()
+    };
+    match store.put(place.clone(), text.clone(), rules).await {
+        Ok(_) => Ok(Secret::chosen(&text)),
+        // Another process that shares the store was faster.
+        Err(StoreError::Conflict) => {
+            let document = store.get(place).await?;
+            let body = document.map(|document| document.body).unwrap_or_default();
+            Ok(Secret::chosen(&body))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::store::{MemoryStore, SqliteStore};
+
+    #[tokio::test]
+    async fn the_secret_lives_as_long_as_the_store() {
+        let name = |secret: Secret| secret.digest("x", "y").name();
+        let folder = tempfile::tempdir().unwrap();
+        let open = || SqliteStore::new(folder.path().join("s.db"));
+        let first = name(kept_secret(&open()).await.unwrap());
+        assert_eq!(name(kept_secret(&open()).await.unwrap()), first);
+        let other = name(kept_secret(&MemoryStore::default()).await.unwrap());
+        assert_ne!(other, first);
+    }
+}

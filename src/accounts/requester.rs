@@ -1,0 +1,37 @@
+//! Who makes a request, and with what.
+
+use std::sync::Arc;
+
+use super::Identity;
+use super::usage::Meter;
+use crate::exa::ApiKey;
+
+/// Who makes a request. Over stdio there is one; over HTTP each request brings its own.
+#[derive(Clone, Debug)]
+pub struct Requester {
+    /// To whom belongs what the request leaves behind.
+    pub owner: Identity,
+    /// The key that the request brought; without one the server's own is used, if it has any.
+    pub key: Option<ApiKey>,
+    /// The sets and tools to which the request narrows down what is offered.
+    pub tools: Option<Arc<str>>,
+    /// Where the request is counted, if it is.
+    pub meter: Option<Meter>,
+}
+
+impl Requester {
+    /// Whoever started this process.
+    pub fn local() -> Self {
+        Self::new(Identity::local())
+    }
+
+    /// Someone who brings nothing.
+    pub fn new(owner: Identity) -> Self {
+        Self {
+            owner,
+            key: None,
+            tools: None,
+            meter: None,
+        }
+    }
+}

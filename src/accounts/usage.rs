@@ -1,0 +1,330 @@
+//! Who used how much. A count is in the store before the answer it belongs to leaves.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use super::now;
+use crate::store::{Count, CountChange, Step, Store, StoreError};
+
+/// Requests, whatever they asked for.
+pub const REQUESTS: &str = "requests";
+/// When the last request came, in milliseconds since 1970.
+pub const LAST_USED: &str = "lastUsedAt";
+
+/// The most counts that are written together.
+const MOST_AT_ONCE: usize = 1_000;
+
+/// How long an answer waits for its count when the store is stuck.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long to wait before counts that could not be written are tried again.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Counts for all. Clones share everything.
+#[derive(Clone)]
+pub struct Usage {
+    queue: mpsc::UnboundedSender<Entry>,
+    store: Arc<dyn Store>,
+}
+
+/// What someone did, and whom to tell that it is written.
+struct Entry {
+    changes: Vec<CountChange>,
+    written: oneshot::Sender<()>,
+}
+
+impl Usage {
+    /// Counts into a store. Must be called inside a runtime.
+    pub fn new(store: Arc<dyn Store>) -> Self {
+        let (queue, entries) = mpsc::unbounded_channel();
+        tokio::spawn(write(Arc::clone(&store), entries));
+        Self { queue, store }
+    }
+
+    /// A meter for one of those who are counted.
+    pub fn meter(&self, subject: &str) -> Meter {
+        Meter(Arc::new(Reading {
+            usage: self.clone(),
+            subject: subject.to_owned(),
+            pending: Mutex::default(),
+        }))
+    }
+
+    /// What is counted, of one or of all.
+    pub async fn counts(&self, subject: Option<&str>) -> Result<Vec<Count>, StoreError> {
+        self.store.counts(subject.map(str::to_owned)).await
+    }
+
+    async fn write(&self, changes: Vec<CountChange>) {
+        let (written, done) = oneshot::channel();
+        let entry = Entry { changes, written };
+        if self.queue.send(entry).is_ok() {
+            // A store that is stuck must not hold up answers for ever; the count stays in the queue.
+            let _ = timeout(PATIENCE, done).await;
+        }
+    }
+}
+
+/// Counts for one of those who are counted. Clones share everything.
+#[derive(Clone)]
+pub struct Meter(Arc<Reading>);
+
+struct Reading {
+    usage: Usage,
+    subject: String,
+    pending: Mutex<Vec<(String, Step)>>,
+}
+
+impl Meter {
+    /// Notes a request.
+    pub fn request(&self) {
+        let moment = u64::try_from(now()).unwrap_or_default();
+        self.step(REQUESTS, Step::Add(1));
+        self.step(LAST_USED, Step::Reach(moment));
+    }
+
+    /// Notes so many of something.
+    pub fn add(&self, name: &str, amount: u64) {
+        self.step(name, Step::Add(amount));
+    }
+
+    fn step(&self, name: &str, step: Step) {
+        let mut pending = self
+            .0
+            .pending
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        pending.push((name.to_owned(), step));
+    }
+
+    /// Writes what was noted; when this returns, it is in the store.
+    pub async fn commit(&self) {
+        let changes = {
+            let mut pending = self
+                .0
+                .pending
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *pending)
+        };
+        if changes.is_empty() {
+            return;
+        }
+        self.0.usage.write(self.0.changes(changes)).await;
+    }
+}
+
+impl Drop for Reading {
+    /// A request that was never answered counts as well, only nobody waits for it.
+    fn drop(&mut self) {
+        let pending = self.pending.get_mut();
+        let pending = std::mem::take(pending.unwrap_or_else(PoisonError::into_inner));
+        if !pending.is_empty() {
+            let changes = self.changes(pending);
+            let (written, _) = oneshot::channel();
+            let _ = self.usage.queue.send(Entry { changes, written });
+        }
+    }
+}
+
+impl Reading {
+    fn changes(&self, pending: Vec<(String, Step)>) -> Vec<CountChange> {
+        let changes = pending.into_iter().map(|(name, step)| CountChange {
+            subject: self.subject.clone(),
+            name,
+            step,
+        });
+        changes.collect()
+    }
+}
+
+impl std::fmt::Debug for Meter {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Meter").field(&self.0.subject).finish()
+    }
+}
+
+/// Writes what is queued, as much at once as there is: many answers share one write.
+async fn write(store: Arc<dyn Store>, mut entries: mpsc::UnboundedReceiver<Entry>) {
+    let mut unwritten = Sum::default();
+    loop {
+        let first = match unwritten.is_empty() {
+            true => entries.recv().await,
+            // What could not be written is tried again, with or without company.
+            false => timeout(PAUSE, entries.recv()).await.unwrap_or_default(),
+        };
+        if first.is_none() && unwritten.is_empty() {
+            return;
+        }
+        let mut waiting = Vec::new();
+        let mut next = first;
+        while let Some(entry) = next {
+            entry
+                .changes
+                .into_iter()
+                .for_each(|change| unwritten.add(change));
+            waiting.push(entry.written);
+            next = match waiting.len() < MOST_AT_ONCE {
+                true => entries.try_recv().ok(),
+                false => None,
+            };
+        }
+        match store.count(unwritten.changes()).await {
+            Ok(()) => unwritten = Sum::default(),
+            Err(error) => {
+                tracing::warn!(%error, "usage could not be written; it is kept and tried again");
+                if entries.is_closed() {
+                    return;
+                }
+            }
+        }
+        for written in waiting {
+            // Whoever asked may have gone away.
+            let _ = written.send(());
+        }
+    }
+}
+
+/// Changes, with those of the same number taken together.
+#[derive(Default)]
+struct Sum(HashMap<(String, String), Step>);
+
+impl Sum {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn add(&mut self, change: CountChange) {
+        let known = self.0.entry((change.subject, change.name));
+        let step = change.step;
+        known
+            .and_modify(|sum| {
+                *sum = match (*sum, step) {
+                    (Step::Add(a), Step::Add(b)) => Step::Add(a.saturating_add(b)),
+                    (Step::Reach(a), Step::Reach(b)) => Step::Reach(a.max(b)),
+                    // Each number is of one kind.
+                    (_, latest) => latest,
+                }
+            })
+            .or_insert(step);
+    }
+
+    fn changes(&self) -> Vec<CountChange> {
+        let changes = self.0.iter().map(|((subject, name), step)| CountChange {
+            subject: subject.clone(),
+            name: name.clone(),
+            step: *step,
+        });
+        changes.collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+    use super::*;
+    use crate::store::{Document, MemoryStore, Pending, Place, Query, Rules, Sign};
+
+    async fn requests(usage: &Usage, subject: &str) -> u64 {
+        let counts = usage.counts(Some(subject)).await.unwrap();
+        let requests = counts.iter().find(|count| count.name == REQUESTS);
+        requests.map_or(0, |count| count.value)
+    }
+
+    #[tokio::test]
+    async fn what_is_committed_is_in_the_store() {
+        let usage = Usage::new(Arc::new(MemoryStore::default()));
+        let meter = usage.meter("ann");
+        meter.request();
+        meter.add("tokens", 7);
+        assert_eq!(requests(&usage, "ann").await, 0);
+        meter.commit().await;
+        meter.commit().await;
+        assert_eq!(requests(&usage, "ann").await, 1);
+        assert_eq!(requests(&usage, "bob").await, 0);
+        let counts = usage.counts(None).await.unwrap();
+        let names: Vec<_> = counts.iter().map(|count| count.name.as_str()).collect();
+        assert_eq!(names, [LAST_USED, REQUESTS, "tokens"]);
+    }
+
+    #[derive(Default)]
+    struct Moody {
+        store: MemoryStore,
+        fails: AtomicBool,
+        writes: AtomicUsize,
+    }
+
+    /// A store that fails to count as long as it is told to.
+    impl Store for Moody {
+        fn put(&self, place: Place, body: String, rules: Rules) -> Pending<'_, u64> {
+            self.store.put(place, body, rules)
+        }
+        fn get(&self, place: Place) -> Pending<'_, Option<Document>> {
+            self.store.get(place)
+        }
+        fn delete(&self, place: Place) -> Pending<'_, bool> {
+            self.store.delete(place)
+        }
+        fn list(&self, query: Query) -> Pending<'_, Vec<Document>> {
+            self.store.list(query)
+        }
+        fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()> {
+            self.writes.fetch_add(1, Ordering::SeqCst);
+            match self.fails.load(Ordering::SeqCst) {
+                true => Box::pin(async { Err(StoreError::Unavailable("moody".to_owned())) }),
+                false => self.store.count(changes),
+            }
+        }
+        fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
+            self.store.counts(subject)
+        }
+        fn announce(&self, name: String) -> Pending<'_, Sign> {
+            self.store.announce(name)
+        }
+        fn lives(&self, name: String) -> Pending<'_, bool> {
+            self.store.lives(name)
+        }
+        fn check(&self) -> Pending<'_, String> {
+            self.store.check()
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_lost_while_the_store_fails() {
+        let store = Arc::new(Moody::default());
+        store.fails.store(true, Ordering::SeqCst);
+        let usage = Usage::new(store.clone());
+        for _ in 0..3 {
+            let meter = usage.meter("ann");
+            meter.request();
+            meter.commit().await;
+        }
+        assert_eq!(requests(&usage, "ann").await, 0);
+        store.fails.store(false, Ordering::SeqCst);
+        tokio::time::sleep(2 * PAUSE).await;
+        assert_eq!(requests(&usage, "ann").await, 3);
+    }
+
+    #[tokio::test]
+    async fn many_answers_share_a_write() {
+        let store = Arc::new(Moody::default());
+        let usage = Usage::new(store.clone());
+        let mut all = tokio::task::JoinSet::new();
+        for _ in 0..500 {
+            let meter = usage.meter("ann");
+            all.spawn(async move {
+                meter.request();
+                meter.commit().await;
+            });
+        }
+        all.join_all().await;
+        assert_eq!(requests(&usage, "ann").await, 500);
+        assert!(store.writes.load(Ordering::SeqCst) < 250);
+    }
+}

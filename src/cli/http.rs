@@ -1,0 +1,96 @@
+//! `exa-mcp-server http`.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+
+use super::Failure;
+use crate::accounts::usage::Usage;
+use crate::accounts::{Directory, Secret, kept_secret};
+use crate::protocol;
+use crate::settings::Settings;
+use crate::settings::http::{HttpSettings, usual_store};
+use crate::store::Store;
+use crate::transport::http::{Gate, Guests, HOSTS_VARIABLE};
+
+/// Serves until the process is told to end.
+pub(super) async fn serve(
+    mut settings: Settings,
+    http: HttpSettings,
+    listen: &str,
+    sandbox: bool,
+) -> Result<String, Failure> {
+    if let Some(store) = usual_store().filter(|_| !sandbox) {
+        settings.store = store;
+    }
+    if !http.is_pool() && !sandbox {
+        // Whoever brings no key of their own must not use the operator's.
+        settings.key = None;
+    }
+    let listener = TcpListener::bind(listen)
+        .await
+        .map_err(|error| Failure::usage(format!("cannot listen on {listen}: {error}")))?;
+    let address = listener.local_addr().map_err(Failure::usage)?;
+    let config = http.config(Some(address.ip())).map_err(Failure::usage)?;
+    let catalogue = super::catalogue(&settings)?;
+    let store = catalogue.store();
+    store
+        .check()
+        .await
+        .map_err(|error| Failure::usage(format!("{error} (EXA_MCP_STORE)")))?;
+    let gate = gate(&http, store, sandbox).await?;
+    introduce(address, &gate, &http, &settings);
+    protocol::serve_http(catalogue, listener, gate, config, super::shutdown()).await;
+    Ok(String::new())
+}
+
+async fn gate(http: &HttpSettings, store: Arc<dyn Store>, sandbox: bool) -> Result<Gate, Failure> {
+    let chosen = http.secret.as_deref().map(Secret::chosen);
+    if http.is_pool() {
+        let named = match chosen {
+            Some(secret) => secret,
+            None => kept_secret(&*store).await.map_err(Failure::usage)?,
+        };
+        let directory = Directory::new(http.admin.as_deref(), http.users.as_deref(), &named);
+        return Ok(Gate::Pool {
+            directory: directory.map_err(Failure::usage)?,
+            usage: Usage::new(store),
+        });
+    }
+    let secret = match chosen {
+        Some(secret) => secret,
+        None => Secret::random().map_err(Failure::usage)?,
+    };
+    Ok(Gate::Passthrough {
+        secret,
+        key_in_url: http.key_in_url,
+        guests: match sandbox {
+            true => Guests::OneUser,
+            false => Guests::Strangers,
+        },
+    })
+}
+
+/// Tells whoever started the server what it does.
+fn introduce(address: SocketAddr, gate: &Gate, http: &HttpSettings, settings: &Settings) {
+    let mode = match gate {
+        Gate::Pool { directory, .. } => {
+            format!("pool mode, {} tokens", directory.tokens().len())
+        }
+        Gate::Passthrough { .. } => "passthrough mode, each client brings its Exa key".to_owned(),
+    };
+    super::complain(&format!(
+        "The MCP server listens on http://{address}/mcp ({mode})."
+    ));
+    if http.is_pool() && settings.key.is_none() {
+        super::complain("No Exa key is set: set EXA_API_KEYS, or every call of Exa will fail.");
+    }
+    if !address.ip().is_loopback() && http.hosts.is_none() {
+        super::complain(&format!(
+            "Only requests to this machine's own names and {} are answered; set {HOSTS_VARIABLE} to the \
+             names by which clients call it.",
+            address.ip()
+        ));
+    }
+}

@@ -1,0 +1,157 @@
+//! The tools that the suite calls by name.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::super::tools::Tools;
+use crate::operations::{Progress, Step};
+use crate::surface::{Call, Hints, Outcome, ToolDefinition};
+
+/// The tools.
+#[derive(Clone)]
+pub(super) struct Table;
+
+/// Tools without arguments of interest.
+const PLAIN: [&str; 28] = [
+    "test_simple_text",
+    "test_error_handling",
+    "test_tool_with_progress",
+    "test_image_content",
+    "test_audio_content",
+    "test_embedded_resource",
+    "test_multiple_content_types",
+    "test_tool_with_logging",
+    "test_logging_tool",
+    "test_reconnection",
+    "test_sampling",
+    "test_elicitation",
+    "test_elicitation_sep1034_defaults",
+    "test_elicitation_sep1330_enums",
+    "test_missing_capability",
+    "test_streaming_elicitation",
+    "test_trigger_tool_change",
+    "test_trigger_prompt_change",
+    "test_input_required_result_elicitation",
+    "test_input_required_result_sampling",
+    "test_input_required_result_list_roots",
+    "test_input_required_result_request_state",
+    "test_input_required_result_multiple_inputs",
+    "test_input_required_result_multi_round",
+    "test_input_required_result_tampered_state",
+    "test_input_required_result_capabilities",
+    "test_mrtr_unrelated",
+    "test_tool_with_structured_content",
+];
+
+fn definition(name: &str, schema: Value) -> ToolDefinition {
+    let schema = schema.as_object().cloned().unwrap_or_default();
+    ToolDefinition {
+        name: name.to_owned(),
+        title: name.replace('_', " "),
+        description: format!("Plays the part of {name} in the conformance suite."),
+        input_schema: Arc::new(schema),
+        hints: Hints {
+            read_only: true,
+            destructive: false,
+            idempotent: true,
+            open_world: false,
+        },
+        starts_work: false,
+    }
+}
+
+/// A schema that uses what JSON Schema 2020-12 has.
+fn modern_schema() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "$defs": {"address": {
+            "$anchor": "addressDef",
+            "type": "object",
+            "properties": {"street": {"type": "string"}, "city": {"type": "string"}},
+        }},
+        "properties": {
+            "name": {"type": "string"},
+            "address": {"$ref": "#/$defs/address"},
+            "contactMethod": {"type": "string", "enum": ["phone", "email"]},
+            "phone": {"type": "string"},
+            "email": {"type": "string"},
+        },
+        "allOf": [{"anyOf": [{"required": ["phone"]}, {"required": ["email"]}]}],
+        "if": {"properties": {"contactMethod": {"const": "phone"}}, "required": ["contactMethod"]},
+        "then": {"required": ["phone"]},
+        "else": {"required": ["email"]},
+        "additionalProperties": false,
+    })
+}
+
+impl Tools for Table {
+    fn instructions(&self) -> String {
+        "Plays its part in the conformance suite.".to_owned()
+    }
+
+    fn definitions(&self) -> Vec<ToolDefinition> {
+        let plain = PLAIN.map(|name| definition(name, json!({"type": "object"})));
+        let region = json!({"type": "string", "x-mcp-header": "Region"});
+        let headers = json!({"type": "object", "properties": {"region": region, "query": {"type": "string"}}});
+        let mut definitions = plain.to_vec();
+        definitions.push(definition("json_schema_2020_12_tool", modern_schema()));
+        definitions.push(definition("test_custom_headers", headers));
+        definitions
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.definitions().iter().any(|tool| tool.name == name)
+    }
+
+    fn call(
+        &self,
+        name: &str,
+        _arguments: JsonObject,
+        call: Call,
+    ) -> impl Future<Output = Outcome> + Send + 'static {
+        let name = name.to_owned();
+        async move {
+            match name.as_str() {
+                "test_error_handling" => {
+                    let text = "This tool intentionally returns an error for testing";
+                    Outcome {
+                        is_error: true,
+                        ..said(text)
+                    }
+                }
+                "test_tool_with_progress" => {
+                    count(&call.progress).await;
+                    said("Counted to a hundred.")
+                }
+                _ => said("This is a simple text response for testing."),
+            }
+        }
+    }
+}
+
+fn said(text: &str) -> Outcome {
+    Outcome {
+        text: text.to_owned(),
+        structured: JsonObject::new(),
+        links: Vec::new(),
+        is_error: false,
+    }
+}
+
+/// Tells of three steps to a hundred.
+async fn count(progress: &Progress) {
+    for done in [0.0, 50.0, 100.0] {
+        progress.tell(Step {
+            done,
+            total: Some(100.0),
+            message: format!("{done} of 100"),
+        });
+        sleep(Duration::from_millis(50)).await;
+    }
+}

@@ -1,0 +1,193 @@
+//! Runs the server over HTTP.
+
+use std::future::{Future, pending, ready};
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::Full;
+use rmcp::ServerHandler;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::io::DuplexStream;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use super::calls::Calls;
+use super::handler::Handler;
+use super::scope::Scope;
+use super::serve::connection;
+use super::tools::Tools;
+use crate::accounts::Requester;
+use crate::store::Store;
+use crate::surface::Catalogue;
+use crate::transport::http::{Answer, Gate, HttpConfig, Mcp, Server, Sessions};
+
+/// How many calls run at once, of everybody together; further ones wait for their turn.
+const CALLS_AT_ONCE: usize = 4_096;
+
+/// How long starts on their way may take to be answered at the end.
+const SETTLING: Duration = Duration::from_secs(5);
+
+/// Serves MCP over HTTP until `stop`, then lets running requests finish.
+pub async fn serve_http(
+    catalogue: Catalogue,
+    listener: TcpListener,
+    gate: Gate,
+    config: HttpConfig,
+    stop: impl Future<Output = ()>,
+) {
+    let store = catalogue.store();
+    serve(catalogue, store, listener, gate, config, stop).await;
+}
+
+pub(super) async fn serve<T: Tools>(
+    tools: T,
+    store: Arc<dyn Store>,
+    listener: TcpListener,
+    gate: Gate,
+    config: HttpConfig,
+    stop: impl Future<Output = ()>,
+) {
+    let room = Everybody::new(tools);
+    let scope = &room.scope;
+    let tasks = scope.tasks.clone();
+    match tasks.clone() {
+        Some(tasks) if scope.tools.has_key() => {
+            tokio::spawn(async move { tasks.resume().await });
+        }
+        Some(tasks) => tasks.resume_on_demand(),
+        None => {}
+    }
+    serve_room(room, store, listener, gate, config, stop).await;
+    if let Some(tasks) = tasks {
+        tasks.settle(SETTLING).await;
+    }
+}
+
+/// Serves what a room offers.
+pub(super) async fn serve_room<R: Room>(
+    room: R,
+    store: Arc<dyn Store>,
+    listener: TcpListener,
+    gate: Gate,
+    config: HttpConfig,
+    stop: impl Future<Output = ()>,
+) {
+    let end = CancellationToken::new();
+    let sessions = Arc::new(Sessions::new(config.limits));
+    let mcp = Service::new(room, &config, Arc::clone(&sessions), end.clone());
+    let server = Server {
+        mcp,
+        sessions,
+        gate,
+        config,
+        store,
+        end,
+    };
+    server.serve(listener, stop).await;
+}
+
+/// Makes handlers, which share everything that is not of one session.
+pub(super) trait Room: Clone + Send + Sync + 'static {
+    /// What serves one session, or one request.
+    type Handler: ServerHandler;
+
+    /// A handler for requests that say who makes them.
+    fn handler(&self) -> Self::Handler;
+
+    /// A handler for all requests of one client.
+    fn handler_for(&self, requester: &Requester) -> Self::Handler;
+
+    /// Says why a list of tools cannot be used.
+    fn check_list(&self, list: &str) -> Result<(), String>;
+}
+
+/// The room in which everybody is served.
+#[derive(Clone)]
+pub(super) struct Everybody<T> {
+    scope: Scope<T>,
+    calls: Arc<Calls>,
+}
+
+impl<T: Tools> Everybody<T> {
+    pub(super) fn new(tools: T) -> Self {
+        Self {
+            scope: Scope::local(tools),
+            calls: Arc::new(Calls::new(CALLS_AT_ONCE)),
+        }
+    }
+}
+
+impl<T: Tools> Room for Everybody<T> {
+    type Handler = Handler<T>;
+
+    fn handler(&self) -> Handler<T> {
+        Handler::new(self.scope.clone(), Arc::clone(&self.calls))
+    }
+
+    fn handler_for(&self, requester: &Requester) -> Handler<T> {
+        Handler::new(self.scope.of(requester), Arc::clone(&self.calls))
+    }
+
+    fn check_list(&self, list: &str) -> Result<(), String> {
+        self.scope.tools.check_list(list)
+    }
+}
+
+/// The protocol room, as HTTP sees it.
+struct Service<R: Room> {
+    streamable: StreamableHttpService<R::Handler, Sessions>,
+    room: R,
+}
+
+impl<R: Room> Clone for Service<R> {
+    fn clone(&self) -> Self {
+        Self {
+            streamable: self.streamable.clone(),
+            room: self.room.clone(),
+        }
+    }
+}
+
+impl<R: Room> Service<R> {
+    fn new(room: R, config: &HttpConfig, sessions: Arc<Sessions>, end: CancellationToken) -> Self {
+        let maker = room.clone();
+        let handler = move || -> io::Result<R::Handler> { Ok(maker.handler()) };
+        // Hosts, origins and sizes are looked at before rmcp sees anything.
+        let settings = StreamableHttpServerConfig::default()
+            .disable_allowed_hosts()
+            .with_max_request_body_bytes(usize::MAX)
+            .with_json_response(true)
+            .with_sse_keep_alive(Some(config.limits.keep_alive))
+            .with_cancellation_token(end);
+        Self {
+            streamable: StreamableHttpService::new(handler, sessions, settings),
+            room,
+        }
+    }
+}
+
+impl<R: Room> Mcp for Service<R> {
+    async fn answer(&self, request: Request<Full<Bytes>>) -> Answer {
+        self.streamable.handle(request).await
+    }
+
+    fn connect(
+        &self,
+        requester: Requester,
+        stream: DuplexStream,
+    ) -> impl Future<Output = ()> + Send + 'static {
+        let handler = self.room.handler_for(&requester);
+        let (input, output) = tokio::io::split(stream);
+        async move {
+            // How it ended is known at the other end.
+            let _ = connection(handler, input, output, pending(), ready(())).await;
+        }
+    }
+
+    fn check_tools(&self, list: &str) -> Result<(), String> {
+        self.room.check_list(list)
+    }
+}

@@ -1,0 +1,169 @@
+//! What is offered to whoever makes a request.
+
+use rmcp::{
+    RoleServer,
+    model::{CustomRequest, ErrorCode, ErrorData, ServerConfig},
+    service::RequestContext,
+};
+use serde_json::{Value, json};
+use strsim::jaro_winkler;
+
+use super::{
+    client::Detected,
+    era::Era,
+    handler::{LONGEST_NAME, unknown_method},
+    tasks::Tasks,
+    tools::Tools,
+};
+use crate::{
+    accounts::{Identity, Requester, usage::Meter},
+    surface::{Outcome, library::Library},
+};
+
+/// How many names are offered for one that is unknown, and how like they must be.
+const MOST_NAMES: usize = 3;
+const LEAST_LIKENESS: f64 = 0.7;
+
+/// What is offered to whoever makes a request.
+#[derive(Clone)]
+pub(super) struct Scope<T> {
+    /// To whom belongs what the request leaves behind.
+    pub(super) owner: Identity,
+    pub(super) tools: T,
+    /// Calls that go on after they were answered, where there is a store for them.
+    pub(super) tasks: Option<Tasks<T>>,
+    /// Where requests are counted, if they are.
+    pub(super) meter: Option<Meter>,
+}
+
+impl<T: Tools> Scope<T> {
+    /// What is offered to whoever started this process.
+    pub(super) fn local(tools: T) -> Self {
+        let store = tools.store();
+        let tasks = store.map(|store| Tasks::new(tools.clone(), store, tools.task_limits()));
+        Self {
+            owner: Identity::local(),
+            tools,
+            tasks,
+            meter: None,
+        }
+    }
+
+    /// The same for someone else.
+    pub(super) fn of(&self, requester: &Requester) -> Self {
+        let tools = self.tools.for_requester(requester);
+        let tasks = self.tasks.as_ref();
+        Self {
+            owner: requester.owner.clone(),
+            tasks: tasks.map(|tasks| tasks.with_tools(tools.clone())),
+            tools,
+            meter: requester.meter.clone(),
+        }
+    }
+
+    /// Counts a call that has come to its end. It is in the store when this returns.
+    pub(super) async fn count(&self, tool: &str, outcome: Option<&Outcome>) {
+        let Some(meter) = &self.meter else {
+            return;
+        };
+        if self.tools.has(tool) {
+            meter.add(&format!("tool:{tool}"), 1);
+        }
+        if let Some(outcome) = outcome {
+            note(meter, outcome);
+        }
+        meter.commit().await;
+    }
+
+    /// Counts a call that is to become a task.
+    pub(super) async fn count_task(&self, request: &CustomRequest) {
+        let params = request.params.as_ref();
+        let tool = params.and_then(|params| params.get("name")?.as_str());
+        self.count(tool.unwrap_or_default(), None).await;
+    }
+
+    /// Describes the server to a client of this era.
+    pub(super) fn describe(&self, era: &Era) -> ServerConfig {
+        ServerConfig::new(era.capabilities(self.tools.library().is_some(), self.tasks.is_some()))
+            .with_server_info(era.server_info())
+            .with_instructions(self.tools.instructions())
+    }
+
+    /// What can be read; where nothing can, the methods that read are unknown.
+    pub(super) fn library(&self, method: &str) -> Result<Library, ErrorData> {
+        let library = self.tools.library().cloned();
+        library.ok_or_else(|| unknown_method(method))
+    }
+
+    /// The tasks, for a client of 2026-07-28 that knows them.
+    pub(super) fn tasks_for(&self, context: &RequestContext<RoleServer>) -> Option<&Tasks<T>> {
+        let era = Era::of(context.protocol_version());
+        let declared = Detected::of(context, &era).tasks;
+        self.tasks
+            .as_ref()
+            .filter(|_| declared && era.is_stateless())
+    }
+
+    /// Whether a tool takes tasks at all.
+    pub(super) fn admit_task(&self, request: &CustomRequest) -> Result<(), ErrorData> {
+        let name = request
+            .params
+            .as_ref()
+            .and_then(|params| params.get("name")?.as_str());
+        let Some(name) = name else {
+            return Err(ErrorData::invalid_params(
+                "Invalid params for tools/call: name must be a string",
+                None,
+            ));
+        };
+        let definitions = self.tools.definitions();
+        match definitions.iter().find(|tool| tool.name == name) {
+            None => Err(self.unknown_tool(name)),
+            Some(tool) if tool.starts_work => Ok(()),
+            Some(_) => {
+                let text = format!("The tool {name} does not take tasks; call it without `task`");
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None))
+            }
+        }
+    }
+
+    /// Refuses a tool that is not offered, with the names of those that may be meant.
+    pub(super) fn unknown_tool(&self, name: &str) -> ErrorData {
+        let shown: String = name.chars().take(LONGEST_NAME).collect();
+        let definitions = self.tools.definitions();
+        let names = definitions.iter().map(|tool| -> &str { &tool.name });
+        let mut names: Vec<_> = names
+            .map(|known| (jaro_winkler(&shown, known), known))
+            .filter(|(likeness, _)| *likeness >= LEAST_LIKENESS)
+            .collect();
+        names.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        let nearest: Vec<_> = names
+            .iter()
+            .take(MOST_NAMES)
+            .map(|(_, name)| name)
+            .collect();
+        let data = (!nearest.is_empty()).then(|| json!({"nearest": nearest}));
+        ErrorData::invalid_params(format!("Unknown tool: {shown}"), data)
+    }
+}
+
+/// Notes what an answer tells about itself.
+fn note(meter: &Meter, outcome: &Outcome) {
+    if outcome.is_error {
+        meter.add("errors", 1);
+    }
+    let Some(head) = outcome.structured.get("metadata") else {
+        return;
+    };
+    if let Some(operation) = head.get("operation").and_then(Value::as_str) {
+        meter.add(&format!("operation:{operation}"), 1);
+    }
+    if let Some(tokens) = head.get("tokenEstimate").and_then(Value::as_u64) {
+        meter.add("tokens", tokens);
+    }
+    if head.get("cached") == Some(&Value::Bool(true)) {
+        meter.add("cacheHits", 1);
+    } else if let Some(dollars) = head.get("costDollars").and_then(Value::as_f64) {
+        meter.add("microdollars", (dollars * 1e6).round() as u64);
+    }
+}

@@ -1,0 +1,108 @@
+//! What the environment says about serving over HTTP.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::{SettingsError, number, switch, variable};
+use crate::store::{STORE_VARIABLE, StoreConfig};
+use crate::transport::http::{
+    AllowedError, HOSTS_VARIABLE, Hosts, HttpConfig, HttpLimits, ORIGINS_VARIABLE, Origins,
+    PROXIES_VARIABLE, Proxies,
+};
+
+/// How to serve over HTTP. Not for printing: it holds tokens.
+pub struct HttpSettings {
+    /// The admin's token.
+    pub admin: Option<String>,
+    /// The tokens of all others.
+    pub users: Option<String>,
+    /// An Exa key may stand in the address.
+    pub key_in_url: bool,
+    /// What identities are made with, so that they stay the same after a restart.
+    pub secret: Option<String>,
+    /// Hosts, as a list.
+    pub hosts: Option<String>,
+    /// Origins, as a list.
+    pub origins: Option<String>,
+    proxies: String,
+    limits: HttpLimits,
+}
+
+impl HttpSettings {
+    /// Reads the environment.
+    pub fn from_env() -> Result<Self, SettingsError> {
+        Ok(Self {
+            admin: variable("MCP_AUTH_TOKEN"),
+            users: variable("USER_TOKENS"),
+            key_in_url: switch("EXA_MCP_ALLOW_KEY_IN_URL")?,
+            secret: variable("EXA_MCP_SECRET"),
+            hosts: variable(HOSTS_VARIABLE),
+            origins: variable(ORIGINS_VARIABLE),
+            proxies: variable(PROXIES_VARIABLE).unwrap_or_default(),
+            limits: limits()?,
+        })
+    }
+
+    /// Whether tokens are needed to get in.
+    pub fn is_pool(&self) -> bool {
+        self.admin.is_some() || self.users.is_some()
+    }
+
+    /// How the server behaves that listens on this address.
+    pub fn config(&self, listening: Option<IpAddr>) -> Result<HttpConfig, AllowedError> {
+        Ok(HttpConfig {
+            hosts: Hosts::new(self.hosts.as_deref(), listening)?,
+            origins: Origins::new(self.origins.as_deref())?,
+            proxies: Proxies::new(&self.proxies)?,
+            limits: self.limits,
+        })
+    }
+}
+
+/// Where a shared server keeps things that nobody named a place for: in a file of its user.
+pub fn usual_store() -> Option<StoreConfig> {
+    if variable(STORE_VARIABLE).is_some() {
+        return None;
+    }
+    // A service manager names a directory; without one there are conventions.
+    let managed = variable("STATE_DIRECTORY").map(PathBuf::from);
+    let state = variable("XDG_STATE_HOME").map(PathBuf::from);
+    let state = state.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".local/state")));
+    let directory = managed.or_else(|| Some(state?.join(env!("CARGO_PKG_NAME"))))?;
+    Some(StoreConfig::Sqlite(directory.join("store.db")))
+}
+
+fn limits() -> Result<HttpLimits, SettingsError> {
+    let usual = HttpLimits::default();
+    let seconds = |name, usual: Duration| {
+        let number = number(name, "seconds")?.map(Duration::from_secs);
+        Ok::<_, SettingsError>(number.unwrap_or(usual))
+    };
+    let count = |name, unit, usual: usize| {
+        let number =
+            number(name, unit)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        Ok::<_, SettingsError>(number.unwrap_or(usual))
+    };
+    Ok(HttpLimits {
+        body: count("EXA_MCP_MAX_BODY_BYTES", "bytes", usual.body)?,
+        client_timeout: seconds("EXA_MCP_READ_TIMEOUT", usual.client_timeout)?,
+        // No more than what counts them can count.
+        connections: count("EXA_MCP_MAX_CONNECTIONS", "connections", usual.connections)?
+            .clamp(1, 1_000_000),
+        connections_per_address: count(
+            "EXA_MCP_MAX_CONNECTIONS_PER_ADDRESS",
+            "connections",
+            usual.connections_per_address,
+        )?,
+        sessions: count("EXA_MCP_MAX_SESSIONS", "sessions", usual.sessions)?,
+        sessions_per_owner: count(
+            "EXA_MCP_MAX_SESSIONS_PER_USER",
+            "sessions",
+            usual.sessions_per_owner,
+        )?,
+        session_idle: seconds("EXA_MCP_SESSION_IDLE", usual.session_idle)?,
+        keep_alive: seconds("EXA_MCP_KEEP_ALIVE", usual.keep_alive)?.max(Duration::from_secs(1)),
+        drain: seconds("EXA_MCP_DRAIN_TIMEOUT", usual.drain)?,
+    })
+}

@@ -1,0 +1,51 @@
+//! Numbers in a SQLite file.
+
+use rusqlite::{Result, Transaction, params};
+
+use super::counters::{Count, CountChange, Step};
+use super::sqlite::{signed, unsigned};
+
+/// The step of the schema that makes the table.
+pub(super) const MIGRATION: &str = "
+    CREATE TABLE counters (
+        subject TEXT NOT NULL,
+        name TEXT NOT NULL,
+        value INTEGER NOT NULL,
+        PRIMARY KEY (subject, name)
+    ) STRICT, WITHOUT ROWID;
+";
+
+pub(super) fn change(transaction: &Transaction<'_>, changes: &[CountChange]) -> Result<()> {
+    let mut add = transaction.prepare(
+        "INSERT INTO counters (subject, name, value) VALUES (?, ?, ?)
+         ON CONFLICT DO UPDATE SET value = value + excluded.value",
+    )?;
+    let mut reach = transaction.prepare(
+        "INSERT INTO counters (subject, name, value) VALUES (?, ?, ?)
+         ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
+    )?;
+    for change in changes {
+        let (statement, value) = match change.step {
+            Step::Add(by) => (&mut add, by),
+            Step::Reach(to) => (&mut reach, to),
+        };
+        statement.execute(params![change.subject, change.name, signed(value)])?;
+    }
+    Ok(())
+}
+
+pub(super) fn list(transaction: &Transaction<'_>, subject: Option<&str>) -> Result<Vec<Count>> {
+    let sql = match subject {
+        Some(_) => "SELECT subject, name, value FROM counters WHERE subject = ?1 ORDER BY name",
+        None => "SELECT subject, name, value FROM counters WHERE ?1 IS NULL ORDER BY subject, name",
+    };
+    let mut statement = transaction.prepare(sql)?;
+    let rows = statement.query_map([subject], |row| {
+        Ok(Count {
+            subject: row.get(0)?,
+            name: row.get(1)?,
+            value: unsigned(row.get(2)?),
+        })
+    })?;
+    rows.collect()
+}

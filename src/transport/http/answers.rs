@@ -1,0 +1,108 @@
+//! Answers that never came from the handler.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use http::{HeaderName, HeaderValue, Response, StatusCode, header};
+use rmcp::model::{ErrorCode, ErrorData};
+use serde_json::{Value, json};
+
+use crate::accounts::Denied;
+
+/// The code of whoever shows no token that is known.
+const UNAUTHORIZED: i32 = -32000;
+/// The code of whoever may not do this, and of what is not there.
+pub(super) const FORBIDDEN: i32 = -32001;
+
+/// An answer of JSON.
+pub(super) fn json_answer(status: StatusCode, body: &Value) -> Response<Body> {
+    let mut answer = Response::new(Body::from(body.to_string()));
+    *answer.status_mut() = status;
+    let json = HeaderValue::from_static("application/json");
+    answer.headers_mut().insert(header::CONTENT_TYPE, json);
+    answer
+}
+
+/// An answer without content.
+pub(super) fn empty(status: StatusCode) -> Response<Body> {
+    let mut answer = Response::new(Body::empty());
+    *answer.status_mut() = status;
+    answer
+}
+
+/// The JSON-RPC error to a request, or to what was none.
+pub(super) fn refusal(status: StatusCode, id: &Value, error: &ErrorData) -> Response<Body> {
+    json_answer(status, &json!({"jsonrpc": "2.0", "error": error, "id": id}))
+}
+
+/// A JSON-RPC error that answers no request in particular.
+pub(super) fn refuse(status: StatusCode, code: i32, why: impl Into<String>) -> Response<Body> {
+    let error = ErrorData::new(ErrorCode(code), why.into(), None);
+    refusal(status, &Value::Null, &error)
+}
+
+/// What was sent cannot be served.
+pub(super) fn bad_request(why: &str) -> Response<Body> {
+    let code = ErrorCode::INVALID_REQUEST.0;
+    refuse(
+        StatusCode::BAD_REQUEST,
+        code,
+        format!("Invalid request: {why}"),
+    )
+}
+
+/// There is too much to do now.
+pub(super) fn busy(status: StatusCode, why: &str, wait: Duration) -> Response<Body> {
+    let answer = refuse(status, ErrorCode::INTERNAL_ERROR.0, why);
+    with_wait(answer, wait)
+}
+
+fn with_wait(mut answer: Response<Body>, wait: Duration) -> Response<Body> {
+    let seconds = wait.as_secs_f64().ceil().max(1.0) as u64;
+    set(&mut answer, header::RETRY_AFTER, &seconds.to_string());
+    answer
+}
+
+/// Whoever shows a token that does not let them in. All tokens that are not known are the same.
+pub(super) fn denied(denied: Denied, shown: bool) -> Response<Body> {
+    let realm = "Bearer realm=\"exa-mcp-server\"";
+    let (mut answer, challenge) = match denied {
+        Denied::Unknown => {
+            let why = "Unauthorized: Invalid or missing authentication token";
+            let answer = refuse(StatusCode::UNAUTHORIZED, UNAUTHORIZED, why);
+            let problem = if shown {
+                ", error=\"invalid_token\""
+            } else {
+                ""
+            };
+            (answer, format!("{realm}{problem}"))
+        }
+        Denied::Expired => {
+            let answer = refuse(
+                StatusCode::FORBIDDEN,
+                FORBIDDEN,
+                "Forbidden: Token has expired",
+            );
+            (answer, format!("{realm}, error=\"invalid_token\""))
+        }
+        Denied::NotAdmin => {
+            let why = "Forbidden: Admin token required";
+            let answer = refuse(StatusCode::FORBIDDEN, FORBIDDEN, why);
+            (answer, format!("{realm}, error=\"insufficient_scope\""))
+        }
+        Denied::Throttled(wait) => {
+            let why = "Too many wrong tokens came from this address; wait, then try again";
+            let answer = refuse(StatusCode::TOO_MANY_REQUESTS, UNAUTHORIZED, why);
+            return with_wait(answer, wait);
+        }
+    };
+    set(&mut answer, header::WWW_AUTHENTICATE, &challenge);
+    answer
+}
+
+/// Sets a header; a value that no header can hold is left out.
+pub(super) fn set<B>(answer: &mut Response<B>, name: HeaderName, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        answer.headers_mut().insert(name, value);
+    }
+}

@@ -1,0 +1,218 @@
+//! Who is let in, and as whom.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::body::Body;
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, Response, Uri, header};
+
+use super::answers::{bad_request, denied};
+use crate::accounts::usage::Usage;
+use crate::accounts::{Denied, Directory, Identity, Requester, Secret, Token};
+use crate::exa::ApiKey;
+use crate::ids;
+
+/// The headers that may hold an Exa key.
+const KEY_HEADERS: [HeaderName; 2] = [
+    HeaderName::from_static("x-api-key"),
+    HeaderName::from_static("x-exa-api-key"),
+];
+
+/// The part of an address that may hold one, if the operator allows it.
+const KEY_IN_URL: &str = "exaApiKey";
+
+/// Who is let in.
+pub enum Gate {
+    /// Those with a token; the server's own keys are used.
+    Pool {
+        /// The tokens.
+        directory: Directory,
+        /// Where their use is counted.
+        usage: Usage,
+    },
+    /// Everybody; each brings a key of their own.
+    Passthrough {
+        /// Makes identities of keys.
+        secret: Secret,
+        /// A key may stand in the address, where logs of others may keep it.
+        key_in_url: bool,
+        /// As whom those without a key come in.
+        guests: Guests,
+    },
+}
+
+/// As whom those without a key come in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guests {
+    /// Each as another one; they can look around, but not call Exa.
+    Strangers,
+    /// All as the one user of a sandbox, in which nothing is real.
+    OneUser,
+}
+
+/// A request that was let in.
+pub(super) struct Entry {
+    pub(super) requester: Requester,
+    /// The token that it showed, where tokens are needed.
+    pub(super) token: Option<Arc<Token>>,
+    /// It showed nothing; the session that it names says who it is.
+    pub(super) guest: bool,
+}
+
+type Answer = Box<Response<Body>>;
+
+impl Gate {
+    /// What the mode is called.
+    pub(super) fn mode(&self) -> &'static str {
+        match self {
+            Self::Pool { .. } => "pool",
+            Self::Passthrough { .. } => "passthrough",
+        }
+    }
+
+    /// Whether a token is needed.
+    pub(super) fn needs_token(&self) -> bool {
+        matches!(self, Self::Pool { .. })
+    }
+
+    /// Lets a request in, or answers it.
+    pub(super) fn admit(&self, parts: &Parts, address: IpAddr) -> Result<Entry, Answer> {
+        let shown = Shown::of(parts, self.takes_key_in_url())?;
+        match self {
+            Self::Pool { directory, usage } => {
+                let found = directory.find(shown.bearer.as_deref(), address);
+                let token = found.map_err(|why| turned_away(why, &shown, address))?;
+                Ok(Entry {
+                    requester: Requester {
+                        meter: Some(usage.meter(&token.id)),
+                        ..Requester::new(token.owner())
+                    },
+                    token: Some(token),
+                    guest: false,
+                })
+            }
+            Self::Passthrough { secret, guests, .. } => match shown.key() {
+                Some(key) => with_key(key, secret),
+                None => guest(*guests),
+            },
+        }
+    }
+
+    fn takes_key_in_url(&self) -> bool {
+        matches!(
+            self,
+            Self::Passthrough {
+                key_in_url: true,
+                ..
+            }
+        )
+    }
+}
+
+fn turned_away(why: Denied, shown: &Shown, address: IpAddr) -> Answer {
+    if !matches!(why, Denied::Unknown) || shown.bearer.is_some() {
+        tracing::info!(%address, reason = ?why, "denied");
+    }
+    Box::new(denied(why, shown.bearer.is_some()))
+}
+
+fn with_key(key: &str, secret: &Secret) -> Result<Entry, Answer> {
+    let owner = Identity::key(&secret.digest("key", key.trim()).name());
+    let key = ApiKey::new(key).map_err(|error| Box::new(bad_request(&error.to_string())))?;
+    Ok(Entry {
+        requester: Requester {
+            key: Some(key),
+            ..Requester::new(owner)
+        },
+        token: None,
+        guest: false,
+    })
+}
+
+fn guest(guests: Guests) -> Result<Entry, Answer> {
+    let owner = match guests {
+        Guests::OneUser => Identity::local(),
+        Guests::Strangers => {
+            let id = ids::random().map_err(|error| Box::new(bad_request(&error.to_string())))?;
+            Identity::guest(&id)
+        }
+    };
+    Ok(Entry {
+        requester: Requester::new(owner),
+        token: None,
+        guest: guests == Guests::Strangers,
+    })
+}
+
+/// What a request shows.
+#[derive(Default)]
+struct Shown {
+    bearer: Option<String>,
+    key: Option<String>,
+    key_in_url: Option<String>,
+}
+
+impl Shown {
+    fn of(parts: &Parts, in_url: bool) -> Result<Self, Answer> {
+        let mut shown = Self {
+            bearer: bearer(&parts.headers)?,
+            ..Self::default()
+        };
+        for name in &KEY_HEADERS {
+            let value = only(&parts.headers, name)?;
+            shown.key = shown.key.or(value);
+        }
+        if in_url {
+            let query = parts.uri.query().unwrap_or_default();
+            let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+            let pair = pairs.find(|(name, _)| name == KEY_IN_URL);
+            shown.key_in_url = pair.map(|(_, value)| value.into_owned());
+        }
+        Ok(shown)
+    }
+
+    /// The Exa key, where clients bring one.
+    fn key(&self) -> Option<&str> {
+        let key = self.key.as_deref().or(self.bearer.as_deref());
+        key.or(self.key_in_url.as_deref())
+            .filter(|key| !key.trim().is_empty())
+    }
+}
+
+/// The token of the `Authorization` header.
+fn bearer(headers: &HeaderMap) -> Result<Option<String>, Answer> {
+    let Some(value) = only(headers, &header::AUTHORIZATION)? else {
+        return Ok(None);
+    };
+    let token = value
+        .split_once(' ')
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+    let token = token.map(|(_, token)| token.trim().to_owned());
+    Ok(token.filter(|token| !token.is_empty()))
+}
+
+/// A header that must not be there twice: others on the way may have read the other one.
+fn only(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Answer> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => Ok(value.to_str().ok().map(str::to_owned)),
+        (Some(_), Some(_)) => {
+            let why = format!("the header {name} is there more than once");
+            Err(Box::new(bad_request(&why)))
+        }
+    }
+}
+
+/// Takes away what must not travel further into the server.
+pub(super) fn strip(parts: &mut Parts) {
+    parts.headers.remove(header::AUTHORIZATION);
+    parts.headers.remove(header::COOKIE);
+    for name in &KEY_HEADERS {
+        parts.headers.remove(name);
+    }
+    if let Ok(path) = parts.uri.path().parse::<Uri>() {
+        parts.uri = path;
+    }
+}

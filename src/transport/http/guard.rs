@@ -1,0 +1,116 @@
+//! What every request passes first: whom it calls, which page sends it, and what every answer carries.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::middleware::Next;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
+
+use super::answers::{FORBIDDEN, bad_request, empty, refuse};
+use super::state::Shared;
+
+/// What every answer carries: it is for this one request, and for no page to show.
+const ALWAYS: [(HeaderName, &str); 6] = [
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; frame-ancestors 'none'",
+    ),
+    (
+        HeaderName::from_static("cross-origin-resource-policy"),
+        "same-origin",
+    ),
+    (header::CACHE_CONTROL, "no-store"),
+];
+
+/// What pages may read beside the body.
+const EXPOSED: &str = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After";
+const METHODS: &str = "GET, POST, DELETE, OPTIONS";
+const HEADERS: &str = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, \
+                       Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-API-Key, X-Exa-Api-Key";
+
+/// Guards everything.
+pub(super) async fn guard<M: Send + Sync + 'static>(
+    State(shared): State<Arc<Shared<M>>>,
+    request: Request<Body>,
+    next: Next,
+) -> Response<Body> {
+    let origin = request.headers().get(header::ORIGIN).cloned();
+    let mut answer = match check(&shared, &request) {
+        Err(refused) => *refused,
+        Ok(()) if request.method() == Method::OPTIONS => permission(request.headers()),
+        Ok(()) => {
+            let answer = next.run(request).await;
+            with_origin(answer, origin.as_ref())
+        }
+    };
+    for (name, value) in ALWAYS {
+        let headers = answer.headers_mut();
+        headers
+            .entry(name)
+            .or_insert(HeaderValue::from_static(value));
+    }
+    answer
+}
+
+fn check<M>(shared: &Shared<M>, request: &Request<Body>) -> Result<(), Box<Response<Body>>> {
+    let headers = request.headers();
+    let forbidden = |why: &str| Box::new(refuse(StatusCode::FORBIDDEN, FORBIDDEN, why));
+    if headers.contains_key(header::TRANSFER_ENCODING)
+        && headers.contains_key(header::CONTENT_LENGTH)
+    {
+        let why = "a body has either a length or chunks";
+        return Err(Box::new(bad_request(why)));
+    }
+    if !shared.config.hosts.allow(request.uri(), headers) {
+        tracing::info!("denied: a foreign host");
+        return Err(forbidden(
+            "Forbidden: the server is not called by this host; EXA_MCP_ALLOWED_HOSTS says by which it is",
+        ));
+    }
+    let mut origins = headers.get_all(header::ORIGIN).iter();
+    let known = |origin: &HeaderValue| {
+        origin
+            .to_str()
+            .is_ok_and(|origin| shared.config.origins.allow(origin))
+    };
+    if !origins.all(known) {
+        tracing::info!("denied: a foreign origin");
+        return Err(forbidden(
+            "Forbidden: pages of this origin may not call; EXA_MCP_ALLOWED_ORIGINS says which may",
+        ));
+    }
+    Ok(())
+}
+
+/// Tells a browser what the page may do. Only pages that may call come here.
+fn permission(headers: &HeaderMap) -> Response<Body> {
+    let mut answer = with_origin(empty(StatusCode::NO_CONTENT), headers.get(header::ORIGIN));
+    if headers.contains_key(header::ORIGIN) {
+        let answer = answer.headers_mut();
+        let wanted = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
+        let allowed = wanted.cloned().unwrap_or(HeaderValue::from_static(HEADERS));
+        answer.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);
+        let methods = HeaderValue::from_static(METHODS);
+        answer.insert(header::ACCESS_CONTROL_ALLOW_METHODS, methods);
+        answer.insert(
+            header::ACCESS_CONTROL_MAX_AGE,
+            HeaderValue::from_static("600"),
+        );
+    }
+    answer
+}
+
+fn with_origin(mut answer: Response<Body>, origin: Option<&HeaderValue>) -> Response<Body> {
+    let headers = answer.headers_mut();
+    headers.append(header::VARY, HeaderValue::from_static("Origin"));
+    if let Some(origin) = origin {
+        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        let exposed = HeaderValue::from_static(EXPOSED);
+        headers.insert(header::ACCESS_CONTROL_EXPOSE_HEADERS, exposed);
+    }
+    answer
+}

@@ -1,0 +1,260 @@
+//! `/sse` and `/messages`: the transport of 2024-11-05.
+//!
+//! A client opens one stream for everything that comes, and posts everything that goes. Behind it runs
+//! the same connection as over standard input and output: one message a line.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::{self, Stream};
+use http::{HeaderValue, Request, Response, StatusCode, header};
+use http_body_util::StreamBody;
+use hyper::body::Frame;
+use rmcp::model::ErrorCode;
+use serde_json::Value;
+use tokio::io::{
+    AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, duplex,
+};
+use tokio::time::timeout;
+
+use super::Mcp;
+use super::answers::{FORBIDDEN, bad_request, busy, refusal, refuse};
+use super::body::{self, until};
+use super::incoming;
+use super::mcp::{address, tools};
+use super::state::Shared;
+use crate::accounts::Identity;
+use crate::accounts::usage::Meter;
+use crate::ids;
+
+/// What fits between a connection and the handler before one waits for the other.
+const BUFFER: usize = 64 * 1024;
+
+/// Requests of one connection that may wait for their answers.
+const MOST_WAITING: usize = 256;
+
+/// How long the handler may take to take a message.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// When to come back to a server that is full.
+const COME_BACK: Duration = Duration::from_secs(5);
+
+type Refused = Box<Response<Body>>;
+
+/// The connections of the oldest era, by their ids.
+#[derive(Default)]
+pub(super) struct Streams(Mutex<HashMap<String, Arc<Connection>>>);
+
+struct Connection {
+    owner: Identity,
+    input: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
+    meter: Option<Meter>,
+    waiting: AtomicUsize,
+}
+
+impl Streams {
+    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Connection>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.open().len()
+    }
+}
+
+/// Takes a connection off the list when its stream ends.
+struct Listed {
+    streams: Arc<Streams>,
+    id: String,
+}
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        self.streams.open().remove(&self.id);
+    }
+}
+
+/// `GET /sse`: opens a connection.
+pub(super) async fn connect<M: Mcp>(
+    State(shared): State<Arc<Shared<M>>>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let (parts, _) = request.into_parts();
+    let opened = (|| {
+        let mut entry = shared.gate.admit(&parts, address(&shared, &parts))?;
+        entry.requester.tools = tools(&shared, &parts)?;
+        let limits = &shared.config.limits;
+        if shared.draining.is_cancelled() || shared.streams.count() >= limits.sessions {
+            let why = "There are too many connections, or the server is about to end";
+            let status = StatusCode::SERVICE_UNAVAILABLE;
+            return Err(Box::new(busy(status, why, COME_BACK)));
+        }
+        let id = ids::random().map_err(|error| Box::new(bad_request(&error.to_string())))?;
+        let (ours, theirs) = duplex(BUFFER);
+        let (output, input) = tokio::io::split(ours);
+        let connection = Arc::new(Connection {
+            owner: entry.requester.owner.clone(),
+            input: tokio::sync::Mutex::new(input),
+            meter: entry.requester.meter.clone(),
+            waiting: AtomicUsize::new(0),
+        });
+        shared
+            .streams
+            .open()
+            .insert(id.clone(), Arc::clone(&connection));
+        tokio::spawn(shared.mcp.connect(entry.requester, theirs));
+        let listed = Listed {
+            streams: Arc::clone(&shared.streams),
+            id,
+        };
+        Ok(events(listed, connection, output, limits.keep_alive))
+    })();
+    match opened {
+        Ok(events) => stream_of(until(
+            Body::new(StreamBody::new(events)),
+            shared.draining.clone(),
+        )),
+        Err(refused) => {
+            let refused: Refused = refused;
+            *refused
+        }
+    }
+}
+
+fn stream_of(body: Body) -> Response<Body> {
+    let mut answer = Response::new(body);
+    let headers = answer.headers_mut();
+    let stream = HeaderValue::from_static("text/event-stream");
+    headers.insert(header::CONTENT_TYPE, stream);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
+    answer
+}
+
+/// What the client is sent: where to post, then every message of the handler.
+fn events(
+    listed: Listed,
+    connection: Arc<Connection>,
+    output: ReadHalf<DuplexStream>,
+    keep_alive: Duration,
+) -> impl Stream<Item = io::Result<Frame<Bytes>>> + Send {
+    let endpoint = format!(
+        "event: endpoint\ndata: /messages?sessionId={}\n\n",
+        listed.id
+    );
+    let lines = BufReader::new(output).lines();
+    let state = (listed, connection, lines);
+    let messages = stream::unfold(state, move |(listed, connection, mut lines)| async move {
+        let event = next_event(&mut lines, &connection, keep_alive).await?;
+        Some((event, (listed, connection, lines)))
+    });
+    let events = stream::iter([endpoint]).chain(messages);
+    events.map(|event| Ok(Frame::data(Bytes::from(event))))
+}
+
+async fn next_event(
+    lines: &mut Lines<BufReader<ReadHalf<DuplexStream>>>,
+    connection: &Connection,
+    keep_alive: Duration,
+) -> Option<String> {
+    match timeout(keep_alive, lines.next_line()).await {
+        // Silence would look like a connection that is gone.
+        Err(_) => Some(": ping\n\n".to_owned()),
+        Ok(Ok(Some(line))) => {
+            if !line.contains("\"method\"") {
+                let waiting = &connection.waiting;
+                let less = |count: usize| Some(count.saturating_sub(1));
+                let _ = waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
+            }
+            Some(format!("event: message\ndata: {line}\n\n"))
+        }
+        Ok(_) => None,
+    }
+}
+
+/// `POST /messages?sessionId=…`: takes a message.
+pub(super) async fn post<M: Mcp>(
+    State(shared): State<Arc<Shared<M>>>,
+    request: Request<Body>,
+) -> Response<Body> {
+    match take(&shared, request).await {
+        Ok(answer) => answer,
+        Err(refused) => *refused,
+    }
+}
+
+async fn take<M: Mcp>(
+    shared: &Arc<Shared<M>>,
+    request: Request<Body>,
+) -> Result<Response<Body>, Refused> {
+    let (parts, body) = request.into_parts();
+    let entry = shared.gate.admit(&parts, address(shared, &parts))?;
+    let query = parts.uri.query().unwrap_or_default();
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+    let id = pairs.find(|(name, _)| name == "sessionId" || name == "session_id");
+    let connection = id.and_then(|(_, id)| shared.streams.open().get(&*id).cloned());
+    // Without a token the id, which nobody can guess, is what lets a client in.
+    let own =
+        |connection: &Arc<Connection>| entry.guest || connection.owner == entry.requester.owner;
+    let connection = connection.filter(own);
+    let lost = || refuse(StatusCode::NOT_FOUND, FORBIDDEN, "Session not found");
+    let connection = connection.ok_or_else(|| Box::new(lost()))?;
+    let body = body::read(&parts.headers, body, &shared.config.limits).await?;
+    let message = incoming::parse(&body);
+    let message = message
+        .map_err(|error| Box::new(refusal(StatusCode::BAD_REQUEST, &Value::Null, &error)))?;
+    deliver(&connection, &message).await?;
+    let mut answer = Response::new(Body::from("Accepted"));
+    *answer.status_mut() = StatusCode::ACCEPTED;
+    Ok(answer)
+}
+
+async fn deliver(connection: &Connection, message: &Value) -> Result<(), Refused> {
+    let requests = requests(message);
+    if connection.waiting.load(Ordering::SeqCst) + requests > MOST_WAITING {
+        let why = "Too many requests wait for their answers; read those first";
+        return Err(Box::new(busy(
+            StatusCode::TOO_MANY_REQUESTS,
+            why,
+            COME_BACK,
+        )));
+    }
+    connection.waiting.fetch_add(requests, Ordering::SeqCst);
+    if let Some(meter) = &connection.meter {
+        (0..requests).for_each(|_| meter.request());
+        meter.commit().await;
+    }
+    let mut line = message.to_string().into_bytes();
+    line.push(b'\n');
+    let mut input = connection.input.lock().await;
+    match timeout(PATIENCE, input.write_all(&line)).await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(_)) => {
+            let why = "Session not found: its connection has ended";
+            Err(Box::new(refuse(StatusCode::NOT_FOUND, FORBIDDEN, why)))
+        }
+        Err(_) => {
+            let why = "The server is too busy to take this message";
+            let code = ErrorCode::INTERNAL_ERROR.0;
+            Err(Box::new(refuse(StatusCode::SERVICE_UNAVAILABLE, code, why)))
+        }
+    }
+}
+
+/// How many answers a message wants.
+fn requests(message: &Value) -> usize {
+    let is_request =
+        |message: &Value| message.get("id").is_some() && message.get("method").is_some();
+    match message {
+        Value::Array(members) => members.iter().filter(|member| is_request(member)).count(),
+        single => usize::from(is_request(single)),
+    }
+}

@@ -1,0 +1,335 @@
+//! `/mcp`: Streamable HTTP.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use bytes::Bytes;
+use futures_util::future::join_all;
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion};
+use serde_json::Value;
+
+use super::Mcp;
+use super::answers::{FORBIDDEN, bad_request, busy, empty, json_answer, refusal, refuse};
+use super::body::{self, holding, until};
+use super::gate::{Entry, strip};
+use super::incoming::{self, Stopped};
+use super::outgoing::{Accepts, Answer, finish, only_answer};
+use super::peer::Peer;
+use super::sessions::Held;
+use super::state::Shared;
+
+/// The header that names a session.
+const SESSION: &str = "mcp-session-id";
+/// The header that names a version.
+const VERSION: &str = "mcp-protocol-version";
+
+/// The most messages in one batch.
+const LARGEST_BATCH: usize = 100;
+
+/// The length of the longest header value that is looked at.
+const LONGEST_SESSION: usize = 128;
+
+/// When to come back to a server that is full or about to end.
+const COME_BACK: Duration = Duration::from_secs(5);
+
+type Refused = Box<Response<Body>>;
+
+/// A request with what is known about it.
+struct Visit {
+    parts: Parts,
+    entry: Entry,
+    /// The session that it belongs to, which stays while it is served.
+    session: Option<(String, Held)>,
+    /// It names a version without a handshake.
+    modern: bool,
+    accepts: Accepts,
+}
+
+/// Answers a request to `/mcp`.
+pub(super) async fn serve<M: Mcp>(
+    State(shared): State<Arc<Shared<M>>>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let (parts, body) = request.into_parts();
+    let answer = match parts.method {
+        Method::POST => post(&shared, parts, body).await,
+        Method::GET => get(&shared, parts).await,
+        Method::DELETE => delete(&shared, parts).await,
+        _ => {
+            let mut answer = Response::new(Body::from("Method not allowed"));
+            *answer.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
+            let allow = HeaderValue::from_static("GET, POST, DELETE");
+            answer.headers_mut().insert(header::ALLOW, allow);
+            Ok(answer)
+        }
+    };
+    answer.unwrap_or_else(|refused| *refused)
+}
+
+/// Finds out who visits, and for which session.
+fn visit<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Visit, Refused> {
+    if shared.draining.is_cancelled() {
+        return Err(Box::new(ending()));
+    }
+    let mut entry = shared.gate.admit(&parts, address(shared, &parts))?;
+    entry.requester.tools = tools(shared, &parts)?;
+    let modern = is_modern(&parts.headers)?;
+    let session = match only(&parts.headers, SESSION)?.filter(|_| !modern) {
+        Some(id) => {
+            let held = Some(id).filter(|id| id.len() <= LONGEST_SESSION);
+            let held = held.and_then(|id| shared.sessions.admit(id, &mut entry));
+            Some((id.to_owned(), held.ok_or_else(|| Box::new(no_session()))?))
+        }
+        None => None,
+    };
+    Ok(Visit {
+        accepts: Accepts::of(&parts.headers),
+        parts,
+        entry,
+        session,
+        modern,
+    })
+}
+
+/// Where the request comes from.
+pub(super) fn address<M>(shared: &Shared<M>, parts: &Parts) -> IpAddr {
+    let peer = parts.extensions.get::<Peer>();
+    let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
+    shared.config.proxies.client(peer, &parts.headers)
+}
+
+/// The tools to which the address narrows the visit down.
+pub(super) fn tools<M: Mcp>(
+    shared: &Shared<M>,
+    parts: &Parts,
+) -> Result<Option<Arc<str>>, Refused> {
+    let query = parts.uri.query().unwrap_or_default();
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+    let Some((_, list)) = pairs.find(|(name, _)| name == "tools") else {
+        return Ok(None);
+    };
+    let checked = shared.mcp.check_tools(&list);
+    checked.map_err(|why| Box::new(bad_request(&format!("`tools` in the address: {why}"))))?;
+    Ok(Some(Arc::from(&*list)))
+}
+
+fn is_modern(headers: &HeaderMap) -> Result<bool, Refused> {
+    let version = only(headers, VERSION)?;
+    Ok(version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str()))
+}
+
+/// A header that must not be there twice.
+fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refused> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => match value.to_str() {
+            Ok(value) => Ok(Some(value)),
+            Err(_) => Err(Box::new(bad_request(&format!(
+                "the header {name} is no text"
+            )))),
+        },
+        _ => Err(Box::new(bad_request(&format!(
+            "the header {name} is there more than once"
+        )))),
+    }
+}
+
+fn no_session() -> Response<Body> {
+    refuse(StatusCode::NOT_FOUND, FORBIDDEN, "Session not found")
+}
+
+fn ending() -> Response<Body> {
+    let why = "The server is about to end; come back to the next one";
+    let mut answer = busy(StatusCode::SERVICE_UNAVAILABLE, why, COME_BACK);
+    super::answers::set(&mut answer, header::CONNECTION, "close");
+    answer
+}
+
+async fn post<M: Mcp>(
+    shared: &Arc<Shared<M>>,
+    parts: Parts,
+    body: Body,
+) -> Result<Response<Body>, Refused> {
+    let visit = visit(shared, parts)?;
+    let flight = shared.flights.enter();
+    let body = body::read(&visit.parts.headers, body, &shared.config.limits).await?;
+    if visit.accepts == Accepts::Nothing {
+        let why = "Invalid request: accept application/json and text/event-stream";
+        let code = ErrorCode::INVALID_REQUEST.0;
+        return Err(Box::new(refuse(StatusCode::NOT_ACCEPTABLE, code, why)));
+    }
+    let parsed = incoming::parse(&body);
+    let value =
+        parsed.map_err(|error| Box::new(refusal(StatusCode::BAD_REQUEST, &Value::Null, &error)))?;
+    let answer = match value {
+        Value::Array(members) => batch(shared, &visit, members).await?,
+        value => single(shared, &visit, value).await?,
+    };
+    let held = (visit.session, flight);
+    Ok(answer.map(|body| holding(body, held)))
+}
+
+async fn single<M: Mcp>(
+    shared: &Arc<Shared<M>>,
+    visit: &Visit,
+    value: Value,
+) -> Result<Response<Body>, Refused> {
+    let message = match incoming::check(value, visit.modern) {
+        Ok(message) => message,
+        Err(Stopped::Ignored) => return Ok(empty(StatusCode::ACCEPTED)),
+        Err(Stopped::Refused { status, id, error }) => return Ok(refusal(status, &id, &error)),
+    };
+    let Some(asked) = message.request else {
+        let answer = forward(shared, visit, message.body).await;
+        return Ok(finish(answer, None, visit.accepts).await);
+    };
+    if asked.method == "initialize" {
+        begin(shared, visit, &asked.id).await?;
+    }
+    let meter = visit.entry.requester.meter.as_ref();
+    if let Some(meter) = meter {
+        meter.request();
+    }
+    let answer = forward(shared, visit, message.body).await;
+    let answer = finish(answer, Some(&asked.id), visit.accepts).await;
+    // A call counts itself at its end, with what it came to; everything else is counted here, before
+    // the answer leaves.
+    if let Some(meter) = meter {
+        let counts_itself = asked.method == "tools/call" && !is_json(&answer);
+        if !counts_itself {
+            meter.commit().await;
+        }
+    }
+    Ok(answer)
+}
+
+fn is_json(answer: &Response<Body>) -> bool {
+    let content = answer.headers().get(header::CONTENT_TYPE);
+    content.is_some_and(|content| content.as_bytes().starts_with(b"application/json"))
+}
+
+/// Whether a session may begin.
+async fn begin<M: Mcp>(shared: &Shared<M>, visit: &Visit, id: &Value) -> Result<(), Refused> {
+    if visit.session.is_some() {
+        let why = "Invalid request: this session is already initialized";
+        let error = ErrorData::invalid_request(why, None);
+        return Err(Box::new(refusal(StatusCode::BAD_REQUEST, id, &error)));
+    }
+    let room = shared
+        .sessions
+        .make_room(&visit.entry.requester.owner)
+        .await;
+    room.map_err(|_| {
+        let why = "There are too many sessions; end some, or come back later";
+        Box::new(busy(StatusCode::SERVICE_UNAVAILABLE, why, COME_BACK))
+    })
+}
+
+/// Hands a message to rmcp, without what it need not know.
+async fn forward<M: Mcp>(shared: &Shared<M>, visit: &Visit, body: Bytes) -> Answer {
+    let mut parts = visit.parts.clone();
+    strip(&mut parts);
+    let both = HeaderValue::from_static("application/json, text/event-stream");
+    parts.headers.insert(header::ACCEPT, both);
+    let json = HeaderValue::from_static("application/json");
+    parts.headers.insert(header::CONTENT_TYPE, json);
+    parts.headers.remove(header::CONTENT_LENGTH);
+    if visit.modern {
+        parts.headers.remove(SESSION);
+    }
+    parts.extensions.insert(visit.entry.requester.clone());
+    let request = Request::from_parts(parts, Full::new(body));
+    shared.mcp.answer(request).await
+}
+
+/// Several messages as one array: 2025-03-26 has that.
+async fn batch<M: Mcp>(
+    shared: &Arc<Shared<M>>,
+    visit: &Visit,
+    members: Vec<Value>,
+) -> Result<Response<Body>, Refused> {
+    let version = visit
+        .session
+        .as_ref()
+        .and_then(|(id, _)| shared.sessions.version(id));
+    let begins =
+        |member: &Value| member.get("method").and_then(Value::as_str) == Some("initialize");
+    let why = if members.is_empty() {
+        "a batch must not be empty"
+    } else if version != Some(ProtocolVersion::V_2025_03_26) {
+        "batches belong to protocol 2025-03-26 alone, after initialize"
+    } else if members.len() > LARGEST_BATCH {
+        "a batch has at most 100 messages"
+    } else if members.iter().any(begins) {
+        "initialize must not be in a batch"
+    } else {
+        let members = members
+            .into_iter()
+            .map(|member| member_answer(shared, visit, member));
+        let answers: Vec<Value> = join_all(members).await.into_iter().flatten().collect();
+        return Ok(match answers.is_empty() {
+            true => empty(StatusCode::ACCEPTED),
+            false => json_answer(StatusCode::OK, &Value::Array(answers)),
+        });
+    };
+    Err(Box::new(bad_request(why)))
+}
+
+/// The answer to one message of a batch, if it wants one.
+async fn member_answer<M: Mcp>(
+    shared: &Arc<Shared<M>>,
+    visit: &Visit,
+    member: Value,
+) -> Option<Value> {
+    let message = match incoming::check(member, visit.modern) {
+        Ok(message) => message,
+        Err(Stopped::Ignored) => return None,
+        Err(Stopped::Refused { id, error, .. }) => {
+            return Some(serde_json::json!({"jsonrpc": "2.0", "id": id, "error": error}));
+        }
+    };
+    let Some(asked) = message.request else {
+        forward(shared, visit, message.body).await;
+        return None;
+    };
+    if let Some(meter) = &visit.entry.requester.meter {
+        meter.request();
+        meter.commit().await;
+    }
+    let answer = forward(shared, visit, message.body).await;
+    let answer = only_answer(answer.into_body(), &asked.id).await;
+    serde_json::from_slice(&answer).ok()
+}
+
+/// A stream for what the server has to say by itself, or the rest of one that was cut.
+async fn get<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Response<Body>, Refused> {
+    let visit = visit(shared, parts)?;
+    let mut parts = visit.parts;
+    strip(&mut parts);
+    parts.extensions.insert(visit.entry.requester);
+    let request = Request::from_parts(parts, Full::default());
+    let answer = shared.mcp.answer(request).await;
+    let answer = finish(answer, None, Accepts::Streams).await;
+    let (held, end) = (visit.session, shared.draining.clone());
+    Ok(answer.map(|body| holding(until(body, end), held)))
+}
+
+/// Ends a session.
+async fn delete<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Response<Body>, Refused> {
+    let visit = visit(shared, parts)?;
+    let mut parts = visit.parts;
+    strip(&mut parts);
+    let request = Request::from_parts(parts, Full::default());
+    let answer = shared.mcp.answer(request).await;
+    if answer.status().is_success() {
+        return Ok(empty(StatusCode::NO_CONTENT));
+    }
+    Ok(finish(answer, None, Accepts::Streams).await)
+}

@@ -1,0 +1,151 @@
+//! MCP over HTTP: Streamable HTTP at `/mcp`, the transport of 2024-11-05 at `/sse`, and what an
+//! operator wants to know.
+//!
+//! ```text
+//! connection ▶ guard (host, origin) ▶ gate (who) ▶ incoming (checked) ▶ rmcp ▶ outgoing
+//! ```
+
+mod admin;
+mod allowed;
+mod answers;
+mod body;
+mod config;
+mod gate;
+mod guard;
+mod health;
+mod incoming;
+mod legacy;
+mod listener;
+mod mcp;
+mod outgoing;
+mod peer;
+mod sessions;
+mod state;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::middleware::from_fn_with_state;
+use axum::routing::{any, get, post};
+use bytes::Bytes;
+use http::{Request, StatusCode};
+use http_body_util::Full;
+use tokio::io::DuplexStream;
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tower_http::compression::CompressionLayer;
+
+pub use allowed::{
+    AllowedError, HOSTS_VARIABLE, Hosts, ORIGINS_VARIABLE, Origins, PROXIES_VARIABLE, Proxies,
+};
+pub use config::{HttpConfig, HttpLimits};
+pub use gate::{Gate, Guests};
+pub(crate) use outgoing::Answer;
+pub(crate) use sessions::Sessions;
+use state::{Flights, Shared};
+
+use crate::accounts::Requester;
+use crate::store::Store;
+
+/// How long connections may take to end once nothing is under way any more.
+const CLOSING: Duration = Duration::from_secs(1);
+
+/// The protocol room, as far as HTTP needs it.
+pub(crate) trait Mcp: Clone + Send + Sync + 'static {
+    /// Answers a request of Streamable HTTP; its extensions hold the [`Requester`].
+    fn answer(&self, request: Request<Full<Bytes>>) -> impl Future<Output = Answer> + Send;
+
+    /// Serves a connection of one message a line until it ends.
+    fn connect(
+        &self,
+        requester: Requester,
+        stream: DuplexStream,
+    ) -> impl Future<Output = ()> + Send + 'static;
+
+    /// Says why a list of tools cannot be used.
+    fn check_tools(&self, list: &str) -> Result<(), String>;
+}
+
+/// What is served, and to whom.
+pub(crate) struct Server<M> {
+    pub(crate) mcp: M,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) gate: Gate,
+    pub(crate) config: HttpConfig,
+    pub(crate) store: Arc<dyn Store>,
+    /// Ends everything that rmcp has open.
+    pub(crate) end: CancellationToken,
+}
+
+impl<M: Mcp> Server<M> {
+    /// Serves until `stop`, then lets what is under way finish.
+    pub(crate) async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) {
+        let (config, end) = (self.config.clone(), self.end.clone());
+        let sessions = Arc::clone(&self.sessions);
+        let flights = Arc::new(Flights::default());
+        let draining = CancellationToken::new();
+        let shared = Arc::new(Shared {
+            mcp: self.mcp,
+            gate: self.gate,
+            config: self.config,
+            sessions: self.sessions,
+            streams: Arc::default(),
+            store: self.store,
+            store_state: health::StoreState::default(),
+            started: Instant::now(),
+            flights: Arc::clone(&flights),
+            draining: draining.clone(),
+        });
+        let sweeper = tokio::spawn(Arc::clone(&sessions).sweep());
+        let accepting = listener::accept(listener, router(shared), &config, &draining);
+        let stopping = async {
+            stop.await;
+            draining.cancel();
+        };
+        let (connections, ()) = tokio::join!(accepting, stopping);
+        drain(connections, &flights, config.limits.drain, || async {
+            end.cancel();
+            sessions.close_all().await;
+        })
+        .await;
+        sweeper.abort();
+    }
+}
+
+/// Lets requests finish, then ends what is left.
+async fn drain<F: Future<Output = ()>>(
+    mut connections: JoinSet<()>,
+    flights: &Flights,
+    patience: Duration,
+    end: impl FnOnce() -> F,
+) {
+    if timeout(patience, flights.all_landed()).await.is_err() {
+        tracing::warn!("requests that did not finish in time are cut");
+    }
+    end().await;
+    let all = async { while connections.join_next().await.is_some() {} };
+    let _ = timeout(CLOSING, all).await;
+}
+
+fn router<M: Mcp>(shared: Arc<Shared<M>>) -> Router {
+    Router::new()
+        .route("/", get(health::health::<M>))
+        .route("/health", get(health::health::<M>))
+        .route("/mcp", any(mcp::serve::<M>))
+        .route("/mcp/usage", get(admin::own_usage::<M>))
+        .route("/admin/tokens", get(admin::tokens::<M>))
+        .route("/sse", get(legacy::connect::<M>))
+        .route("/messages", post(legacy::post::<M>))
+        .fallback(|| async { (StatusCode::NOT_FOUND, "Not found") })
+        .method_not_allowed_fallback(|| async {
+            (StatusCode::METHOD_NOT_ALLOWED, "Method not allowed")
+        })
+        // Streams of events are left alone: they must not wait until there is enough to compress.
+        .layer(CompressionLayer::new())
+        .layer(from_fn_with_state(Arc::clone(&shared), guard::guard::<M>))
+        .with_state(shared)
+}

@@ -1,0 +1,255 @@
+//! Sessions of the older eras: whose each is, how long it lives, how many there are.
+//!
+//! rmcp runs them. It neither knows to whom one belongs nor how many there may be, and it would end one
+//! in the middle of a long call.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::Stream;
+use http::request::Parts;
+use rmcp::model::{
+    ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage,
+    ServerResult,
+};
+use rmcp::transport::streamable_http_server::SessionManager;
+use rmcp::transport::streamable_http_server::session::local::{
+    LocalSessionManager, LocalSessionManagerError,
+};
+use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
+
+use super::config::HttpLimits;
+use super::gate::Entry;
+use crate::accounts::{Identity, Requester};
+use crate::transport::shims;
+
+/// The least time between two looks for sessions that nobody uses.
+const SHORTEST_LOOK: Duration = Duration::from_millis(100);
+
+/// The sessions of a server.
+pub(crate) struct Sessions {
+    inner: LocalSessionManager,
+    known: Mutex<HashMap<SessionId, Session>>,
+    limits: HttpLimits,
+}
+
+struct Session {
+    owner: Identity,
+    version: ProtocolVersion,
+    /// Requests and streams that are open.
+    open: usize,
+    used: Instant,
+}
+
+/// There is no room for another session.
+pub(super) struct NoRoom;
+
+/// Keeps a session alive while something of it is open.
+pub(super) struct Held {
+    sessions: Arc<Sessions>,
+    id: SessionId,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if let Some(session) = self.sessions.known().get_mut(&self.id) {
+            session.open = session.open.saturating_sub(1);
+            session.used = Instant::now();
+        }
+    }
+}
+
+impl Sessions {
+    /// No sessions yet.
+    pub(crate) fn new(limits: HttpLimits) -> Self {
+        let mut inner = LocalSessionManager::default();
+        // A silent call of an hour is no reason to end a session; we look ourselves.
+        inner.session_config.keep_alive = None;
+        Self {
+            inner,
+            known: Mutex::default(),
+            limits,
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> usize {
+        self.known().len()
+    }
+
+    /// Lets a request into a session, if it is its owner's. A guest is whoever began the session.
+    pub(super) fn admit(self: &Arc<Self>, id: &str, entry: &mut Entry) -> Option<Held> {
+        let id = SessionId::from(id);
+        let mut known = self.known();
+        let session = known.get_mut(&id)?;
+        if entry.guest && session.owner.is_guest() {
+            entry.requester.owner = session.owner.clone();
+        }
+        if entry.requester.owner != session.owner {
+            return None;
+        }
+        session.open += 1;
+        drop(known);
+        let sessions = Arc::clone(self);
+        Some(Held { sessions, id })
+    }
+
+    /// The version that was agreed on in a session.
+    pub(super) fn version(&self, id: &str) -> Option<ProtocolVersion> {
+        Some(self.known().get(id)?.version.clone())
+    }
+
+    /// Makes room for another session of this owner; only their own make way.
+    pub(super) async fn make_room(&self, owner: &Identity) -> Result<(), NoRoom> {
+        let oldest = {
+            let known = self.known();
+            let own = known.iter().filter(|(_, session)| session.owner == *owner);
+            let full = known.len() >= self.limits.sessions
+                || own.clone().count() >= self.limits.sessions_per_owner;
+            if !full {
+                return Ok(());
+            }
+            let unused = own.filter(|(_, session)| session.open == 0);
+            let oldest = unused.min_by_key(|(_, session)| session.used);
+            oldest.map(|(id, _)| id.clone()).ok_or(NoRoom)?
+        };
+        let _ = self.close_session(&oldest).await;
+        Ok(())
+    }
+
+    /// Ends sessions that nobody has used for long, for ever.
+    pub(super) async fn sweep(self: Arc<Self>) {
+        let idle = self.limits.session_idle;
+        loop {
+            tokio::time::sleep((idle / 4).max(SHORTEST_LOOK)).await;
+            let now = Instant::now();
+            let unused = |session: &Session| {
+                session.open == 0 && now.saturating_duration_since(session.used) >= idle
+            };
+            let ended: Vec<SessionId> = {
+                let known = self.known();
+                let ended = known.iter().filter(|(_, session)| unused(session));
+                ended.map(|(id, _)| id.clone()).collect()
+            };
+            for id in ended {
+                tracing::info!("a session that was not used has ended");
+                let _ = self.close_session(&id).await;
+            }
+        }
+    }
+
+    /// Ends all sessions.
+    pub(super) async fn close_all(&self) {
+        let ids: Vec<SessionId> = self.inner.sessions.read().await.keys().cloned().collect();
+        for id in ids {
+            let _ = self.close_session(&id).await;
+        }
+    }
+
+    /// Notes to whom a session belongs that has just begun, before its client can know of it.
+    fn note(&self, id: &SessionId, owner: Identity, answer: &ServerJsonRpcMessage) {
+        let JsonRpcMessage::Response(response) = answer else {
+            return;
+        };
+        let ServerResult::InitializeResult(result) = &response.result else {
+            return;
+        };
+        let session = Session {
+            owner,
+            version: result.protocol_version.clone(),
+            open: 0,
+            used: Instant::now(),
+        };
+        self.known().insert(id.clone(), session);
+    }
+}
+
+/// Who makes a request.
+fn owner(message: &ClientJsonRpcMessage) -> Option<Identity> {
+    let JsonRpcMessage::Request(request) = message else {
+        return None;
+    };
+    let parts = request.request.extensions().get::<Parts>()?;
+    let requester = parts.extensions.get::<Requester>()?;
+    Some(requester.owner.clone())
+}
+
+/// The answer to `initialize` in the words of the older eras.
+fn in_their_words(answer: ServerJsonRpcMessage) -> ServerJsonRpcMessage {
+    match answer {
+        JsonRpcMessage::Response(mut response) => {
+            if let ServerResult::InitializeResult(result) = response.result {
+                response.result = shims::initialized(result);
+            }
+            JsonRpcMessage::Response(response)
+        }
+        other => other,
+    }
+}
+
+impl SessionManager for Sessions {
+    type Error = LocalSessionManagerError;
+    type Transport = <LocalSessionManager as SessionManager>::Transport;
+
+    async fn create_session(&self) -> Result<(SessionId, Self::Transport), Self::Error> {
+        self.inner.create_session().await
+    }
+
+    async fn initialize_session(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<ServerJsonRpcMessage, Self::Error> {
+        let owner = owner(&message);
+        let answer = self.inner.initialize_session(id, message).await?;
+        if let Some(owner) = owner {
+            self.note(id, owner, &answer);
+        }
+        Ok(in_their_words(answer))
+    }
+
+    async fn has_session(&self, id: &SessionId) -> Result<bool, Self::Error> {
+        self.inner.has_session(id).await
+    }
+
+    async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
+        self.known().remove(id);
+        self.inner.close_session(id).await
+    }
+
+    async fn create_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.inner.create_stream(id, message).await
+    }
+
+    async fn accept_message(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<(), Self::Error> {
+        self.inner.accept_message(id, message).await
+    }
+
+    async fn create_standalone_stream(
+        &self,
+        id: &SessionId,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.inner.create_standalone_stream(id).await
+    }
+
+    async fn resume(
+        &self,
+        id: &SessionId,
+        last_event_id: String,
+    ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
+        self.inner.resume(id, last_event_id).await
+    }
+}

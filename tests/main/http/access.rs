@@ -1,0 +1,281 @@
+//! Who gets in, by token or by key.
+
+use serde_json::json;
+
+use super::{bearer, request, search};
+use crate::support::{
+    HttpServer, HttpSession, KEY, Outcome, Program, Recorder, Reply, USUAL, initialize,
+};
+
+const POOL: [(&str, &str); 2] = [
+    ("MCP_AUTH_TOKEN", "admin-secret"),
+    (
+        "USER_TOKENS",
+        "user-token:bob,old-token:carl:2001-01-01T00:00:00Z,nameless",
+    ),
+];
+
+#[test]
+fn the_matrix_of_permissions_holds() {
+    let server = HttpServer::sandboxed(&POOL);
+    let cases = [
+        ("GET", "/", [200, 200, 200, 200]),
+        ("GET", "/health", [200, 200, 200, 200]),
+        ("GET", "/mcp/usage", [401, 403, 200, 200]),
+        ("POST", "/mcp", [401, 403, 200, 200]),
+        ("GET", "/admin/tokens", [401, 403, 403, 200]),
+    ];
+    let tokens = [
+        None,
+        Some("old-token"),
+        Some("user-token"),
+        Some("admin-secret"),
+    ];
+    for (method, path, expected) in cases {
+        for (token, status) in tokens.iter().zip(expected) {
+            let shown = token.map(bearer);
+            let headers: Vec<_> = shown
+                .iter()
+                .map(|shown| ("authorization", shown.as_str()))
+                .collect();
+            let reply = match method {
+                "POST" => server.post_to(path, &headers, &initialize(USUAL)),
+                _ => server.get(path, &headers),
+            };
+            assert_eq!(
+                reply.status,
+                status,
+                "{method} {path} with {token:?}: {}",
+                reply.text()
+            );
+        }
+    }
+}
+
+#[test]
+fn wrong_and_missing_tokens_are_turned_away_alike() {
+    let server = HttpServer::sandboxed(&POOL);
+    let body = r#"{"jsonrpc":"2.0","error":{"code":-32000,"message":"Unauthorized: Invalid or missing authentication token"},"id":null}"#;
+    let wrong = [
+        "Bearer wrong",
+        "Bearer user-toke",
+        "Bearer user-token2",
+        "Basic dXNlcg==",
+        "Bearer",
+        "user-token",
+    ];
+    for shown in wrong {
+        for path in ["/mcp", "/mcp/usage", "/admin/tokens", "/sse"] {
+            if shown.starts_with("Bearer ") && path != "/mcp" {
+                continue; // Guesses are counted; there is a test for that.
+            }
+            let reply = server.get(path, &[("authorization", shown)]);
+            assert_eq!(
+                (reply.status, reply.text().as_str()),
+                (401, body),
+                "{path} {shown}"
+            );
+            let challenge = reply.header("www-authenticate").expect("a challenge");
+            assert!(challenge.starts_with("Bearer realm="), "{challenge}");
+        }
+    }
+    let post = server.post_to("/messages?sessionId=x", &[], &initialize(USUAL));
+    assert_eq!((post.status, post.text().as_str()), (401, body));
+    // The scheme is written in any case.
+    let reply = server.get("/mcp/usage", &[("authorization", "bEARER  user-token")]);
+    assert_eq!(reply.status, 200);
+}
+
+#[test]
+fn guessing_becomes_slow_and_does_not_lock_out_who_was_in() {
+    let server = HttpServer::sandboxed(&POOL);
+    let ask = |token: &str| server.get("/mcp/usage", &[("authorization", &bearer(token))]);
+    assert_eq!(ask("user-token").status, 200);
+    for guess in 0..10 {
+        assert_eq!(ask(&format!("guess-{guess}")).status, 401);
+    }
+    for token in ["guess-99", "admin-secret"] {
+        let reply = ask(token);
+        assert_eq!(reply.status, 429, "{token}");
+        let wait: u64 = reply
+            .header("retry-after")
+            .expect("a time")
+            .parse()
+            .expect("seconds");
+        assert!((1..=6).contains(&wait));
+    }
+    assert_eq!(ask("user-token").status, 200);
+    assert_eq!(server.get("/health", &[]).status, 200);
+}
+
+#[test]
+fn a_user_without_a_name_is_counted_too() {
+    let server = HttpServer::sandboxed(&POOL);
+    let nameless = bearer("nameless");
+    let mut session = HttpSession::usual(&server, &[("authorization", &nameless)]);
+    session.ask("ping", json!({}));
+    let usage = server
+        .get("/mcp/usage", &[("authorization", &nameless)])
+        .json();
+    assert_eq!(usage["userId"], json!(null));
+    assert_eq!(usage["expiresAt"], json!(null));
+    assert_eq!(usage["usageCount"], 2);
+}
+
+#[test]
+fn malformed_tokens_stop_the_start_and_are_not_shown() {
+    for (name, value, place) in [
+        ("USER_TOKENS", "a:u,hunter2:u:soon", "USER_TOKENS, entry 2"),
+        ("USER_TOKENS", "hunter2:u,hunter2", "USER_TOKENS, entry 2"),
+        ("MCP_AUTH_TOKEN", "hunter2 hunter2", "MCP_AUTH_TOKEN"),
+        (
+            "EXA_MCP_ALLOWED_HOSTS",
+            "http://x/",
+            "EXA_MCP_ALLOWED_HOSTS",
+        ),
+        ("EXA_MCP_MAX_SESSIONS", "many", "EXA_MCP_MAX_SESSIONS"),
+        (
+            "EXA_MCP_ALLOW_KEY_IN_URL",
+            "perhaps",
+            "EXA_MCP_ALLOW_KEY_IN_URL",
+        ),
+    ] {
+        let program = Program::new(["http", "--listen", "127.0.0.1:0"]).env(name, value);
+        let output = program.run();
+        output.assert_failed(2, &[place]);
+        assert!(!output.stderr.contains("hunter2"), "{}", output.stderr);
+    }
+}
+
+/// An upstream that answers every search.
+fn upstream() -> Recorder {
+    Recorder::always(Reply::json(200, &json!({"results": [], "requestId": "r"})))
+}
+
+#[test]
+fn holders_of_tokens_share_the_servers_key() {
+    let exa = upstream();
+    let variables = [
+        ("MCP_AUTH_TOKEN", "admin-secret"),
+        ("EXA_API_KEYS", "pool-key-1,pool-key-2"),
+    ];
+    let program = Program::new(["http", "--listen", "127.0.0.1:0"]).without("EXA_API_KEY");
+    let program = variables
+        .iter()
+        .fold(program, |program, (name, value)| program.env(name, value));
+    let server = HttpServer::start(program.env("EXA_BASE_URL", &exa.url()));
+    // A key that a holder of a token sends is not used.
+    let headers = [
+        ("authorization", "Bearer admin-secret"),
+        ("x-api-key", "own-key"),
+    ];
+    let mut session = HttpSession::usual(&server, &headers);
+    session.call("web_search_exa", search());
+    let sent = exa.only();
+    assert!(
+        sent.header("x-api-key")[0].starts_with("pool-key-"),
+        "{sent:?}"
+    );
+}
+
+#[test]
+fn every_client_brings_its_own_key() {
+    let exa = upstream();
+    let server = HttpServer::upstream(&exa.url(), &[]);
+    for (name, value, key) in [
+        ("x-api-key", "key-number-one", "key-number-one"),
+        ("X-Exa-Api-Key", "key-number-two", "key-number-two"),
+        (
+            "Authorization",
+            "Bearer key-number-three",
+            "key-number-three",
+        ),
+    ] {
+        let mut session = HttpSession::usual(&server, &[(name, value)]);
+        session.call("web_search_exa", search());
+        assert_eq!(exa.only().header("x-api-key"), [key]);
+        let call = json!({"name": "web_search_exa", "arguments": search()});
+        let reply = server.stateless(&[(name, value)], "tools/call", call);
+        assert_eq!(reply.json()["result"]["isError"], false, "{}", reply.text());
+        // The same key is the same person, whose answer is still there.
+        assert_eq!(exa.take().len(), 0);
+    }
+}
+
+#[test]
+fn without_a_key_one_can_look_around_but_not_call_exa() {
+    let exa = upstream();
+    let server = HttpServer::upstream(&exa.url(), &[("EXA_API_KEY", KEY)]);
+    let mut session = HttpSession::usual(&server, &[]);
+    let tools = session.ask("tools/list", json!({}));
+    assert!(
+        tools["result"]["tools"]
+            .as_array()
+            .is_some_and(|tools| !tools.is_empty())
+    );
+    let call = json!({"name": "web_search_exa", "arguments": search()});
+    let answer = session.ask("tools/call", call);
+    let failure = Outcome::of(&answer);
+    assert!(failure.is_error, "{answer}");
+    assert_eq!(exa.take().len(), 0, "the operator's key is nobody else's");
+}
+
+#[test]
+fn a_key_in_the_address_is_taken_only_where_the_operator_allows_it() {
+    let exa = upstream();
+    let path = "/mcp?exaApiKey=key-in-the-url";
+    let strict = HttpServer::upstream(&exa.url(), &[]);
+    let mut session = HttpSession::begin(&strict, path, USUAL, &[]);
+    assert_eq!(session.call("web_search_exa", search())["isError"], true);
+    assert_eq!(exa.take().len(), 0);
+    let open = HttpServer::upstream(&exa.url(), &[("EXA_MCP_ALLOW_KEY_IN_URL", "true")]);
+    let mut session = HttpSession::begin(&open, path, USUAL, &[]);
+    assert_eq!(session.call("web_search_exa", search())["isError"], false);
+    assert_eq!(exa.only().header("x-api-key"), ["key-in-the-url"]);
+}
+
+#[test]
+fn the_address_narrows_the_tools_down_and_never_adds_any() {
+    let server = HttpServer::sandboxed(&[("ENABLED_TOOLS", "default,notes")]);
+    let names = |path: &str| {
+        let mut session = HttpSession::begin(&server, path, USUAL, &[]);
+        let listed = session.ask("tools/list", json!({}));
+        let tools = listed["result"]["tools"].as_array().expect("tools").clone();
+        let names = tools
+            .iter()
+            .map(|tool| tool["name"].as_str().unwrap_or_default().to_owned());
+        names.collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(names("/mcp?tools=web_search_exa"), "web_search_exa");
+    assert_eq!(names("/mcp?tools=classic"), "web_search_exa web_fetch_exa");
+    let mut session = HttpSession::begin(&server, "/mcp?tools=web_fetch_exa", USUAL, &[]);
+    let answer = session.ask(
+        "tools/call",
+        json!({"name": "web_search_exa", "arguments": search()}),
+    );
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+    let templates = session
+        .ask("resources/templates/list", json!({}))
+        .to_string();
+    assert!(
+        !templates.contains("note:///") && !templates.contains("websets"),
+        "{templates}"
+    );
+    for (list, part) in [
+        ("no_such_tool", "no_such_tool"),
+        ("granular", "none of these"),
+        (",", "empty"),
+    ] {
+        let path = format!("/mcp?tools={list}");
+        let reply = server.post_to(&path, &[], &initialize(USUAL));
+        assert_eq!(reply.status, 400);
+        assert!(reply.text().contains(part), "{}", reply.text());
+    }
+    let call = request(
+        1,
+        "tools/call",
+        json!({"name": "create_note", "arguments": {}}),
+    );
+    let narrowed = server.post_to("/mcp?tools=web_fetch_exa", &[], &call);
+    assert_eq!(narrowed.status, 400, "{}", narrowed.text());
+}

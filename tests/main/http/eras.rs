@@ -1,0 +1,248 @@
+//! All versions of the protocol over one address.
+
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use super::{STREAMS, request, search};
+use crate::support::{HttpServer, HttpSession, STATELESS, USUAL, initialize};
+
+const OLDER: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+
+#[test]
+fn the_older_versions_have_sessions() {
+    let server = HttpServer::sandboxed(&[]);
+    for version in OLDER {
+        let mut session = server.session(version, &[]);
+        assert_eq!(session.hello["serverInfo"]["name"], "exa-mcp-server");
+        let tasks = session.hello["capabilities"].get("tasks").is_some();
+        assert_eq!(tasks, version == USUAL, "{version}");
+        assert!(
+            session.hello["capabilities"].get("extensions").is_none(),
+            "{version}"
+        );
+        let tools = session.ask("tools/list", json!({}));
+        let tool = &tools["result"]["tools"][0];
+        assert!(
+            tools["result"].get("ttlMs").is_none() && tools["result"].get("resultType").is_none()
+        );
+        assert_eq!(
+            tool.get("annotations").is_some(),
+            version >= "2025-03-26",
+            "{version}"
+        );
+        let result = session.call("web_search_exa", search());
+        assert_eq!(result["isError"], false, "{version}");
+        let structured = result.get("structuredContent").is_some();
+        assert_eq!(structured, version >= "2025-06-18", "{version}");
+    }
+}
+
+#[test]
+fn the_newest_version_needs_none() {
+    let server = HttpServer::sandboxed(&[]);
+    let discovered = server.stateless(&[], "server/discover", json!({}));
+    assert_eq!(discovered.status, 200);
+    assert_eq!(discovered.header("mcp-session-id"), None);
+    let versions = discovered.json()["result"]["supportedVersions"].to_string();
+    assert!(
+        versions.contains(STATELESS) && versions.contains(USUAL),
+        "{versions}"
+    );
+    let tools = server.stateless(&[STREAMS], "tools/list", json!({})).json();
+    assert!(tools["result"]["ttlMs"].is_u64(), "{tools}");
+    let call = json!({"name": "web_search_exa", "arguments": search()});
+    let reply = server.stateless(&[STREAMS], "tools/call", call);
+    assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.json()["result"]["isError"], false);
+    // A session that it names by mistake means nothing.
+    let reply = server.stateless(&[("mcp-session-id", "nonsense")], "tools/list", json!({}));
+    assert_eq!(reply.status, 200);
+    // What it no longer has is not found, and neither is what it never had.
+    for method in ["ping", "logging/setLevel", "tasks/list", "no/such"] {
+        let reply = server.stateless(&[], method, json!({"level": "info"}));
+        assert_eq!(reply.status, 404, "{method}");
+        assert_eq!(reply.json()["error"]["code"], -32601, "{method}");
+    }
+    // Headers and body must say the same.
+    let body = request(1, "tools/list", crate::support::introduced(json!({})));
+    let headers = [
+        ("mcp-protocol-version", STATELESS),
+        ("mcp-method", "tools/call"),
+    ];
+    let reply = server.post(&headers, &body);
+    assert_eq!(
+        (reply.status, reply.json()["error"]["code"].as_i64()),
+        (400, Some(-32020))
+    );
+}
+
+#[test]
+fn both_eras_are_served_side_by_side() {
+    let server = HttpServer::sandboxed(&[]);
+    let mut session = HttpSession::usual(&server, &[]);
+    for _ in 0..5 {
+        assert_eq!(server.stateless(&[], "tools/list", json!({})).status, 200);
+        session.ask("tools/list", json!({}));
+    }
+}
+
+#[test]
+fn streaming_clients_get_streams_and_others_one_message() {
+    let server = HttpServer::sandboxed(&[]);
+    let session = HttpSession::usual(&server, &[]);
+    let mut headers = session.headers();
+    headers.push(STREAMS);
+    let call =
+        json!({"name": "web_search_exa", "arguments": search(), "_meta": {"progressToken": "p"}});
+    let reply = server.post(&headers, &request(7, "tools/call", call.clone()));
+    let events = reply.events();
+    assert_eq!(
+        events.last().map(|event| event["id"].clone()),
+        Some(json!(7))
+    );
+    for accept in ["application/json", "*/*", "application/*;q=0.8"] {
+        let mut headers = session.headers();
+        headers.push(("accept", accept));
+        let reply = server.post(&headers, &request(8, "tools/call", call.clone()));
+        assert_eq!(
+            reply.header("content-type"),
+            Some("application/json"),
+            "{accept}"
+        );
+        assert_eq!(reply.json()["id"], 8);
+    }
+    let mut headers = session.headers();
+    headers.push(("accept", "text/html"));
+    let reply = server.post(&headers, &request(9, "ping", json!({})));
+    assert_eq!(
+        (reply.status, reply.json()["error"]["code"].as_i64()),
+        (406, Some(-32600))
+    );
+}
+
+#[test]
+fn what_changes_is_told_on_the_stream_of_a_session() {
+    let server = HttpServer::sandboxed(&[]);
+    let mut session = HttpSession::usual(&server, &[]);
+    let mut headers = session.headers();
+    headers.push(("accept", "text/event-stream"));
+    let mut events = server.events("GET", "/mcp", &headers, b"");
+    assert_eq!(events.head.status, 200);
+    assert_eq!(
+        events.head.header("content-type"),
+        Some("text/event-stream")
+    );
+    session.call("web_search_exa", search());
+    let told = events.message();
+    assert_eq!(told["method"], "notifications/resources/list_changed");
+}
+
+#[test]
+fn a_silent_stream_is_kept_alive() {
+    let server = HttpServer::sandboxed(&[("EXA_MCP_KEEP_ALIVE", "1")]);
+    let session = HttpSession::usual(&server, &[]);
+    let mut headers = session.headers();
+    headers.push(("accept", "text/event-stream"));
+    for path in ["/mcp", "/sse"] {
+        let mut events = server.events("GET", path, &headers, b"");
+        loop {
+            let line = events.line().expect("a line");
+            if line.starts_with(':') {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_call_can_be_cancelled() {
+    let sandbox = crate::support::Sandbox::start();
+    sandbox.fault("search", "delay=60000");
+    let server = HttpServer::upstream(&sandbox.url(), &[]);
+    let session = HttpSession::usual(&server, &[("x-api-key", "some-key-of-mine")]);
+    let mut headers = session.headers();
+    headers.extend([STREAMS, ("content-type", "application/json")]);
+    let call = json!({"name": "web_search_exa", "arguments": search()});
+    let body = request(7, "tools/call", call).to_string();
+    let mut events = server.events("POST", "/mcp", &headers, body.as_bytes());
+    let cancel =
+        json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 7}});
+    assert_eq!(session.post(&cancel).status, 202);
+    let mut rest = Vec::new();
+    while let Some((_, data)) = events.next() {
+        rest.push(data);
+    }
+    assert!(
+        rest.iter().all(|data| !data.contains("\"result\"")),
+        "{rest:?}"
+    );
+}
+
+#[test]
+fn batches_belong_to_one_version() {
+    let server = HttpServer::sandboxed(&[]);
+    let batch = json!([
+        request(1, "ping", json!({})),
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        request(2, "tools/call", json!({"name": "web_search_exa", "arguments": search()})),
+        request(3, "tools/call", json!({"name": 5})),
+        7,
+    ]);
+    let session = server.session("2025-03-26", &[]);
+    let reply = session.post(&batch);
+    assert_eq!(reply.status, 200);
+    let answers = reply.json();
+    let answers: Vec<(Value, Value)> = answers
+        .as_array()
+        .expect("an array")
+        .iter()
+        .map(|answer| (answer["id"].clone(), answer["error"]["code"].clone()))
+        .collect();
+    let none = Value::Null;
+    let expected = [
+        (json!(1), none.clone()),
+        (json!(2), none.clone()),
+        (json!(3), json!(-32602)),
+        (none.clone(), json!(-32600)),
+    ];
+    assert_eq!(answers, expected);
+    let notes = json!([{"jsonrpc": "2.0", "method": "notifications/initialized"}]);
+    assert_eq!(session.post(&notes).status, 202);
+    for bad in [
+        json!([]),
+        json!([initialize("2025-03-26")]),
+        json!(vec![request(1, "ping", json!({})); 101]),
+    ] {
+        assert_eq!(session.post(&bad).status, 400);
+    }
+    for version in ["2025-06-18", "2025-11-25"] {
+        let reply = server.session(version, &[]).post(&batch);
+        assert_eq!(
+            (reply.status, reply.json()["error"]["code"].as_i64()),
+            (400, Some(-32600))
+        );
+    }
+    assert_eq!(server.post(&[], &batch).status, 400);
+}
+
+#[test]
+fn one_connection_serves_many_requests() {
+    let server = HttpServer::sandboxed(&[]);
+    let mut stream = server.connect();
+    for _ in 0..3 {
+        let request = format!("GET /health HTTP/1.1\r\nhost: {}\r\n\r\n", server.address);
+        stream
+            .write_all(request.as_bytes())
+            .expect("the server reads");
+        let mut answer = [0; 12];
+        std::io::Read::read_exact(&mut stream, &mut answer).expect("an answer");
+        assert_eq!(&answer, b"HTTP/1.1 200");
+        let mut rest = Vec::new();
+        let mut byte = [0];
+        while !rest.ends_with(b"}") {
+            std::io::Read::read_exact(&mut stream, &mut byte).expect("the rest");
+            rest.push(byte[0]);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What is wrong is said in JSON-RPC, with the right code and status.
+
+use serde_json::{Value, json};
+
+use super::request;
+use crate::support::{HttpServer, HttpSession, USUAL, initialize};
+
+const JSON: (&str, &str) = ("content-type", "application/json");
+
+#[test]
+fn what_is_no_message_is_refused_in_json() {
+    let server = HttpServer::sandboxed(&[]);
+    for (body, code) in [
+        ("{", -32700),
+        ("", -32700),
+        ("not json", -32700),
+        ("\"text\"", -32600),
+        ("{\"id\":1}", -32600),
+        ("{\"jsonrpc\":\"1.0\",\"id\":1,\"method\":\"ping\"}", -32600),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":18446744073709551615,\"method\":\"ping\"}",
+            -32600,
+        ),
+        (
+            "{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}",
+            -32600,
+        ),
+    ] {
+        let reply = server.send("POST", "/mcp", &[JSON], body.as_bytes());
+        assert_eq!(reply.status, 400, "{body}");
+        assert_eq!(
+            reply.header("content-type"),
+            Some("application/json"),
+            "{body}"
+        );
+        let answer = reply.json();
+        assert_eq!(answer["jsonrpc"], "2.0", "{body}");
+        assert_eq!(answer["error"]["code"], code, "{body}");
+        assert!(answer.get("id").is_some(), "{body}");
+    }
+}
+
+#[test]
+fn unfit_parameters_are_told_from_unknown_methods() {
+    let server = HttpServer::sandboxed(&[]);
+    let mut session = HttpSession::usual(&server, &[]);
+    for (method, params, code) in [
+        ("tools/call", json!({"name": 5}), -32602),
+        (
+            "tools/call",
+            json!({"name": "web_search_exa", "arguments": []}),
+            -32602,
+        ),
+        ("tools/call", json!({"name": "no_such_tool"}), -32602),
+        ("resources/read", json!({}), -32602),
+        ("tools/list", json!({"cursor": 5}), -32602),
+        ("prompts/get", json!({"name": "nothing"}), -32602),
+        ("no/such", json!({}), -32601),
+        (
+            "exa-mcp-server/unknown-to-rmcp/tools/list",
+            json!({}),
+            -32601,
+        ),
+    ] {
+        let answer = session.ask(method, params);
+        assert_eq!(answer["error"]["code"], code, "{method}: {answer}");
+    }
+    // Lone surrogates and whole numbers written as fractions are what some clients send.
+    let mended = r#"{"jsonrpc":"2.0","id":7.0,"method":"tools/call","params":{"name":"web_search_exa","arguments":{"query":"a \ud83d b"}}}"#;
+    let mut headers = session.headers();
+    headers.push(JSON);
+    let reply = server.send("POST", "/mcp", &headers, mended.as_bytes());
+    assert_eq!(reply.json()["result"]["isError"], false, "{}", reply.text());
+    assert_eq!(reply.json()["id"], 7);
+}
+
+#[test]
+fn sessions_are_needed_and_must_exist() {
+    let server = HttpServer::sandboxed(&[]);
+    let ping = request(3, "ping", json!({}));
+    let reply = server.post(&[], &ping);
+    assert_eq!((reply.status, reply.json()["id"].clone()), (400, json!(3)));
+    for id in ["nonsense", "", &"x".repeat(1000)] {
+        let reply = server.post(&[("mcp-session-id", id)], &ping);
+        assert_eq!(reply.status, 404, "{id}");
+        assert_eq!(reply.json()["error"]["message"], "Session not found");
+        assert_eq!(
+            server
+                .get(
+                    "/mcp",
+                    &[("mcp-session-id", id), ("accept", "text/event-stream")]
+                )
+                .status,
+            404
+        );
+        assert_eq!(
+            server
+                .send("DELETE", "/mcp", &[("mcp-session-id", id)], b"")
+                .status,
+            404
+        );
+    }
+    let mut session = HttpSession::usual(&server, &[]);
+    let again = session.post(&initialize(USUAL));
+    assert_eq!(
+        (again.status, again.json()["error"]["code"].clone()),
+        (400, json!(-32600))
+    );
+    session.ask("ping", json!({}));
+    let unknown = [
+        ("mcp-session-id", session.id.as_str()),
+        ("mcp-protocol-version", "1999-01-01"),
+    ];
+    let reply = server.post(&unknown, &ping);
+    assert_eq!(
+        (reply.status, reply.json()["error"]["code"].clone()),
+        (400, json!(-32600))
+    );
+}
+
+#[test]
+fn paths_methods_and_kinds_of_content_are_checked() {
+    let server = HttpServer::sandboxed(&[]);
+    assert_eq!(server.get("/nowhere", &[]).status, 404);
+    assert_eq!(server.get("/nowhere", &[]).text(), "Not found");
+    assert_eq!(server.send("PUT", "/mcp", &[], b"").status, 405);
+    assert_eq!(
+        server.send("PUT", "/mcp", &[], b"").header("allow"),
+        Some("GET, POST, DELETE")
+    );
+    assert_eq!(server.send("POST", "/health", &[], b"").status, 405);
+    let session = HttpSession::usual(&server, &[]);
+    let mut headers = session.headers();
+    headers.push(("content-type", "text/plain"));
+    let body = request(1, "ping", json!({})).to_string();
+    let reply = server.send("POST", "/mcp", &headers, body.as_bytes());
+    assert_eq!(
+        (reply.status, reply.json()["error"]["code"].clone()),
+        (415, json!(-32600))
+    );
+    let reply = server.get("/mcp", &session.headers());
+    assert_eq!(
+        (reply.status, reply.json()["id"].clone()),
+        (406, Value::Null)
+    );
+}
+
+#[test]
+fn answers_carry_the_headers_that_keep_them_safe() {
+    let server = HttpServer::sandboxed(&[]);
+    for path in ["/", "/health", "/mcp", "/nowhere", "/admin/tokens"] {
+        let reply = server.get(path, &[]);
+        assert_eq!(
+            reply.header("x-content-type-options"),
+            Some("nosniff"),
+            "{path}"
+        );
+        assert_eq!(reply.header("x-frame-options"), Some("DENY"), "{path}");
+        assert_eq!(reply.header("cache-control"), Some("no-store"), "{path}");
+        let policy = reply.header("content-security-policy").unwrap_or_default();
+        assert!(policy.contains("default-src 'none'"), "{path}");
+        assert_eq!(reply.header("server"), None);
+    }
+}
+
+#[test]
+fn large_answers_are_compressed_for_those_who_want_it() {
+    let server = HttpServer::sandboxed(&[]);
+    let plain = server.stateless(&[], "tools/list", json!({}));
+    let packed = server.stateless(&[("accept-encoding", "gzip")], "tools/list", json!({}));
+    assert_eq!(plain.header("content-encoding"), None);
+    assert_eq!(packed.header("content-encoding"), Some("gzip"));
+    assert!(packed.body.len() * 2 < plain.body.len());
+}

@@ -1,0 +1,135 @@
+//! The transport of 2024-11-05: one stream for what comes, posts for what goes.
+
+use serde_json::{Value, json};
+
+use super::{bearer, request, search};
+use crate::support::{Events, HttpServer, initialize};
+
+const STREAM: (&str, &str) = ("accept", "text/event-stream");
+
+/// Opens a stream and gives the address to post to.
+fn open(server: &HttpServer, path: &str, headers: &[(&str, &str)]) -> (Events, String) {
+    let mut all = vec![STREAM];
+    all.extend_from_slice(headers);
+    let mut events = server.events("GET", path, &all, b"");
+    assert_eq!(events.head.status, 200);
+    assert_eq!(
+        events.head.header("content-type"),
+        Some("text/event-stream")
+    );
+    let (name, endpoint) = events.next().expect("an endpoint");
+    assert_eq!(name, "endpoint");
+    assert!(endpoint.starts_with("/messages?sessionId="), "{endpoint}");
+    (events, endpoint)
+}
+
+fn answer(events: &mut Events, id: u64) -> Value {
+    loop {
+        let message = events.message();
+        if message["id"] == id && message.get("method").is_none() {
+            return message;
+        }
+    }
+}
+
+#[test]
+fn a_client_of_the_oldest_era_is_served() {
+    let server = HttpServer::sandboxed(&[("USER_TOKENS", "a-token:ann,b-token:bob")]);
+    let ann = bearer("a-token");
+    let headers = [("authorization", ann.as_str())];
+    let (mut events, endpoint) = open(&server, "/sse", &headers);
+    let post = |message: &Value| server.post_to(&endpoint, &headers, message);
+    assert_eq!(post(&initialize("2024-11-05")).status, 202);
+    let hello = answer(&mut events, 1);
+    assert_eq!(hello["result"]["protocolVersion"], "2024-11-05");
+    assert_eq!(
+        post(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).status,
+        202
+    );
+    // Line breaks in a body are no line breaks in the stream.
+    let call = json!({"name": "web_search_exa", "arguments": search()});
+    let pretty = serde_json::to_string_pretty(&request(2, "tools/call", call)).expect("JSON");
+    let json = [
+        ("authorization", ann.as_str()),
+        ("content-type", "application/json"),
+    ];
+    assert_eq!(
+        server
+            .send("POST", &endpoint, &json, pretty.as_bytes())
+            .status,
+        202
+    );
+    let called = answer(&mut events, 2);
+    assert_eq!(called["result"]["isError"], false, "{called}");
+    let bad = server.send("POST", &endpoint, &json, b"{");
+    assert_eq!(
+        (bad.status, bad.json()["error"]["code"].clone()),
+        (400, json!(-32700))
+    );
+    let usage = server.get("/mcp/usage", &headers).json();
+    assert_eq!(usage["usageCount"], 2);
+    assert_eq!(usage["details"]["tool:web_search_exa"], 1);
+}
+
+#[test]
+fn nobody_else_posts_into_a_connection() {
+    let server = HttpServer::sandboxed(&[("USER_TOKENS", "a-token:ann,b-token:bob")]);
+    let (ann, bob) = (bearer("a-token"), bearer("b-token"));
+    let (_events, endpoint) = open(&server, "/sse", &[("authorization", &ann)]);
+    let hello = initialize("2024-11-05");
+    assert_eq!(
+        server
+            .post_to(&endpoint, &[("authorization", &bob)], &hello)
+            .status,
+        404
+    );
+    assert_eq!(server.post_to(&endpoint, &[], &hello).status, 401);
+    let own = [("authorization", ann.as_str())];
+    for other in [
+        "/messages",
+        "/messages?sessionId=",
+        "/messages?sessionId=nonsense",
+    ] {
+        assert_eq!(server.post_to(other, &own, &hello).status, 404, "{other}");
+    }
+}
+
+#[test]
+fn a_connection_ends_with_its_stream() {
+    let server = HttpServer::sandboxed(&[("EXA_MCP_KEEP_ALIVE", "1")]);
+    let (events, endpoint) = open(&server, "/sse", &[]);
+    let hello = initialize("2024-11-05");
+    assert_eq!(server.post_to(&endpoint, &[], &hello).status, 202);
+    drop(events);
+    while server.get("/health", &[]).json()["sessions"] != 0 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(server.post_to(&endpoint, &[], &hello).status, 404);
+}
+
+#[test]
+fn the_address_narrows_the_tools_here_too() {
+    let server = HttpServer::sandboxed(&[]);
+    let (mut events, endpoint) = open(
+        &server,
+        "/sse?tools=web_fetch_exa",
+        &[("x-api-key", "a-key-of-mine")],
+    );
+    // The id of the connection is known to its client alone, so the key need not be shown again.
+    server.post_to(&endpoint, &[], &initialize("2024-11-05"));
+    answer(&mut events, 1);
+    server.post_to(
+        &endpoint,
+        &[("x-api-key", "a-key-of-mine")],
+        &request(2, "tools/list", json!({})),
+    );
+    let tools = answer(&mut events, 2)["result"]["tools"].clone();
+    assert_eq!(tools.as_array().map(Vec::len), Some(1));
+    let other = [("x-api-key", "another-key")];
+    assert_eq!(
+        server
+            .post_to(&endpoint, &other, &request(3, "ping", json!({})))
+            .status,
+        404
+    );
+}

@@ -1,0 +1,33 @@
+//! The server over HTTP: the real program, spoken to byte by byte.
+
+mod access;
+mod eras;
+mod errors;
+mod guard;
+mod legacy;
+mod limits;
+mod owners;
+mod quick_start;
+mod secrets;
+mod tasks;
+mod usage;
+
+use serde_json::{Value, json};
+
+/// The header by which someone shows a token.
+pub(super) fn bearer(token: &str) -> String {
+    format!("Bearer {token}")
+}
+
+/// A search that the sandbox answers.
+pub(super) fn search() -> Value {
+    json!({"query": "rust", "numResults": 1})
+}
+
+/// A request by hand.
+pub(super) fn request(id: u64, method: &str, params: Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
+}
+
+/// What streaming clients send.
+pub(super) const STREAMS: (&str, &str) = ("accept", "application/json, text/event-stream");

@@ -1,0 +1,134 @@
+//! What was used, and by whom; and how the server ends.
+
+use std::io::{Read, Write};
+
+use serde_json::json;
+
+use super::{bearer, request, search};
+use crate::support::{HttpServer, HttpSession, Sandbox, signal};
+
+#[test]
+fn what_was_answered_is_counted_even_if_the_server_is_killed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = format!("sqlite:{}", folder.path().join("store.db").display());
+    let variables = [
+        (
+            "USER_TOKENS",
+            "a-token:ann,b-token:bob; DROP TABLE counters",
+        ),
+        ("EXA_MCP_STORE", store.as_str()),
+    ];
+    let (ann, bob) = (bearer("a-token"), bearer("b-token"));
+    let mut expected = 0;
+    for _ in 0..3 {
+        let mut server = HttpServer::sandboxed(&variables);
+        let mut session = HttpSession::usual(&server, &[("authorization", &ann)]);
+        expected += 1;
+        for _ in 0..4 {
+            session.call("web_search_exa", search());
+            let call = json!({"name": "web_search_exa", "arguments": search()});
+            let reply = server.stateless(&[("authorization", &ann)], "tools/call", call);
+            assert_eq!(reply.status, 200);
+            expected += 2;
+        }
+        signal(server.id(), "KILL");
+        server.wait();
+        let server = HttpServer::sandboxed(&variables);
+        let usage = server.get("/mcp/usage", &[("authorization", &ann)]).json();
+        assert_eq!(usage["usageCount"], expected, "{usage}");
+        let other = server.get("/mcp/usage", &[("authorization", &bob)]).json();
+        assert_eq!(other["usageCount"], 0);
+    }
+}
+
+#[test]
+fn calls_are_counted_with_what_they_came_to() {
+    let server = HttpServer::sandboxed(&[("MCP_AUTH_TOKEN", "admin-secret")]);
+    let headers = [("authorization", "Bearer admin-secret")];
+    let mut session = HttpSession::usual(&server, &headers);
+    session.call("web_search_exa", search());
+    session.call("web_search_exa", search());
+    session.call("web_search_exa", json!({}));
+    session.ask("tools/call", json!({"name": "no_such_tool"}));
+    let usage = server.get("/mcp/usage", &headers).json();
+    assert_eq!(usage["usageCount"], 5);
+    let details = &usage["details"];
+    assert_eq!(details["tool:web_search_exa"], 3, "{usage}");
+    assert_eq!(details["operation:search"], 2, "{usage}");
+    assert_eq!(details["cacheHits"], 1, "{usage}");
+    assert_eq!(details["errors"], 1, "{usage}");
+    assert!(
+        details["tokens"].as_u64().is_some_and(|tokens| tokens > 0),
+        "{usage}"
+    );
+    assert!(
+        details["microdollars"]
+            .as_u64()
+            .is_some_and(|cost| cost > 0),
+        "{usage}"
+    );
+    assert!(details.get("tool:no_such_tool").is_none(), "{usage}");
+}
+
+#[test]
+fn without_tokens_there_is_no_usage_to_tell() {
+    let server = HttpServer::sandboxed(&[]);
+    for path in ["/mcp/usage", "/admin/tokens"] {
+        let reply = server.get(path, &[("authorization", "Bearer anything")]);
+        assert_eq!(reply.status, 404, "{path}");
+    }
+}
+
+#[test]
+fn at_the_end_running_calls_are_answered_and_streams_closed() {
+    let sandbox = Sandbox::start();
+    sandbox.fault("search", "delay=1500");
+    let mut server = HttpServer::upstream(&sandbox.url(), &[]);
+    let key = [("x-api-key", "a-key-of-mine")];
+    let session = HttpSession::usual(&server, &key);
+    let mut headers = session.headers();
+    headers.push(("accept", "text/event-stream"));
+    let mut standing = server.events("GET", "/mcp", &headers, b"");
+    let mut oldest = server.events("GET", "/sse", &[key[0]], b"");
+    let call = json!({"name": "web_search_exa", "arguments": search()});
+    let body = request(7, "tools/call", call).to_string();
+    let mut stream = server.connect();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nhost: {}\r\nx-api-key: a-key-of-mine\r\nmcp-session-id: {}\r\n\
+         content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        server.address,
+        session.id,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).expect("the server reads");
+    // It is under way once Exa has been asked.
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    signal(server.id(), "TERM");
+    while standing.line().is_some() {}
+    while oldest.line().is_some() {}
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).expect("an answer");
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert!(
+        answer.contains("\"id\":7") && answer.contains("\"isError\":false"),
+        "{answer}"
+    );
+    assert_eq!(server.wait(), Some(0));
+    assert!(!server.log().contains("panicked"), "{}", server.log());
+}
+
+#[test]
+fn a_call_that_takes_too_long_does_not_hold_up_the_end() {
+    let sandbox = Sandbox::start();
+    sandbox.fault("search", "delay=60000");
+    let mut server = HttpServer::upstream(&sandbox.url(), &[("EXA_MCP_DRAIN_TIMEOUT", "1")]);
+    let session = HttpSession::usual(&server, &[("x-api-key", "a-key-of-mine")]);
+    let mut headers = session.headers();
+    headers.extend([super::STREAMS, ("content-type", "application/json")]);
+    let call = json!({"name": "web_search_exa", "arguments": search()});
+    let body = request(7, "tools/call", call).to_string();
+    let mut events = server.events("POST", "/mcp", &headers, body.as_bytes());
+    signal(server.id(), "INT");
+    while events.line().is_some() {}
+    assert_eq!(server.wait(), Some(0));
+}
