@@ -4,6 +4,7 @@ pub mod http;
 
 use std::time::Duration;
 
+use crate::accounts::KeyPool;
 use crate::exa::{ApiKey, ConfigError, ExaConfig, ExaHttp};
 use crate::operations::{Caller, Folders};
 use crate::store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
@@ -19,6 +20,8 @@ pub struct Settings {
     pub key: Option<ApiKey>,
     /// Further keys, which share the work with it.
     pub more_keys: Vec<ApiKey>,
+    /// Requests a second that one key makes at most.
+    pub rate: Option<u64>,
     /// How Exa is reached.
     pub exa: ExaConfig,
     /// Sets and tools, comma-separated.
@@ -89,6 +92,7 @@ impl Settings {
         Ok(Self {
             key: keys.next(),
             more_keys: keys.collect(),
+            rate: number("EXA_MCP_RATE_LIMIT", "requests a second")?.filter(|rate| *rate > 0),
             exa,
             tools,
             store,
@@ -103,7 +107,9 @@ impl Settings {
     pub fn caller(&self) -> Result<Caller, ConfigError> {
         let http = ExaHttp::new(self.exa.clone())?;
         let keys = self.key.iter().chain(&self.more_keys).cloned();
-        Ok(Caller::new(http, keys).with_folders(self.folders.clone()))
+        let keys = KeyPool::paced(keys, self.rate);
+        let caller = Caller::new(http, None).with_keys(keys);
+        Ok(caller.with_folders(self.folders.clone()))
     }
 }
 

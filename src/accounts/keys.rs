@@ -1,11 +1,17 @@
 //! Several keys that share the work: the least busy one is used, and one that Exa turned away rests.
+//!
+//! Keys may belong to different teams of Exa, and what one team made is unknown to the others. So the
+//! pool remembers with which key a thing was last found.
 
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::exa::{ApiKey, ExaError, ExaErrorKind};
+
+const SECOND: Duration = Duration::from_secs(1);
 
 /// How long a key rests that Exa turned away without saying for how long.
 const COOLDOWN: Duration = Duration::from_secs(180);
@@ -20,9 +26,26 @@ const QUOTA_TAGS: [&str; 3] = [
     "TEAM_BUDGET_EXCEEDED",
 ];
 
+/// How many things the pool remembers the key of.
+const MOST_HOMES: usize = 10_000;
+
 /// Keys that share the work. Clones share their state.
 #[derive(Clone)]
-pub struct KeyPool(Arc<Mutex<Vec<Slot>>>);
+pub struct KeyPool(Arc<Pool>);
+
+struct Pool {
+    slots: Mutex<Vec<Slot>>,
+    homes: Mutex<Homes>,
+    /// The time between two requests with one key, where they are paced.
+    interval: Option<Duration>,
+}
+
+/// With which key things were found, the oldest first.
+#[derive(Default)]
+struct Homes {
+    places: HashMap<String, usize>,
+    order: VecDeque<String>,
+}
 
 struct Slot {
     key: ApiKey,
@@ -30,6 +53,8 @@ struct Slot {
     calls: u64,
     refusals: u32,
     rests_until: Option<Instant>,
+    /// When a request would be exactly on time; earlier ones use up the second's allowance.
+    due: Option<Instant>,
     last_problem: Option<&'static str>,
 }
 
@@ -38,6 +63,7 @@ pub struct Lease {
     pool: KeyPool,
     place: usize,
     key: ApiKey,
+    wait: Duration,
 }
 
 /// No key can be used now.
@@ -74,7 +100,17 @@ pub struct KeyState {
 impl KeyPool {
     /// A pool of these keys; the same key twice counts once.
     pub fn new(keys: impl IntoIterator<Item = ApiKey>) -> Self {
-        let pool = Self(Arc::default());
+        Self::paced(keys, None)
+    }
+
+    /// A pool whose keys make at most this many requests a second each.
+    pub fn paced(keys: impl IntoIterator<Item = ApiKey>, rate: Option<u64>) -> Self {
+        let rate = rate.and_then(|rate| u32::try_from(rate).ok());
+        let pool = Self(Arc::new(Pool {
+            slots: Mutex::default(),
+            homes: Mutex::default(),
+            interval: rate.and_then(|rate| SECOND.checked_div(rate)),
+        }));
         for key in keys {
             pool.add(key);
         }
@@ -91,6 +127,7 @@ impl KeyPool {
                 calls: 0,
                 refusals: 0,
                 rests_until: None,
+                due: None,
                 last_problem: None,
             });
         }
@@ -106,15 +143,18 @@ impl KeyPool {
         self.len() == 0
     }
 
-    /// The key that is least busy, and among those the one that worked least.
-    pub fn lease(&self) -> Result<Lease, NoKey> {
+    /// The key that is least busy, and among those the one that worked least; for a thing that was
+    /// found before, the key that found it. Keys that were tried already are left out.
+    pub fn lease(&self, thing: Option<&str>, tried: &[usize]) -> Result<Lease, NoKey> {
         let now = Instant::now();
+        let home = thing.and_then(|thing| self.homes().places.get(thing).copied());
         let mut slots = self.slots();
         let ready = slots
             .iter_mut()
             .enumerate()
-            .filter(|(_, slot)| slot.is_ready(now));
-        match ready.min_by_key(|(_, slot)| (slot.in_flight, slot.calls)) {
+            .filter(|(place, slot)| slot.is_ready(now) && !tried.contains(place));
+        let busy = |place: &usize, slot: &Slot| (Some(*place) != home, slot.in_flight, slot.calls);
+        match ready.min_by_key(|(place, slot)| busy(place, slot)) {
             Some((place, slot)) => {
                 slot.in_flight += 1;
                 slot.calls += 1;
@@ -122,16 +162,29 @@ impl KeyPool {
                     pool: self.clone(),
                     place,
                     key: slot.key.clone(),
+                    wait: self
+                        .0
+                        .interval
+                        .map_or(Duration::ZERO, |interval| slot.turn(now, interval)),
                 })
             }
             None => Err(none_ready(&slots, now)),
         }
     }
 
-    /// Whether another call could use a key now.
-    pub fn has_ready(&self) -> bool {
+    /// Remembers with which key a thing was found, where there are several.
+    pub fn remember(&self, thing: &str, lease: &Lease) {
+        if self.len() > 1 {
+            self.homes().put(thing, lease.place);
+        }
+    }
+
+    /// Whether a key could be used now that was not tried already.
+    pub fn has_ready(&self, tried: &[usize]) -> bool {
         let now = Instant::now();
-        self.slots().iter().any(|slot| slot.is_ready(now))
+        let slots = self.slots();
+        let mut others = slots.iter().enumerate();
+        others.any(|(place, slot)| slot.is_ready(now) && !tried.contains(&place))
     }
 
     /// How all keys stand.
@@ -141,7 +194,25 @@ impl KeyPool {
     }
 
     fn slots(&self) -> MutexGuard<'_, Vec<Slot>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn homes(&self) -> MutexGuard<'_, Homes> {
+        self.0.homes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Homes {
+    fn put(&mut self, thing: &str, place: usize) {
+        if self.places.insert(thing.to_owned(), place).is_some() {
+            return;
+        }
+        self.order.push_back(thing.to_owned());
+        if self.order.len() > MOST_HOMES
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.places.remove(&oldest);
+        }
     }
 }
 
@@ -179,6 +250,15 @@ impl Slot {
         }
     }
 
+    /// Takes the next turn and says how long to wait for it. A burst of one second's requests goes out
+    /// at once, later ones at an even pace.
+    fn turn(&mut self, now: Instant, interval: Duration) -> Duration {
+        let due = self.due.map_or(now, |due| due.max(now));
+        self.due = Some(due + interval);
+        let burst = SECOND.saturating_sub(interval);
+        due.saturating_duration_since(now).saturating_sub(burst)
+    }
+
     fn rest(&mut self, wait: Option<Duration>, problem: &'static str) {
         let until = Instant::now() + wait.unwrap_or(COOLDOWN);
         self.rests_until = Some(self.rests_until.map_or(until, |known| known.max(until)));
@@ -190,6 +270,16 @@ impl Lease {
     /// The key.
     pub fn key(&self) -> &ApiKey {
         &self.key
+    }
+
+    /// Where the key stands in the pool.
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
+    /// How long to wait before the key is used.
+    pub fn wait(&self) -> Duration {
+        self.wait
     }
 
     /// Notes how the call went; says whether another key might do better.
@@ -252,7 +342,7 @@ mod tests {
     #[test]
     fn the_work_is_shared() {
         let pool = pool(3);
-        let leases: Vec<Lease> = (0..9).map(|_| pool.lease().unwrap()).collect();
+        let leases: Vec<Lease> = (0..9).map(|_| pool.lease(None, &[]).unwrap()).collect();
         assert!(pool.states().iter().all(|state| state.in_flight == 3));
         drop(leases);
         assert!(
@@ -265,14 +355,14 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_key_that_was_turned_away_rests() {
         let pool = pool(2);
-        let lease = pool.lease().unwrap();
+        let lease = pool.lease(None, &[]).unwrap();
         let turned_away = ExaError {
             retry_after: Some(Duration::from_secs(10)),
             ..failure(429)
         };
         assert!(lease.report(Err(&turned_away)));
         for _ in 0..5 {
-            assert_ne!(pool.lease().unwrap().place, lease.place);
+            assert_ne!(pool.lease(None, &[]).unwrap().place, lease.place);
         }
         tokio::time::advance(Duration::from_secs(11)).await;
         assert!(pool.states().iter().all(|state| state.state == "ready"));
@@ -282,12 +372,12 @@ mod tests {
     async fn when_all_rest_the_next_is_named() {
         let pool = pool(2);
         for _ in 0..2 {
-            pool.lease().unwrap().report(Err(&failure(402)));
+            pool.lease(None, &[]).unwrap().report(Err(&failure(402)));
         }
-        assert_eq!(pool.lease().err(), Some(NoKey::AllRest(COOLDOWN)));
-        assert!(!pool.has_ready());
+        assert_eq!(pool.lease(None, &[]).err(), Some(NoKey::AllRest(COOLDOWN)));
+        assert!(!pool.has_ready(&[]));
         tokio::time::advance(COOLDOWN).await;
-        assert!(pool.lease().is_ok());
+        assert!(pool.lease(None, &[]).is_ok());
     }
 
     #[test]
@@ -296,7 +386,7 @@ mod tests {
         let all = |outcome: Option<u16>| {
             for _ in 0..2 {
                 let failure = outcome.map(failure);
-                pool.lease()
+                pool.lease(None, &[])
                     .unwrap()
                     .report(failure.as_ref().map_or(Ok(()), Err));
             }
@@ -306,19 +396,64 @@ mod tests {
         all(None);
         all(Some(401));
         all(Some(401));
-        assert!(pool.has_ready());
+        assert!(pool.has_ready(&[]));
         all(Some(401));
-        assert_eq!(pool.lease().err(), Some(NoKey::AllRefused));
-        assert_eq!(KeyPool::new([]).lease().err(), Some(NoKey::Empty));
+        assert_eq!(pool.lease(None, &[]).err(), Some(NoKey::AllRefused));
+        assert_eq!(KeyPool::new([]).lease(None, &[]).err(), Some(NoKey::Empty));
+    }
+
+    #[test]
+    fn a_thing_is_looked_for_where_it_was_found() {
+        let pool = pool(3);
+        let lease = pool.lease(None, &[0]).unwrap();
+        pool.remember("webset_1", &lease);
+        for _ in 0..5 {
+            assert_eq!(
+                pool.lease(Some("webset_1"), &[]).unwrap().place,
+                lease.place
+            );
+        }
+        // Where it is no longer, the others are asked, each once.
+        let next = pool.lease(Some("webset_1"), &[lease.place]).unwrap();
+        assert_ne!(next.place, lease.place);
+        assert!(pool.lease(None, &[0, 1, 2]).is_err());
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded() {
+        let pool = pool(2);
+        let lease = pool.lease(None, &[]).unwrap();
+        for number in 0..MOST_HOMES + 10 {
+            pool.remember(&number.to_string(), &lease);
+        }
+        let homes = pool.homes();
+        assert_eq!(
+            (homes.places.len(), homes.order.len()),
+            (MOST_HOMES, MOST_HOMES)
+        );
+        assert!(homes.places.contains_key("11") && !homes.places.contains_key("9"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn bursts_are_spread_over_the_seconds() {
+        let key = ApiKey::new("key-number-0-secret").unwrap();
+        let pool = KeyPool::paced([key], Some(10));
+        let waits: Vec<Duration> = (0..30)
+            .map(|_| pool.lease(None, &[]).unwrap().wait())
+            .collect();
+        assert!(waits.iter().take(10).all(Duration::is_zero), "{waits:?}");
+        assert_eq!(waits.last(), Some(&Duration::from_millis(2_000)));
+        tokio::time::advance(Duration::from_secs(5)).await;
+        assert!(pool.lease(None, &[]).unwrap().wait().is_zero());
     }
 
     #[test]
     fn a_single_key_is_always_tried() {
         let pool = pool(1);
         for status in [429, 402, 401, 401, 401] {
-            assert!(!pool.lease().unwrap().report(Err(&failure(status))));
+            assert!(!pool.lease(None, &[]).unwrap().report(Err(&failure(status))));
         }
-        assert!(pool.has_ready());
+        assert!(pool.has_ready(&[]));
     }
 
     #[test]

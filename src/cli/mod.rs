@@ -42,6 +42,7 @@ struct Arguments {
 const ENVIRONMENT: &str = "\
 Environment:
   EXA_API_KEY            the Exa API key
+  EXA_MCP_RATE_LIMIT     requests a second that one key makes at most; others wait [default: no limit]
   EXA_BASE_URL           another Exa endpoint, such as a proxy [default: https://api.exa.ai]
   ENABLED_TOOLS          same as --tools, also EXA_MCP_ENABLED_TOOLS [default: default]
   EXA_MCP_STORE          where notes and tasks are kept, memory: or sqlite:PATH [default: memory:]

@@ -5,10 +5,10 @@ use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::stream::{self, Teller};
-use super::{CallError, Folders, Operation, Progress, check, import, input_schema, split};
+use super::{CallError, Folders, Operation, Place, Progress, check, import, input_schema, split};
 use crate::accounts::{KeyPool, NoKey};
 use crate::exa::{Answer, ApiKey, CallContext, ExaError, ExaHttp, Stream, StreamForm};
 
@@ -94,8 +94,14 @@ impl Caller {
     /// The same caller with another key.
     #[must_use]
     pub fn with_key(&self, key: ApiKey) -> Self {
+        self.with_keys(KeyPool::new([key]))
+    }
+
+    /// The same caller with other keys.
+    #[must_use]
+    pub fn with_keys(&self, keys: KeyPool) -> Self {
         Self {
-            keys: KeyPool::new([key]),
+            keys,
             ..self.clone()
         }
     }
@@ -188,28 +194,42 @@ impl Caller {
 }
 
 impl Caller {
-    /// Calls with the least busy key; where Exa turns it away before it has acted, with the next.
+    /// Calls with the least busy key; where Exa turns it away before it has acted, or does not know the
+    /// thing, with the next.
     async fn with_any_key(
         &self,
         operation: &'static Operation,
         arguments: &Map<String, Value>,
         progress: &Progress,
     ) -> Result<(ApiKey, Result<Exchanged, CallError>), Refusal> {
-        let mut tried = 0;
+        let thing = thing(operation, arguments);
+        let mut tried = Vec::new();
         loop {
-            let lease = self.keys.lease().map_err(Refusal::from)?;
+            let lease = self.keys.lease(thing, &tried).map_err(Refusal::from)?;
+            if !lease.wait().is_zero() {
+                sleep(lease.wait()).await;
+            }
             let started = Instant::now();
             tracing::debug!(operation = operation.name, "called");
             let exchange = self.exchange(lease.key(), operation, arguments.clone(), progress);
             let outcome = watched(operation, exchange).await;
             log(operation, &outcome, started.elapsed());
-            let turned_away = match &outcome {
-                Ok(_) => lease.report(Ok(())),
-                Err(CallError::Exa(error)) => lease.report(Err(error)),
+            let another = match &outcome {
+                Ok(exchanged) => {
+                    let made = made(&exchanged.answer.value);
+                    for found in thing.into_iter().chain(made) {
+                        self.keys.remember(found, &lease);
+                    }
+                    lease.report(Ok(()))
+                }
+                Err(CallError::Exa(error)) => {
+                    let elsewhere = thing.is_some() && error.status == Some(404);
+                    lease.report(Err(error)) || elsewhere
+                }
                 Err(CallError::Arguments(_)) => false,
             };
-            tried += 1;
-            if !turned_away || tried >= self.keys.len() || !self.keys.has_ready() {
+            tried.push(lease.place());
+            if !another || !self.keys.has_ready(&tried) {
                 return Ok((lease.key().clone(), outcome));
             }
         }
@@ -275,6 +295,19 @@ impl Exchanged {
             told: 0.0,
         }
     }
+}
+
+/// What a call is about: the first thing that its path names.
+fn thing<'a>(operation: &Operation, arguments: &'a Map<String, Value>) -> Option<&'a str> {
+    let mut path = operation.arguments.iter();
+    let named = path.find(|argument| argument.place == Place::Path)?;
+    arguments.get(named.name)?.as_str()
+}
+
+/// The thing that an answer is or has made.
+fn made(answer: &Value) -> Option<&str> {
+    let id = answer.get("id").or_else(|| answer.get("researchId"))?;
+    id.as_str()
 }
 
 /// Waits for an answer, and says once that it takes long.

@@ -357,7 +357,8 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let scope = self.scope(&context.extensions);
         let library = scope.library("resources/read")?;
         let era = era(&context);
-        self.demand_key(&scope, &context, &era, &request.uri).await?;
+        self.demand_key(&scope, &context, &era, &request.uri)
+            .await?;
         let (listener, log) = self.log.of(&context, &era)?;
         let owner = scope.owner;
         let read =

@@ -10,8 +10,8 @@ use super::memory::check;
 use super::sqlite_counters as counters;
 use super::sqlite_file::{open, prepare};
 use super::{
-    Clock, Count, CountChange, Document, Pending, Place, Query, Rules, Sign, Store, StoreError, end,
-    sign, system_clock,
+    Clock, Count, CountChange, Document, Pending, Place, Query, Rules, Sign, Store, StoreError,
+    end, sign, system_clock,
 };
 
 /// The columns of a [`Document`].

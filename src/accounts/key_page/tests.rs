@@ -76,7 +76,12 @@ async fn a_key_is_taken_once_and_the_page_is_gone() {
     assert!(!answer.contains("exa-key"), "{answer}");
     assert!(visit.page.is_done().await);
     assert_eq!(
-        visit.keys.lease().unwrap().key().redact("exa-key-1"),
+        visit
+            .keys
+            .lease(None, &[])
+            .unwrap()
+            .key()
+            .redact("exa-key-1"),
         "[redacted]"
     );
     let again = visit.post(&origin, &body).await;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use rmcp::RoleServer;
+#[expect(deprecated)]
+use rmcp::model::CreateMessageRequestParams;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ElicitRequestParams, ErrorData, InputRequiredResult,
     RequestStateCodec,
 };
-#[expect(deprecated)]
-use rmcp::model::CreateMessageRequestParams;
 use rmcp::service::RequestContext;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -28,7 +28,8 @@ pub(super) enum Step {
 
 /// Reads what was written as JSON into a type of the protocol.
 pub(super) fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
-    serde_json::from_value(value).map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    serde_json::from_value(value)
+        .map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
 fn failed(error: impl std::fmt::Display) -> ErrorData {
@@ -42,14 +43,17 @@ pub(super) async fn sample(
     context: &RequestContext<RoleServer>,
 ) -> Result<String, ErrorData> {
     let message = json!({"role": "user", "content": {"type": "text", "text": prompt}});
-    let params: CreateMessageRequestParams = typed(json!({"messages": [message], "maxTokens": 100}))?;
+    let params: CreateMessageRequestParams =
+        typed(json!({"messages": [message], "maxTokens": 100}))?;
     let answer = context.peer.create_message(params).await.map_err(failed)?;
     let answer = serde_json::to_value(answer).map_err(failed)?;
     Ok(format!("LLM response: {}", text_of(&answer)))
 }
 
 fn text_of(answer: &Value) -> String {
-    let text = answer.pointer("/content/text").or_else(|| answer.pointer("/content/0/text"));
+    let text = answer
+        .pointer("/content/text")
+        .or_else(|| answer.pointer("/content/0/text"));
     text.and_then(Value::as_str).unwrap_or_default().to_owned()
 }
 
@@ -61,16 +65,24 @@ pub(super) async fn elicit(
 ) -> Result<String, ErrorData> {
     let params = json!({"mode": "form", "message": message, "requestedSchema": schema});
     let params: ElicitRequestParams = typed(params)?;
-    let answer = context.peer.create_elicitation(params).await.map_err(failed)?;
+    let answer = context
+        .peer
+        .create_elicitation(params)
+        .await
+        .map_err(failed)?;
     let answer = serde_json::to_value(answer).map_err(failed)?;
-    let action = answer.get("action").and_then(Value::as_str).unwrap_or_default();
+    let action = answer
+        .get("action")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
     let content = answer.get("content").cloned().unwrap_or_default();
     Ok(format!("action={action}, content={content}"))
 }
 
 /// A form with one field.
 pub(super) fn form(message: &str, field: &str, kind: &str) -> Value {
-    let schema = json!({"type": "object", "properties": {field: {"type": kind}}, "required": [field]});
+    let schema =
+        json!({"type": "object", "properties": {field: {"type": kind}}, "required": [field]});
     let params = json!({"mode": "form", "message": message, "requestedSchema": schema});
     json!({"method": "elicitation/create", "params": params})
 }
@@ -102,7 +114,8 @@ fn state(request: &CallToolRequestParams) -> Result<Option<String>, ErrorData> {
     };
     let codec = CODEC.as_ref().ok_or_else(|| failed("there is no codec"))?;
     let opened = codec.open(sealed);
-    let opened = opened.map_err(|_| ErrorData::invalid_params("The request state was changed", None))?;
+    let opened =
+        opened.map_err(|_| ErrorData::invalid_params("The request state was changed", None))?;
     Ok(Some(String::from_utf8_lossy(&opened).into_owned()))
 }
 
@@ -110,7 +123,9 @@ fn state(request: &CallToolRequestParams) -> Result<Option<String>, ErrorData> {
 pub(super) fn answer<'a>(answers: &'a BTreeMap<String, Value>, name: &str) -> Option<&'a Value> {
     let answer = answers.get(name)?;
     let fits = ["content", "roots", "action"];
-    fits.iter().any(|field| answer.get(field).is_some()).then_some(answer)
+    fits.iter()
+        .any(|field| answer.get(field).is_some())
+        .then_some(answer)
 }
 
 /// One round of a tool that asks without a session.
@@ -124,7 +139,10 @@ pub(super) fn round(
     match name.unwrap_or_default() {
         "sampling" => match answer(answers, "capital_question") {
             Some(answer) => Ok(Step::Done(text_of(answer))),
-            None => ask(json!({"capital_question": sampling("What is the capital of France?", 100)}), None),
+            None => ask(
+                json!({"capital_question": sampling("What is the capital of France?", 100)}),
+                None,
+            ),
         },
         "list_roots" => match answer(answers, "client_roots") {
             Some(roots) => Ok(Step::Done(format!("The roots are {roots}"))),
@@ -132,7 +150,10 @@ pub(super) fn round(
         },
         "request_state" | "tampered_state" => match (state(request)?, answer(answers, "confirm")) {
             (Some(_), Some(_)) => Ok(Step::Done("state-ok".to_owned())),
-            _ => ask(json!({"confirm": form("Please confirm", "ok", "boolean")}), Some("asked")),
+            _ => ask(
+                json!({"confirm": form("Please confirm", "ok", "boolean")}),
+                Some("asked"),
+            ),
         },
         "multiple_inputs" => several(request, answers),
         "multi_round" => rounds(request, answers),
@@ -140,9 +161,15 @@ pub(super) fn round(
         _ => match answer(answers, "user_name") {
             Some(answer) => {
                 let name = answer.pointer("/content/name").and_then(Value::as_str);
-                Ok(Step::Done(format!("Hello, {}!", name.unwrap_or("stranger"))))
+                Ok(Step::Done(format!(
+                    "Hello, {}!",
+                    name.unwrap_or("stranger")
+                )))
             }
-            None => ask(json!({"user_name": form("What is your name?", "name", "string")}), None),
+            None => ask(
+                json!({"user_name": form("What is your name?", "name", "string")}),
+                None,
+            ),
         },
     }
 }
@@ -168,7 +195,11 @@ fn rounds(
     answers: &BTreeMap<String, Value>,
 ) -> Result<Step, ErrorData> {
     let state = state(request)?;
-    match (state.as_deref(), answer(answers, "step1"), answer(answers, "step2")) {
+    match (
+        state.as_deref(),
+        answer(answers, "step1"),
+        answer(answers, "step2"),
+    ) {
         (Some("second"), _, Some(_)) => Ok(Step::Done("Both steps are done.".to_owned())),
         (Some("first"), Some(_), _) => {
             let question = form("Step 2: What is your favorite color?", "color", "string");

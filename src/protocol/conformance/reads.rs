@@ -11,9 +11,7 @@ pub(super) const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAA
 
 /// What can be read.
 pub(super) fn resources() -> Value {
-    let resource = |uri: &str, mime: &str| {
-        json!({"uri": uri, "name": uri, "description": format!("The resource {uri}"), "mimeType": mime})
-    };
+    let resource = |uri: &str, mime: &str| json!({"uri": uri, "name": uri, "description": format!("The resource {uri}"), "mimeType": mime});
     json!([
         resource("test://static-text", "text/plain"),
         resource("test://static-binary", "image/png"),
@@ -31,10 +29,13 @@ pub(super) fn templates() -> Value {
 
 /// The contents of a resource.
 pub(super) fn contents(uri: &str) -> Result<Value, ErrorData> {
-    let id = uri.strip_prefix("test://template/").and_then(|rest| rest.strip_suffix("/data"));
+    let id = uri
+        .strip_prefix("test://template/")
+        .and_then(|rest| rest.strip_suffix("/data"));
     Ok(match (uri, id) {
         (_, Some(id)) => {
-            let data = json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")});
+            let data =
+                json!({"id": id, "templateTest": true, "data": format!("Data for ID: {id}")});
             json!([{"uri": uri, "mimeType": "application/json", "text": data.to_string()}])
         }
         ("test://static-text", _) => {
@@ -44,7 +45,9 @@ pub(super) fn contents(uri: &str) -> Result<Value, ErrorData> {
         ("test://watched-resource", _) => {
             json!([{"uri": uri, "mimeType": "text/plain", "text": "Nothing happens here."}])
         }
-        ("test://static-binary", _) => json!([{"uri": uri, "mimeType": "image/png", "blob": PIXEL}]),
+        ("test://static-binary", _) => {
+            json!([{"uri": uri, "mimeType": "image/png", "blob": PIXEL}])
+        }
         _ => {
             let data = Some(json!({"uri": uri}));
             return Err(ErrorData::resource_not_found("Resource not found", data));
@@ -72,18 +75,29 @@ pub(super) fn prompts() -> Value {
 pub(super) fn messages(name: &str, arguments: &JsonObject) -> Result<Value, ErrorData> {
     let user = |content: Value| json!({"role": "user", "content": content});
     let text = |text: &str| user(json!({"type": "text", "text": text}));
-    let argument = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+    let argument = |name: &str| {
+        arguments
+            .get(name)
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+    };
     Ok(match name {
         "test_simple_prompt" => json!([text("This is a simple prompt for testing.")]),
         "test_prompt_with_arguments" => {
             let (first, second) = (argument("arg1"), argument("arg2"));
-            json!([text(&format!("Prompt with arguments: arg1='{first}', arg2='{second}'"))])
+            json!([text(&format!(
+                "Prompt with arguments: arg1='{first}', arg2='{second}'"
+            ))])
         }
         "test_prompt_with_embedded_resource" => {
             let content = "Embedded resource content for testing.";
-            let resource = json!({"uri": argument("resourceUri"), "mimeType": "text/plain", "text": content});
+            let resource =
+                json!({"uri": argument("resourceUri"), "mimeType": "text/plain", "text": content});
             let embedded = user(json!({"type": "resource", "resource": resource}));
-            json!([embedded, text("Please process the embedded resource above.")])
+            json!([
+                embedded,
+                text("Please process the embedded resource above.")
+            ])
         }
         "test_prompt_with_image" => {
             let image = user(json!({"type": "image", "data": PIXEL, "mimeType": "image/png"}));
@@ -100,12 +114,12 @@ pub(super) fn messages(name: &str, arguments: &JsonObject) -> Result<Value, Erro
 pub(super) fn content(tool: &str) -> Option<Value> {
     let text = |text: &str| json!({"type": "text", "text": text});
     let image = json!({"type": "image", "data": PIXEL, "mimeType": "image/png"});
-    let resource = |uri: &str, mime: &str, text: &str| {
-        json!({"type": "resource", "resource": {"uri": uri, "mimeType": mime, "text": text}})
-    };
+    let resource = |uri: &str, mime: &str, text: &str| json!({"type": "resource", "resource": {"uri": uri, "mimeType": mime, "text": text}});
     Some(match tool {
         "test_image_content" => json!([image]),
-        "test_audio_content" => json!([{"type": "audio", "data": SILENCE, "mimeType": "audio/wav"}]),
+        "test_audio_content" => {
+            json!([{"type": "audio", "data": SILENCE, "mimeType": "audio/wav"}])
+        }
         "test_embedded_resource" => {
             let words = "This is an embedded resource content.";
             json!([resource("test://embedded-resource", "text/plain", words)])

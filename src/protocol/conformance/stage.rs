@@ -52,7 +52,12 @@ impl Stage {
             return complete(content, context).map(Some);
         }
         let arguments = request.arguments.clone().unwrap_or_default();
-        let argument = |name: &str| arguments.get(name).and_then(Value::as_str).unwrap_or_default();
+        let argument = |name: &str| {
+            arguments
+                .get(name)
+                .and_then(Value::as_str)
+                .unwrap_or_default()
+        };
         let text = match &*request.name {
             "test_tool_with_logging" | "test_logging_tool" => {
                 log(context).await;
@@ -97,7 +102,8 @@ fn era(context: &Context) -> Era {
 }
 
 fn complete(content: Value, context: &Context) -> Result<CallToolResponse, ErrorData> {
-    let mut result: rmcp::model::CallToolResult = typed(json!({"content": content, "isError": false}))?;
+    let mut result: rmcp::model::CallToolResult =
+        typed(json!({"content": content, "isError": false}))?;
     result.meta = era(context).result_meta();
     Ok(result.into())
 }
@@ -124,7 +130,11 @@ fn require_sampling(context: &Context) -> Result<(), ErrorData> {
 /// Tells three things to a client that wants to hear them.
 #[expect(deprecated)]
 async fn log(context: &Context) {
-    for words in ["Tool execution started", "Tool processing data", "Tool execution completed"] {
+    for words in [
+        "Tool execution started",
+        "Tool processing data",
+        "Tool execution completed",
+    ] {
         if !era(context).is_stateless() {
             let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(words));
             let _ = context.peer.notify_logging_message(message).await;
@@ -334,7 +344,8 @@ impl ServerHandler for Stage {
         if request.name == "test_input_required_result_prompt" {
             let answers = request.input_responses.unwrap_or_default();
             let Some(answer) = asks::answer(&answers, "user_context") else {
-                let question = asks::form("What context should the prompt use?", "context", "string");
+                let question =
+                    asks::form("What context should the prompt use?", "context", "string");
                 return match asks::ask(json!({"user_context": question}), None)? {
                     Step::Ask(result) => Ok(GetPromptResponse::InputRequired(*result)),
                     Step::Done(_) => Err(ErrorData::internal_error("nothing was asked", None)),

@@ -75,7 +75,11 @@ impl<T: Tools> Tasks<T> {
         if let Some(lives) = known.get(runner) {
             return *lives;
         }
-        let is_own = self.shared.runner.get().is_some_and(|own| own.name == runner);
+        let is_own = self
+            .shared
+            .runner
+            .get()
+            .is_some_and(|own| own.name == runner);
         let lives = is_own || {
             let lives = self.shared.shelf.store().lives(runner.to_owned()).await;
             // One that left no usable name behind cannot come back.
@@ -92,7 +96,11 @@ impl<T: Tools> Tasks<T> {
     }
 
     /// Takes up a task of an earlier process whose owner is here now.
-    pub(super) async fn reclaim(&self, owner: &Identity, record: &Record) -> Result<(), StoreError> {
+    pub(super) async fn reclaim(
+        &self,
+        owner: &Identity,
+        record: &Record,
+    ) -> Result<(), StoreError> {
         let waits = self.shared.on_demand.load(Ordering::Relaxed) && is_open(record);
         if !waits || !self.tools.has_key() || self.running().contains_key(&record.id) {
             return Ok(());

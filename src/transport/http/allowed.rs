@@ -112,10 +112,10 @@ fn parts(text: &str) -> Option<(String, Option<u16>)> {
     if authority.as_str().contains('@') || authority.host().is_empty() {
         return None;
     }
-    let port = match authority.port() {
-        Some(port) => Some(port.as_str().parse().ok()?),
-        None if authority.as_str().ends_with(':') => return None,
-        None => None,
+    // A port that is none is overlooked by the parser.
+    let port = match authority.as_str().strip_prefix(authority.host())? {
+        "" => None,
+        rest => Some(rest.strip_prefix(':')?.parse().ok()?),
     };
     let host = authority.host().trim_end_matches('.').to_ascii_lowercase();
     Some((host, port))

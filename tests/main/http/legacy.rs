@@ -109,14 +109,16 @@ fn a_connection_ends_with_its_stream() {
 
 #[test]
 fn the_address_narrows_the_tools_here_too() {
-    let server = HttpServer::sandboxed(&[]);
+    // Nothing is called there.
+    let server = HttpServer::upstream("http://127.0.0.1:9", &[]);
     let (mut events, endpoint) = open(
         &server,
         "/sse?tools=web_fetch_exa",
         &[("x-api-key", "a-key-of-mine")],
     );
     // The id of the connection is known to its client alone, so the key need not be shown again.
-    server.post_to(&endpoint, &[], &initialize("2024-11-05"));
+    let hello = server.post_to(&endpoint, &[], &initialize("2024-11-05"));
+    assert_eq!(hello.status, 202);
     answer(&mut events, 1);
     server.post_to(
         &endpoint,

@@ -47,8 +47,8 @@ fn a_task_of_the_older_era_lives_its_whole_life() {
     );
     assert_eq!(session.ask("tasks/cancel", id)["error"]["code"], -32602);
     let usage = server.get("/mcp/usage", &[("authorization", &ann)]).json();
-    // The handshake and seven requests.
-    assert_eq!(usage["usageCount"], 8);
+    // The handshake and six requests.
+    assert_eq!(usage["usageCount"], 7);
 }
 
 #[test]

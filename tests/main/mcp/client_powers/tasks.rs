@@ -81,7 +81,9 @@ fn a_user_who_says_no_gets_an_answer_in_both_versions() {
     let search = json!({"operation": "searches.create", "args": {"query": "q", "count": 1}});
     let decline = |_: &str, _: &Value| Answer::Result(json!({"action": "decline"}));
     let mut client = Scripted::sandboxed("default", STATELESS, capabilities(STATELESS));
-    let failure = client.call("manage_websets", search.clone(), decline).failure();
+    let failure = client
+        .call("manage_websets", search.clone(), decline)
+        .failure();
     failure.assert_says(&["declined", "retryWith"]);
     // There a call for a task must be answered by one, which then fails.
     let mut client = Scripted::sandboxed("default", USUAL, capabilities(USUAL));
