@@ -15,6 +15,7 @@ pub mod sdk;
 pub mod settings;
 pub mod store;
 pub mod surface;
+pub mod telemetry;
 pub mod transport;
 
 // Generated code follows the generator's habits, not ours.

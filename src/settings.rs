@@ -67,6 +67,16 @@ pub enum SettingsError {
         /// What it says.
         value: String,
     },
+    /// A variable has a value that there is not.
+    #[error("{variable}: `{value}` is not {choices}")]
+    Choice {
+        /// The variable.
+        variable: &'static str,
+        /// What it says.
+        value: String,
+        /// What it may say.
+        choices: &'static str,
+    },
     /// The store cannot be used.
     #[error("{STORE_VARIABLE} cannot be used: {0}")]
     Store(#[from] StoreConfigError),
@@ -179,7 +189,7 @@ fn number(name: &'static str, unit: &'static str) -> Result<Option<u64>, Setting
 }
 
 /// A variable that is set to something.
-fn variable(name: &str) -> Option<String> {
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name)
         .ok()
         .filter(|value| !value.trim().is_empty())

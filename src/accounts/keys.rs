@@ -19,6 +19,9 @@ const COOLDOWN: Duration = Duration::from_secs(180);
 /// A key that is refused so often in a row is no key any more.
 const MOST_REFUSALS: u32 = 3;
 
+/// The states of a key.
+const STATES: [&str; 3] = ["ready", "resting", "refused"];
+
 /// What Exa calls a key or team whose money is used up.
 const QUOTA_TAGS: [&str; 3] = [
     "NO_MORE_CREDITS",
@@ -185,6 +188,13 @@ impl KeyPool {
         let slots = self.slots();
         let mut others = slots.iter().enumerate();
         others.any(|(place, slot)| slot.is_ready(now) && !tried.contains(&place))
+    }
+
+    /// How many keys are in each state.
+    pub fn counts(&self) -> Vec<(&'static str, usize)> {
+        let states = self.states();
+        let count = |name| states.iter().filter(|key| key.state == name).count();
+        STATES.map(|name| (name, count(name))).to_vec()
     }
 
     /// How all keys stand.

@@ -2,6 +2,7 @@
 
 mod call;
 mod doctor;
+mod health;
 mod http;
 mod operations;
 mod sandbox;
@@ -67,6 +68,7 @@ Environment:
   EXA_MCP_ALLOW_KEY_IN_URL true: an Exa key may stand in the address as exaApiKey [default: false]
   EXA_MCP_SECRET           makes identities that stay the same after a restart
   EXA_MCP_STORE            memory: or sqlite:PATH [default: a file in the user's state directory]
+  EXA_MCP_METRICS          admin: /metrics for this machine and the admin's token; public [default: admin]
   EXA_MCP_MAX_BODY_BYTES   longest body of a request [default: 4194304]
   EXA_MCP_READ_TIMEOUT     seconds to send a head, and again a body [default: 15]
   EXA_MCP_MAX_CONNECTIONS  connections at once [default: 1024]
@@ -130,6 +132,12 @@ enum Command {
         /// Write to a folder that holds other files too; files of the same name are replaced
         #[arg(long)]
         force: bool,
+    },
+    /// Ask a running HTTP server how it is; exit code 0 if it is well
+    Health {
+        /// Where it listens
+        #[arg(long, default_value = "127.0.0.1:3000", value_name = "ADDR")]
+        address: String,
     },
     /// Check key, network, store and configuration
     Doctor,
@@ -204,6 +212,9 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
             .block_on(sandbox::serve(&listen))
             .map(|()| String::new())
             .map_err(Failure::usage);
+    }
+    if let Some(Command::Health { address }) = command {
+        return runtime.block_on(health::ask(&address));
     }
     let mut settings = Settings::from_env(tools.as_deref()).map_err(Failure::usage)?;
     let result = runtime.block_on(async {

@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, OnceLock},
+    sync::{Arc, Mutex, OnceLock, PoisonError},
     time::Duration,
 };
 
@@ -31,6 +31,8 @@ struct Inner {
     user_agent: HeaderValue,
     client: OnceLock<reqwest::Client>,
     places: Semaphore,
+    /// Whether Exa answered when it was last called.
+    well: Mutex<Option<bool>>,
 }
 
 impl ExaHttp {
@@ -50,6 +52,7 @@ impl ExaHttp {
                 user_agent,
                 client: OnceLock::new(),
                 places: Semaphore::new(REQUESTS_AT_ONCE),
+                well: Mutex::default(),
             }),
         })
     }
@@ -79,6 +82,24 @@ impl ExaHttp {
         let client = build(&self.inner.config)?;
         // Two first calls at once may both build a client; one of the two is kept.
         Ok(self.inner.client.get_or_init(|| client))
+    }
+
+    /// Notes whether Exa answered.
+    pub(crate) fn note(&self, well: bool) {
+        *self
+            .inner
+            .well
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(well);
+    }
+
+    /// Whether Exa answered when it was last called, if it was.
+    pub(crate) fn is_well(&self) -> Option<bool> {
+        *self
+            .inner
+            .well
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A place among the requests on their way. There is none only after the end of everything.

@@ -7,6 +7,8 @@ use http::{
     header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, USER_AGENT},
 };
 
+use crate::telemetry::Trace;
+
 use super::{
     ApiKey, ExaError, ExaHttp, RetryPolicy,
     stream::{EVENT_STREAM, Stream},
@@ -190,6 +192,9 @@ pub fn prepare(context: &CallContext, request: &mut reqwest::Request) -> Result<
     }
     for (name, value) in &context.headers {
         headers.append(name, value.clone());
+    }
+    for (name, value) in Trace::current().into_iter().flat_map(Trace::headers) {
+        headers.insert(name, value);
     }
     // The key comes last, so that no added header can take its place.
     headers.insert(API_KEY_HEADER, context.key.header());

@@ -11,6 +11,7 @@ use super::stream::{self, Teller};
 use super::{CallError, Folders, Operation, Place, Progress, check, import, input_schema, split};
 use crate::accounts::{KeyPool, NoKey};
 use crate::exa::{Answer, ApiKey, CallContext, ExaError, ExaHttp, Stream, StreamForm};
+use crate::telemetry;
 
 /// An answer that takes longer than this is slow.
 const SLOW: Duration = Duration::from_secs(10);
@@ -109,6 +110,11 @@ impl Caller {
     /// The keys and how they stand.
     pub fn keys(&self) -> &KeyPool {
         &self.keys
+    }
+
+    /// Whether Exa answered when it was last called, if it was.
+    pub fn is_exa_well(&self) -> Option<bool> {
+        self.http.is_well()
     }
 
     pub(super) fn http(&self) -> &ExaHttp {
@@ -214,6 +220,14 @@ impl Caller {
             let exchange = self.exchange(lease.key(), operation, arguments.clone(), progress);
             let outcome = watched(operation, exchange).await;
             log(operation, &outcome, started.elapsed());
+            match &outcome {
+                Ok(_) => self.http.note(true),
+                Err(CallError::Exa(error)) => {
+                    self.http
+                        .note(error.status.is_some_and(|status| status < 500));
+                }
+                Err(CallError::Arguments(_)) => {}
+            }
             let another = match &outcome {
                 Ok(exchanged) => {
                     let made = made(&exchanged.answer.value);
@@ -350,6 +364,17 @@ impl Drop for Sent {
 /// One line a call: what, how long, how it ended; never what was asked or answered.
 fn log(operation: &Operation, outcome: &Result<Exchanged, CallError>, elapsed: Duration) {
     let (name, milliseconds) = (operation.name, elapsed.as_millis());
+    if let Some(metrics) = telemetry::metrics() {
+        match outcome {
+            Ok(exchanged) => metrics.called(name, exchanged.answer.status, elapsed),
+            Err(CallError::Exa(error)) => match error.status {
+                Some(status) => metrics.called(name, status, elapsed),
+                None => metrics.called(name, "no answer", elapsed),
+            },
+            // Nothing was sent.
+            Err(CallError::Arguments(_)) => {}
+        }
+    }
     match outcome {
         Ok(Exchanged { answer, .. }) => {
             let request_id = answer.request_id.as_deref().unwrap_or("-");

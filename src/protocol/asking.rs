@@ -1,5 +1,7 @@
 //! Calls that may ask their client something before they are done.
 
+use std::time::Instant;
+
 use rmcp::{
     Peer, RoleServer,
     model::{
@@ -16,15 +18,15 @@ use super::{
     handler::Handler,
     progress::Steps,
     resources,
-    scope::Scope,
+    scope::{Scope, observe},
     tasks::Watcher,
     tools::Tools,
 };
 use crate::{
     accounts::KeyPage,
-    logging,
     operations::client::ClientHandle,
     surface::{Address, Call, Outcome},
+    telemetry,
 };
 
 /// The user must visit a page first.
@@ -59,13 +61,17 @@ impl<T: Tools> Handler<T> {
         let (progress, steps) = Steps::of(context);
         let who = Call::new(scope.owner.clone(), progress).of_client(client);
         // A call is large, and is handed through several others.
-        let call = Box::pin(logging::inherited(scope.tools.call(&name, arguments, who)));
+        let call = Box::pin(telemetry::inherited(
+            scope.tools.call(&name, arguments, who),
+        ));
         let run = steps.until(self.calls.run(call, context.ct.cancelled()));
+        let started = Instant::now();
         let ended = conversation.until(run).await;
         let outcome = match &ended {
             Ok(Ended::Done(Ok(outcome))) => Some(outcome),
             _ => None,
         };
+        observe(&name, outcome, started.elapsed());
         scope.count(&name, outcome).await;
         match ended? {
             Ended::Asks(question) => Ok((*question).into()),
@@ -84,7 +90,7 @@ impl<T: Tools> Handler<T> {
         context: &RequestContext<RoleServer>,
         era: &Era,
     ) -> Result<CallToolResponse, ErrorData> {
-        let prepared = Box::pin(logging::inherited(
+        let prepared = Box::pin(telemetry::inherited(
             scope.tools.prepare(name, arguments, call),
         ));
         let run = self.calls.run(prepared, context.ct.cancelled());
@@ -140,7 +146,7 @@ impl<T: Tools> Handler<T> {
         };
         let (client, conversation) = self.converse(scope, context, era, asked)?;
         let call = Call::new(scope.owner.clone(), Default::default()).of_client(client);
-        let prepared = Box::pin(logging::inherited(
+        let prepared = Box::pin(telemetry::inherited(
             scope.tools.prepare(&name, arguments, call),
         ));
         let run = self.calls.run(prepared, context.ct.cancelled());

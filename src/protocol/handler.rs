@@ -39,6 +39,7 @@ use crate::{
     accounts::Requester,
     logging::Listener,
     operations::client::ClientHandle,
+    telemetry::Trace,
     transport::{introduces, unmarked},
 };
 
@@ -134,6 +135,12 @@ fn watcher(context: &RequestContext<RoleServer>, client: ClientHandle) -> Watche
         steps,
         client,
     }
+}
+
+/// The trace that a request belongs to.
+fn trace(context: &RequestContext<RoleServer>) -> Option<Trace> {
+    let parts = context.extensions.get::<Parts>();
+    Trace::of(&context.meta, parts.map(|parts| &parts.headers))
 }
 
 fn era(context: &RequestContext<RoleServer>) -> Era {
@@ -241,6 +248,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let era = era(&context);
         let (listener, log) = self.log.of(&context, &era)?;
         let called = Box::pin(self.call(&scope, request, &context, &era));
+        let called = Trace::during(trace(&context), called);
         log.until(listening(listener, called)).await
     }
 
@@ -281,7 +289,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         }
         let watcher = watcher(&context, client);
         let served = Box::pin(tasks.serve(method, &scope.owner, request, &context, watcher));
-        listening(listener, served).await
+        listening(listener, Trace::during(trace(&context), served)).await
     }
 
     async fn get_task(
@@ -363,6 +371,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let owner = scope.owner;
         let read =
             Box::pin(async move { resources::read(&library, &owner, &era, &request.uri).await });
+        let read = Trace::during(trace(&context), read);
         let read = self
             .calls
             .run(listening(listener, read), context.ct.cancelled());

@@ -22,6 +22,7 @@ use super::tools::Tools;
 use crate::accounts::Requester;
 use crate::store::Store;
 use crate::surface::Catalogue;
+use crate::telemetry::{Gauges, Metrics};
 use crate::transport::http::{Answer, Gate, HttpConfig, Mcp, Server, Sessions};
 
 /// How many calls run at once, of everybody together; further ones wait for their turn.
@@ -75,6 +76,7 @@ pub(super) async fn serve_room<R: Room>(
     config: HttpConfig,
     stop: impl Future<Output = ()>,
 ) {
+    Metrics::start();
     let end = CancellationToken::new();
     let sessions = Arc::new(Sessions::new(config.limits));
     let mcp = Service::new(room, &config, Arc::clone(&sessions), end.clone());
@@ -102,6 +104,11 @@ pub(super) trait Room: Clone + Send + Sync + 'static {
 
     /// Says why a list of tools cannot be used.
     fn check_list(&self, list: &str) -> Result<(), String>;
+
+    /// How tasks and keys stand.
+    fn gauges(&self) -> Gauges {
+        Gauges::default()
+    }
 }
 
 /// The room in which everybody is served.
@@ -133,6 +140,14 @@ impl<T: Tools> Room for Everybody<T> {
 
     fn check_list(&self, list: &str) -> Result<(), String> {
         self.scope.tools.check_list(list)
+    }
+
+    fn gauges(&self) -> Gauges {
+        let tasks = self.scope.tasks.as_ref();
+        Gauges {
+            tasks: tasks.map_or(0, |tasks| tasks.count()),
+            ..self.scope.tools.gauges()
+        }
     }
 }
 
@@ -185,6 +200,10 @@ impl<R: Room> Mcp for Service<R> {
             // How it ended is known at the other end.
             let _ = connection(handler, input, output, pending(), ready(())).await;
         }
+    }
+
+    fn gauges(&self) -> Gauges {
+        self.room.gauges()
     }
 
     fn check_tools(&self, list: &str) -> Result<(), String> {

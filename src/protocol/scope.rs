@@ -1,5 +1,7 @@
 //! What is offered to whoever makes a request.
 
+use std::time::Duration;
+
 use rmcp::{
     RoleServer,
     model::{CustomRequest, ErrorCode, ErrorData, ServerConfig},
@@ -18,6 +20,7 @@ use super::{
 use crate::{
     accounts::{Identity, Requester, usage::Meter},
     surface::{Outcome, library::Library},
+    telemetry,
 };
 
 /// How many names are offered for one that is unknown, and how like they must be.
@@ -147,23 +150,58 @@ impl<T: Tools> Scope<T> {
     }
 }
 
+/// What an answer tells about itself.
+struct Told<'a> {
+    operation: Option<&'a str>,
+    tokens: u64,
+    dollars: f64,
+    cached: bool,
+}
+
+impl<'a> Told<'a> {
+    fn by(outcome: &'a Outcome) -> Option<Self> {
+        let head = outcome.structured.get("metadata")?;
+        let cached = head.get("cached") == Some(&Value::Bool(true));
+        let dollars = head.get("costDollars").and_then(Value::as_f64);
+        Some(Self {
+            operation: head.get("operation").and_then(Value::as_str),
+            tokens: head
+                .get("tokenEstimate")
+                .and_then(Value::as_u64)
+                .unwrap_or(0),
+            dollars: dollars.filter(|_| !cached).unwrap_or(0.0).max(0.0),
+            cached,
+        })
+    }
+}
+
 /// Notes what an answer tells about itself.
 fn note(meter: &Meter, outcome: &Outcome) {
     if outcome.is_error {
         meter.add("errors", 1);
     }
-    let Some(head) = outcome.structured.get("metadata") else {
+    let Some(told) = Told::by(outcome) else {
         return;
     };
-    if let Some(operation) = head.get("operation").and_then(Value::as_str) {
+    if let Some(operation) = told.operation {
         meter.add(&format!("operation:{operation}"), 1);
     }
-    if let Some(tokens) = head.get("tokenEstimate").and_then(Value::as_u64) {
-        meter.add("tokens", tokens);
-    }
-    if head.get("cached") == Some(&Value::Bool(true)) {
+    meter.add("tokens", told.tokens);
+    if told.cached {
         meter.add("cacheHits", 1);
-    } else if let Some(dollars) = head.get("costDollars").and_then(Value::as_f64) {
-        meter.add("microdollars", (dollars * 1e6).round() as u64);
+    } else if told.dollars > 0.0 {
+        meter.add("microdollars", (told.dollars * 1e6).round() as u64);
+    }
+}
+
+/// Lets operators know of a call of a tool that there is.
+pub(super) fn observe(tool: &str, outcome: Option<&Outcome>, took: Duration) {
+    let Some(metrics) = telemetry::metrics() else {
+        return;
+    };
+    let failed = outcome.is_none_or(|outcome| outcome.is_error);
+    metrics.served("tools/call", Some(tool), failed, took);
+    if let Some(told) = outcome.and_then(Told::by) {
+        metrics.told(told.tokens, told.dollars, told.cached);
     }
 }

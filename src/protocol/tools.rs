@@ -11,6 +11,7 @@ use crate::operations::client::ClientHandle;
 use crate::store::Store;
 use crate::surface::library::Library;
 use crate::surface::{Call, Catalogue, Outcome, Prepared, TaskLimits, ToolDefinition, Work};
+use crate::telemetry::Gauges;
 
 /// A set of tools. The server has one, the tests another.
 pub(super) trait Tools: Clone + Send + Sync + 'static {
@@ -22,6 +23,11 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
     /// Whether there is a key to call Exa with.
     fn has_key(&self) -> bool {
         true
+    }
+
+    /// How the keys stand, and whether Exa answers.
+    fn gauges(&self) -> Gauges {
+        Gauges::default()
     }
 
     /// Says why a list that narrows the tools down cannot be used.
@@ -117,6 +123,14 @@ impl Tools for Catalogue {
 
     fn has_key(&self) -> bool {
         self.has_key()
+    }
+
+    fn gauges(&self) -> Gauges {
+        Gauges {
+            keys: self.keys().counts(),
+            upstream: self.is_exa_well(),
+            ..Gauges::default()
+        }
     }
 
     fn check_list(&self, list: &str) -> Result<(), String> {

@@ -26,6 +26,7 @@ pub struct HttpSettings {
     /// Origins, as a list.
     pub origins: Option<String>,
     proxies: String,
+    open_metrics: bool,
     limits: HttpLimits,
 }
 
@@ -40,6 +41,7 @@ impl HttpSettings {
             hosts: variable(HOSTS_VARIABLE),
             origins: variable(ORIGINS_VARIABLE),
             proxies: variable(PROXIES_VARIABLE).unwrap_or_default(),
+            open_metrics: open_metrics()?,
             limits: limits()?,
         })
     }
@@ -55,6 +57,7 @@ impl HttpSettings {
             hosts: Hosts::new(self.hosts.as_deref(), listening)?,
             origins: Origins::new(self.origins.as_deref())?,
             proxies: Proxies::new(&self.proxies)?,
+            open_metrics: self.open_metrics,
             limits: self.limits,
         })
     }
@@ -71,6 +74,19 @@ pub fn usual_store() -> Option<StoreConfig> {
     let state = state.or_else(|| Some(PathBuf::from(variable("HOME")?).join(".local/state")));
     let directory = managed.or_else(|| Some(state?.join(env!("CARGO_PKG_NAME"))))?;
     Some(StoreConfig::Sqlite(directory.join("store.db")))
+}
+
+/// Who may read the numbers of the server, beside this machine and the admin.
+fn open_metrics() -> Result<bool, SettingsError> {
+    match variable("EXA_MCP_METRICS").as_deref().map(str::trim) {
+        None | Some("" | "admin") => Ok(false),
+        Some("public") => Ok(true),
+        Some(other) => Err(SettingsError::Choice {
+            variable: "EXA_MCP_METRICS",
+            value: other.to_owned(),
+            choices: "admin or public",
+        }),
+    }
 }
 
 fn limits() -> Result<HttpLimits, SettingsError> {

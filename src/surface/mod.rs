@@ -43,7 +43,7 @@ pub use select::select;
 use serde_json::{Map, Value, json};
 pub use work::{Attempt, Keeper, Soon, TaskCall, TaskLimits, Work};
 
-use crate::accounts::{Identity, KeyDesk};
+use crate::accounts::{Identity, KeyDesk, KeyPool};
 use crate::exa::ApiKey;
 use crate::generated::tools::TOOLS;
 use crate::operations::client::ClientHandle;
@@ -285,6 +285,16 @@ impl Catalogue {
     /// Whether there is a key to call Exa with.
     pub fn has_key(&self) -> bool {
         self.caller.has_key()
+    }
+
+    /// The keys, and how they stand.
+    pub fn keys(&self) -> &KeyPool {
+        self.caller.keys()
+    }
+
+    /// Whether Exa answered when it was last called, if it was.
+    pub fn is_exa_well(&self) -> Option<bool> {
+        self.caller.is_exa_well()
     }
 
     /// Those of the tools that a list of sets and tools names; it adds none.

@@ -249,6 +249,11 @@ impl<T: Tools> Tasks<T> {
         Ok(&runner.name)
     }
 
+    /// How many are under way in this process.
+    pub(super) fn count(&self) -> usize {
+        self.running().len()
+    }
+
     /// Whether a task is this process's to change.
     fn is_ours(&self, record: &Record) -> bool {
         let runner = self.shared.runner.get();

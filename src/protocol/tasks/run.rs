@@ -16,11 +16,11 @@ use super::super::progress::Steps;
 use super::keeper::TaskKeeper;
 use super::{Change, Record, Tasks, Tools, record};
 use crate::accounts::Identity;
-use crate::logging;
 use crate::operations::client::ClientHandle;
 use crate::operations::{Progress, Step};
 use crate::store::StoreError;
 use crate::surface::{Attempt, Call, Outcome, TaskCall};
+use crate::telemetry;
 
 /// The longest pause between two tries to keep the end of a task.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -62,7 +62,7 @@ impl<T: Tools> Tasks<T> {
         watcher: Watcher,
     ) {
         let (tasks, id) = (self.clone(), record.id.clone());
-        let task = tokio::spawn(logging::inherited(async move {
+        let task = tokio::spawn(telemetry::inherited(async move {
             let Watcher {
                 peer,
                 progress,
@@ -106,7 +106,7 @@ impl<T: Tools> Tasks<T> {
         // A panic must not leave a task that works for ever; and what is no longer wanted must end, so it
         // is not left alone.
         let mut set = JoinSet::new();
-        set.spawn(logging::inherited(outcome));
+        set.spawn(telemetry::inherited(outcome));
         match timeout_at(now + left, set.join_next()).await {
             Ok(Some(Ok(outcome))) => End::Result(result(outcome)),
             Ok(_) => End::Error(ErrorData::internal_error(

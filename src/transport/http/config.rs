@@ -13,6 +13,8 @@ pub struct HttpConfig {
     pub origins: Origins,
     /// The proxies whose word about a client's address is taken.
     pub proxies: Proxies,
+    /// Everybody may read the numbers of the server.
+    pub open_metrics: bool,
     /// How much it takes on.
     pub limits: HttpLimits,
 }

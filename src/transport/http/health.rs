@@ -26,7 +26,7 @@ const FRESH: Duration = Duration::from_secs(5);
 pub(super) struct StoreState(Mutex<Option<(Instant, bool)>>);
 
 impl StoreState {
-    async fn is_well(&self, store: &dyn Store) -> bool {
+    pub(super) async fn is_well(&self, store: &dyn Store) -> bool {
         let mut known = self.0.lock().await;
         if let Some((at, well)) = *known
             && at.elapsed() < FRESH
@@ -55,6 +55,11 @@ pub(super) async fn health<M: Mcp>(State(shared): State<Arc<Shared<M>>>) -> Resp
         "mode": shared.gate.mode(),
         "authRequired": shared.gate.needs_token(),
         "uptimeSeconds": shared.started.elapsed().as_secs(),
+        "upstream": match shared.mcp.gauges().upstream {
+            None => "unknown",
+            Some(true) => "ok",
+            Some(false) => "failing",
+        },
         "store": if well { "ok" } else { "unavailable" },
         "sessions": shared.sessions.count() + shared.streams.count(),
     });

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State;
@@ -197,8 +197,10 @@ async fn single<M: Mcp>(
     if let Some(meter) = meter {
         meter.request();
     }
+    let started = Instant::now();
     let answer = forward(shared, visit, message.body).await;
     let answer = finish(answer, Some(&asked.id), visit.accepts).await;
+    super::metrics::served(&asked.method, answer.status(), started.elapsed());
     // A call counts itself at its end, with what it came to; everything else is counted here, before
     // the answer leaves.
     if let Some(meter) = meter {

@@ -17,6 +17,7 @@ mod incoming;
 mod legacy;
 mod listener;
 mod mcp;
+mod metrics;
 mod outgoing;
 mod peer;
 mod sessions;
@@ -27,7 +28,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::middleware::from_fn_with_state;
+use axum::middleware::{from_fn, from_fn_with_state};
 use axum::routing::{any, get, post};
 use bytes::Bytes;
 use http::{Request, StatusCode};
@@ -50,6 +51,7 @@ use state::{Flights, Shared};
 
 use crate::accounts::Requester;
 use crate::store::Store;
+use crate::telemetry::Gauges;
 
 /// How long connections may take to end once nothing is under way any more.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -65,6 +67,9 @@ pub(crate) trait Mcp: Clone + Send + Sync + 'static {
         requester: Requester,
         stream: DuplexStream,
     ) -> impl Future<Output = ()> + Send + 'static;
+
+    /// How tasks and keys stand.
+    fn gauges(&self) -> Gauges;
 
     /// Says why a list of tools cannot be used.
     fn check_tools(&self, list: &str) -> Result<(), String>;
@@ -135,6 +140,7 @@ fn router<M: Mcp>(shared: Arc<Shared<M>>) -> Router {
     Router::new()
         .route("/", get(health::health::<M>))
         .route("/health", get(health::health::<M>))
+        .route("/metrics", get(metrics::metrics::<M>))
         .route("/mcp", any(mcp::serve::<M>))
         .route("/mcp/usage", get(admin::own_usage::<M>))
         .route("/admin/tokens", get(admin::tokens::<M>))
@@ -147,5 +153,6 @@ fn router<M: Mcp>(shared: Arc<Shared<M>>) -> Router {
         // Streams of events are left alone: they must not wait until there is enough to compress.
         .layer(CompressionLayer::new())
         .layer(from_fn_with_state(Arc::clone(&shared), guard::guard::<M>))
+        .layer(from_fn(metrics::observed))
         .with_state(shared)
 }

@@ -46,6 +46,11 @@ impl Flights {
         Flight(Arc::clone(self))
     }
 
+    /// How many are under way.
+    pub(super) fn count(&self) -> usize {
+        self.count.load(Ordering::SeqCst)
+    }
+
     /// Waits until none is under way.
     pub(super) async fn all_landed(&self) {
         loop {

@@ -10,6 +10,7 @@ mod owners;
 mod quick_start;
 mod secrets;
 mod tasks;
+mod telemetry;
 mod usage;
 
 use serde_json::{Value, json};

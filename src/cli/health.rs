@@ -1,0 +1,58 @@
+//! `exa-mcp-server health`: asks a running server how it is, for images that hold no other program.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::{FAILED, Failure};
+use crate::settings::variable;
+use crate::transport::http::HOSTS_VARIABLE;
+
+/// How long the server may take.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// The longest answer that is read.
+const LONGEST: u64 = 64 * 1024;
+
+/// Gives what the server says about itself; a server that is not well is a failure.
+pub(super) async fn ask(address: &str) -> Result<String, Failure> {
+    let bad = |text: String| Failure { text, code: FAILED };
+    let asked = timeout(PATIENCE, exchange(address)).await;
+    let answer = asked
+        .map_err(|_| {
+            bad(format!(
+                "{address} did not answer within {} seconds",
+                PATIENCE.as_secs()
+            ))
+        })?
+        .map_err(|error| bad(format!("{address} cannot be reached: {error}")))?;
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((&answer, ""));
+    let well = head.starts_with("HTTP/1.1 200 ");
+    let status: Value = serde_json::from_str(body.trim()).unwrap_or_default();
+    match (well, status.get("status").and_then(Value::as_str)) {
+        (true, Some(_)) => Ok(body.trim().to_owned()),
+        _ => Err(bad(format!(
+            "{address} is not well: {}",
+            head.lines().next().unwrap_or_default()
+        ))),
+    }
+}
+
+async fn exchange(address: &str) -> std::io::Result<String> {
+    let mut stream = TcpStream::connect(address).await?;
+    // The server answers only to names that it is called by.
+    let hosts = variable(HOSTS_VARIABLE).unwrap_or_default();
+    let known = hosts.split(',').map(str::trim);
+    let host = known
+        .into_iter()
+        .find(|host| !host.is_empty() && *host != "*");
+    let host = host.unwrap_or(address);
+    let request = format!("GET /health HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+    stream.write_all(request.as_bytes()).await?;
+    let mut answer = String::new();
+    stream.take(LONGEST).read_to_string(&mut answer).await?;
+    Ok(answer)
+}

@@ -1,0 +1,162 @@
+//! `/metrics`, and what every request leaves for operators: a number, and an id in the log.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::middleware::Next;
+use http::request::Parts;
+use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use tracing::Instrument;
+
+use super::Mcp;
+use super::answers::denied;
+use super::gate::Gate;
+use super::mcp::address;
+use super::peer::Peer;
+use super::state::Shared;
+use crate::accounts::Denied;
+use crate::ids;
+use crate::telemetry::{self, Gauges, Metrics};
+
+/// By which proxies and clients find a request in the log.
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The longest id that is taken from a client.
+const LONGEST_ID: usize = 64;
+
+/// Paths that are told apart; all others are counted together.
+const PATHS: [&str; 10] = [
+    "/",
+    "/health",
+    "/metrics",
+    "/mcp",
+    "/mcp/usage",
+    "/sse",
+    "/messages",
+    "/admin",
+    "/admin/tokens",
+    "/admin/keys",
+];
+
+/// Methods that are told apart. Calls of tools tell of themselves, at their end.
+const METHODS: [&str; 19] = [
+    "initialize",
+    "ping",
+    "server/discover",
+    "tools/list",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "subscriptions/listen",
+    "prompts/list",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "tasks/get",
+    "tasks/result",
+    "tasks/list",
+    "tasks/cancel",
+    "tasks/update",
+];
+
+/// Headers by which a proxy says that a request is not its own.
+const FORWARDED: [&str; 3] = ["forwarded", "x-forwarded-for", "x-real-ip"];
+
+/// Gives every request an id, which its log lines carry, and counts it.
+pub(super) async fn observed(mut request: Request<Body>, next: Next) -> Response<Body> {
+    let id = request_id(&request);
+    let path = request.uri().path();
+    let path = PATHS.into_iter().find(|known| *known == path);
+    let span = match &id {
+        Some(id) => tracing::error_span!("request", id = id.to_str().unwrap_or_default()),
+        None => tracing::Span::none(),
+    };
+    if let Some(id) = id.clone() {
+        request.headers_mut().insert(REQUEST_ID, id);
+    }
+    let mut answer = next.run(request).instrument(span).await;
+    if let Some(id) = id {
+        answer.headers_mut().insert(REQUEST_ID, id);
+    }
+    if let Some(metrics) = telemetry::metrics() {
+        metrics.answered(path.unwrap_or("other"), answer.status().as_u16());
+    }
+    answer
+}
+
+/// The id that a request brings, if it can stand in a log; otherwise a new one.
+fn request_id(request: &Request<Body>) -> Option<HeaderValue> {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
+    let brought = request.headers().get(REQUEST_ID);
+    let brought = brought.filter(|id| (1..=LONGEST_ID).contains(&id.len()));
+    let brought = brought.filter(|id| id.as_bytes().iter().all(|byte| plain(byte)));
+    let new = || HeaderValue::from_str(&ids::random().ok()?).ok();
+    brought.cloned().or_else(new)
+}
+
+/// Counts a request of MCP that was answered.
+pub(super) fn served(method: &str, status: StatusCode, took: Duration) {
+    let Some(metrics) = telemetry::metrics().filter(|_| method != "tools/call") else {
+        return;
+    };
+    let method = METHODS.into_iter().find(|known| *known == method);
+    metrics.served(method.unwrap_or("other"), None, !status.is_success(), took);
+}
+
+/// Tells the numbers to this machine, and to whoever shows the admin's token.
+pub(super) async fn metrics<M: Mcp>(
+    State(shared): State<Arc<Shared<M>>>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let (parts, _) = request.into_parts();
+    if !shared.config.open_metrics
+        && !is_from_here(&parts)
+        && let Err(refused) = admit(&shared, &parts)
+    {
+        return *refused;
+    }
+    let gauges = Gauges {
+        sessions: shared.sessions.count() + shared.streams.count(),
+        requests: shared.flights.count(),
+        store: shared.store_state.is_well(&*shared.store).await,
+        uptime: shared.started.elapsed(),
+        ..shared.mcp.gauges()
+    };
+    let mut answer = Response::new(Body::from(Metrics::start().text(&gauges)));
+    let text = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    answer
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(text));
+    answer
+}
+
+/// Whether a request comes straight from this machine.
+fn is_from_here(parts: &Parts) -> bool {
+    let peer = parts.extensions.get::<Peer>();
+    let local = peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback());
+    let forwarded = FORWARDED
+        .iter()
+        .any(|name| parts.headers.contains_key(*name));
+    local && !forwarded && parts.headers.get(header::ORIGIN).is_none()
+}
+
+fn admit<M: Mcp>(shared: &Arc<Shared<M>>, parts: &Parts) -> Result<(), Box<Response<Body>>> {
+    if !matches!(shared.gate, Gate::Pool { .. }) {
+        let why = "Forbidden: ask from this machine, or set EXA_MCP_METRICS=public";
+        let code = super::answers::FORBIDDEN;
+        return Err(Box::new(super::answers::refuse(
+            StatusCode::FORBIDDEN,
+            code,
+            why,
+        )));
+    }
+    let entry = shared.gate.admit(parts, address(shared, parts))?;
+    let token = entry.token.ok_or(Denied::Unknown);
+    token
+        .and_then(|token| token.admit_admin())
+        .map_err(|why| Box::new(denied(why, true)))
+}
