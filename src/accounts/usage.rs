@@ -284,6 +284,9 @@ mod tests {
         fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
             self.store.counts(subject)
         }
+        fn take(&self, window: crate::store::Window) -> Pending<'_, crate::store::Taken> {
+            self.store.take(window)
+        }
         fn announce(&self, name: String) -> Pending<'_, Sign> {
             self.store.announce(name)
         }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use super::counters::Numbers;
 use super::{
     Clock, Count, CountChange, Document, Expected, Pending, Place, Query, Rules, Sign, Store,
-    StoreError, end, system_clock,
+    StoreError, Taken, Window, Windows, end, system_clock,
 };
 
 /// What a document costs beside its text.
@@ -35,6 +35,7 @@ impl Default for Bounds {
 pub struct MemoryStore {
     shelf: Mutex<Shelf>,
     numbers: Mutex<Numbers>,
+    windows: Mutex<Windows>,
     bounds: Bounds,
     clock: Clock,
 }
@@ -71,6 +72,7 @@ impl MemoryStore {
         Self {
             shelf: Mutex::default(),
             numbers: Mutex::default(),
+            windows: Mutex::default(),
             bounds,
             clock,
         }
@@ -264,6 +266,11 @@ impl Store for MemoryStore {
     fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
         let counts = self.numbers().list(subject.as_deref());
         Box::pin(ready(Ok(counts)))
+    }
+
+    fn take(&self, window: Window) -> Pending<'_, Taken> {
+        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        Box::pin(ready(Ok(windows.take(window, (self.clock)()))))
     }
 
     fn check(&self) -> Pending<'_, String> {

@@ -11,8 +11,10 @@ mod sign;
 mod sqlite;
 mod sqlite_counters;
 mod sqlite_file;
+mod sqlite_windows;
 #[cfg(test)]
 mod tests;
+mod windows;
 
 use std::any::Any;
 use std::future::Future;
@@ -24,6 +26,8 @@ pub use config::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 pub use counters::{Count, CountChange, Step};
 pub use memory::{Bounds, MemoryStore};
 pub use sqlite::SqliteStore;
+pub(crate) use windows::Windows;
+pub use windows::{Taken, Window};
 
 use crate::accounts::Identity;
 
@@ -49,6 +53,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// The numbers of a subject, or of all subjects.
     fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>>;
+
+    /// Takes something from a window, or says when to come back. Nobody comes in between: of several who
+    /// take at once no more get something than there is.
+    fn take(&self, window: Window) -> Pending<'_, Taken>;
 
     /// Whether there may be something in it; to find out must not make anything.
     fn is_made(&self) -> bool {

@@ -9,9 +9,10 @@ use tokio::task::spawn_blocking;
 use super::memory::check;
 use super::sqlite_counters as counters;
 use super::sqlite_file::{open, prepare};
+use super::sqlite_windows as windows;
 use super::{
     Clock, Count, CountChange, Document, Pending, Place, Query, Rules, Sign, Store, StoreError,
-    end, sign, system_clock,
+    Taken, Window, end, sign, system_clock,
 };
 
 /// The columns of a [`Document`].
@@ -291,6 +292,10 @@ impl Store for SqliteStore {
 
     fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
         self.read(move |transaction, _| Ok(counters::list(transaction, subject.as_deref())?))
+    }
+
+    fn take(&self, window: Window) -> Pending<'_, Taken> {
+        self.write(move |transaction, now| Ok(windows::take(transaction, &window, now)?))
     }
 
     fn check(&self) -> Pending<'_, String> {

@@ -9,6 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use super::sqlite::Fault;
 use super::sqlite_counters as counters;
+use super::sqlite_windows as windows;
 
 /// How long to wait for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -36,6 +37,7 @@ const MIGRATIONS: &[&str] = &[
     CREATE INDEX documents_by_end ON documents (expires) WHERE expires IS NOT NULL;
 ",
     counters::MIGRATION,
+    windows::MIGRATION,
 ];
 
 /// Opens the file; makes it first where there is none.
