@@ -4,7 +4,7 @@ pub mod http;
 
 use std::time::Duration;
 
-use crate::accounts::KeyPool;
+use crate::accounts::{KeyPool, LimitsError};
 use crate::exa::{ApiKey, ConfigError, ExaConfig, ExaHttp};
 use crate::operations::{Caller, Folders};
 use crate::store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
@@ -59,6 +59,9 @@ pub enum SettingsError {
         /// What it counts.
         unit: &'static str,
     },
+    /// The limits of tokens cannot be used.
+    #[error("EXA_MCP_TOKEN_LIMITS: {0}")]
+    TokenLimits(LimitsError),
     /// A switch is neither on nor off.
     #[error("{variable}: `{value}` is neither true nor false")]
     Switch {

@@ -1,22 +1,33 @@
 //! Who holds which token.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
-use super::secret::Secret;
+use super::limits::TokenLimits;
+use super::record::Record;
+use super::secret::{Digest, Secret};
 use super::throttle::Throttle;
-use super::token::{Hashes, KNOWN_BY, Role, Token, TokenError, read};
+use super::token::{Hashes, KNOWN_BY, Role, Source, Token, TokenError, read};
 use super::{Identity, now};
-use crate::ids::NoRandomness;
 
 /// The tokens of a server. Looking for one takes as long among many as among few.
 pub struct Directory {
     secret: Secret,
-    tokens: Vec<Arc<Token>>,
-    places: HashMap<u64, Vec<Arc<Token>>>,
+    table: RwLock<Table>,
+    /// The limits of tokens that have none of their own.
+    usual: TokenLimits,
     throttle: Throttle,
+}
+
+#[derive(Default)]
+struct Table {
+    /// The ids, in the order in which they are listed.
+    order: Vec<String>,
+    tokens: HashMap<String, Arc<Token>>,
+    places: HashMap<u64, Vec<(Digest, Arc<Token>)>>,
 }
 
 /// Why a token does not let its holder in.
@@ -26,6 +37,8 @@ pub enum Denied {
     Unknown,
     /// Its time is over.
     Expired,
+    /// It was taken back.
+    Revoked,
     /// It does not allow this.
     NotAdmin,
     /// Too many were wrong from this address.
@@ -38,60 +51,175 @@ pub enum DirectoryError {
     /// A token cannot be used.
     #[error(transparent)]
     Token(#[from] TokenError),
-    /// There is nothing to key the hashes with.
-    #[error(transparent)]
-    Randomness(#[from] NoRandomness),
 }
 
 impl Directory {
-    /// The tokens of the configuration; `named` keys their names in the store.
+    /// The tokens of the configuration. The secret keys all hashes; it must stay the same as long as
+    /// the store in which they are kept. Tokens without limits of their own get the usual ones.
     pub fn new(
         admin: Option<&str>,
         users: Option<&str>,
-        named: &Secret,
+        secret: &Secret,
+        usual: TokenLimits,
     ) -> Result<Self, DirectoryError> {
-        let secret = Secret::random()?;
         let hashes = Hashes {
-            known: &secret,
-            named,
+            known: secret,
+            named: secret,
         };
-        let tokens = read(admin, users, &hashes)?.into_iter().map(Arc::new);
-        let tokens: Vec<Arc<Token>> = tokens.collect();
-        let mut places: HashMap<u64, Vec<Arc<Token>>> = HashMap::with_capacity(tokens.len());
-        for token in &tokens {
-            let place = places.entry(token.digest.number()).or_default();
-            place.push(Arc::clone(token));
+        let mut table = Table::default();
+        for token in read(admin, users, &hashes)? {
+            let in_force = usual.clone();
+            table.put(Token { in_force, ..token });
         }
         Ok(Self {
-            secret,
-            tokens,
-            places,
+            secret: secret.clone(),
+            table: RwLock::new(table),
+            usual,
             throttle: Throttle::default(),
         })
     }
 
-    /// The token that someone at an address shows.
+    /// The token that someone at an address shows, if it lets them in.
     pub fn find(&self, shown: Option<&str>, address: IpAddr) -> Result<Arc<Token>, Denied> {
+        let token = self.known(shown, address)?;
+        token.admit(now()).map(|()| token)
+    }
+
+    /// The token that someone at an address shows, whether or not it lets them in.
+    pub fn known(&self, shown: Option<&str>, address: IpAddr) -> Result<Arc<Token>, Denied> {
         let shown = shown.ok_or(Denied::Unknown)?;
-        let digest = self.secret.digest(KNOWN_BY, shown);
+        let digest = self.digest(shown);
         let admitted = self.throttle.admit(address, &digest);
         admitted.map_err(Denied::Throttled)?;
-        let mut place = self.places.get(&digest.number()).into_iter().flatten();
-        let Some(token) = place.find(|token| token.digest.is(&digest)) else {
+        let Some(token) = self.table().find(&digest, now()) else {
             self.throttle.wrong(address);
             return Err(Denied::Unknown);
         };
         self.throttle.right(address, &digest);
-        match token.is_expired(now()) {
-            true => Err(Denied::Expired),
-            false => Ok(Arc::clone(token)),
+        Ok(token)
+    }
+
+    /// All tokens: those of the configuration in its order, then the others as they were made.
+    pub fn tokens(&self) -> Vec<Arc<Token>> {
+        let table = self.table();
+        let ids = table.order.iter();
+        ids.filter_map(|id| table.tokens.get(id).cloned()).collect()
+    }
+
+    /// The token of this id.
+    pub fn get(&self, id: &str) -> Option<Arc<Token>> {
+        self.table().tokens.get(id).cloned()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.table().order.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The hash by which a token is known.
+    pub(super) fn digest(&self, token: &str) -> Digest {
+        self.secret.digest(KNOWN_BY, token)
+    }
+
+    /// Takes over what a store says of a token.
+    pub(super) fn learn(&self, record: &Record) {
+        let mut table = self.table_mut();
+        let known = table.tokens.get(&record.id).cloned();
+        let own = known.filter(|known| known.source == Source::Environment);
+        let token = match (own, record.digest()) {
+            (Some(own), _) => Token {
+                revoked: record.revoked,
+                limits: record.limits.clone(),
+                ..(*own).clone()
+            },
+            (None, Some(digest)) => made(record, digest),
+            // It was about a token that the environment does not name any more.
+            (None, None) => return,
+        };
+        let in_force = token.limits.or(&self.usual);
+        table.put(Token { in_force, ..token });
+    }
+
+    fn table(&self) -> RwLockReadGuard<'_, Table> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn table_mut(&self) -> RwLockWriteGuard<'_, Table> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A token that was made at run time.
+fn made(record: &Record, digest: Digest) -> Token {
+    let former = record.former.as_ref();
+    Token {
+        digest,
+        former: former.and_then(|former| Some((Digest::read(&former.hash)?, former.until))),
+        id: record.id.clone(),
+        prefix: record.prefix.clone(),
+        user: record.user.clone(),
+        role: if record.admin {
+            Role::Admin
+        } else {
+            Role::User
+        },
+        expires: record.expires,
+        source: Source::Admin,
+        created: record.created,
+        revoked: record.revoked,
+        limits: record.limits.clone(),
+        in_force: TokenLimits::default(),
+        calls: Arc::default(),
+    }
+}
+
+impl Table {
+    fn find(&self, digest: &Digest, now: i64) -> Option<Arc<Token>> {
+        let mut place = self.places.get(&digest.number()).into_iter().flatten();
+        let (_, token) = place.find(|(known, _)| known.is(digest))?;
+        let is_former = |(former, until): &(Digest, i64)| former.is(digest) && *until > now;
+        let right = token.digest.is(digest) || token.former.as_ref().is_some_and(is_former);
+        right.then(|| Arc::clone(token))
+    }
+
+    /// Takes a token from a place.
+    fn leave(&mut self, number: u64, id: &str) {
+        if let Entry::Occupied(mut place) = self.places.entry(number) {
+            place.get_mut().retain(|(_, token)| token.id != id);
+            if place.get().is_empty() {
+                place.remove();
+            }
         }
     }
 
-    /// All tokens, in the order of the configuration.
-    pub fn tokens(&self) -> &[Arc<Token>] {
-        &self.tokens
+    /// Puts a token, in place of what it was before.
+    fn put(&mut self, mut token: Token) {
+        match self.tokens.get(&token.id).cloned() {
+            Some(before) => {
+                token.calls = Arc::clone(&before.calls);
+                for digest in digests(&before) {
+                    self.leave(digest.number(), &before.id);
+                }
+            }
+            None => self.order.push(token.id.clone()),
+        }
+        let token = Arc::new(token);
+        for digest in digests(&token) {
+            let place = self.places.entry(digest.number()).or_default();
+            place.push((digest, Arc::clone(&token)));
+        }
+        self.tokens.insert(token.id.clone(), token);
     }
+}
+
+fn digests(token: &Token) -> impl Iterator<Item = Digest> {
+    let former = token.former.map(|(digest, _)| digest);
+    std::iter::once(token.digest).chain(former)
 }
 
 impl Token {
@@ -100,6 +228,15 @@ impl Token {
         match &self.user {
             Some(user) => Identity::user(user),
             None => Identity::token(&self.id),
+        }
+    }
+
+    /// Whether it lets its holder in at this moment.
+    pub fn admit(&self, now: i64) -> Result<(), Denied> {
+        match (self.revoked.is_some(), self.is_expired(now)) {
+            (true, _) => Err(Denied::Revoked),
+            (false, true) => Err(Denied::Expired),
+            (false, false) => Ok(()),
         }
     }
 
@@ -117,12 +254,15 @@ impl Token {
 mod tests {
     use std::net::Ipv4Addr;
 
+    use super::super::record::Former;
     use super::*;
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     fn directory(users: &str) -> Directory {
-        Directory::new(Some("admin-secret"), Some(users), &Secret::chosen("s")).unwrap()
+        let usual = TokenLimits::default();
+        let secret = Secret::chosen("s");
+        Directory::new(Some("admin-secret"), Some(users), &secret, usual).unwrap()
     }
 
     #[test]
@@ -165,5 +305,53 @@ mod tests {
             let token = directory.find(Some(&format!("t{n}")), HERE).unwrap();
             assert_eq!(token.owner(), Identity::user(&format!("u{n}")));
         }
+    }
+
+    #[test]
+    fn what_is_learnt_counts_at_once() {
+        let directory = directory("a:ann");
+        let find = |token| {
+            directory
+                .find(Some(token), HERE)
+                .map(|token| token.id.clone())
+        };
+        let record = |token: &str| Record {
+            id: "t".to_owned(),
+            hash: Some(directory.digest(token).written()),
+            ..Record::default()
+        };
+        directory.learn(&record("one"));
+        assert_eq!(find("one"), Ok("t".to_owned()));
+        let renewed = |until| Record {
+            former: Some(Former {
+                hash: directory.digest("one").written(),
+                until,
+            }),
+            ..record("two")
+        };
+        directory.learn(&renewed(now() + 60_000));
+        assert!(find("one").is_ok() && find("two").is_ok());
+        directory.learn(&renewed(now()));
+        assert_eq!(find("one"), Err(Denied::Unknown));
+        let revoked = Some(1);
+        directory.learn(&Record {
+            revoked,
+            ..record("two")
+        });
+        assert_eq!(find("two"), Err(Denied::Revoked));
+        assert_eq!(directory.len(), 3);
+        let ann = find("a").unwrap();
+        directory.learn(&Record {
+            id: ann.clone(),
+            revoked,
+            ..Record::default()
+        });
+        assert_eq!(find("a"), Err(Denied::Revoked));
+        assert_eq!(directory.get(&ann).unwrap().user.as_deref(), Some("ann"));
+        directory.learn(&Record {
+            id: "gone".to_owned(),
+            ..Record::default()
+        });
+        assert_eq!(directory.len(), 3);
     }
 }

@@ -41,6 +41,11 @@ impl Identity {
         self.0.starts_with("guest:")
     }
 
+    /// The server itself; nobody can ask for what belongs to it.
+    pub(crate) fn server() -> Self {
+        Self(Arc::from("server"))
+    }
+
     /// The identity that a store knows by this name.
     pub(crate) fn kept(name: &str) -> Self {
         Self(Arc::from(name))

@@ -3,13 +3,10 @@
 use super::{Identity, Secret};
 use crate::store::{Expected, Place, Rules, Store, StoreError};
 
-/// Whose it is: nobody's who could ask for it.
-const OWNER: &str = "server";
-
 /// The secret that is kept in a store; it is made when there is none.
 pub async fn kept_secret(store: &dyn Store) -> Result<Secret, StoreError> {
     let place = Place {
-        owner: Identity::kept(OWNER),
+        owner: Identity::server(),
         collection: "secrets",
         id: "tokens".to_owned(),
     };

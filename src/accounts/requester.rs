@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::Identity;
+use super::allowance::Allowance;
 use super::usage::Meter;
 use crate::exa::ApiKey;
 
@@ -17,6 +18,12 @@ pub struct Requester {
     pub tools: Option<Arc<str>>,
     /// Where the request is counted, if it is.
     pub meter: Option<Meter>,
+    /// What limits the request, if anything does.
+    pub allowance: Option<Allowance>,
+    /// The sets and tools that the requester may use at all.
+    pub allowed: Option<Arc<str>>,
+    /// Nothing may be changed.
+    pub read_only: bool,
 }
 
 impl Requester {
@@ -32,6 +39,9 @@ impl Requester {
             key: None,
             tools: None,
             meter: None,
+            allowance: None,
+            allowed: None,
+            read_only: false,
         }
     }
 }

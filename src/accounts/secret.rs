@@ -84,6 +84,24 @@ impl Digest {
         self.0.ct_eq(&other.0).into()
     }
 
+    /// All of it in letters, to be kept and read again.
+    pub(super) fn written(&self) -> String {
+        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Reads what was written.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        let mut bytes = [0; 32];
+        if text.len() != 2 * bytes.len() {
+            return None;
+        }
+        for (index, byte) in bytes.iter_mut().enumerate() {
+            let pair = text.get(2 * index..2 * index + 2)?;
+            *byte = u8::from_str_radix(pair, 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
     /// Half of it in letters, which is enough to tell people apart.
     pub fn name(&self) -> String {
         let half = self.0.iter().take(16);
@@ -104,6 +122,8 @@ mod tests {
         assert!(!hash.is(&one.digest("token", "abd")));
         assert!(!hash.is(&one.digest("key", "abc")));
         assert!(!hash.is(&other.digest("token", "abc")));
+        assert!(Digest::read(&hash.written()).unwrap().is(&hash));
+        assert!(Digest::read("é").is_none() && Digest::read(&"x".repeat(64)).is_none());
         assert_eq!(hash.name().len(), 32);
         assert_eq!(hash.name(), one.digest("token", "abc").name());
     }

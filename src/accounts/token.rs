@@ -1,9 +1,12 @@
 //! Tokens as an operator writes them: `token:userId:expiry`, comma-separated.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use chrono::{DateTime, SecondsFormat};
 
+use super::limits::TokenLimits;
 use super::secret::{Digest, Secret};
 use crate::render::instant;
 
@@ -40,10 +43,31 @@ impl Role {
     }
 }
 
+/// Where a token comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The environment of the server.
+    Environment,
+    /// An admin, at run time.
+    Admin,
+}
+
+impl Source {
+    /// How it is written.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Environment => "environment",
+            Self::Admin => "admin",
+        }
+    }
+}
+
 /// A token, by its hash alone.
 #[derive(Clone)]
 pub struct Token {
     pub(super) digest: Digest,
+    /// The hash of the token before it was renewed, and until when that one may be used.
+    pub(super) former: Option<(Digest, i64)>,
     /// What it is called in a store.
     pub id: String,
     /// So much of it that its holder knows it again, and nobody guesses the rest.
@@ -54,9 +78,26 @@ pub struct Token {
     pub role: Role,
     /// When it ends, in milliseconds since 1970.
     pub expires: Option<i64>,
+    /// Where it comes from.
+    pub source: Source,
+    /// When it was made, if that was at run time.
+    pub created: Option<i64>,
+    /// When it was revoked.
+    pub revoked: Option<i64>,
+    /// Its own limits.
+    pub limits: TokenLimits,
+    /// Its own limits, and the usual ones where it has none.
+    pub in_force: TokenLimits,
+    /// The calls under way with it in this process.
+    pub(super) calls: Arc<AtomicUsize>,
 }
 
 impl Token {
+    /// Whether it lets its holder in.
+    pub fn is_active(&self, now: i64) -> bool {
+        self.revoked.is_none() && !self.is_expired(now)
+    }
+
     /// Whether it has ended.
     pub fn is_expired(&self, now: i64) -> bool {
         self.expires.is_some_and(|end| end <= now)
@@ -159,6 +200,13 @@ fn token(
         user: user.map(str::to_owned),
         role,
         expires,
+        former: None,
+        source: Source::Environment,
+        created: None,
+        revoked: None,
+        limits: TokenLimits::default(),
+        in_force: TokenLimits::default(),
+        calls: Arc::default(),
     }
 }
 
@@ -172,7 +220,8 @@ fn check(token: &str) -> Result<(), &'static str> {
     }
 }
 
-fn check_user(user: &str) -> Result<(), &'static str> {
+/// Whether a name can be a user's.
+pub fn check_user(user: &str) -> Result<(), &'static str> {
     if user.chars().count() > LONGEST_USER || user.chars().any(char::is_control) {
         return Err("a user id has at most 128 characters and no control characters");
     }
@@ -185,7 +234,8 @@ fn check_user(user: &str) -> Result<(), &'static str> {
     }
 }
 
-fn expiry(text: &str) -> Result<Option<i64>, &'static str> {
+/// Reads when a token ends; `None` is never.
+pub fn expiry(text: &str) -> Result<Option<i64>, &'static str> {
     if NEVER.contains(&text.to_lowercase().as_str()) {
         return Ok(None);
     }

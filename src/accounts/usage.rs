@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use super::daily::{self, Day};
 use super::now;
 use crate::store::{Count, CountChange, Step, Store, StoreError};
 
@@ -45,11 +46,12 @@ impl Usage {
         Self { queue, store }
     }
 
-    /// A meter for one of those who are counted.
-    pub fn meter(&self, subject: &str) -> Meter {
+    /// A meter for one of those who are counted, and the person that is counted by day with them.
+    pub fn meter(&self, subject: &str, user: &str) -> Meter {
         Meter(Arc::new(Reading {
             usage: self.clone(),
             subject: subject.to_owned(),
+            user: user.to_owned(),
             pending: Mutex::default(),
         }))
     }
@@ -76,6 +78,7 @@ pub struct Meter(Arc<Reading>);
 struct Reading {
     usage: Usage,
     subject: String,
+    user: String,
     pending: Mutex<Vec<(String, Step)>>,
 }
 
@@ -133,10 +136,16 @@ impl Drop for Reading {
 
 impl Reading {
     fn changes(&self, pending: Vec<(String, Step)>) -> Vec<CountChange> {
-        let changes = pending.into_iter().map(|(name, step)| CountChange {
-            subject: self.subject.clone(),
-            name,
-            step,
+        let today = Day::of(now());
+        let changes = pending.into_iter().flat_map(|(name, step)| {
+            let change = CountChange {
+                subject: self.subject.clone(),
+                name,
+                step,
+            };
+            let mut also = daily::also(today, &self.subject, &self.user, &change);
+            also.push(change);
+            also
         });
         changes.collect()
     }
@@ -240,7 +249,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_committed_is_in_the_store() {
         let usage = Usage::new(Arc::new(MemoryStore::default()));
-        let meter = usage.meter("ann");
+        let meter = usage.meter("ann", "ann");
         meter.request();
         meter.add("tokens", 7);
         assert_eq!(requests(&usage, "ann").await, 0);
@@ -248,7 +257,7 @@ mod tests {
         meter.commit().await;
         assert_eq!(requests(&usage, "ann").await, 1);
         assert_eq!(requests(&usage, "bob").await, 0);
-        let counts = usage.counts(None).await.unwrap();
+        let counts = usage.counts(Some("ann")).await.unwrap();
         let names: Vec<_> = counts.iter().map(|count| count.name.as_str()).collect();
         assert_eq!(names, [LAST_USED, REQUESTS, "tokens"]);
     }
@@ -304,7 +313,7 @@ mod tests {
         store.fails.store(true, Ordering::SeqCst);
         let usage = Usage::new(store.clone());
         for _ in 0..3 {
-            let meter = usage.meter("ann");
+            let meter = usage.meter("ann", "ann");
             meter.request();
             meter.commit().await;
         }
@@ -320,7 +329,7 @@ mod tests {
         let usage = Usage::new(store.clone());
         let mut all = tokio::task::JoinSet::new();
         for _ in 0..500 {
-            let meter = usage.meter("ann");
+            let meter = usage.meter("ann", "ann");
             all.spawn(async move {
                 meter.request();
                 meter.commit().await;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 use super::Failure;
-use crate::accounts::usage::Usage;
-use crate::accounts::{Directory, Secret, kept_secret};
+use crate::accounts::{Directory, Pool, Secret, kept_secret};
 use crate::protocol;
 use crate::settings::Settings;
 use crate::settings::http::{HttpSettings, usual_store};
@@ -52,11 +51,11 @@ async fn gate(http: &HttpSettings, store: Arc<dyn Store>, sandbox: bool) -> Resu
             Some(secret) => secret,
             None => kept_secret(&*store).await.map_err(Failure::usage)?,
         };
-        let directory = Directory::new(http.admin.as_deref(), http.users.as_deref(), &named);
-        return Ok(Gate::Pool {
-            directory: directory.map_err(Failure::usage)?,
-            usage: Usage::new(store),
-        });
+        let (admin, users) = (http.admin.as_deref(), http.users.as_deref());
+        let directory = Directory::new(admin, users, &named, http.token_limits.clone());
+        let directory = directory.map_err(Failure::usage)?;
+        let pool = Pool::open(directory, store).await.map_err(Failure::usage)?;
+        return Ok(Gate::Pool(Box::new(pool)));
     }
     let secret = match chosen {
         Some(secret) => secret,
@@ -75,9 +74,7 @@ async fn gate(http: &HttpSettings, store: Arc<dyn Store>, sandbox: bool) -> Resu
 /// Tells whoever started the server what it does.
 fn introduce(address: SocketAddr, gate: &Gate, http: &HttpSettings, settings: &Settings) {
     let mode = match gate {
-        Gate::Pool { directory, .. } => {
-            format!("pool mode, {} tokens", directory.tokens().len())
-        }
+        Gate::Pool(pool) => format!("pool mode, {} tokens", pool.directory.len()),
         Gate::Passthrough { .. } => "passthrough mode, each client brings its Exa key".to_owned(),
     };
     super::complain(&format!(

@@ -23,7 +23,7 @@ use super::{
     tools::Tools,
 };
 use crate::{
-    accounts::KeyPage,
+    accounts::{KeyPage, Permit},
     operations::client::ClientHandle,
     surface::{Address, Call, Outcome},
     telemetry,
@@ -40,6 +40,7 @@ impl<T: Tools> Handler<T> {
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
         era: &Era,
+        permit: &Permit,
     ) -> Result<CallToolResponse, ErrorData> {
         let (name, arguments) = (request.name, request.arguments.unwrap_or_default());
         let asked = Asked {
@@ -75,7 +76,11 @@ impl<T: Tools> Handler<T> {
         scope.count(&name, outcome).await;
         match ended? {
             Ended::Asks(question) => Ok((*question).into()),
-            Ended::Done(outcome) => Self::answer(scope, outcome?, context, era),
+            Ended::Done(outcome) => {
+                let mut outcome = outcome?;
+                outcome.warn(&permit.warnings);
+                Self::answer(scope, outcome, context, era)
+            }
         }
     }
 

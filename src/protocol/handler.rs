@@ -19,7 +19,7 @@ use rmcp::{
 // These are gone as of 2026-07-28, but earlier clients rely on them.
 #[expect(deprecated)]
 use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     calls::Calls,
@@ -36,15 +36,19 @@ use super::{
     tools::Tools,
 };
 use crate::{
-    accounts::Requester,
+    accounts::{OverLimit, Permit, Requester},
     logging::Listener,
     operations::client::ClientHandle,
+    surface::Outcome,
     telemetry::Trace,
     transport::{introduces, unmarked},
 };
 
 /// The longest name that is repeated in an error, in characters.
 pub(super) const LONGEST_NAME: usize = 100;
+
+/// The code of a call beyond a limit.
+const LIMITED: i32 = -32001;
 
 /// The MCP server of one connection.
 pub(super) struct Handler<T> {
@@ -147,6 +151,12 @@ fn era(context: &RequestContext<RoleServer>) -> Era {
     Era::of(context.protocol_version())
 }
 
+/// A limit is reached, where only an error can say so.
+fn limited(over: &OverLimit) -> ErrorData {
+    let data = json!({"limit": over.limit, "retryAfter": over.seconds()});
+    ErrorData::new(ErrorCode(LIMITED), over.message.clone(), Some(data))
+}
+
 fn cursor(request: Option<PaginatedRequestParams>) -> Option<String> {
     request.and_then(|request| request.cursor)
 }
@@ -246,8 +256,16 @@ impl<T: Tools> ServerHandler for Handler<T> {
             return Err(scope.unknown_tool(&request.name));
         }
         let era = era(&context);
+        let permit = match scope.admit_call().await {
+            Ok(permit) => permit,
+            Err(over) => {
+                let outcome = Outcome::over_limit(&over);
+                scope.count(&request.name, Some(&outcome)).await;
+                return Ok(era.call_result(outcome).into());
+            }
+        };
         let (listener, log) = self.log.of(&context, &era)?;
-        let called = Box::pin(self.call(&scope, request, &context, &era));
+        let called = Box::pin(self.call(&scope, request, &context, &era, &permit));
         let called = Trace::during(trace(&context), called);
         log.until(listening(listener, called)).await
     }
@@ -280,16 +298,20 @@ impl<T: Tools> ServerHandler for Handler<T> {
             return Err(unknown_method(&request.method));
         };
         let mut client = ClientHandle::mute();
+        let mut permit = Permit::default();
         let (listener, _) = self.log.of(&context, &era)?;
         if matches!(method, tasks::Method::Call) {
             scope.count_task(&request).await;
             scope.admit_task(&request)?;
+            permit = scope.admit_call().await.map_err(|over| limited(&over))?;
             let prepared = Box::pin(self.prepare_task(&scope, &mut request, &context, &era));
             client = listening(listener.clone(), prepared).await?;
         }
         let watcher = watcher(&context, client);
         let served = Box::pin(tasks.serve(method, &scope.owner, request, &context, watcher));
-        listening(listener, Trace::during(trace(&context), served)).await
+        let served = listening(listener, Trace::during(trace(&context), served)).await;
+        drop(permit);
+        served
     }
 
     async fn get_task(

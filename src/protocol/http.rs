@@ -1,5 +1,6 @@
 //! Runs the server over HTTP.
 
+use std::collections::BTreeMap;
 use std::future::{Future, pending, ready};
 use std::io;
 use std::sync::Arc;
@@ -19,8 +20,8 @@ use super::handler::Handler;
 use super::scope::Scope;
 use super::serve::connection;
 use super::tools::Tools;
-use crate::accounts::Requester;
-use crate::store::Store;
+use crate::accounts::{KeyPool, Requester};
+use crate::store::{Store, StoreError};
 use crate::surface::Catalogue;
 use crate::telemetry::{Gauges, Metrics};
 use crate::transport::http::{Answer, Gate, HttpConfig, Mcp, Server, Sessions};
@@ -109,6 +110,16 @@ pub(super) trait Room: Clone + Send + Sync + 'static {
     fn gauges(&self) -> Gauges {
         Gauges::default()
     }
+
+    /// The keys with which Exa is called, if there is a pool of them.
+    fn keys(&self) -> Option<KeyPool> {
+        None
+    }
+
+    /// How many tasks there are in each state.
+    fn tasks(&self) -> impl Future<Output = Result<BTreeMap<String, u64>, StoreError>> + Send {
+        ready(Ok(BTreeMap::new()))
+    }
 }
 
 /// The room in which everybody is served.
@@ -147,6 +158,17 @@ impl<T: Tools> Room for Everybody<T> {
         Gauges {
             tasks: tasks.map_or(0, |tasks| tasks.count()),
             ..self.scope.tools.gauges()
+        }
+    }
+
+    fn keys(&self) -> Option<KeyPool> {
+        self.scope.tools.keys()
+    }
+
+    async fn tasks(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+        match &self.scope.tasks {
+            Some(tasks) => tasks.census().await,
+            None => Ok(BTreeMap::new()),
         }
     }
 }
@@ -208,5 +230,13 @@ impl<R: Room> Mcp for Service<R> {
 
     fn check_tools(&self, list: &str) -> Result<(), String> {
         self.room.check_list(list)
+    }
+
+    fn keys(&self) -> Option<KeyPool> {
+        self.room.keys()
+    }
+
+    async fn tasks(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+        self.room.tasks().await
     }
 }

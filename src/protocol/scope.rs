@@ -18,7 +18,7 @@ use super::{
     tools::Tools,
 };
 use crate::{
-    accounts::{Identity, Requester, usage::Meter},
+    accounts::{Allowance, Identity, OverLimit, Permit, Requester, daily, usage::Meter},
     surface::{Outcome, library::Library},
     telemetry,
 };
@@ -37,6 +37,8 @@ pub(super) struct Scope<T> {
     pub(super) tasks: Option<Tasks<T>>,
     /// Where requests are counted, if they are.
     pub(super) meter: Option<Meter>,
+    /// What limits calls, if anything does.
+    allowance: Option<Allowance>,
 }
 
 impl<T: Tools> Scope<T> {
@@ -49,6 +51,7 @@ impl<T: Tools> Scope<T> {
             tools,
             tasks,
             meter: None,
+            allowance: None,
         }
     }
 
@@ -58,9 +61,18 @@ impl<T: Tools> Scope<T> {
         let tasks = self.tasks.as_ref();
         Self {
             owner: requester.owner.clone(),
-            tasks: tasks.map(|tasks| tasks.with_tools(tools.clone())),
+            tasks: tasks.map(|tasks| tasks.of(tools.clone(), requester.meter.clone())),
             tools,
             meter: requester.meter.clone(),
+            allowance: requester.allowance.clone(),
+        }
+    }
+
+    /// Lets a call begin, unless a limit is reached.
+    pub(super) async fn admit_call(&self) -> Result<Permit, OverLimit> {
+        match &self.allowance {
+            Some(allowance) => allowance.call().await,
+            None => Ok(Permit::default()),
         }
     }
 
@@ -176,9 +188,9 @@ impl<'a> Told<'a> {
 }
 
 /// Notes what an answer tells about itself.
-fn note(meter: &Meter, outcome: &Outcome) {
+pub(super) fn note(meter: &Meter, outcome: &Outcome) {
     if outcome.is_error {
-        meter.add("errors", 1);
+        meter.add(daily::ERRORS, 1);
     }
     let Some(told) = Told::by(outcome) else {
         return;
@@ -186,11 +198,11 @@ fn note(meter: &Meter, outcome: &Outcome) {
     if let Some(operation) = told.operation {
         meter.add(&format!("operation:{operation}"), 1);
     }
-    meter.add("tokens", told.tokens);
+    meter.add(daily::TOKENS, told.tokens);
     if told.cached {
-        meter.add("cacheHits", 1);
+        meter.add(daily::CACHE_HITS, 1);
     } else if told.dollars > 0.0 {
-        meter.add("microdollars", (told.dollars * 1e6).round() as u64);
+        meter.add(daily::MICRODOLLARS, (told.dollars * 1e6).round() as u64);
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rmcp::model::JsonObject;
 
-use crate::accounts::{KeyPage, Requester};
+use crate::accounts::{KeyPage, KeyPool, Requester};
 use crate::operations::client::ClientHandle;
 use crate::store::Store;
 use crate::surface::library::Library;
@@ -18,6 +18,11 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
     /// The tools as this requester may use them.
     fn for_requester(&self, _requester: &Requester) -> Self {
         self.clone()
+    }
+
+    /// The keys with which Exa is called, if there is a pool of them.
+    fn keys(&self) -> Option<KeyPool> {
+        None
     }
 
     /// Whether there is a key to call Exa with.
@@ -115,10 +120,18 @@ impl Tools for Catalogue {
             Some(key) => self.with_key(key.clone()),
             None => self.clone(),
         };
-        // The transport has refused lists that cannot be used.
-        let list = requester.tools.as_deref();
-        let narrowed = list.and_then(|list| own.narrowed(list).ok());
-        narrowed.unwrap_or(own)
+        let own = match requester.read_only {
+            true => own.reading(),
+            false => own,
+        };
+        // What a token allows and what its holder asks for: both must name a tool.
+        let lists = [&requester.allowed, &requester.tools];
+        let lists = lists.into_iter().flatten();
+        lists.fold(own, |own, list| own.only(list))
+    }
+
+    fn keys(&self) -> Option<KeyPool> {
+        Some(Catalogue::keys(self).clone())
     }
 
     fn has_key(&self) -> bool {

@@ -5,11 +5,15 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{SettingsError, number, switch, variable};
+use crate::accounts::{LimitsError, TokenLimits};
 use crate::store::{STORE_VARIABLE, StoreConfig};
 use crate::transport::http::{
     AllowedError, HOSTS_VARIABLE, Hosts, HttpConfig, HttpLimits, ORIGINS_VARIABLE, Origins,
     PROXIES_VARIABLE, Proxies,
 };
+
+/// The environment variable with the limits of tokens that have none of their own.
+const TOKEN_LIMITS_VARIABLE: &str = "EXA_MCP_TOKEN_LIMITS";
 
 /// How to serve over HTTP. Not for printing: it holds tokens.
 pub struct HttpSettings {
@@ -17,6 +21,8 @@ pub struct HttpSettings {
     pub admin: Option<String>,
     /// The tokens of all others.
     pub users: Option<String>,
+    /// The limits of tokens that have none of their own.
+    pub token_limits: TokenLimits,
     /// An Exa key may stand in the address.
     pub key_in_url: bool,
     /// What identities are made with, so that they stay the same after a restart.
@@ -36,6 +42,7 @@ impl HttpSettings {
         Ok(Self {
             admin: variable("MCP_AUTH_TOKEN"),
             users: variable("USER_TOKENS"),
+            token_limits: token_limits()?,
             key_in_url: switch("EXA_MCP_ALLOW_KEY_IN_URL")?,
             secret: variable("EXA_MCP_SECRET"),
             hosts: variable(HOSTS_VARIABLE),
@@ -87,6 +94,16 @@ fn open_metrics() -> Result<bool, SettingsError> {
             choices: "admin or public",
         }),
     }
+}
+
+fn token_limits() -> Result<TokenLimits, SettingsError> {
+    let Some(text) = variable(TOKEN_LIMITS_VARIABLE) else {
+        return Ok(TokenLimits::default());
+    };
+    let value = serde_json::from_str(&text)
+        .map_err(|error| LimitsError::Form(format!("they are no JSON: {error}")));
+    let limits = value.and_then(|value| TokenLimits::default().changed(&value));
+    limits.map_err(SettingsError::TokenLimits)
 }
 
 fn limits() -> Result<HttpLimits, SettingsError> {

@@ -115,6 +115,8 @@ pub struct Catalogue {
     manners: Manners,
     /// Where a missing key is asked for, if anywhere.
     desk: Option<KeyDesk>,
+    /// Nothing may be changed.
+    read_only: bool,
 }
 
 /// Who calls a tool, and who wants to know how far the call is.
@@ -176,6 +178,7 @@ impl Catalogue {
             task_limits: TaskLimits::default(),
             manners: Manners::default(),
             desk: None,
+            read_only: false,
         })
     }
 
@@ -262,6 +265,9 @@ impl Catalogue {
             Plan::Note => self.create_note(call, tool, arguments).await,
             Plan::Suggest => self.suggest_enrichments(call, tool, arguments).await,
             _ => match request(tool, arguments) {
+                Ok(asked) if self.forbids(tool, asked.operation) => {
+                    Outcome::read_only(asked.operation.name)
+                }
                 Ok(asked) => {
                     let tool = &tool.definition.name;
                     self.answer(call, Asked { tool, ..asked }).await
@@ -312,6 +318,37 @@ impl Catalogue {
             tools,
             ..self.clone()
         })
+    }
+
+    /// Those of the tools that a list names, and none if it names none of them.
+    #[must_use]
+    pub fn only(&self, list: &str) -> Self {
+        self.narrowed(list).unwrap_or_else(|_| Self {
+            library: self.library.narrowed(false, false),
+            tools: Arc::default(),
+            ..self.clone()
+        })
+    }
+
+    /// The same tools without those that change something; of those that take any operation, what
+    /// changes nothing.
+    #[must_use]
+    pub fn reading(&self) -> Self {
+        let reads = |tool: &&Arc<Tool>| tool.definition.hints.read_only || tool.plan.is_open();
+        Self {
+            tools: self.tools.iter().filter(reads).cloned().collect(),
+            read_only: true,
+            ..self.clone()
+        }
+    }
+
+    /// The keys with which Exa is called.
+    pub fn keys(&self) -> &KeyPool {
+        self.caller.keys()
+    }
+
+    fn forbids(&self, tool: &Tool, operation: &Operation) -> bool {
+        self.read_only && tool.plan.is_open() && !operation.read_only
     }
 
     fn find(&self, name: &str) -> Option<&Tool> {

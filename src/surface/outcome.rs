@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cache::Limits;
-use crate::accounts::NoKey;
+use crate::accounts::{NoKey, OverLimit};
 use crate::exa::{ExaError, ExaErrorKind};
 use crate::operations::check::Refused;
 use crate::operations::client::Visit;
@@ -257,6 +257,55 @@ impl Outcome {
             "code": code::CANCELLED, "name": "OPERATION_CANCELLED", "message": message, "operation": operation,
         });
         Self::failure(message, error)
+    }
+
+    /// A limit of the caller is reached; the call was not made.
+    pub(crate) fn over_limit(over: &OverLimit) -> Self {
+        let error = json!({
+            "code": code::RATE_LIMITED,
+            "name": "LIMIT_REACHED",
+            "message": over.message,
+            "limit": over.limit,
+            "retryAfter": over.seconds(),
+        });
+        Self::failure(over.message.clone(), error)
+    }
+
+    /// The caller may change nothing.
+    pub(super) fn read_only(operation: &str) -> Self {
+        let message = format!(
+            "`{operation}` was not called: it changes something, and this token may only read."
+        );
+        let error = json!({
+            "code": code::AUTHENTICATION, "name": "READ_ONLY", "message": message, "operation": operation,
+        });
+        Self::failure(message, error)
+    }
+
+    /// Adds warnings, in the text as well as for code.
+    pub(crate) fn warn(&mut self, warnings: &[String]) {
+        if warnings.is_empty() {
+            return;
+        }
+        let is_json = self.text.starts_with('{');
+        let metadata = self
+            .structured
+            .entry("metadata")
+            .or_insert_with(|| json!({}));
+        if let Value::Object(metadata) = metadata {
+            let known = metadata.entry("warnings").or_insert_with(|| json!([]));
+            if let Value::Array(known) = known {
+                known.extend(warnings.iter().map(|warning| json!(warning)));
+            }
+        }
+        match is_json {
+            true => self.text = serde_json::to_string(&self.structured).unwrap_or_default(),
+            false => {
+                for warning in warnings {
+                    self.text.push_str(&format!("\n\nWarning: {warning}"));
+                }
+            }
+        }
     }
 
     /// Every key rests, or Exa refused them all.

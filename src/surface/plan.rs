@@ -60,6 +60,13 @@ pub(super) enum Plan {
     Suggest,
 }
 
+impl Plan {
+    /// Whether the caller chooses the operation.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self, Self::Dispatcher { .. } | Self::Host { .. })
+    }
+}
+
 /// One operation of a host.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -10,7 +10,7 @@ mod run;
 mod shelf;
 mod take_up;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -27,14 +27,20 @@ use shelf::{Change, Shelf};
 
 use super::tools::Tools;
 use crate::accounts::Identity;
+use crate::accounts::usage::Meter;
 use crate::ids;
 use crate::store::{Sign, Store, StoreError};
 use crate::surface::{Attempt, TaskLimits, Work};
+
+/// The most tasks that are counted by their state.
+const MOST_COUNTED: usize = 1_000;
 
 /// The tasks of a server. Clones share everything but the tools, which may be those of one requester.
 #[derive(Clone)]
 pub(super) struct Tasks<T> {
     tools: T,
+    /// Where what comes of tasks is counted, if it is.
+    meter: Option<Meter>,
     shared: Arc<Shared>,
 }
 
@@ -84,13 +90,32 @@ impl<T: Tools> Tasks<T> {
             starts: watch::channel(0).0,
             on_demand: AtomicBool::new(false),
         });
-        Self { tools, shared }
+        Self {
+            tools,
+            meter: None,
+            shared,
+        }
     }
 
-    /// The same tasks with other tools.
-    pub(super) fn with_tools(&self, tools: T) -> Self {
+    /// The same tasks with the tools of someone else, and counted for them.
+    pub(super) fn of(&self, tools: T, meter: Option<Meter>) -> Self {
         let shared = Arc::clone(&self.shared);
-        Self { tools, shared }
+        Self {
+            tools,
+            meter,
+            shared,
+        }
+    }
+
+    /// How many tasks there are in each state, of everybody; of the newest, where there are too many.
+    pub(super) async fn census(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+        let mut census = BTreeMap::new();
+        for kept in self.shared.shelf.page(None, None, MOST_COUNTED).await? {
+            let status = serde_json::to_value(&kept.record.status).unwrap_or_default();
+            let status = status.as_str().unwrap_or("unknown").to_owned();
+            *census.entry(status).or_default() += 1;
+        }
+        Ok(census)
     }
 
     /// Begins a task; it is in the store before this returns.

@@ -13,6 +13,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::super::era::Era;
 use super::super::progress::Steps;
+use super::super::scope;
 use super::keeper::TaskKeeper;
 use super::{Change, Record, Tasks, Tools, record};
 use crate::accounts::Identity;
@@ -108,7 +109,13 @@ impl<T: Tools> Tasks<T> {
         let mut set = JoinSet::new();
         set.spawn(telemetry::inherited(outcome));
         match timeout_at(now + left, set.join_next()).await {
-            Ok(Some(Ok(outcome))) => End::Result(result(outcome)),
+            Ok(Some(Ok(outcome))) => {
+                if let Some(meter) = &self.meter {
+                    scope::note(meter, &outcome);
+                    meter.commit().await;
+                }
+                End::Result(result(outcome))
+            }
             Ok(_) => End::Error(ErrorData::internal_error(
                 "Internal error: the tool crashed",
                 None,

@@ -7,7 +7,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 
-use crate::accounts::Denied;
+use crate::accounts::{Denied, OverLimit};
 
 /// The code of whoever shows no token that is known.
 const UNAUTHORIZED: i32 = -32000;
@@ -57,6 +57,18 @@ pub(super) fn busy(status: StatusCode, why: &str, wait: Duration) -> Response<Bo
     with_wait(answer, wait)
 }
 
+/// A limit of a token is reached.
+pub(super) fn over_limit(id: &Value, over: &OverLimit) -> Response<Body> {
+    let answer = refusal(StatusCode::TOO_MANY_REQUESTS, id, &limit_error(over));
+    with_wait(answer, over.retry_after)
+}
+
+/// The same as an error alone.
+pub(super) fn limit_error(over: &OverLimit) -> ErrorData {
+    let data = json!({"limit": over.limit, "retryAfter": over.seconds()});
+    ErrorData::new(ErrorCode(FORBIDDEN), over.message.clone(), Some(data))
+}
+
 fn with_wait(mut answer: Response<Body>, wait: Duration) -> Response<Body> {
     let seconds = wait.as_secs_f64().ceil().max(1.0) as u64;
     set(&mut answer, header::RETRY_AFTER, &seconds.to_string());
@@ -83,6 +95,11 @@ pub(super) fn denied(denied: Denied, shown: bool) -> Response<Body> {
                 FORBIDDEN,
                 "Forbidden: Token has expired",
             );
+            (answer, format!("{realm}, error=\"invalid_token\""))
+        }
+        Denied::Revoked => {
+            let why = "Forbidden: Token has been revoked";
+            let answer = refuse(StatusCode::FORBIDDEN, FORBIDDEN, why);
             (answer, format!("{realm}, error=\"invalid_token\""))
         }
         Denied::NotAdmin => {

@@ -8,8 +8,7 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, Response, Uri, header};
 
 use super::answers::{bad_request, denied};
-use crate::accounts::usage::Usage;
-use crate::accounts::{Denied, Directory, Identity, Requester, Secret, Token};
+use crate::accounts::{Denied, Identity, Pool, Requester, Secret, Token, now};
 use crate::exa::ApiKey;
 use crate::ids;
 
@@ -25,12 +24,7 @@ const KEY_IN_URL: &str = "exaApiKey";
 /// Who is let in.
 pub enum Gate {
     /// Those with a token; the server's own keys are used.
-    Pool {
-        /// The tokens.
-        directory: Directory,
-        /// Where their use is counted.
-        usage: Usage,
-    },
+    Pool(Box<Pool>),
     /// Everybody; each brings a key of their own.
     Passthrough {
         /// Makes identities of keys.
@@ -66,28 +60,27 @@ impl Gate {
     /// What the mode is called.
     pub(super) fn mode(&self) -> &'static str {
         match self {
-            Self::Pool { .. } => "pool",
+            Self::Pool(_) => "pool",
             Self::Passthrough { .. } => "passthrough",
         }
     }
 
     /// Whether a token is needed.
     pub(super) fn needs_token(&self) -> bool {
-        matches!(self, Self::Pool { .. })
+        matches!(self, Self::Pool(_))
     }
 
     /// Lets a request in, or answers it.
     pub(super) fn admit(&self, parts: &Parts, address: IpAddr) -> Result<Entry, Answer> {
         let shown = Shown::of(parts, self.takes_key_in_url())?;
         match self {
-            Self::Pool { directory, usage } => {
-                let found = directory.find(shown.bearer.as_deref(), address);
-                let token = found.map_err(|why| turned_away(why, &shown, address))?;
+            Self::Pool(pool) => {
+                let found = pool.directory.known(shown.bearer.as_deref(), address);
+                let token = found.map_err(|why| turned_away(pool, why, None, &shown, address))?;
+                let admitted = token.admit(now());
+                admitted.map_err(|why| turned_away(pool, why, Some(&token), &shown, address))?;
                 Ok(Entry {
-                    requester: Requester {
-                        meter: Some(usage.meter(&token.id)),
-                        ..Requester::new(token.owner())
-                    },
+                    requester: pool.requester(&token, address),
                     token: Some(token),
                     guest: false,
                 })
@@ -110,10 +103,27 @@ impl Gate {
     }
 }
 
-fn turned_away(why: Denied, shown: &Shown, address: IpAddr) -> Answer {
+fn turned_away(
+    pool: &Pool,
+    why: Denied,
+    token: Option<&Token>,
+    shown: &Shown,
+    address: IpAddr,
+) -> Answer {
     if !matches!(why, Denied::Unknown) || shown.bearer.is_some() {
         tracing::info!(%address, reason = ?why, "denied");
     }
+    let action = match why {
+        Denied::Unknown if shown.bearer.is_none() => "denied.missing",
+        Denied::Unknown => "denied.unknown",
+        Denied::Expired => "denied.expired",
+        Denied::Revoked => "denied.revoked",
+        Denied::NotAdmin => "denied.not_admin",
+        Denied::Throttled(_) => "denied.throttled",
+    };
+    let target = token.map(|token| token.id.as_str());
+    let address = address.to_canonical().to_string();
+    pool.audit.deny(action, &address, target, None);
     Box::new(denied(why, shown.bearer.is_some()))
 }
 

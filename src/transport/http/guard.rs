@@ -28,7 +28,7 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 
 /// What pages may read beside the body.
 const EXPOSED: &str = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After";
-const METHODS: &str = "GET, POST, DELETE, OPTIONS";
+const METHODS: &str = "GET, POST, PATCH, DELETE, OPTIONS";
 const HEADERS: &str = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, \
                        Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-API-Key, X-Exa-Api-Key";
 

@@ -25,7 +25,7 @@ use tokio::io::{
 use tokio::time::timeout;
 
 use super::Mcp;
-use super::answers::{FORBIDDEN, bad_request, busy, refusal, refuse};
+use super::answers::{FORBIDDEN, bad_request, busy, over_limit, refusal, refuse};
 use super::body::{self, until};
 use super::incoming;
 use super::mcp::{address, tools};
@@ -67,6 +67,14 @@ impl Streams {
     /// How many there are.
     pub(super) fn count(&self) -> usize {
         self.open().len()
+    }
+
+    /// To whom they belong, one by one.
+    pub(super) fn owners(&self) -> Vec<Identity> {
+        let open = self.open();
+        open.values()
+            .map(|connection| connection.owner.clone())
+            .collect()
     }
 }
 
@@ -211,6 +219,10 @@ async fn take<M: Mcp>(
     let message = incoming::parse(&body);
     let message = message
         .map_err(|error| Box::new(refusal(StatusCode::BAD_REQUEST, &Value::Null, &error)))?;
+    if let Some(allowance) = &entry.requester.allowance {
+        let allowed = allowance.requests(requests(&message) as u64).await;
+        allowed.map_err(|over| Box::new(over_limit(&Value::Null, &over)))?;
+    }
     deliver(&connection, &message).await?;
     let mut answer = Response::new(Body::from("Accepted"));
     *answer.status_mut() = StatusCode::ACCEPTED;

@@ -15,7 +15,9 @@ use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion};
 use serde_json::Value;
 
 use super::Mcp;
-use super::answers::{FORBIDDEN, bad_request, busy, empty, json_answer, refusal, refuse};
+use super::answers::{
+    FORBIDDEN, bad_request, busy, empty, json_answer, limit_error, over_limit, refusal, refuse,
+};
 use super::body::{self, holding, until};
 use super::gate::{Entry, strip};
 use super::incoming::{self, Stopped};
@@ -190,6 +192,7 @@ async fn single<M: Mcp>(
         let answer = forward(shared, visit, message.body).await;
         return Ok(finish(answer, None, visit.accepts).await);
     };
+    within_limits(visit, &asked.id).await?;
     if asked.method == "initialize" {
         begin(shared, visit, &asked.id).await?;
     }
@@ -210,6 +213,15 @@ async fn single<M: Mcp>(
         }
     }
     Ok(answer)
+}
+
+/// Counts a request towards what its token may make a minute.
+async fn within_limits(visit: &Visit, id: &Value) -> Result<(), Refused> {
+    let Some(allowance) = &visit.entry.requester.allowance else {
+        return Ok(());
+    };
+    let allowed = allowance.requests(1).await;
+    allowed.map_err(|over| Box::new(over_limit(id, &over)))
 }
 
 fn is_json(answer: &Response<Body>) -> bool {
@@ -301,6 +313,12 @@ async fn member_answer<M: Mcp>(
         forward(shared, visit, message.body).await;
         return None;
     };
+    if let Some(allowance) = &visit.entry.requester.allowance
+        && let Err(over) = allowance.requests(1).await
+    {
+        let error = limit_error(&over);
+        return Some(serde_json::json!({"jsonrpc": "2.0", "id": asked.id, "error": error}));
+    }
     if let Some(meter) = &visit.entry.requester.meter {
         meter.request();
         meter.commit().await;

@@ -23,6 +23,7 @@ mod peer;
 mod sessions;
 mod state;
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -49,8 +50,8 @@ pub(crate) use outgoing::Answer;
 pub(crate) use sessions::Sessions;
 use state::{Flights, Shared};
 
-use crate::accounts::Requester;
-use crate::store::Store;
+use crate::accounts::{KeyPool, Requester};
+use crate::store::{Store, StoreError};
 use crate::telemetry::Gauges;
 
 /// How long connections may take to end once nothing is under way any more.
@@ -73,6 +74,12 @@ pub(crate) trait Mcp: Clone + Send + Sync + 'static {
 
     /// Says why a list of tools cannot be used.
     fn check_tools(&self, list: &str) -> Result<(), String>;
+
+    /// The keys with which Exa is called, if there is a pool of them.
+    fn keys(&self) -> Option<KeyPool>;
+
+    /// How many tasks there are in each state.
+    fn tasks(&self) -> impl Future<Output = Result<BTreeMap<String, u64>, StoreError>> + Send;
 }
 
 /// What is served, and to whom.
@@ -143,7 +150,7 @@ fn router<M: Mcp>(shared: Arc<Shared<M>>) -> Router {
         .route("/metrics", get(metrics::metrics::<M>))
         .route("/mcp", any(mcp::serve::<M>))
         .route("/mcp/usage", get(admin::own_usage::<M>))
-        .route("/admin/tokens", get(admin::tokens::<M>))
+        .merge(admin::routes::<M>())
         .route("/sse", get(legacy::connect::<M>))
         .route("/messages", post(legacy::post::<M>))
         .fallback(|| async { (StatusCode::NOT_FOUND, "Not found") })

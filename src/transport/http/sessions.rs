@@ -82,6 +82,15 @@ impl Sessions {
         self.known().len()
     }
 
+    /// To whom they belong, one by one.
+    pub(super) fn owners(&self) -> Vec<Identity> {
+        let known = self.known();
+        known
+            .values()
+            .map(|session| session.owner.clone())
+            .collect()
+    }
+
     /// Lets a request into a session, if it is its owner's. A guest is whoever began the session.
     pub(super) fn admit(self: &Arc<Self>, id: &str, entry: &mut Entry) -> Option<Held> {
         let id = SessionId::from(id);

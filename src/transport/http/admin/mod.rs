@@ -1,0 +1,88 @@
+//! `/mcp/usage` and `/admin/*`: who used how much, and looking after the server.
+
+mod manage;
+mod overview;
+mod tokens;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::routing::{get, patch, post};
+use http::request::Parts;
+use http::{Response, StatusCode};
+use rmcp::model::ErrorCode;
+use serde_json::Value;
+pub(super) use tokens::own_usage;
+
+use super::Mcp;
+use super::answers::{denied, json_answer, refuse};
+use super::gate::Gate;
+use super::mcp::address;
+use super::state::Shared;
+use crate::accounts::{Denied, Pool, Token};
+use crate::store::StoreError;
+
+type Refused = Box<Response<Body>>;
+
+/// Everything below `/admin`.
+pub(super) fn routes<M: Mcp>() -> Router<Arc<Shared<M>>> {
+    let tokens = get(tokens::tokens::<M>).post(manage::create::<M>);
+    Router::new()
+        .route("/admin/tokens", tokens)
+        .route("/admin/tokens/{id}", patch(manage::amend::<M>))
+        .route("/admin/tokens/{id}/rotate", post(manage::rotate::<M>))
+        .route("/admin/tokens/{id}/revoke", post(manage::revoke::<M>))
+        .route("/admin/tokens/{id}/expire", post(manage::expire::<M>))
+        .route("/admin/audit", get(overview::audit::<M>))
+        .route("/admin/keys", get(overview::keys::<M>))
+        .route("/admin/usage", get(overview::usage::<M>))
+        .route("/admin/state", get(overview::state::<M>))
+}
+
+/// Lets a holder of a token in.
+fn holder<'a, M: Mcp>(
+    shared: &'a Shared<M>,
+    parts: &Parts,
+) -> Result<(Arc<Token>, &'a Pool), Refused> {
+    let Gate::Pool(pool) = &shared.gate else {
+        let why = "There are no tokens here: every client brings its own Exa key";
+        let code = ErrorCode::METHOD_NOT_FOUND.0;
+        return Err(Box::new(refuse(StatusCode::NOT_FOUND, code, why)));
+    };
+    let entry = shared.gate.admit(parts, address(shared, parts))?;
+    let unknown = || Box::new(denied(Denied::Unknown, false));
+    let token = entry.token.ok_or_else(unknown)?;
+    Ok((token, pool))
+}
+
+/// Lets an admin in.
+fn admin<'a, M: Mcp>(
+    shared: &'a Shared<M>,
+    parts: &Parts,
+) -> Result<(Arc<Token>, &'a Pool), Refused> {
+    let (token, pool) = holder(shared, parts)?;
+    let admitted = token.admit_admin();
+    admitted.map_err(|why| {
+        tracing::info!(token = token.id, "denied: no admin");
+        let address = address(shared, parts).to_canonical().to_string();
+        let target = Some(token.id.as_str());
+        pool.audit.deny("denied.not_admin", &address, target, None);
+        Box::new(denied(why, true))
+    })?;
+    Ok((token, pool))
+}
+
+fn unreadable(error: &StoreError) -> Refused {
+    tracing::warn!(%error, "the store could not be used for an admin");
+    let why = "The store cannot be used now; try again later";
+    let code = ErrorCode::INTERNAL_ERROR.0;
+    Box::new(refuse(StatusCode::SERVICE_UNAVAILABLE, code, why))
+}
+
+fn answer(told: Result<Value, Refused>) -> Response<Body> {
+    match told {
+        Ok(told) => json_answer(StatusCode::OK, &told),
+        Err(refused) => *refused,
+    }
+}

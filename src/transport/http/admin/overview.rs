@@ -1,0 +1,227 @@
+//! What an operator looks at: `/admin/audit`, `/admin/keys`, `/admin/usage` and `/admin/state`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::State;
+use futures_util::future::try_join_all;
+use http::request::Parts;
+use http::{Request, Response, StatusCode};
+use rmcp::model::ErrorCode;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::super::Mcp;
+use super::super::answers::refuse;
+use super::super::state::Shared;
+use super::{Refused, admin, answer, unreadable};
+use crate::accounts::audit::Entry;
+use crate::accounts::daily::{
+    ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, MOST_DAYS, TOKENS, Used, dollars,
+};
+use crate::accounts::usage::REQUESTS;
+use crate::accounts::{Identity, KeyState, now, timestamp};
+
+/// Entries of the log that are told at once, and at most.
+const USUAL_ENTRIES: u64 = 100;
+const MOST_ENTRIES: u64 = 1_000;
+
+/// Days that are told without being asked for.
+const USUAL_DAYS: u64 = 30;
+
+/// How long the store may take to say how it is.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// `GET /admin/audit?limit=&before=`: what happened, the newest first.
+pub(super) async fn audit<M: Mcp>(
+    State(shared): State<Arc<Shared<M>>>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let (parts, _) = request.into_parts();
+    let told = async {
+        let (_, pool) = admin(&shared, &parts)?;
+        let limit = number(&parts, "limit")?.unwrap_or(USUAL_ENTRIES);
+        let limit = limit.clamp(1, MOST_ENTRIES) as usize;
+        let before = number(&parts, "before")?;
+        let entries = pool.audit.entries(before, limit).await;
+        let entries = entries.map_err(|error| unreadable(&error))?;
+        let next = entries.last().filter(|_| entries.len() == limit);
+        Ok(json!({
+            "next": next.map(|entry| entry.number),
+            "entries": entries.iter().map(entry).collect::<Vec<_>>(),
+        }))
+    };
+    answer(told.await)
+}
+
+fn entry(entry: &Entry) -> Value {
+    let event = &entry.event;
+    json!({
+        "number": entry.number,
+        "at": timestamp(event.at),
+        "actor": event.actor,
+        "actorUser": event.actor_user,
+        "action": event.action,
+        "target": event.target,
+        "detail": event.detail,
+        "address": event.address,
+        "count": event.count,
+    })
+}
+
+/// `GET /admin/keys`: how the keys of Exa stand.
+pub(super) async fn keys<M: Mcp>(
+    State(shared): State<Arc<Shared<M>>>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let (parts, _) = request.into_parts();
+    let told = || {
+        admin(&shared, &parts)?;
+        let states = key_states(&shared);
+        let is_ready = states.iter().any(|key| key.state == "ready");
+        let next = states.iter().filter(|key| key.state == "resting");
+        let next = next.filter_map(|key| key.ready_in).min();
+        let next = next.map(seconds).filter(|_| !is_ready);
+        Ok(json!({
+            "keys": states.iter().map(key).collect::<Vec<_>>(),
+            "nextReadyInSeconds": if is_ready { Some(0) } else { next },
+        }))
+    };
+    answer(told())
+}
+
+fn key_states<M: Mcp>(shared: &Shared<M>) -> Vec<KeyState> {
+    let keys = shared.mcp.keys();
+    keys.map(|keys| keys.states()).unwrap_or_default()
+}
+
+fn key(key: &KeyState) -> Value {
+    json!({
+        "prefix": key.prefix,
+        "state": key.state,
+        "inFlight": key.in_flight,
+        "calls": key.calls,
+        "readyInSeconds": key.ready_in.map(seconds),
+        "lastProblem": key.last_problem,
+    })
+}
+
+fn seconds(duration: Duration) -> u64 {
+    duration.as_secs_f64().ceil() as u64
+}
+
+/// `GET /admin/usage?days=30`: what was used by day, the newest first.
+pub(super) async fn usage<M: Mcp>(
+    State(shared): State<Arc<Shared<M>>>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let (parts, _) = request.into_parts();
+    let told = async {
+        let (_, pool) = admin(&shared, &parts)?;
+        let days = number(&parts, "days")?.unwrap_or(USUAL_DAYS);
+        let today = Day::of(now());
+        let days = (0..days.clamp(1, MOST_DAYS)).map(|ago| today.before(ago));
+        let read = days.map(|day| async move {
+            let counts = pool.usage.counts(Some(&day.subject())).await?;
+            Ok((day, Used::read(counts)))
+        });
+        let days = try_join_all(read).await;
+        let days = days.map_err(|error| unreadable(&error))?;
+        Ok(json!({
+            "days": days.iter().map(|(day, used)| day_used(*day, used)).collect::<Vec<_>>(),
+        }))
+    };
+    answer(told.await)
+}
+
+fn day_used(day: Day, used: &Used) -> Value {
+    let get = |numbers: &BTreeMap<String, u64>, name: &str| {
+        numbers.get(name).copied().unwrap_or_default()
+    };
+    let by_user = used.by_user.iter().map(|(user, numbers)| {
+        let used = json!({
+            "requests": get(numbers, REQUESTS),
+            "dollars": dollars(get(numbers, MICRODOLLARS)),
+        });
+        (user.clone(), used)
+    });
+    let all = &used.numbers;
+    json!({
+        "day": day.to_string(),
+        "requests": get(all, REQUESTS),
+        "errors": get(all, ERRORS),
+        "tokens": get(all, TOKENS),
+        "dollars": dollars(get(all, MICRODOLLARS)),
+        "cacheHits": get(all, CACHE_HITS),
+        "byUser": by_user.collect::<serde_json::Map<_, _>>(),
+    })
+}
+
+/// `GET /admin/state`: what goes on at this server.
+pub(super) async fn state<M: Mcp>(
+    State(shared): State<Arc<Shared<M>>>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let (parts, _) = request.into_parts();
+    let told = async {
+        admin(&shared, &parts)?;
+        let mut owners = shared.sessions.owners();
+        owners.extend(shared.streams.owners());
+        let mut by_user: BTreeMap<&str, u64> = BTreeMap::new();
+        for owner in &owners {
+            *by_user.entry(person(owner)).or_default() += 1;
+        }
+        let mut tasks = shared.mcp.tasks().await.unwrap_or_default();
+        for state in ["working", "completed", "failed", "cancelled"] {
+            tasks.entry(state.to_owned()).or_default();
+        }
+        let states = key_states(&shared);
+        let of = |state: &str| states.iter().filter(|key| key.state == state).count();
+        Ok(json!({
+            "sessions": {"open": owners.len(), "byUser": by_user},
+            "tasks": tasks,
+            "store": store(&shared).await,
+            "keys": {
+                "total": states.len(), "ready": of("ready"), "resting": of("resting"),
+                "refused": of("refused"),
+            },
+            "uptimeSeconds": shared.started.elapsed().as_secs(),
+            "version": env!("CARGO_PKG_VERSION"),
+        }))
+    };
+    answer(told.await)
+}
+
+async fn store<M>(shared: &Shared<M>) -> Value {
+    let place = match timeout(PATIENCE, shared.store.check()).await {
+        Ok(Ok(place)) => Ok(place),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(_) => Err("The store does not answer.".to_owned()),
+    };
+    match place {
+        Ok(place) => json!({"status": "ok", "place": place, "shared": shared.store.is_shared()}),
+        Err(problem) => json!({"status": "unavailable", "problem": problem}),
+    }
+}
+
+/// The name of whoever something belongs to.
+fn person(owner: &Identity) -> &str {
+    owner.as_str().strip_prefix("user:").unwrap_or(ANONYMOUS)
+}
+
+/// A number in the address.
+fn number(parts: &Parts, name: &str) -> Result<Option<u64>, Refused> {
+    let query = parts.uri.query().unwrap_or_default();
+    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
+    let Some((_, text)) = pairs.find(|(known, _)| known == name) else {
+        return Ok(None);
+    };
+    let number = text.parse();
+    number.map(Some).map_err(|_| {
+        let why = format!("Invalid request: `{name}` in the address is no whole number");
+        let code = ErrorCode::INVALID_PARAMS.0;
+        Box::new(refuse(StatusCode::BAD_REQUEST, code, why))
+    })
+}

@@ -1,0 +1,181 @@
+//! `GET /mcp/usage` and `GET /admin/tokens`: who used how much.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use http::{Request, Response};
+use serde_json::{Map, Value, json};
+
+use super::super::Mcp;
+use super::super::state::Shared;
+use super::{admin, answer, holder, unreadable};
+use crate::accounts::daily::{
+    ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, Spent, TOKENS, dollars,
+};
+use crate::accounts::usage::{LAST_USED, REQUESTS, Usage};
+use crate::accounts::{Token, now, timestamp};
+use crate::store::{Count, StoreError};
+
+/// The numbers of one token, by their names.
+#[derive(Default)]
+pub(super) struct Numbers {
+    counted: BTreeMap<String, u64>,
+    spent: Spent,
+}
+
+impl Numbers {
+    fn of(day: Day, counts: Vec<Count>, spent: &[Count]) -> Self {
+        let counts = counts.into_iter();
+        Self {
+            counted: counts.map(|count| (count.name, count.value)).collect(),
+            spent: Spent::read(day, spent),
+        }
+    }
+
+    /// What is known of one token.
+    pub(super) async fn read(usage: &Usage, token: &Token) -> Result<Self, StoreError> {
+        let day = Day::of(now());
+        let counts = usage.counts(Some(&token.id)).await?;
+        let spent = usage.counts(Some(&day.spending(&token.id))).await?;
+        Ok(Self::of(day, counts, &spent))
+    }
+
+    fn get(&self, name: &str) -> u64 {
+        self.counted.get(name).copied().unwrap_or_default()
+    }
+
+    fn last_used(&self) -> Option<String> {
+        let at = Some(self.get(LAST_USED)).filter(|at| *at > 0);
+        at.and_then(|at| i64::try_from(at).ok()).map(timestamp)
+    }
+
+    /// Everything else that is counted.
+    fn details(&self) -> Map<String, Value> {
+        let names = |name: &&String| *name != REQUESTS && *name != LAST_USED;
+        let others = self.counted.iter().filter(|(name, _)| names(name));
+        others
+            .map(|(name, value)| (name.clone(), json!(value)))
+            .collect()
+    }
+
+    /// What is counted of each thing of a kind.
+    fn by(&self, kind: &str) -> Map<String, Value> {
+        let named = |(name, value): (&String, &u64)| {
+            let name = name.strip_prefix(kind)?;
+            Some((name.to_owned(), json!(value)))
+        };
+        self.counted.iter().filter_map(named).collect()
+    }
+
+    fn usage(&self) -> Value {
+        json!({
+            "errors": self.get(ERRORS),
+            "tokens": self.get(TOKENS),
+            "cacheHits": self.get(CACHE_HITS),
+            "dollars": dollars(self.get(MICRODOLLARS)),
+            "byTool": self.by("tool:"),
+            "byOperation": self.by("operation:"),
+            "dollarsToday": dollars(self.spent.today),
+            "dollarsThisMonth": dollars(self.spent.this_month),
+        })
+    }
+}
+
+/// `GET /mcp/usage`: what the holder of a token used.
+pub(in super::super) async fn own_usage<M: Mcp>(
+    State(shared): State<Arc<Shared<M>>>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let (parts, _) = request.into_parts();
+    let told = async {
+        let (token, pool) = holder(&shared, &parts)?;
+        let numbers = Numbers::read(&pool.usage, &token).await;
+        let numbers = numbers.map_err(|error| unreadable(&error))?;
+        Ok(json!({
+            "userId": token.user,
+            "role": token.role.as_str(),
+            "expiresAt": token.expires_at(),
+            "isExpired": token.is_expired(now()),
+            "usageCount": numbers.get(REQUESTS),
+            "lastUsedAt": numbers.last_used(),
+            "limits": token.in_force,
+            "usage": numbers.usage(),
+            "details": numbers.details(),
+        }))
+    };
+    answer(told.await)
+}
+
+/// `GET /admin/tokens`: what everybody used.
+pub(super) async fn tokens<M: Mcp>(
+    State(shared): State<Arc<Shared<M>>>,
+    request: Request<Body>,
+) -> Response<Body> {
+    let (parts, _) = request.into_parts();
+    let told = async {
+        let (_, pool) = admin(&shared, &parts)?;
+        let counts = pool.usage.counts(None).await;
+        let counts = counts.map_err(|error| unreadable(&error))?;
+        Ok(statistics(&pool.directory.tokens(), counts))
+    };
+    answer(told.await)
+}
+
+fn statistics(tokens: &[Arc<Token>], counts: Vec<Count>) -> Value {
+    let now = now();
+    let day = Day::of(now);
+    let mut by_subject: HashMap<String, Vec<Count>> = HashMap::new();
+    for count in counts {
+        let known = by_subject.entry(count.subject.clone());
+        known.or_default().push(count);
+    }
+    let mut by_user: BTreeMap<&str, u64> = BTreeMap::new();
+    let (mut total, mut active, mut expired) = (0, 0, 0);
+    let mut listed = Vec::new();
+    for token in tokens {
+        let counts = by_subject.remove(&token.id).unwrap_or_default();
+        let spent = by_subject.remove(&day.spending(&token.id));
+        let numbers = Numbers::of(day, counts, &spent.unwrap_or_default());
+        let user = token.user.as_deref().unwrap_or(ANONYMOUS);
+        *by_user.entry(user).or_default() += 1;
+        total += numbers.get(REQUESTS);
+        active += usize::from(token.is_active(now));
+        expired += usize::from(token.is_expired(now));
+        listed.push(shown(token, &numbers));
+    }
+    json!({
+        "stats": {
+            "totalTokens": tokens.len(),
+            "activeTokens": active,
+            "expiredTokens": expired,
+            "totalUsage": total,
+            "tokensByUser": by_user,
+        },
+        "tokens": listed,
+    })
+}
+
+/// A token as an admin sees it.
+pub(super) fn shown(token: &Token, numbers: &Numbers) -> Value {
+    let now = now();
+    json!({
+        "id": token.id,
+        "tokenPrefix": token.prefix,
+        "userId": token.user,
+        "role": token.role.as_str(),
+        "source": token.source.as_str(),
+        "createdAt": token.created.map(timestamp),
+        "expiresAt": token.expires_at(),
+        "revokedAt": token.revoked.map(timestamp),
+        "isActive": token.is_active(now),
+        "isExpired": token.is_expired(now),
+        "usageCount": numbers.get(REQUESTS),
+        "lastUsedAt": numbers.last_used(),
+        "limits": token.limits,
+        "limitsInForce": token.in_force,
+        "usage": numbers.usage(),
+        "details": numbers.details(),
+    })
+}
