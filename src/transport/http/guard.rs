@@ -1,5 +1,6 @@
 //! What every request passes first: whom it calls, which page sends it, and what every answer carries.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -8,6 +9,8 @@ use axum::middleware::Next;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
 use super::answers::{FORBIDDEN, bad_request, empty, refuse};
+use super::gate::Gate;
+use super::peer::Peer;
 use super::state::Shared;
 
 /// What every answer carries: it is for this one request, and for no page to show.
@@ -67,6 +70,7 @@ fn check<M>(shared: &Shared<M>, request: &Request<Body>) -> Result<(), Box<Respo
     }
     if !shared.config.hosts.allow(request.uri(), headers) {
         tracing::info!("denied: a foreign host");
+        deny(shared, request, "denied.host");
         return Err(forbidden(
             "Forbidden: the server is not called by this host; EXA_MCP_ALLOWED_HOSTS says by which it is",
         ));
@@ -79,11 +83,23 @@ fn check<M>(shared: &Shared<M>, request: &Request<Body>) -> Result<(), Box<Respo
     };
     if !origins.all(known) {
         tracing::info!("denied: a foreign origin");
+        deny(shared, request, "denied.origin");
         return Err(forbidden(
             "Forbidden: pages of this origin may not call; EXA_MCP_ALLOWED_ORIGINS says which may",
         ));
     }
     Ok(())
+}
+
+/// Keeps that a request was denied, where such things are kept.
+fn deny<M>(shared: &Shared<M>, request: &Request<Body>, action: &'static str) {
+    if let Gate::Pool(pool) = &shared.gate {
+        let peer = request.extensions().get::<Peer>();
+        let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
+        let address = shared.config.proxies.client(peer, request.headers());
+        let address = address.to_canonical().to_string();
+        pool.audit.deny(action, &address, None, None);
+    }
 }
 
 /// Tells a browser what the page may do. Only pages that may call come here.

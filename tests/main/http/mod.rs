@@ -1,11 +1,14 @@
 //! The server over HTTP: the real program, spoken to byte by byte.
 
 mod access;
+mod admin;
+mod audit;
 mod eras;
 mod errors;
 mod guard;
 mod legacy;
 mod limits;
+mod limits_of_tokens;
 mod owners;
 mod quick_start;
 mod secrets;
