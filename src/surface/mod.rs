@@ -293,11 +293,6 @@ impl Catalogue {
         self.caller.has_key()
     }
 
-    /// The keys, and how they stand.
-    pub fn keys(&self) -> &KeyPool {
-        self.caller.keys()
-    }
-
     /// Whether Exa answered when it was last called, if it was.
     pub fn is_exa_well(&self) -> Option<bool> {
         self.caller.is_exa_well()

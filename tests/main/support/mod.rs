@@ -11,7 +11,7 @@ mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod wire;
 
-pub(crate) use http::{Events, HttpServer, HttpSession, initialize};
+pub(crate) use http::{Events, HttpReply, HttpServer, HttpSession, initialize};
 pub(crate) use library::Library;
 #[cfg(unix)]
 pub(crate) use mcp::signal;
