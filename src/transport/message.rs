@@ -5,10 +5,10 @@
 
 use rmcp::model::{
     CallToolRequest, CancelTaskRequest, ClientJsonRpcMessage, ClientNotification, ClientRequest,
-    CompleteRequest, CustomRequest, DiscoverRequest, ErrorData, GetPromptRequest, GetTaskRequest,
-    InitializeRequest, JsonObject, ListPromptsRequest, ListResourceTemplatesRequest,
-    ListResourcesRequest, ListToolsRequest, PingRequest, ReadResourceRequest,
-    SubscriptionsListenRequest, UpdateTaskRequest,
+    CompleteRequest, CustomRequest, DiscoverRequest, ErrorCode, ErrorData, GetPromptRequest,
+    GetTaskRequest, InitializeRequest, JsonObject, ListPromptsRequest,
+    ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest, PingRequest,
+    ReadResourceRequest, SubscriptionsListenRequest, UpdateTaskRequest,
 };
 // These are gone as of 2026-07-28, but earlier clients rely on them.
 #[expect(deprecated)]
@@ -30,6 +30,15 @@ const PAGED: [&str; 4] = [
     "resources/list",
     "resources/templates/list",
     "prompts/list",
+];
+
+/// The methods that 2026-07-28 has no more.
+const GONE: [&str; 5] = [
+    "initialize",
+    "ping",
+    "logging/setLevel",
+    "resources/subscribe",
+    "resources/unsubscribe",
 ];
 
 /// Whole numbers from here on are not exact as floating-point numbers: 2^53.
@@ -137,6 +146,11 @@ fn request_id(id: Value) -> Result<Value, Value> {
 /// refuses as unknown whatever their parameters.
 #[expect(deprecated)]
 fn request(method: String, params: Option<Value>) -> Result<ClientRequest, ErrorData> {
+    // Whether their parameters fit must not matter.
+    if GONE.contains(&method.as_str()) && shims::is_stateless(params.as_ref()) {
+        let text = format!("Method not found: protocol 2026-07-28 has no {method}");
+        return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None));
+    }
     if PAGED.contains(&method.as_str()) {
         check_cursor(&method, params.as_ref())?;
     }

@@ -39,8 +39,20 @@ pub(super) fn is_legacy_task(method: &str, params: Option<&Value>) -> bool {
 
 /// Whether a request introduces itself.
 pub(crate) fn introduces(params: Option<&Value>) -> bool {
-    let meta = params.and_then(|params| params.get("_meta"));
-    meta.is_some_and(|meta| meta.get(VERSION_KEY).is_some())
+    introduction(params).is_some()
+}
+
+/// Whether a request introduces itself as one of a version without a handshake that we know.
+pub(super) fn is_stateless(params: Option<&Value>) -> bool {
+    let named = introduction(params).and_then(Value::as_str);
+    let mut versions = ProtocolVersion::KNOWN_VERSIONS.iter();
+    versions
+        .any(|version| *version >= ProtocolVersion::V_2026_07_28 && named == Some(version.as_str()))
+}
+
+/// The version by which a request introduces itself.
+fn introduction(params: Option<&Value>) -> Option<&Value> {
+    params?.get("_meta")?.get(VERSION_KEY)
 }
 
 /// Whether a custom request is one that we made of a request that rmcp does not know.

@@ -98,13 +98,18 @@ fn roots() -> Value {
 }
 
 /// Asks these questions; `state` comes back with the answers.
-pub(super) fn ask(questions: Value, state: Option<&str>) -> Result<Step, ErrorData> {
+fn step(questions: Value, state: Option<&str>) -> Result<Step, ErrorData> {
+    ask(questions, state).map(|asked| Step::Ask(Box::new(asked)))
+}
+
+/// What asks these questions.
+pub(super) fn ask(questions: Value, state: Option<&str>) -> Result<InputRequiredResult, ErrorData> {
     let mut result = json!({"resultType": "input_required", "inputRequests": questions});
     if let (Some(state), Some(codec), Value::Object(result)) = (state, &*CODEC, &mut result) {
         let sealed = codec.seal(state.as_bytes());
         result.insert("requestState".to_owned(), json!(sealed));
     }
-    Ok(Step::Ask(Box::new(typed(result)?)))
+    typed(result)
 }
 
 /// What an earlier round left with the client.
@@ -139,25 +144,25 @@ pub(super) fn round(
     match name.unwrap_or_default() {
         "sampling" => match answer(answers, "capital_question") {
             Some(answer) => Ok(Step::Done(text_of(answer))),
-            None => ask(
+            None => step(
                 json!({"capital_question": sampling("What is the capital of France?", 100)}),
                 None,
             ),
         },
         "list_roots" => match answer(answers, "client_roots") {
             Some(roots) => Ok(Step::Done(format!("The roots are {roots}"))),
-            None => ask(json!({"client_roots": roots()}), None),
+            None => step(json!({"client_roots": roots()}), None),
         },
         "request_state" | "tampered_state" => match (state(request)?, answer(answers, "confirm")) {
             (Some(_), Some(_)) => Ok(Step::Done("state-ok".to_owned())),
-            _ => ask(
+            _ => step(
                 json!({"confirm": form("Please confirm", "ok", "boolean")}),
                 Some("asked"),
             ),
         },
         "multiple_inputs" => several(request, answers),
         "multi_round" => rounds(request, answers),
-        "capabilities" => ask(allowed(client), None),
+        "capabilities" => step(allowed(client), None),
         _ => match answer(answers, "user_name") {
             Some(answer) => {
                 let name = answer.pointer("/content/name").and_then(Value::as_str);
@@ -166,7 +171,7 @@ pub(super) fn round(
                     name.unwrap_or("stranger")
                 )))
             }
-            None => ask(
+            None => step(
                 json!({"user_name": form("What is your name?", "name", "string")}),
                 None,
             ),
@@ -187,7 +192,7 @@ fn several(
         "greeting": sampling("Generate a greeting", 50),
         "client_roots": roots(),
     });
-    ask(questions, Some("asked"))
+    step(questions, Some("asked"))
 }
 
 fn rounds(
@@ -203,17 +208,16 @@ fn rounds(
         (Some("second"), _, Some(_)) => Ok(Step::Done("Both steps are done.".to_owned())),
         (Some("first"), Some(_), _) => {
             let question = form("Step 2: What is your favorite color?", "color", "string");
-            ask(json!({"step2": question}), Some("second"))
+            step(json!({"step2": question}), Some("second"))
         }
         _ => {
             let question = form("Step 1: What is your name?", "name", "string");
-            ask(json!({"step1": question}), Some("first"))
+            step(json!({"step1": question}), Some("first"))
         }
     }
 }
 
 /// Only what the client said it can be asked.
-#[expect(deprecated)]
 fn allowed(client: &ClientCapabilities) -> Value {
     let mut questions = serde_json::Map::new();
     if client.sampling.is_some() {

@@ -71,6 +71,11 @@ pub(super) fn prompts() -> Value {
     ])
 }
 
+/// One message of the user.
+pub(super) fn said(text: &str) -> Value {
+    json!([{"role": "user", "content": {"type": "text", "text": text}}])
+}
+
 /// The messages of a prompt.
 pub(super) fn messages(name: &str, arguments: &JsonObject) -> Result<Value, ErrorData> {
     let user = |content: Value| json!({"role": "user", "content": content});

@@ -4,13 +4,13 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-    CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorData, GetPromptRequestParams,
-    GetPromptResponse, GetTaskParams, GetTaskResult, InitializeRequestParams, InitializeResult,
-    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse,
-    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool, UnsubscribeRequestParams,
-    UpdateTaskParams,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorData,
+    GetPromptRequestParams, GetPromptResponse, GetPromptResult, GetTaskParams, GetTaskResult,
+    InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+    ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult, ServerCapabilities,
+    ServerConfig, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
 };
 #[expect(deprecated)]
 use rmcp::model::{
@@ -18,6 +18,7 @@ use rmcp::model::{
 };
 use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
+use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::time::sleep;
@@ -101,11 +102,19 @@ fn era(context: &Context) -> Era {
     Era::of(context.protocol_version())
 }
 
+/// A result, with what the version wants in all of them.
+fn result<T: DeserializeOwned>(mut fields: Value, context: &Context) -> Result<T, ErrorData> {
+    let era = era(context);
+    if let (true, Value::Object(fields)) = (era.is_stateless(), &mut fields) {
+        fields.insert("resultType".to_owned(), json!("complete"));
+        fields.insert("_meta".to_owned(), json!(era.result_meta()));
+    }
+    typed(fields)
+}
+
 fn complete(content: Value, context: &Context) -> Result<CallToolResponse, ErrorData> {
-    let mut result: rmcp::model::CallToolResult =
-        typed(json!({"content": content, "isError": false}))?;
-    result.meta = era(context).result_meta();
-    Ok(result.into())
+    let fields = json!({"content": content, "isError": false});
+    result::<CallToolResult>(fields, context).map(Into::into)
 }
 
 /// One round of a tool that asks without a session.
@@ -113,11 +122,10 @@ fn ask(request: &CallToolRequestParams, context: &Context) -> Result<CallToolRes
     let client = context.client_capabilities().unwrap_or_default();
     match asks::round(request, &client)? {
         Step::Done(text) => complete(json!([{"type": "text", "text": text}]), context),
-        Step::Ask(result) => Ok(CallToolResponse::InputRequired(*result)),
+        Step::Ask(questions) => Ok(CallToolResponse::InputRequired(*questions)),
     }
 }
 
-#[expect(deprecated)]
 fn require_sampling(context: &Context) -> Result<(), ErrorData> {
     let client = context.client_capabilities().unwrap_or_default();
     if client.sampling.is_some() {
@@ -154,24 +162,20 @@ fn changing(mut capabilities: ServerCapabilities) -> ServerCapabilities {
 }
 
 /// A list, with the hints of the version that has them.
-fn list<T: serde::de::DeserializeOwned>(
-    name: &str,
-    items: Value,
-    context: &Context,
-) -> Result<T, ErrorData> {
-    let era = era(context);
-    let mut result = json!({name: items});
-    if let (true, Value::Object(result)) = (era.is_stateless(), &mut result) {
-        result.insert("ttlMs".to_owned(), json!(FRESH_FOR));
-        result.insert("cacheScope".to_owned(), json!(KEPT_BY));
-        result.insert("_meta".to_owned(), json!(era.result_meta()));
+fn list<T: DeserializeOwned>(name: &str, items: Value, context: &Context) -> Result<T, ErrorData> {
+    let mut fields = json!({name: items});
+    if let (true, Value::Object(fields)) = (era(context).is_stateless(), &mut fields) {
+        fields.insert("ttlMs".to_owned(), json!(FRESH_FOR));
+        fields.insert("cacheScope".to_owned(), json!(KEPT_BY));
     }
-    typed(result)
+    result(fields, context)
 }
 
 impl ServerHandler for Stage {
     fn get_info(&self) -> ServerConfig {
-        self.inner.get_info()
+        let mut info = self.inner.get_info();
+        info.capabilities = changing(info.capabilities);
+        info
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
@@ -284,8 +288,7 @@ impl ServerHandler for Stage {
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
         let contents = reads::contents(&request.uri)?;
-        let result: rmcp::model::ReadResourceResult = list("contents", contents, &context)?;
-        Ok(result.into())
+        list::<ReadResourceResult>("contents", contents, &context).map(Into::into)
     }
 
     async fn subscribe(
@@ -341,28 +344,20 @@ impl ServerHandler for Stage {
         request: GetPromptRequestParams,
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
-        if request.name == "test_input_required_result_prompt" {
+        let messages = if request.name == "test_input_required_result_prompt" {
             let answers = request.input_responses.unwrap_or_default();
             let Some(answer) = asks::answer(&answers, "user_context") else {
-                let question =
-                    asks::form("What context should the prompt use?", "context", "string");
-                return match asks::ask(json!({"user_context": question}), None)? {
-                    Step::Ask(result) => Ok(GetPromptResponse::InputRequired(*result)),
-                    Step::Done(_) => Err(ErrorData::internal_error("nothing was asked", None)),
-                };
+                let question = asks::form("What context should it use?", "context", "string");
+                let asked = asks::ask(json!({"user_context": question}), None)?;
+                return Ok(GetPromptResponse::InputRequired(asked));
             };
-            let text = json!({"type": "text", "text": format!("Use the context {answer}")});
-            let result: rmcp::model::GetPromptResult =
-                typed(json!({"messages": [{"role": "user", "content": text}]}))?;
-            return Ok(result.into());
-        }
-        let arguments = request.arguments.unwrap_or_default();
-        let arguments = serde_json::to_value(arguments).unwrap_or_default();
-        let arguments = arguments.as_object().cloned().unwrap_or_default();
-        let messages = reads::messages(&request.name, &arguments)?;
-        let mut result: rmcp::model::GetPromptResult = typed(json!({"messages": messages}))?;
-        result.meta = era(&context).result_meta();
-        Ok(result.into())
+            reads::said(&format!("Use the context {answer}"))
+        } else {
+            let arguments = request.arguments.unwrap_or_default();
+            reads::messages(&request.name, &arguments)?
+        };
+        let fields = json!({"messages": messages});
+        result::<GetPromptResult>(fields, &context).map(Into::into)
     }
 
     async fn complete(
@@ -371,8 +366,6 @@ impl ServerHandler for Stage {
         context: Context,
     ) -> Result<CompleteResult, ErrorData> {
         let values = json!({"values": ["paris", "park", "party"], "total": 3, "hasMore": false});
-        let mut result: CompleteResult = typed(json!({"completion": values}))?;
-        result.meta = era(&context).result_meta();
-        Ok(result)
+        result(json!({"completion": values}), &context)
     }
 }

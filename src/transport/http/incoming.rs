@@ -52,7 +52,7 @@ pub(super) fn check(mut value: Value, modern: bool) -> Result<Message, Stopped> 
             id,
             method: request.method().to_owned(),
         }),
-        Incoming::Refused { id, error } => return Err(refused(id, error)),
+        Incoming::Refused { id, error } => return Err(refused(id, error, modern)),
         Incoming::Ignored => return Err(Stopped::Ignored),
         Incoming::Cancelled { .. } | Incoming::Notification(_) | Incoming::Reply(_) => None,
     };
@@ -60,7 +60,7 @@ pub(super) fn check(mut value: Value, modern: bool) -> Result<Message, Stopped> 
         if shims::unmarked(&asked.method).is_some() {
             let why = format!("Method not found: {}", asked.method);
             let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None);
-            return Err(refused(asked.id.clone(), error));
+            return Err(refused(asked.id.clone(), error, modern));
         }
         if !modern && shims::is_legacy_task(&asked.method, value.get("params")) {
             let marked = shims::marked(&asked.method);
@@ -74,8 +74,9 @@ pub(super) fn check(mut value: Value, modern: bool) -> Result<Message, Stopped> 
     Ok(Message { body, request })
 }
 
-fn refused(id: Value, error: ErrorData) -> Stopped {
+fn refused(id: Value, error: ErrorData, modern: bool) -> Stopped {
     let status = match error.code {
+        ErrorCode::METHOD_NOT_FOUND if modern => StatusCode::NOT_FOUND,
         // The message is one, and its answer an ordinary answer.
         ErrorCode::INVALID_PARAMS | ErrorCode::METHOD_NOT_FOUND => StatusCode::OK,
         _ => StatusCode::BAD_REQUEST,
@@ -103,7 +104,7 @@ fn plain_id(id: &mut Value) -> Result<(), Stopped> {
         None => {
             let why = "Invalid request: an id is a string or an integer below 2^63";
             let error = ErrorData::invalid_request(why, None);
-            Err(refused(Value::Null, error))
+            Err(refused(Value::Null, error, false))
         }
     }
 }

@@ -64,6 +64,12 @@ fn the_newest_version_needs_none() {
         assert_eq!(reply.status, 404, "{method}");
         assert_eq!(reply.json()["error"]["code"], -32601, "{method}");
     }
+    // Then it does not matter what parameters it once had.
+    for method in ["initialize", "logging/setLevel", "resources/subscribe"] {
+        let reply = server.stateless(&[], method, json!({}));
+        assert_eq!(reply.status, 404, "{method}");
+        assert_eq!(reply.json()["error"]["code"], -32601, "{method}");
+    }
     // Headers and body must say the same.
     let body = request(1, "tools/list", crate::support::introduced(json!({})));
     let headers = [

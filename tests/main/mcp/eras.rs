@@ -176,8 +176,13 @@ fn the_stateless_version_is_discovered_and_served() {
 fn the_stateless_version_has_neither_ping_nor_log_levels() {
     let mut server = connect(STATELESS);
     for method in ["ping", "logging/setLevel", "resources/subscribe"] {
-        let answer = server.ask(method, json!({"level": "debug", "uri": "exa://websets/a"}));
-        assert_eq!(answer["error"]["code"], -32601, "{method}");
+        for params in [
+            json!({"level": "debug", "uri": "exa://websets/a"}),
+            json!({}),
+        ] {
+            let answer = server.ask(method, params);
+            assert_eq!(answer["error"]["code"], -32601, "{method}");
+        }
     }
 }
 
