@@ -1,0 +1,75 @@
+// Runs the suite's scenarios for every version and compares what fails with what is expected to.
+// Usage: node check.js ADDRESS DIRECTORY_FOR_RESULTS [SCENARIO]
+
+import { execFile } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const suite = join(here, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
+const [address, directory, only] = process.argv.slice(2);
+const expected = JSON.parse(readFileSync(join(here, "expected-failures.json"), "utf8"));
+
+/** Runs the suite's program. Its exit code only repeats what the results say. */
+function conformance(...options) {
+  return new Promise((resolve) => {
+    const limits = { maxBuffer: 64 << 20 };
+    execFile(process.execPath, [suite, ...options], limits, (_, stdout, stderr) => {
+      resolve(stdout + stderr);
+    });
+  });
+}
+
+/** The scenarios that the suite has for a version, whether they count already or not. */
+async function scenariosOf(version) {
+  const listed = await conformance("list", "--server", "--spec-version", version);
+  const names = [...listed.matchAll(/^ {2}- (\S+)/gm)].map(([, name]) => name);
+  return only ? names.filter((name) => name === only) : names;
+}
+
+/** What the checks of a scenario came to; its directory is named after it and the time. */
+function checksOf(scenario, results) {
+  const named = new RegExp(`^server-${scenario}-\\d{4}-\\d\\d-\\d\\dT`);
+  const found = existsSync(results) ? readdirSync(results).filter((name) => named.test(name)) : [];
+  const file = found.length === 1 && join(results, found[0], "checks.json");
+  return file && existsSync(file) ? JSON.parse(readFileSync(file, "utf8")) : [];
+}
+
+/** Runs a version; gives the number of things that are not as they should be. */
+async function run(version) {
+  const scenarios = await scenariosOf(version);
+  const results = join(directory, version);
+  const which = only ? ["--scenario", only] : ["--suite", "all"];
+  const where = ["--url", address, "--spec-version", version, "-o", results];
+  const log = scenarios.length > 0 ? await conformance("server", ...which, ...where) : "";
+
+  let passed = 0;
+  const failed = new Map();
+  for (const scenario of scenarios) {
+    const checks = checksOf(scenario, results);
+    const good = checks.filter(({ status }) => status === "SUCCESS");
+    passed += good.length;
+    // Warnings are about what a server should do, and this one should.
+    const bad = checks.filter(({ status }) => !["SUCCESS", "INFO"].includes(status));
+    for (const { id, status, errorMessage } of bad) {
+      failed.set(`${scenario}:${id}`, `${status}: ${errorMessage ?? ""}`);
+    }
+    if (good.length + bad.length === 0) failed.set(`${scenario}:result`, "it came to no result");
+  }
+
+  const known = expected[version];
+  const unexpected = [...failed].filter(([name]) => !(name in known));
+  const stale = only ? [] : Object.keys(known).filter((name) => !failed.has(name));
+  for (const [name, why] of unexpected) console.log(`  failed: ${name}: ${why}`);
+  for (const name of stale) console.log(`  no longer fails, or no longer exists: ${name}`);
+  const none = scenarios.length === 0 && !only;
+  if (none || unexpected.some(([name]) => name.endsWith(":result"))) console.log(log);
+  const counts = `${scenarios.length} scenarios, ${passed} checks passed, ${failed.size} failed`;
+  console.log(`${version}: ${counts} (${Object.keys(known).length} expected)`);
+  return unexpected.length + stale.length + Number(none);
+}
+
+let wrong = 0;
+for (const version of Object.keys(expected)) wrong += await run(version);
+process.exit(wrong === 0 ? 0 : 1);
