@@ -6,103 +6,115 @@ import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 
-import { args, calls, command, connect, hasCode, here } from "./support.js";
+import {
+  args,
+  calls,
+  command,
+  connect,
+  hasCode,
+  here,
+  httpAddress,
+  tokens,
+  ways,
+} from "./support.js";
 
-describe("TypeScript SDK", () => {
-  let session;
+for (const [way, open] of Object.entries(ways)) {
+  describe(`TypeScript SDK, ${way}`, () => {
+    let session;
 
-  before(async () => {
-    session = await connect();
-  });
-
-  after(async () => {
-    assert.deepEqual(session.failures, []);
-    await session.client.close();
-  });
-
-  test("the server introduces itself", () => {
-    const { client } = session;
-    const server = client.getServerVersion();
-    assert.equal(server.name, "exa-mcp-server");
-    assert.match(server.version, /^\d+\.\d+\.\d+/);
-    assert.ok(server.title);
-    assert.ok(client.getInstructions());
-    const capabilities = ["completions", "logging", "prompts", "resources", "tasks", "tools"];
-    assert.deepEqual(Object.keys(client.getServerCapabilities()).sort(), capabilities);
-  });
-
-  test("tools are listed whole", async () => {
-    const { tools, nextCursor } = await session.client.listTools();
-    assert.ok(tools.some(({ name }) => name === calls.good.name));
-    assert.equal(nextCursor, undefined);
-    for (const tool of tools) {
-      assert.ok(tool.title && tool.description, tool.name);
-      assert.equal(tool.inputSchema.type, "object", tool.name);
-      assert.equal(typeof tool.annotations.readOnlyHint, "boolean", tool.name);
-    }
-  });
-
-  test("a call gives text and structured content", async () => {
-    const result = await session.client.callTool(calls.good);
-    assert.equal(result.isError, false);
-    assert.equal(result.content[0].type, "text");
-    assert.equal(typeof result.structuredContent, "object");
-  });
-
-  test("a failed call is a result that says so", async () => {
-    const result = await session.client.callTool(calls.bad);
-    assert.equal(result.isError, true);
-    assert.ok(result.content[0].text);
-  });
-
-  test("what does not exist is an error with the right code", async () => {
-    const { client } = session;
-    const near = `${calls.good.name}x`;
-    await assert.rejects(client.callTool({ name: near, arguments: {} }), (error) => {
-      assert.equal(error.code, -32602);
-      assert.ok(error.data.nearest.includes(calls.good.name));
-      return true;
+    before(async () => {
+      session = await open();
     });
-    await assert.rejects(client.listTools({ cursor: "nowhere" }), hasCode(-32602));
-    await assert.rejects(client.listResources({ cursor: "nowhere" }), hasCode(-32602));
-    await assert.rejects(client.getPrompt({ name: "no_such_prompt" }), hasCode(-32602));
-  });
 
-  test("pings, log levels and progress tokens are accepted", async () => {
-    const { client } = session;
-    await client.ping();
-    await client.setLoggingLevel("warning");
-    await client.callTool(calls.good, undefined, { onprogress: () => {} });
-  });
+    after(async () => {
+      assert.deepEqual(session.failures, []);
+      await session.client.close();
+    });
 
-  test("many calls run at once", async () => {
-    const running = Array.from({ length: 64 }, () => session.client.callTool(calls.good));
-    const results = await Promise.all(running);
-    assert.ok(results.every(({ isError }) => isError === false));
-  });
+    test("the server introduces itself", () => {
+      const { client } = session;
+      const server = client.getServerVersion();
+      assert.equal(server.name, "exa-mcp-server");
+      assert.match(server.version, /^\d+\.\d+\.\d+/);
+      assert.ok(server.title);
+      assert.ok(client.getInstructions());
+      const capabilities = ["completions", "logging", "prompts", "resources", "tasks", "tools"];
+      assert.deepEqual(Object.keys(client.getServerCapabilities()).sort(), capabilities);
+    });
 
-  test("a cancelled call is not answered", { skip: !calls.slow }, async () => {
-    const { client, received } = session;
-    const abort = new AbortController();
-    const call = client.callTool(calls.slow, undefined, { signal: abort.signal });
-    await sleep(100);
-    const answers = () => received.filter(({ id }) => id !== undefined).length;
-    const seen = answers();
-    abort.abort("no longer wanted");
-    await assert.rejects(call);
-    await client.ping();
-    assert.equal(answers(), seen + 1, "nothing but the answer to the ping");
-  });
-});
+    test("tools are listed whole", async () => {
+      const { tools, nextCursor } = await session.client.listTools();
+      assert.ok(tools.some(({ name }) => name === calls.good.name));
+      assert.equal(nextCursor, undefined);
+      for (const tool of tools) {
+        assert.ok(tool.title && tool.description, tool.name);
+        assert.equal(tool.inputSchema.type, "object", tool.name);
+        assert.equal(typeof tool.annotations.readOnlyHint, "boolean", tool.name);
+      }
+    });
 
-for (const [set, examples] of Object.entries(calls.sets ?? {})) {
-  test(`tools of the set ${set} answer`, async () => {
-    const { client } = await connect("--tools", set);
-    for (const example of examples) {
-      const result = await client.callTool(example);
-      assert.equal(result.isError, false, `${example.name}: ${result.content[0].text}`);
+    test("a call gives text and structured content", async () => {
+      const result = await session.client.callTool(calls.good);
+      assert.equal(result.isError, false);
+      assert.equal(result.content[0].type, "text");
+      assert.equal(typeof result.structuredContent, "object");
+    });
+
+    test("a failed call is a result that says so", async () => {
+      const result = await session.client.callTool(calls.bad);
+      assert.equal(result.isError, true);
+      assert.ok(result.content[0].text);
+    });
+
+    test("what does not exist is an error with the right code", async () => {
+      const { client } = session;
+      const near = `${calls.good.name}x`;
+      await assert.rejects(client.callTool({ name: near, arguments: {} }), (error) => {
+        assert.equal(error.code, -32602);
+        assert.ok(error.data.nearest.includes(calls.good.name));
+        return true;
+      });
+      await assert.rejects(client.listTools({ cursor: "nowhere" }), hasCode(-32602));
+      await assert.rejects(client.listResources({ cursor: "nowhere" }), hasCode(-32602));
+      await assert.rejects(client.getPrompt({ name: "no_such_prompt" }), hasCode(-32602));
+    });
+
+    test("pings, log levels and progress tokens are accepted", async () => {
+      const { client } = session;
+      await client.ping();
+      await client.setLoggingLevel("warning");
+      await client.callTool(calls.good, undefined, { onprogress: () => {} });
+    });
+
+    test("many calls run at once", async () => {
+      const running = Array.from({ length: 64 }, () => session.client.callTool(calls.good));
+      const results = await Promise.all(running);
+      assert.ok(results.every(({ isError }) => isError === false));
+    });
+
+    test("a cancelled call is not answered", { skip: !calls.slow }, async () => {
+      const { client, received } = session;
+      const abort = new AbortController();
+      const call = client.callTool(calls.slow, undefined, { signal: abort.signal });
+      await sleep(100);
+      const answers = () => received.filter(({ id }) => id !== undefined).length;
+      const seen = answers();
+      abort.abort("no longer wanted");
+      await assert.rejects(call);
+      await client.ping();
+      assert.equal(answers(), seen + 1, "nothing but the answer to the ping");
+    });
+
+    for (const [set, examples] of Object.entries(calls.sets ?? {})) {
+      test(`tools of the set ${set} answer`, async () => {
+        const { client } = await open({ tools: set });
+        for (const example of examples) {
+          const result = await client.callTool(example);
+          assert.equal(result.isError, false, `${example.name}: ${result.content[0].text}`);
+        }
+        await client.close();
+      });
     }
-    await client.close();
   });
 }
 
@@ -124,13 +136,24 @@ describe("the end", () => {
   });
 });
 
+/** What the Inspector is told of each way to reach the server. */
+const targets = {
+  stdio: () => {
+    // The Inspector hands on only the variables that it is told to.
+    const variables = ["EXA_BASE_URL", "EXA_API_KEY", "NO_PROXY"].filter((name) => process.env[name]);
+    const environment = variables.flatMap((name) => ["-e", `${name}=${process.env[name]}`]);
+    return [...environment, command, ...args];
+  },
+  "Streamable HTTP": async (token = tokens.ann) => {
+    const { href } = await httpAddress("/mcp");
+    return [href, "--transport", "http", "--header", `Authorization: Bearer ${token}`];
+  },
+};
+
 /** Runs the Inspector's command line, which wants a newer node than most have. */
-function inspect(era, ...options) {
+function inspect(target, era, ...options) {
   const bin = join(here, "node_modules/.bin");
-  // The Inspector hands on only the variables that it is told to.
-  const variables = ["EXA_BASE_URL", "EXA_API_KEY", "NO_PROXY"].filter((name) => process.env[name]);
-  const environment = variables.flatMap((name) => ["-e", `${name}=${process.env[name]}`]);
-  const inspector = [join(bin, "mcp-inspector"), "--cli", ...environment, command, ...args];
+  const inspector = [join(bin, "mcp-inspector"), "--cli", ...target];
   const all = [...inspector, "--protocol-era", era, "--quiet", ...options];
   return new Promise((resolve) => {
     execFile(join(bin, "node"), all, { timeout: 60_000 }, (error, stdout, stderr) => {
@@ -139,16 +162,27 @@ function inspect(era, ...options) {
   });
 }
 
-for (const era of ["legacy", "auto", "modern"]) {
-  describe(`Inspector, ${era}`, () => {
+const inspections = [
+  ...["legacy", "auto", "modern"].map((era) => ["stdio", era]),
+  ...["legacy", "modern"].map((era) => ["Streamable HTTP", era]),
+];
+
+for (const [way, era] of inspections) {
+  describe(`Inspector, ${way}, ${era}`, { concurrency: true }, () => {
+    let target;
+
+    before(async () => {
+      target = await targets[way]();
+    });
+
     const call = ({ name, arguments: given }) => {
       const json = JSON.stringify(given ?? {});
       const tool = ["--tool-name", name, "--tool-args-json", json];
-      return inspect(era, "--method", "tools/call", ...tool);
+      return inspect(target, era, "--method", "tools/call", ...tool);
     };
 
     test("lists tools whose schemas travel well", async () => {
-      const listed = await inspect(era, "--method", "tools/list", "--strict");
+      const listed = await inspect(target, era, "--method", "tools/list", "--strict");
       assert.equal(listed.code, 0, listed.stderr);
       const { tools } = JSON.parse(listed.stdout);
       assert.ok(tools.some(({ name }) => name === calls.good.name));
@@ -168,5 +202,14 @@ for (const era of ["legacy", "auto", "modern"]) {
       assert.notEqual(unknown.code, 0);
       assert.match(unknown.stderr, /no_such_tool/);
     });
+  });
+}
+
+for (const era of ["legacy", "modern"]) {
+  test(`the Inspector is told that its token is wrong, ${era}`, async () => {
+    const target = await targets["Streamable HTTP"]("wrong");
+    const refused = await inspect(target, era, "--method", "tools/list");
+    assert.notEqual(refused.code, 0);
+    assert.equal(JSON.parse(refused.stderr).error.code, "auth_required");
   });
 }

@@ -28,7 +28,7 @@ describe("TypeScript SDK", () => {
   let failures;
 
   before(async () => {
-    ({ client, failures } = await connect("--tools", "default,notes"));
+    ({ client, failures } = await connect({ tools: "default,notes" }));
   });
 
   after(async () => {

@@ -1,11 +1,14 @@
 // What the tests share.
 
+import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
 export const here = dirname(fileURLToPath(import.meta.url));
 const commandLine =
@@ -15,10 +18,11 @@ export const calls = JSON.parse(
   process.env.EXA_MCP_TEST_CALLS ?? readFileSync(join(here, "calls.json"), "utf8"),
 );
 
+/** Whose token is whose on the server that HTTP clients share. */
+export const tokens = { admin: "admin-of-tests", ann: "token-of-ann", bob: "token-of-bob" };
+
 /** Connects a client that also keeps every message it receives. */
-export async function connect(...options) {
-  const all = [...args, ...options];
-  const transport = new StdioClientTransport({ command, args: all, env: process.env });
+async function attach(transport) {
   const client = new Client({ name: "test", version: "1.0.0" });
   const failures = [];
   client.onerror = (error) => failures.push(error);
@@ -31,5 +35,69 @@ export async function connect(...options) {
   };
   return { client, transport, received, failures };
 }
+
+/** Starts a server of its own for the client and talks to it over standard input and output. */
+export function connect({ tools } = {}) {
+  const all = [...args, ...(tools ? ["--tools", tools] : [])];
+  return attach(new StdioClientTransport({ command, args: all, env: process.env }));
+}
+
+let started;
+
+/** The address of a server over HTTP, started when it is first asked for; it ends with this process. */
+export function httpServer() {
+  started ??= new Promise((resolve, reject) => {
+    const env = {
+      ...process.env,
+      EXA_API_KEYS: "client-tests",
+      EXA_MCP_STORE: "memory:",
+      MCP_AUTH_TOKEN: tokens.admin,
+      USER_TOKENS: `${tokens.ann}:ann:never,${tokens.bob}:bob:2999-12-31`,
+    };
+    const sets = Object.keys(calls.sets ?? { default: [] }).join();
+    const all = [...args, "--tools", sets, "http", "--listen", "127.0.0.1:0"];
+    const server = spawn(command, all, { env, stdio: ["ignore", "ignore", "pipe"] });
+    process.on("exit", () => server.kill());
+    server.on("exit", (code) => reject(new Error(`the server ended with ${code}: ${said}`)));
+    let said = "";
+    server.stderr.on("data", (data) => {
+      said += data;
+      const [address] = said.match(/http:[/][/][0-9.:]+(?=[/]mcp)/) ?? [];
+      if (!address) return;
+      resolve(address);
+      // From now on neither the server nor what it says keeps this process alive.
+      server.unref();
+      server.stderr.unref();
+    });
+  });
+  return started;
+}
+
+/** The address of a path on that server, which narrows its tools down to a set. */
+export async function httpAddress(path, tools = "default") {
+  const address = new URL(path, await httpServer());
+  address.searchParams.set("tools", tools);
+  return address;
+}
+
+const bearing = (token) => ({ requestInit: { headers: { Authorization: `Bearer ${token}` } } });
+
+/** Talks to the shared server over Streamable HTTP. */
+export async function connectOverHttp({ tools, token = tokens.ann } = {}) {
+  const address = await httpAddress("/mcp", tools);
+  return attach(new StreamableHTTPClientTransport(address, bearing(token)));
+}
+
+/** Talks to the shared server over the transport of 2024-11-05. */
+export async function connectOverSse({ tools, token = tokens.ann } = {}) {
+  return attach(new SSEClientTransport(await httpAddress("/sse", tools), bearing(token)));
+}
+
+/** The ways to reach a server. */
+export const ways = {
+  stdio: connect,
+  "Streamable HTTP": connectOverHttp,
+  "HTTP with SSE": connectOverSse,
+};
 
 export const hasCode = (code) => (error) => error.code === code;

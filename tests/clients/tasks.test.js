@@ -5,7 +5,7 @@ import { after, before, describe, test } from "node:test";
 
 import { CallToolResultSchema } from "@modelcontextprotocol/sdk/types.js";
 
-import { connect, hasCode } from "./support.js";
+import { hasCode, ways } from "./support.js";
 
 const call = (instructions) => ({
   name: "exa_api",
@@ -17,109 +17,116 @@ const webset = {
   arguments: { operation: "websets.create", args: { search: { query: "banks", count: 2 } } },
 };
 
-describe("tasks of the TypeScript SDK", () => {
-  let session;
-  let tasks;
+function life(way, open) {
+  describe(way, () => {
+    let session;
+    let tasks;
 
-  before(async () => {
-    session = await connect();
-    tasks = session.client.experimental.tasks;
-    // The client learns from the list which tools take tasks.
-    await session.client.listTools();
-  });
-
-  after(async () => {
-    assert.deepEqual(session.failures, []);
-    await session.client.close();
-  });
-
-  test("the server says that it knows tasks", () => {
-    const { tasks: known } = session.client.getServerCapabilities();
-    assert.deepEqual(known, { list: {}, cancel: {}, requests: { tools: { call: {} } } });
-  });
-
-  test("a call is made, followed and answered", async () => {
-    const steps = [];
-    const onprogress = (step) => steps.push(step);
-    const seen = [];
-    let id;
-    for await (const message of tasks.callToolStream(webset, CallToolResultSchema, { onprogress })) {
-      seen.push(message.type);
-      if (message.type === "taskCreated") id = message.task.taskId;
-      if (message.type === "taskStatus") assert.equal(message.task.taskId, id);
-      if (message.type === "error") assert.fail(message.error);
-      if (message.type === "result") {
-        assert.equal(message.result.isError, false);
-        assert.equal(message.result.structuredContent.results[0].status, "idle");
-        const related = message.result._meta["io.modelcontextprotocol/related-task"];
-        assert.equal(related.taskId, id);
-      }
-    }
-    assert.equal(seen[0], "taskCreated");
-    assert.equal(seen.at(-1), "result");
-    assert.ok(seen.includes("taskStatus"));
-    assert.ok(steps.length > 0, "no progress");
-    assert.ok(steps.every((step, at) => at === 0 || step.progress > steps[at - 1].progress));
-    assert.equal(steps.at(-1).total, 2);
-    const end = await tasks.getTask(id);
-    assert.equal(end.status, "completed");
-    await assert.rejects(tasks.cancelTask(id), hasCode(-32602));
-  });
-
-  test("a task is cancelled", async () => {
-    const stream = tasks.callToolStream(call("never to be read"), CallToolResultSchema, {
-      task: { ttl: 120_000 },
+    before(async () => {
+      session = await open();
+      tasks = session.client.experimental.tasks;
+      // The client learns from the list which tools take tasks.
+      await session.client.listTools();
     });
-    const { value: created } = await stream.next();
-    assert.equal(created.type, "taskCreated");
-    assert.equal(created.task.ttl, 120_000);
-    const { taskId } = created.task;
-    const cancelled = await tasks.cancelTask(taskId);
-    assert.equal(cancelled.status, "cancelled");
-    const rest = [];
-    for await (const message of stream) rest.push(message.type);
-    assert.equal(rest.at(-1), "error");
-    assert.equal((await tasks.getTask(taskId)).status, "cancelled");
-    await assert.rejects(tasks.getTaskResult(taskId, CallToolResultSchema), hasCode(-32602));
-  });
 
-  test("a failed call is a failed task", async () => {
-    const stream = tasks.callToolStream(call(""), CallToolResultSchema, { task: {} });
-    const messages = [];
-    for await (const message of stream) messages.push(message);
-    assert.equal(messages.at(-1).type, "error");
-    const { taskId } = messages[0].task;
-    assert.equal((await tasks.getTask(taskId)).status, "failed");
-    const result = await tasks.getTaskResult(taskId, CallToolResultSchema);
-    assert.equal(result.isError, true);
-  });
+    after(async () => {
+      assert.deepEqual(session.failures, []);
+      await session.client.close();
+    });
 
-  test("tasks are listed to the last", async () => {
-    const listing = { name: "exa_api", arguments: { operation: "list_operations" } };
-    const begin = () => tasks.callToolStream(listing, CallToolResultSchema, { task: {} }).next();
-    const begun = await Promise.all(Array.from({ length: 60 }, begin));
-    const ids = new Set(begun.map(({ value }) => value.task.taskId));
-    const listed = [];
-    let cursor;
-    do {
-      const page = await tasks.listTasks(cursor);
-      listed.push(...page.tasks.map(({ taskId }) => taskId));
-      cursor = page.nextCursor;
-    } while (cursor);
-    assert.equal(new Set(listed).size, listed.length);
-    assert.ok([...ids].every((id) => listed.includes(id)));
-    await assert.rejects(tasks.listTasks("nowhere"), hasCode(-32602));
-  });
+    test("the server says that it knows tasks", () => {
+      const { tasks: known } = session.client.getServerCapabilities();
+      assert.deepEqual(known, { list: {}, cancel: {}, requests: { tools: { call: {} } } });
+    });
 
-  test("what is no task is told", async () => {
-    await assert.rejects(tasks.getTask("nope"), hasCode(-32602));
-    const search = { name: "web_search_exa", arguments: { query: "x" } };
-    const stream = tasks.callToolStream(search, CallToolResultSchema, { task: {} });
-    const { value } = await stream.next();
-    assert.equal(value.type, "error");
-    assert.equal(value.error.code, -32601);
-    // Without a task the same call is answered at once.
-    const plain = await session.client.callTool(search);
-    assert.equal(plain.isError, false);
+    test("a call is made, followed and answered", async () => {
+      const steps = [];
+      const onprogress = (step) => steps.push(step);
+      const seen = [];
+      let id;
+      for await (const message of tasks.callToolStream(webset, CallToolResultSchema, { onprogress })) {
+        seen.push(message.type);
+        if (message.type === "taskCreated") id = message.task.taskId;
+        if (message.type === "taskStatus") assert.equal(message.task.taskId, id);
+        if (message.type === "error") assert.fail(message.error);
+        if (message.type === "result") {
+          assert.equal(message.result.isError, false);
+          assert.equal(message.result.structuredContent.results[0].status, "idle");
+          const related = message.result._meta["io.modelcontextprotocol/related-task"];
+          assert.equal(related.taskId, id);
+        }
+      }
+      assert.equal(seen[0], "taskCreated");
+      assert.equal(seen.at(-1), "result");
+      assert.ok(seen.includes("taskStatus"));
+      assert.ok(steps.length > 0, "no progress");
+      assert.ok(steps.every((step, at) => at === 0 || step.progress > steps[at - 1].progress));
+      assert.equal(steps.at(-1).total, 2);
+      const end = await tasks.getTask(id);
+      assert.equal(end.status, "completed");
+      await assert.rejects(tasks.cancelTask(id), hasCode(-32602));
+    });
+
+    test("a task is cancelled", async () => {
+      const stream = tasks.callToolStream(call("never to be read"), CallToolResultSchema, {
+        task: { ttl: 120_000 },
+      });
+      const { value: created } = await stream.next();
+      assert.equal(created.type, "taskCreated");
+      assert.equal(created.task.ttl, 120_000);
+      const { taskId } = created.task;
+      const cancelled = await tasks.cancelTask(taskId);
+      assert.equal(cancelled.status, "cancelled");
+      const rest = [];
+      for await (const message of stream) rest.push(message.type);
+      assert.equal(rest.at(-1), "error");
+      assert.equal((await tasks.getTask(taskId)).status, "cancelled");
+      await assert.rejects(tasks.getTaskResult(taskId, CallToolResultSchema), hasCode(-32602));
+    });
+
+    test("a failed call is a failed task", async () => {
+      const stream = tasks.callToolStream(call(""), CallToolResultSchema, { task: {} });
+      const messages = [];
+      for await (const message of stream) messages.push(message);
+      assert.equal(messages.at(-1).type, "error");
+      const { taskId } = messages[0].task;
+      assert.equal((await tasks.getTask(taskId)).status, "failed");
+      const result = await tasks.getTaskResult(taskId, CallToolResultSchema);
+      assert.equal(result.isError, true);
+    });
+
+    test("tasks are listed to the last", async () => {
+      const listing = { name: "exa_api", arguments: { operation: "list_operations" } };
+      const begin = () => tasks.callToolStream(listing, CallToolResultSchema, { task: {} }).next();
+      const begun = await Promise.all(Array.from({ length: 60 }, begin));
+      const ids = new Set(begun.map(({ value }) => value.task.taskId));
+      const listed = [];
+      let cursor;
+      do {
+        const page = await tasks.listTasks(cursor);
+        listed.push(...page.tasks.map(({ taskId }) => taskId));
+        cursor = page.nextCursor;
+      } while (cursor);
+      assert.equal(new Set(listed).size, listed.length);
+      assert.ok([...ids].every((id) => listed.includes(id)));
+      await assert.rejects(tasks.listTasks("nowhere"), hasCode(-32602));
+    });
+
+    test("what is no task is told", async () => {
+      await assert.rejects(tasks.getTask("nope"), hasCode(-32602));
+      const search = { name: "web_search_exa", arguments: { query: "x" } };
+      const stream = tasks.callToolStream(search, CallToolResultSchema, { task: {} });
+      const { value } = await stream.next();
+      assert.equal(value.type, "error");
+      assert.equal(value.error.code, -32601);
+      // Without a task the same call is answered at once.
+      const plain = await session.client.callTool(search);
+      assert.equal(plain.isError, false);
+    });
   });
+}
+
+// Most of the time is spent waiting for upstream.
+describe("tasks of the TypeScript SDK", { concurrency: true }, () => {
+  for (const [way, open] of Object.entries(ways)) life(way, open);
 });
