@@ -30,6 +30,15 @@ def mode(request):
     return request.param
 
 
+@pytest.fixture(params=["stdio", "http"])
+def reach(request):
+    """Connects, over standard input and output or to a shared server, to the tools of a set."""
+    if request.param == "stdio":
+        return lambda mode, tools="default": connect(mode, "--tools", tools)
+    server = request.getfixturevalue("http_server")
+    return lambda mode, tools="default": server.connect(mode, tools)
+
+
 def connect(mode, *options):
     arguments = [*ARGUMENTS, *options]
     server = StdioServerParameters(command=COMMAND, args=arguments, env=dict(os.environ))
@@ -40,8 +49,8 @@ def call(client, kind):
     return client.call_tool(CALLS[kind]["name"], CALLS[kind].get("arguments"))
 
 
-async def test_the_server_introduces_itself(mode):
-    async with connect(mode) as client:
+async def test_the_server_introduces_itself(reach, mode):
+    async with reach(mode) as client:
         assert client.protocol_version == MODES[mode]
         if mode == "2026-07-28":
             return  # This mode asks the server for nothing before its first request.
@@ -53,8 +62,8 @@ async def test_the_server_introduces_itself(mode):
         assert client.server_capabilities.completions is not None
 
 
-async def test_tools_are_listed_whole(mode):
-    async with connect(mode) as client:
+async def test_tools_are_listed_whole(reach, mode):
+    async with reach(mode) as client:
         listed = await client.list_tools()
         assert CALLS["good"]["name"] in [tool.name for tool in listed.tools]
         assert listed.next_cursor is None
@@ -66,8 +75,8 @@ async def test_tools_are_listed_whole(mode):
             assert listed.ttl_ms > 0 and listed.cache_scope == "private"
 
 
-async def test_a_call_gives_text_and_structured_content(mode):
-    async with connect(mode) as client:
+async def test_a_call_gives_text_and_structured_content(reach, mode):
+    async with reach(mode) as client:
         result = await call(client, "good")
         assert result.is_error is False
         assert result.content[0].type == "text"
@@ -75,22 +84,22 @@ async def test_a_call_gives_text_and_structured_content(mode):
 
 
 @pytest.mark.parametrize("tool_set", CALLS.get("sets", {}))
-async def test_tools_of_every_set_answer(mode, tool_set):
-    async with connect(mode, "--tools", tool_set) as client:
+async def test_tools_of_every_set_answer(reach, mode, tool_set):
+    async with reach(mode, tool_set) as client:
         for example in CALLS["sets"][tool_set]:
             result = await client.call_tool(example["name"], example.get("arguments"))
             assert result.is_error is False, (example["name"], result.content)
 
 
-async def test_a_failed_call_is_a_result_that_says_so(mode):
-    async with connect(mode) as client:
+async def test_a_failed_call_is_a_result_that_says_so(reach, mode):
+    async with reach(mode) as client:
         result = await call(client, "bad")
         assert result.is_error is True
         assert result.content[0].text
 
 
-async def test_what_does_not_exist_is_an_error_with_the_right_code(mode):
-    async with connect(mode) as client:
+async def test_what_does_not_exist_is_an_error_with_the_right_code(reach, mode):
+    async with reach(mode) as client:
         with pytest.raises(MCPError) as unknown_tool:
             await client.call_tool(CALLS["good"]["name"] + "x", {})
         assert unknown_tool.value.code == -32602
@@ -103,21 +112,21 @@ async def test_what_does_not_exist_is_an_error_with_the_right_code(mode):
         assert unknown_prompt.value.code == -32602
 
 
-async def test_many_calls_run_at_once(mode):
+async def test_many_calls_run_at_once(reach, mode):
     results = []
 
     async def one(client):
         results.append(await call(client, "good"))
 
-    async with connect(mode) as client, anyio.create_task_group() as tasks:
+    async with reach(mode) as client, anyio.create_task_group() as tasks:
         for _ in range(64):
             tasks.start_soon(one, client)
     assert [result.is_error for result in results] == [False] * 64
 
 
 @needs_slow_call
-async def test_a_cancelled_call_leaves_the_connection_sound(mode):
-    async with connect(mode) as client:
+async def test_a_cancelled_call_leaves_the_connection_sound(reach, mode):
+    async with reach(mode) as client:
         with anyio.move_on_after(0.2) as scope:
             await call(client, "slow")
         assert scope.cancelled_caught
@@ -126,8 +135,8 @@ async def test_a_cancelled_call_leaves_the_connection_sound(mode):
 
 
 @needs_slow_call
-async def test_a_call_that_takes_too_long_is_given_up(mode):
-    async with connect(mode) as client:
+async def test_a_call_that_takes_too_long_is_given_up(reach, mode):
+    async with reach(mode) as client:
         slow = CALLS["slow"]
         with pytest.raises(MCPError):
             await client.call_tool(slow["name"], slow.get("arguments"), read_timeout_seconds=0.2)

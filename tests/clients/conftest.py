@@ -1,0 +1,78 @@
+"""A server that people share, over HTTP."""
+
+import os
+import re
+import shlex
+import subprocess
+import threading
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp import Client
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+
+HERE = Path(__file__).parent
+DEFAULT_COMMAND = str(HERE / "../../target/debug/exa-mcp-server")
+ADMIN, ANN, BOB = "admin-of-tests", "token-of-ann", "token-of-bob"
+
+
+class HttpServer:
+    """A server with its address."""
+
+    def __init__(self, address):
+        self.address = address
+
+    def connect(self, mode, tools="default", token=ANN, **powers):
+        """A client that shows a token; the address narrows the tools down to a set."""
+        transport = streams(f"{self.address}/mcp?tools={tools}", token)
+        return Client(transport, mode=mode, read_timeout_seconds=30, **powers)
+
+    def connect_over_sse(self, token=ANN, **powers):
+        """The same over the transport of 2024-11-05."""
+        transport = sse_client(f"{self.address}/sse", headers=bearing(token))
+        return Client(transport, mode="legacy", read_timeout_seconds=30, **powers)
+
+    def page(self, path, token):
+        """One of the server's own pages."""
+        response = httpx2.get(self.address + path, headers=bearing(token))
+        response.raise_for_status()
+        return response.json()
+
+
+def bearing(token):
+    return {"Authorization": f"Bearer {token}"}
+
+
+@asynccontextmanager
+async def streams(address, token):
+    async with (
+        httpx2.AsyncClient(headers=bearing(token), timeout=30) as client,
+        streamable_http_client(address, http_client=client) as both,
+    ):
+        yield both
+
+
+@pytest.fixture(scope="session")
+def http_server():
+    command = shlex.split(os.environ.get("EXA_MCP_SERVER_COMMAND", DEFAULT_COMMAND))
+    environment = {
+        **os.environ,
+        "EXA_API_KEYS": "client-tests",
+        "EXA_MCP_STORE": "memory:",
+        "MCP_AUTH_TOKEN": ADMIN,
+        "USER_TOKENS": f"{ANN}:ann:never,{BOB}:bob:2999-12-31",
+    }
+    sets = "default,toolhost,classic,granular"
+    options = ["--tools", sets, "http", "--listen", "127.0.0.1:0"]
+    server = subprocess.Popen([*command, *options], env=environment, stderr=subprocess.PIPE, text=True)
+    try:
+        told = server.stderr.readline()
+        # Emptied all the time: a full pipe would stop the server.
+        threading.Thread(target=server.stderr.read, daemon=True).start()
+        yield HttpServer(re.search(r"http://[0-9.:]+(?=/mcp)", told)[0])
+    finally:
+        server.terminate()
+        server.wait(timeout=30)
