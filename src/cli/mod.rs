@@ -274,9 +274,10 @@ fn runtime(command: &Option<Command>) -> std::io::Result<tokio::runtime::Runtime
 fn catalogue(settings: &Settings) -> Result<Catalogue, Failure> {
     let caller = settings.caller().map_err(Failure::usage)?;
     let cache = ResultCache::new(settings.cache);
-    let catalogue = Catalogue::new(&settings.tools, caller, cache).map_err(Failure::usage)?;
+    let store = settings.store.open();
+    let catalogue =
+        Catalogue::keeping(&settings.tools, caller, cache, store).map_err(Failure::usage)?;
     Ok(catalogue
-        .with_store(settings.store.open())
         .with_task_limits(settings.tasks)
         .with_manners(settings.manners))
 }

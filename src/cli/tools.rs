@@ -36,7 +36,7 @@ fn definition(tool: &ToolDefinition) -> Value {
         "name": tool.name,
         "title": tool.title,
         "description": tool.description,
-        "inputSchema": *tool.input_schema,
+        "inputSchema": tool.input_schema.owned(),
         "annotations": {
             "readOnlyHint": tool.hints.read_only,
             "destructiveHint": tool.hints.destructive,

@@ -152,9 +152,14 @@ fn want(verbosity: u8) {
 pub(super) struct Wanted;
 
 impl Wanted {
-    fn allows(metadata: &Metadata<'_>) -> bool {
+    pub(super) fn allows(metadata: &Metadata<'_>) -> bool {
         let own = metadata.target().split("::").next() == Some(env!("CARGO_CRATE_NAME"));
-        own && *metadata.level() <= filter(WANTED.load(Ordering::Relaxed))
+        own && *metadata.level() <= Self::most()
+    }
+
+    /// The most that anybody asked for.
+    pub(super) fn most() -> LevelFilter {
+        filter(WANTED.load(Ordering::Relaxed))
     }
 }
 
@@ -171,7 +176,7 @@ impl<S: Subscriber> Filter<S> for Wanted {
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(filter(WANTED.load(Ordering::Relaxed)))
+        Some(Self::most())
     }
 }
 

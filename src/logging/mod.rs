@@ -1,13 +1,12 @@
 //! Log lines: on standard error for the operator, since standard output belongs to the protocol, and to
 //! clients that listen.
 
+mod late;
 mod listener;
 
 pub use listener::{Entry, Listener, Severity, inherited};
 use tracing::level_filters::LevelFilter;
-use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
-use tracing_subscriber::layer::SubscriberExt;
 
 /// Starts logging at the level that the environment asks for; warnings and errors by default.
 ///
@@ -26,15 +25,8 @@ pub fn start() -> Result<(), String> {
     let targets = Targets::new()
         .with_default(library)
         .with_target(env!("CARGO_CRATE_NAME"), level);
-    let lines = tracing_subscriber::fmt::layer()
-        .with_writer(std::io::stderr)
-        .with_ansi(false)
-        .with_target(false);
-    let subscriber = tracing_subscriber::registry()
-        .with(lines.with_filter(targets))
-        .with(listener::ToListener.with_filter(listener::Wanted));
     // A second start, as in tests, keeps the first logger.
-    let _ = tracing::subscriber::set_global_default(subscriber);
+    let _ = tracing::subscriber::set_global_default(late::Late::new(targets, level));
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! What the versions of the protocol know, and how things look to each.
 
+use std::sync::Arc;
+
 use rmcp::model::{
     CacheScope, CallToolResult, ContentBlock, Implementation, JsonObject, ListToolsResult,
     MetaObject, PromptsCapability, ProtocolVersion, Resource, ResourcesCapability,
@@ -135,7 +137,10 @@ impl Era {
 
     /// A tool as this version lists it.
     pub(super) fn tool(&self, definition: &ToolDefinition) -> Tool {
-        let schema = definition.input_schema.clone();
+        self.tool_with(definition, Arc::clone(definition.input_schema.shared()))
+    }
+
+    fn tool_with(&self, definition: &ToolDefinition, schema: Arc<JsonObject>) -> Tool {
         let name = definition.name.to_owned();
         let mut tool = Tool::new(name, definition.description.to_owned(), schema);
         if self.knows_annotations() {
@@ -162,8 +167,12 @@ impl Era {
     /// A page of tools. rmcp sends the caching hints to all versions, so they are set for one only.
     pub(super) fn tool_list(&self, page: Page<ToolDefinition>) -> ListToolsResult {
         let tools = page.items.iter().map(|tool| self.tool(tool)).collect();
+        self.list_of(tools, page.next)
+    }
+
+    fn list_of(&self, tools: Vec<Tool>, next: Option<String>) -> ListToolsResult {
         let mut list = ListToolsResult::with_all_items(tools);
-        list.next_cursor = page.next;
+        list.next_cursor = next;
         list.meta = self.result_meta();
         if self.is_stateless() {
             list = list.with_ttl_ms(FRESH_FOR).with_cache_scope(KEPT_BY);
@@ -173,16 +182,24 @@ impl Era {
 
     /// A page of tools as JSON, with what one version says about tasks.
     pub(super) fn tool_list_json(&self, page: Page<ToolDefinition>, tasks: bool) -> Value {
-        let long: Vec<bool> = page.items.iter().map(|tool| tool.starts_work).collect();
-        let mut list = serde_json::to_value(self.tool_list(page)).unwrap_or_default();
+        // The schemas are the bulk of the list, so they are moved into it as they are read.
+        let none = Arc::new(JsonObject::new());
+        let tools = page.items.iter();
+        let tools = tools.map(|tool| self.tool_with(tool, Arc::clone(&none)));
+        let list = self.list_of(tools.collect(), page.next);
+        let mut list = serde_json::to_value(list).unwrap_or_default();
         if let Value::Object(list) = &mut list {
             // Only later versions say what kind of result it is.
             list.shift_remove("resultType");
         }
         let tools = list.get_mut("tools").and_then(Value::as_array_mut);
-        let tools = tools.into_iter().flatten().zip(long);
-        for (tool, _) in tools.filter(|(_, long)| tasks && *long && self.knows_tasks()) {
-            if let Value::Object(tool) = tool {
+        for (tool, definition) in tools.into_iter().flatten().zip(page.items) {
+            let Value::Object(tool) = tool else { continue };
+            tool.insert(
+                "inputSchema".to_owned(),
+                definition.input_schema.owned().into(),
+            );
+            if tasks && definition.starts_work && self.knows_tasks() {
                 tool.insert("execution".to_owned(), json!({"taskSupport": "optional"}));
             }
         }
@@ -217,8 +234,6 @@ fn resource_link(link: Link) -> ContentBlock {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::surface::Hints;
 
@@ -232,7 +247,7 @@ mod tests {
             name: "look".to_owned(),
             title: "Look".to_owned(),
             description: "Looks.".to_owned(),
-            input_schema: Arc::new(JsonObject::new()),
+            input_schema: JsonObject::new().into(),
             hints: Hints {
                 read_only: true,
                 destructive: false,

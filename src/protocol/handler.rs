@@ -167,6 +167,8 @@ pub(super) fn unknown_method(method: &str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)
 }
 
+/// What waits long is boxed throughout: rmcp holds the largest of these futures several times over, on
+/// the stack and in the task of every request, however small the request is.
 impl<T: Tools> ServerHandler for Handler<T> {
     fn get_info(&self) -> ServerConfig {
         self.scope.describe(&Era::of(Some(ProtocolVersion::LATEST)))
@@ -267,7 +269,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let (listener, log) = self.log.of(&context, &era)?;
         let called = Box::pin(self.call(&scope, request, &context, &era, &permit));
         let called = Trace::during(trace(&context), called);
-        log.until(listening(listener, called)).await
+        Box::pin(log.until(listening(listener, called))).await
     }
 
     async fn on_custom_request(
@@ -292,7 +294,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         }
         let method = tasks::Method::named(&request.method);
         if matches!(method, Some(tasks::Method::Call)) && !era.knows_tasks() {
-            return self.call_without_task(request, context).await;
+            return Box::pin(self.call_without_task(request, context)).await;
         }
         let (Some(method), Some(tasks), true) = (method, &scope.tasks, era.knows_tasks()) else {
             return Err(unknown_method(&request.method));
@@ -353,7 +355,10 @@ impl<T: Tools> ServerHandler for Handler<T> {
         // There cancelling what has ended is no error.
         match record.is_final() {
             true => Ok(()),
-            false => tasks.cancel(&scope.owner, &request.task_id).await.map(drop),
+            false => {
+                let cancelled = Box::pin(tasks.cancel(&scope.owner, &request.task_id));
+                cancelled.await.map(drop)
+            }
         }
     }
 
@@ -387,8 +392,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let scope = self.scope(&context.extensions);
         let library = scope.library("resources/read")?;
         let era = era(&context);
-        self.demand_key(&scope, &context, &era, &request.uri)
-            .await?;
+        Box::pin(self.demand_key(&scope, &context, &era, &request.uri)).await?;
         let (listener, log) = self.log.of(&context, &era)?;
         let owner = scope.owner;
         let read =
@@ -397,7 +401,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let read = self
             .calls
             .run(listening(listener, read), context.ct.cancelled());
-        Ok(log.until(read).await??.into())
+        Ok(Box::pin(log.until(read)).await??.into())
     }
 
     async fn subscribe(
@@ -408,7 +412,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let scope = self.scope(&context.extensions);
         let library = scope.library("resources/subscribe")?;
         let address = resources::address(&request.uri)?;
-        let known = library.knows(&scope.owner, &address).await;
+        let known = Box::pin(library.knows(&scope.owner, &address)).await;
         known.map_err(|error| resources::unread(&request.uri, &error))?;
         self.subscriptions.follow(request.uri, address)
     }
@@ -435,7 +439,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let scope = self.scope(&context.request_context().extensions);
         let library = scope.library("subscriptions/listen")?;
-        subscriptions::listen(context, library.watch(&scope.owner)).await;
+        Box::pin(subscriptions::listen(context, library.watch(&scope.owner))).await;
         Ok(())
     }
 
@@ -461,8 +465,8 @@ impl<T: Tools> ServerHandler for Handler<T> {
         scope.library("prompts/get")?;
         let arguments = request.arguments.unwrap_or_default();
         let (tools, owner, era) = (&scope.tools, &scope.owner, era(&context));
-        let result = prompts::get(tools, owner, &era, &request.name, arguments).await?;
-        Ok(result.into())
+        let result = prompts::get(tools, owner, &era, &request.name, arguments);
+        Ok(Box::pin(result).await?.into())
     }
 
     async fn complete(
@@ -472,7 +476,8 @@ impl<T: Tools> ServerHandler for Handler<T> {
     ) -> Result<CompleteResult, ErrorData> {
         let scope = self.scope(&context.extensions);
         let library = scope.library("completion/complete")?;
-        let (tools, owner) = (&scope.tools, &scope.owner);
-        completion::complete(tools, &library, owner, &era(&context), request).await
+        let (tools, owner, era) = (&scope.tools, &scope.owner, era(&context));
+        let completed = completion::complete(tools, &library, owner, &era, request);
+        Box::pin(completed).await
     }
 }

@@ -18,7 +18,7 @@ impl Catalogue {
         let name = &tool.definition.name;
         let subject = check::Subject {
             operation: name,
-            input_schema: &tool.schema,
+            input_schema: tool.schema(),
             aliases: &[],
         };
         let checked = match check::check(&subject, arguments.into()) {

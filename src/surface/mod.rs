@@ -19,13 +19,14 @@ mod options;
 mod outcome;
 mod path;
 mod plan;
+mod schema;
 mod select;
 mod suggest;
 mod upstream;
 mod ways;
 mod work;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 pub use address::Address;
 use answer::Asked;
@@ -39,6 +40,7 @@ use options::Options;
 pub use outcome::Outcome;
 pub use plan::Hints;
 use plan::{Plan, ToolFile};
+pub use schema::Schema;
 pub use select::select;
 use serde_json::{Map, Value, json};
 pub use work::{Attempt, Keeper, Soon, TaskCall, TaskLimits, Work};
@@ -88,7 +90,7 @@ pub struct ToolDefinition {
     /// What a language model reads.
     pub description: String,
     /// JSON Schema of the arguments.
-    pub input_schema: Arc<Map<String, Value>>,
+    pub input_schema: Schema,
     /// What it does to the world.
     pub hints: Hints,
     /// It can start work that takes long.
@@ -97,10 +99,18 @@ pub struct ToolDefinition {
 
 struct Tool {
     definition: ToolDefinition,
-    /// The schema once more, in the form that checking needs.
-    schema: Value,
+    /// The schema in the form that checking needs; made by the first call.
+    schema: OnceLock<Value>,
     plan: Plan,
     tokens: usize,
+}
+
+impl Tool {
+    /// What the arguments are checked against.
+    fn schema(&self) -> &Value {
+        let read = || Value::Object(self.definition.input_schema.owned());
+        self.schema.get_or_init(read)
+    }
 }
 
 /// The tools that are offered.
@@ -164,11 +174,20 @@ impl Call {
 impl Catalogue {
     /// The tools of a list of sets and tools, calling Exa through `caller`.
     pub fn new(list: &str, caller: Caller, cache: ResultCache) -> Result<Self, SelectError> {
+        Self::keeping(list, caller, cache, Arc::new(MemoryStore::default()))
+    }
+
+    /// The same with notes and tasks in this store.
+    pub fn keeping(
+        list: &str,
+        caller: Caller,
+        cache: ResultCache,
+        store: Arc<dyn Store>,
+    ) -> Result<Self, SelectError> {
         let tools = select(list)?
             .into_iter()
             .map(|name| load(name).map(Arc::new))
             .collect::<Result<Vec<_>, _>>()?;
-        let store: Arc<dyn Store> = Arc::new(MemoryStore::default());
         Ok(Self {
             library: library(&tools, &caller, &cache, store.clone()),
             tools: tools.into(),
@@ -422,7 +441,7 @@ fn named_call<'a>(
     }
     let subject = check::Subject {
         operation: &tool.definition.name,
-        input_schema: &tool.schema,
+        input_schema: tool.schema(),
         aliases: &[],
     };
     let checked = check::check(&subject, arguments.into())
@@ -563,12 +582,12 @@ fn load(name: &'static str) -> Result<Tool, SelectError> {
         serde_json::from_str(text).map_err(|error| SelectError::Broken(name, error.to_string()))?;
     let definition = file.definition;
     Ok(Tool {
-        schema: Value::Object(definition.input_schema.clone()),
+        schema: OnceLock::new(),
         definition: ToolDefinition {
             name: definition.name,
             title: definition.title,
             description: definition.description,
-            input_schema: Arc::new(definition.input_schema),
+            input_schema: Schema::in_file(text),
             hints: definition.annotations,
             starts_work: work::can_start(&file.plan),
         },

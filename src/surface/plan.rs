@@ -13,14 +13,12 @@ pub(super) struct ToolFile {
     pub(super) tokens: usize,
 }
 
-/// What `tools/list` shows.
+/// What `tools/list` shows, but for the schema, which is read when it is asked for.
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub(super) struct Definition {
     pub(super) name: String,
     pub(super) title: String,
     pub(super) description: String,
-    pub(super) input_schema: Map<String, Value>,
     pub(super) annotations: Hints,
 }
 

@@ -4,8 +4,9 @@ use std::mem;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-/// How much is read from the stream at once.
-const READ_SIZE: usize = 16 * 1024;
+/// How much is read from the stream at once. All of it is touched at the start, and few requests are
+/// larger.
+const READ_SIZE: usize = 4 * 1024;
 
 /// One step of reading.
 #[derive(Debug, PartialEq, Eq)]

@@ -62,6 +62,7 @@ pub async fn serve(address: &str) -> Result<(), Box<dyn std::error::Error>> {
         hosts: Hosts::new(None, None)?,
         origins: Origins::new(None)?,
         proxies: Proxies::default(),
+        open_metrics: false,
         limits: HttpLimits::default(),
     };
     let gate = Gate::Passthrough {

@@ -1,7 +1,6 @@
 //! The tools that the suite calls by name.
 
 use std::future::Future;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::JsonObject;
@@ -54,7 +53,7 @@ fn definition(name: &str, schema: Value) -> ToolDefinition {
         name: name.to_owned(),
         title: name.replace('_', " "),
         description: format!("Plays the part of {name} in the conformance suite."),
-        input_schema: Arc::new(schema),
+        input_schema: schema.into(),
         hints: Hints {
             read_only: true,
             destructive: false,

@@ -98,7 +98,11 @@ fn definition(name: String) -> ToolDefinition {
     ToolDefinition {
         title: name.to_uppercase(),
         description: "A toy.".to_owned(),
-        input_schema: Arc::new(json!({"type": "object"}).as_object().unwrap().clone()),
+        input_schema: json!({"type": "object"})
+            .as_object()
+            .unwrap()
+            .clone()
+            .into(),
         hints: Hints {
             read_only: true,
             destructive: false,

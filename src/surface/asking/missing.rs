@@ -135,7 +135,7 @@ async fn ask(
     let name = error.and_then(|error| error.get("operation")?.as_str());
     let schema = match name.and_then(operations::find) {
         Some(operation) => operations::input_schema(operation),
-        None => &tool.schema,
+        None => tool.schema(),
     };
     let fields: Option<Map<String, Value>> = missing
         .iter()

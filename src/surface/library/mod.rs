@@ -47,7 +47,8 @@ pub struct Library {
 
 struct Shelves {
     results: ResultCache,
-    changes: broadcast::Sender<Changed>,
+    /// Shared, because the channel sets all its places aside at once.
+    changes: broadcast::Sender<Arc<Changed>>,
     memory: Memory,
 }
 
@@ -137,7 +138,10 @@ impl Library {
     fn tell(&self, owner: &Identity, event: Event) {
         let owner = owner.clone();
         // Without anybody who listens there is nothing to tell.
-        let _ = self.shelves.changes.send(Changed { owner, event });
+        let _ = self
+            .shelves
+            .changes
+            .send(Arc::new(Changed { owner, event }));
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::pending;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::broadcast::{Receiver, error::RecvError};
@@ -28,7 +29,7 @@ pub enum Event {
 /// Hears what happens to the resources of one owner.
 pub struct Watch {
     owner: Identity,
-    changes: Receiver<Changed>,
+    changes: Receiver<Arc<Changed>>,
     results: Receiver<Change>,
     cache: ResultCache,
     /// When to look whether answers have become too old: the cache looks only when it is used.
@@ -71,7 +72,7 @@ impl Watch {
             }
             tokio::select! {
                 changed = self.changes.recv() => match changed {
-                    Ok(changed) if changed.owner == self.owner => return Some(changed.event),
+                    Ok(changed) if changed.owner == self.owner => return Some(changed.event.clone()),
                     Ok(_) => {}
                     Err(RecvError::Lagged(_)) => return Some(self.missed()),
                     Err(RecvError::Closed) => return None,

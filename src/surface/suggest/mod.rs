@@ -138,7 +138,7 @@ fn taken(
     mut arguments: Map<String, Value>,
 ) -> Result<(Options, Map<String, Value>, Vec<String>), check::Refused> {
     let known = |name: &str| {
-        let properties = tool.schema.get("properties");
+        let properties = tool.schema().get("properties");
         properties.is_some_and(|it| it.get(name).is_some())
     };
     let mut mended = Vec::new();
@@ -146,7 +146,7 @@ fn taken(
     let options = options.check(&mut mended)?;
     let subject = check::Subject {
         operation: &tool.definition.name,
-        input_schema: &tool.schema,
+        input_schema: tool.schema(),
         aliases: &[
             ("webset", "websetId"),
             ("id", "websetId"),
