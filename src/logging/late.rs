@@ -116,3 +116,24 @@ impl Subscriber for Late {
         behind.map_or_else(Current::none, |behind| behind.current_span())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tracing::subscriber::with_default;
+
+    use super::*;
+
+    #[test]
+    fn the_first_message_that_anybody_wants_builds_the_subscriber() {
+        let most = LevelFilter::WARN;
+        let late = Arc::new(Late::new(Targets::new().with_default(most), most));
+        with_default(Arc::clone(&late), || {
+            tracing::info!(target: "elsewhere", "nobody wants this");
+            assert!(late.built.get().is_none());
+            tracing::warn!(target: "elsewhere", "the operator wants this");
+            assert!(late.built.get().is_some());
+        });
+    }
+}
