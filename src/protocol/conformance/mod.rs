@@ -5,6 +5,7 @@
 //! schemes) is answered in [`stage`].
 
 mod asks;
+mod jobs;
 mod reads;
 mod stage;
 mod table;
@@ -70,11 +71,14 @@ pub async fn serve(address: &str) -> Result<(), Box<dyn std::error::Error>> {
         key_in_url: false,
         guests: Guests::OneUser,
     };
+    let store = Arc::new(MemoryStore::default());
+    let tools = Table {
+        store: Arc::clone(&store),
+    };
     let theatre = Theatre {
-        everybody: Everybody::new(Table),
+        everybody: Everybody::new(tools),
         changes: broadcast::channel(16).0,
     };
-    let store = Arc::new(MemoryStore::default());
     let stop = super::serve::termination()?;
     serve_room(theatre, store, listener, gate, config, stop).await;
     Ok(())

@@ -8,15 +8,20 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::super::tools::Tools;
+use super::jobs::{self, JOBS};
 use crate::operations::{Progress, Step};
-use crate::surface::{Call, Hints, Outcome, ToolDefinition};
+use crate::store::{MemoryStore, Store};
+use crate::surface::{Call, Hints, Outcome, Prepared, ToolDefinition};
 
 /// The tools.
 #[derive(Clone)]
-pub(super) struct Table;
+pub(super) struct Table {
+    /// Where tasks are kept.
+    pub(super) store: Arc<MemoryStore>,
+}
 
 /// Tools without arguments of interest.
-const PLAIN: [&str; 28] = [
+const PLAIN: [&str; 30] = [
     "test_simple_text",
     "test_error_handling",
     "test_tool_with_progress",
@@ -45,6 +50,8 @@ const PLAIN: [&str; 28] = [
     "test_input_required_result_capabilities",
     "test_mrtr_unrelated",
     "test_tool_with_structured_content",
+    "greet",
+    "confirm_delete",
 ];
 
 fn definition(name: &str, schema: Value) -> ToolDefinition {
@@ -99,6 +106,10 @@ impl Tools for Table {
         let region = json!({"type": "string", "x-mcp-header": "Region"});
         let headers = json!({"type": "object", "properties": {"region": region, "query": {"type": "string"}}});
         let mut definitions = plain.to_vec();
+        definitions.extend(JOBS.map(|name| ToolDefinition {
+            starts_work: true,
+            ..definition(name, json!({"type": "object"}))
+        }));
         definitions.push(definition("json_schema_2020_12_tool", modern_schema()));
         definitions.push(definition("test_custom_headers", headers));
         definitions
@@ -108,10 +119,27 @@ impl Tools for Table {
         self.definitions().iter().any(|tool| tool.name == name)
     }
 
+    fn store(&self) -> Option<Arc<dyn Store>> {
+        Some(self.store.clone())
+    }
+
+    fn starts_work(&self, name: &str, _arguments: &JsonObject) -> bool {
+        JOBS.contains(&name)
+    }
+
+    fn prepare(
+        &self,
+        name: &str,
+        arguments: JsonObject,
+        call: Call,
+    ) -> impl Future<Output = Result<Prepared, Box<Outcome>>> + Send + 'static {
+        jobs::prepare(name.to_owned(), arguments, call)
+    }
+
     fn call(
         &self,
         name: &str,
-        _arguments: JsonObject,
+        arguments: JsonObject,
         call: Call,
     ) -> impl Future<Output = Outcome> + Send + 'static {
         let name = name.to_owned();
@@ -128,13 +156,18 @@ impl Tools for Table {
                     count(&call.progress).await;
                     said("Counted to a hundred.")
                 }
+                "greet" => {
+                    let name = arguments.get("name").and_then(Value::as_str);
+                    said(&format!("Hello, {}!", name.unwrap_or("stranger")))
+                }
+                job if JOBS.contains(&job) => jobs::run(job, &arguments).await,
                 _ => said("This is a simple text response for testing."),
             }
         }
     }
 }
 
-fn said(text: &str) -> Outcome {
+pub(super) fn said(text: &str) -> Outcome {
     Outcome {
         text: text.to_owned(),
         structured: JsonObject::new(),
