@@ -58,6 +58,8 @@ export function httpServer() {
     const all = [...args, "--tools", sets, "http", "--listen", "127.0.0.1:0"];
     const server = spawn(command, all, { env, stdio: ["ignore", "ignore", "pipe"] });
     process.on("exit", () => server.kill());
+    // A process that is ended from outside would leave the server behind.
+    for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
     server.on("exit", (code) => reject(new Error(`the server ended with ${code}: ${said}`)));
     let said = "";
     server.stderr.on("data", (data) => {

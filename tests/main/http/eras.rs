@@ -186,6 +186,33 @@ fn a_call_can_be_cancelled() {
 }
 
 #[test]
+fn the_rest_of_a_cut_stream_is_read_later() {
+    let sandbox = crate::support::Sandbox::start();
+    sandbox.fault("search", "delay=1000");
+    let server = HttpServer::upstream(&sandbox.url(), &[]);
+    let key = ("x-api-key", "some-key-of-mine");
+    let session = HttpSession::usual(&server, &[key]);
+    let mut headers = session.headers();
+    headers.extend([STREAMS, ("content-type", "application/json")]);
+    let call = json!({"name": "web_search_exa", "arguments": search()});
+    let body = request(7, "tools/call", call).to_string();
+    let mut events = server.events("POST", "/mcp", &headers, body.as_bytes());
+    let last = loop {
+        let line = events.line().expect("an event");
+        if let Some(id) = line.strip_prefix("id:") {
+            break id.trim().to_owned();
+        }
+    };
+    // The client loses the connection while the call runs.
+    drop(events);
+    let mut headers = session.headers();
+    headers.extend([STREAMS, ("last-event-id", last.as_str())]);
+    let answer = server.events("GET", "/mcp", &headers, b"").message();
+    assert_eq!(answer["id"], 7, "{answer}");
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+}
+
+#[test]
 fn batches_belong_to_one_version() {
     let server = HttpServer::sandboxed(&[]);
     let batch = json!([
