@@ -10,13 +10,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::json;
+use tokio::time::timeout;
 
 use super::audit::Audit;
 use super::daily::{Day, Spent, dollars};
 use super::{Directory, Token, now, timestamp};
-use crate::store::{Store, Taken, Window, Windows};
+use crate::store::{Pending, Store, StoreError, Taken, Window, Windows};
 
 const MINUTE: Duration = Duration::from_secs(60);
+
+/// How long the store may take.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// When to come back while too many calls are under way.
 const SOON: Duration = Duration::from_secs(1);
@@ -160,7 +164,7 @@ impl fmt::Debug for Allowance {
 
 impl Warden {
     async fn take(&self, window: Window) -> Taken {
-        match self.store.take(window.clone()).await {
+        match patiently(self.store.take(window.clone())).await {
             Ok(taken) => taken,
             Err(error) => {
                 tracing::warn!(%error, "requests are counted by this server alone");
@@ -172,7 +176,7 @@ impl Warden {
     }
 
     async fn spent(&self, token: &Token, day: Day) -> Spent {
-        match self.store.counts(Some(day.spending(&token.id))).await {
+        match patiently(self.store.counts(Some(day.spending(&token.id)))).await {
             Ok(counts) => Spent::read(day, &counts),
             Err(error) => {
                 tracing::warn!(%error, "what was spent cannot be read; the call is made");
@@ -180,6 +184,12 @@ impl Warden {
             }
         }
     }
+}
+
+/// Waits for the store, but not for long: a request is worth more than its count.
+async fn patiently<T>(pending: Pending<'_, T>) -> Result<T, StoreError> {
+    let late = |_| Err(StoreError::Unavailable("it does not answer".to_owned()));
+    timeout(PATIENCE, pending).await.unwrap_or_else(late)
 }
 
 fn too_many_at_once(most: u64) -> OverLimit {

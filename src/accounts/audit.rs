@@ -114,7 +114,7 @@ impl Audit {
             while let Some(inner) = writer.upgrade() {
                 // Not for ever: nobody may be left who has something to write.
                 let _ = tokio::time::timeout(60 * PAUSE, inner.news.notified()).await;
-                Audit(inner).write_denials().await;
+                Audit(inner).flush().await;
                 tokio::time::sleep(PAUSE).await;
             }
         });
@@ -182,7 +182,7 @@ impl Audit {
         before: Option<u64>,
         limit: usize,
     ) -> Result<Vec<Entry>, StoreError> {
-        self.write_denials().await;
+        self.flush().await;
         let query = Query {
             owner: Some(Identity::server()),
             collection: AUDIT,
@@ -197,8 +197,8 @@ impl Audit {
         Ok(entries.collect())
     }
 
-    /// Writes the denials that are not in the store yet; those that cannot be written stay.
-    async fn write_denials(&self) {
+    /// Writes the denials that are not in the store yet. Those that cannot be written stay.
+    pub async fn flush(&self) {
         let inner = &self.0;
         let _turn = inner.turn.lock().await;
         let news: Vec<(Key, Event, Option<String>)> = {
@@ -322,7 +322,7 @@ mod tests {
                 None,
             );
             if n % 400 == 0 {
-                audit.write_denials().await;
+                audit.flush().await;
             }
         }
         assert!(audit.0.denials().len() <= 2 * MOST_GROUPS + 2);

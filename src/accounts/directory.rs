@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
+use tokio_util::sync::CancellationToken;
+
 use super::limits::TokenLimits;
 use super::record::Record;
 use super::secret::{Digest, Secret};
@@ -175,6 +177,7 @@ fn made(record: &Record, digest: Digest) -> Token {
         limits: record.limits.clone(),
         in_force: TokenLimits::default(),
         calls: Arc::default(),
+        gone: CancellationToken::new(),
     }
 }
 
@@ -202,11 +205,15 @@ impl Table {
         match self.tokens.get(&token.id).cloned() {
             Some(before) => {
                 token.calls = Arc::clone(&before.calls);
+                token.gone = before.gone.clone();
                 for digest in digests(&before) {
                     self.leave(digest.number(), &before.id);
                 }
             }
             None => self.order.push(token.id.clone()),
+        }
+        if token.revoked.is_some() {
+            token.gone.cancel();
         }
         let token = Arc::new(token);
         for digest in digests(&token) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use chrono::{DateTime, SecondsFormat};
+use tokio_util::sync::CancellationToken;
 
 use super::limits::TokenLimits;
 use super::secret::{Digest, Secret};
@@ -90,6 +91,8 @@ pub struct Token {
     pub in_force: TokenLimits,
     /// The calls under way with it in this process.
     pub(super) calls: Arc<AtomicUsize>,
+    /// Ends what is open with it when it is revoked.
+    pub(crate) gone: CancellationToken,
 }
 
 impl Token {
@@ -207,6 +210,7 @@ fn token(
         limits: TokenLimits::default(),
         in_force: TokenLimits::default(),
         calls: Arc::default(),
+        gone: CancellationToken::new(),
     }
 }
 

@@ -33,6 +33,10 @@ pub(super) async fn serve(
     let address = listener.local_addr().map_err(Failure::usage)?;
     let config = http.config(Some(address.ip())).map_err(Failure::usage)?;
     let catalogue = super::catalogue(&settings)?;
+    if let Some(list) = http.token_limits.tool_list() {
+        let offered = catalogue.narrowed(&list).map(drop);
+        offered.map_err(|error| Failure::usage(format!("EXA_MCP_TOKEN_LIMITS: {error}")))?;
+    }
     let store = catalogue.store();
     store
         .check()

@@ -67,6 +67,7 @@ Environment:
   EXA_MCP_TRUSTED_PROXIES  addresses and networks of proxies that tell where clients are
   EXA_MCP_ALLOW_KEY_IN_URL true: an Exa key may stand in the address as exaApiKey [default: false]
   EXA_MCP_SECRET           makes identities that stay the same after a restart
+  EXA_MCP_TOKEN_LIMITS     limits of tokens without their own, as JSON
   EXA_MCP_STORE            memory: or sqlite:PATH [default: a file in the user's state directory]
   EXA_MCP_METRICS          admin: /metrics for this machine and the admin's token; public [default: admin]
   EXA_MCP_MAX_BODY_BYTES   longest body of a request [default: 4194304]

@@ -52,8 +52,10 @@ impl Numbers {
     }
 
     pub(super) fn list(&self, subject: Option<&str>) -> Vec<Count> {
-        let wanted = |known: &&String| subject.is_none_or(|subject| subject == *known);
-        let subjects = self.0.iter().filter(|(known, _)| wanted(known));
+        // One subject is found at once, however many there are.
+        let one = subject.map(|subject| self.0.get_key_value(subject));
+        let all = subject.is_none().then(|| self.0.iter());
+        let subjects = one.flatten().into_iter().chain(all.into_iter().flatten());
         let counts = subjects.flat_map(|(subject, numbers)| {
             numbers.iter().map(|(name, value)| Count {
                 subject: subject.clone(),

@@ -111,7 +111,7 @@ impl<T: Tools> Tasks<T> {
     pub(super) async fn census(&self) -> Result<BTreeMap<String, u64>, StoreError> {
         let mut census = BTreeMap::new();
         for kept in self.shared.shelf.page(None, None, MOST_COUNTED).await? {
-            let status = serde_json::to_value(&kept.record.status).unwrap_or_default();
+            let status = serde_json::to_value(kept.record.status).unwrap_or_default();
             let status = status.as_str().unwrap_or("unknown").to_owned();
             *census.entry(status).or_default() += 1;
         }

@@ -99,6 +99,7 @@ pub(super) async fn connect<M: Mcp>(
     let opened = (|| {
         let mut entry = shared.gate.admit(&parts, address(&shared, &parts))?;
         entry.requester.tools = tools(&shared, &parts)?;
+        let gone = entry.token.as_ref().map(|token| token.gone.clone());
         let limits = &shared.config.limits;
         if shared.draining.is_cancelled() || shared.streams.count() >= limits.sessions {
             let why = "There are too many connections, or the server is about to end";
@@ -123,13 +124,14 @@ pub(super) async fn connect<M: Mcp>(
             streams: Arc::clone(&shared.streams),
             id,
         };
-        Ok(events(listed, connection, output, limits.keep_alive))
+        let events = events(listed, connection, output, limits.keep_alive);
+        Ok((events, gone.unwrap_or_default()))
     })();
     match opened {
-        Ok(events) => stream_of(until(
-            Body::new(StreamBody::new(events)),
-            shared.draining.clone(),
-        )),
+        Ok((events, gone)) => {
+            let body = Body::new(StreamBody::new(events));
+            stream_of(until(until(body, shared.draining.clone()), gone))
+        }
         Err(refused) => {
             let refused: Refused = refused;
             *refused

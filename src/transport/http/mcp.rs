@@ -338,7 +338,9 @@ async fn get<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Response<B
     let answer = shared.mcp.answer(request).await;
     let answer = finish(answer, None, Accepts::Streams).await;
     let (held, end) = (visit.session, shared.draining.clone());
-    Ok(answer.map(|body| holding(until(body, end), held)))
+    let gone = visit.entry.token.map(|token| token.gone.clone());
+    let gone = gone.unwrap_or_default();
+    Ok(answer.map(|body| holding(until(until(body, end), gone), held)))
 }
 
 /// Ends a session.

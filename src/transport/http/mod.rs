@@ -113,7 +113,8 @@ impl<M: Mcp> Server<M> {
             draining: draining.clone(),
         });
         let sweeper = tokio::spawn(Arc::clone(&sessions).sweep());
-        let accepting = listener::accept(listener, router(shared), &config, &draining);
+        let routes = router(Arc::clone(&shared));
+        let accepting = listener::accept(listener, routes, &config, &draining);
         let stopping = async {
             stop.await;
             draining.cancel();
@@ -125,6 +126,9 @@ impl<M: Mcp> Server<M> {
         })
         .await;
         sweeper.abort();
+        if let Gate::Pool(pool) = &shared.gate {
+            let _ = timeout(CLOSING, pool.audit.flush()).await;
+        }
     }
 }
 

@@ -552,3 +552,19 @@ fn days_keys_and_the_state_are_told() {
         "{state}"
     );
 }
+
+#[test]
+fn streams_of_a_revoked_token_end() {
+    let server = start(&[]);
+    let admin = Admin(&server);
+    let (text, id) = admin.create(&json!({"userId": "ann"}));
+    let shown = bearer(&text);
+    let session = HttpSession::usual(&server, &[("authorization", &shown)]);
+    let mut headers = session.headers();
+    headers.push(("accept", "text/event-stream"));
+    let mut standing = server.events("GET", "/mcp", &headers, b"");
+    let mut oldest = server.events("GET", "/sse", &[("authorization", &shown)], b"");
+    admin.post(&id, "revoke", &json!({}));
+    while standing.line().is_some() {}
+    while oldest.line().is_some() {}
+}

@@ -330,3 +330,63 @@ fn a_token_that_may_only_read_changes_nothing() {
         "{refused} refused, {answered} answered"
     );
 }
+
+#[test]
+fn a_store_that_is_stuck_locks_nobody_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(&folder);
+    let server = start(&[("EXA_MCP_STORE", &store)]);
+    let admin = Admin(&server);
+    let limits = json!({"requestsPerMinute": 3, "dollarsPerDay": 1});
+    let (text, id) = admin.create(&json!({"limits": limits}));
+    let other = rusqlite::Connection::open(folder.path().join("store.db")).expect("a file");
+    other
+        .execute_batch("BEGIN EXCLUSIVE")
+        .expect("the file to itself");
+    assert_eq!(call(&server, &text, search())["isError"], false);
+    assert_eq!(
+        answered(&[&server], &text, 4),
+        2,
+        "this server counts on by itself"
+    );
+    let reply = admin.send("POST", "/admin/tokens", &json!({}));
+    assert_eq!(reply.status, 503, "{}", reply.text());
+    other
+        .execute_batch("ROLLBACK")
+        .expect("the file is given back");
+    // What was counted meanwhile is written once the store can be used.
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while admin.token(&id)["usageCount"] != 3 {
+        assert!(std::time::Instant::now() < deadline, "{}", admin.token(&id));
+        std::thread::sleep(std::time::Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn what_a_task_costs_is_counted() {
+    let sandbox = Sandbox::start();
+    let server = HttpServer::upstream(
+        &sandbox.url(),
+        &[("MCP_AUTH_TOKEN", "the-admin-secret-of-the-tests")],
+    );
+    let admin = Admin(&server);
+    let (text, id) = admin.create(&json!({"limits": {"dollarsPerDay": 0.000_001}}));
+    let shown = bearer(&text);
+    let mut session = HttpSession::usual(&server, &[("authorization", &shown)]);
+    let arguments = json!({"operation": "research.create", "args": {"instructions": "heat pumps"}});
+    let call = json!({"name": "exa_api", "arguments": arguments, "task": {"ttl": 60_000}});
+    let task = session.ask("tools/call", call.clone())["result"]["task"]["taskId"].clone();
+    sandbox.advance(600_000);
+    let result = session.ask("tasks/result", json!({"taskId": task}));
+    assert_eq!(result["result"]["isError"], false, "{result}");
+    let usage = &admin.token(&id)["usage"];
+    assert!(usage["dollarsToday"].as_f64() > Some(0.0), "{usage}");
+    let refused = session.ask("tools/call", call);
+    assert_eq!(refused["error"]["code"], -32001, "{refused}");
+    assert_eq!(refused["error"]["data"]["limit"], "dollarsPerDay");
+    let tasks = &admin.get("/admin/state")["tasks"];
+    assert_eq!(
+        (&tasks["completed"], &tasks["working"]),
+        (&json!(1), &json!(0))
+    );
+}

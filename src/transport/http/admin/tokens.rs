@@ -18,6 +18,9 @@ use crate::accounts::usage::{LAST_USED, REQUESTS, Usage};
 use crate::accounts::{Token, now, timestamp};
 use crate::store::{Count, StoreError};
 
+/// So many tokens are few.
+const FEW: usize = 2_000;
+
 /// The numbers of one token, by their names.
 #[derive(Default)]
 pub(super) struct Numbers {
@@ -116,34 +119,50 @@ pub(super) async fn tokens<M: Mcp>(
     let (parts, _) = request.into_parts();
     let told = async {
         let (_, pool) = admin(&shared, &parts)?;
-        let counts = pool.usage.counts(None).await;
-        let counts = counts.map_err(|error| unreadable(&error))?;
-        Ok(statistics(&pool.directory.tokens(), counts))
+        let tokens = pool.directory.tokens();
+        let numbers = read_all(&pool.usage, &tokens).await;
+        let numbers = numbers.map_err(|error| unreadable(&error))?;
+        Ok(statistics(&tokens, &numbers))
     };
     answer(told.await)
 }
 
-fn statistics(tokens: &[Arc<Token>], counts: Vec<Count>) -> Value {
-    let now = now();
-    let day = Day::of(now);
+/// The numbers of all tokens, in their order. Those of a few are read one by one, since there are many
+/// more numbers than theirs; those of many are picked out of all.
+async fn read_all(usage: &Usage, tokens: &[Arc<Token>]) -> Result<Vec<Numbers>, StoreError> {
+    if tokens.len() <= FEW {
+        let mut all = Vec::with_capacity(tokens.len());
+        for token in tokens {
+            all.push(Numbers::read(usage, token).await?);
+        }
+        return Ok(all);
+    }
+    let day = Day::of(now());
     let mut by_subject: HashMap<String, Vec<Count>> = HashMap::new();
-    for count in counts {
+    for count in usage.counts(None).await? {
         let known = by_subject.entry(count.subject.clone());
         known.or_default().push(count);
     }
+    let mut take = |subject: &str| by_subject.remove(subject).unwrap_or_default();
+    let numbers = tokens.iter().map(|token| {
+        let counts = take(&token.id);
+        Numbers::of(day, counts, &take(&day.spending(&token.id)))
+    });
+    Ok(numbers.collect())
+}
+
+fn statistics(tokens: &[Arc<Token>], numbers: &[Numbers]) -> Value {
+    let now = now();
     let mut by_user: BTreeMap<&str, u64> = BTreeMap::new();
     let (mut total, mut active, mut expired) = (0, 0, 0);
     let mut listed = Vec::new();
-    for token in tokens {
-        let counts = by_subject.remove(&token.id).unwrap_or_default();
-        let spent = by_subject.remove(&day.spending(&token.id));
-        let numbers = Numbers::of(day, counts, &spent.unwrap_or_default());
+    for (token, numbers) in tokens.iter().zip(numbers) {
         let user = token.user.as_deref().unwrap_or(ANONYMOUS);
         *by_user.entry(user).or_default() += 1;
         total += numbers.get(REQUESTS);
         active += usize::from(token.is_active(now));
         expired += usize::from(token.is_expired(now));
-        listed.push(shown(token, &numbers));
+        listed.push(shown(token, numbers));
     }
     json!({
         "stats": {
