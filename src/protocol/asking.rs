@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::{
     client::{self, Asked, Conversation, Detected, Ended, Patience},
     era::Era,
-    handler::Handler,
+    handler::{Handler, era},
     progress::Steps,
     resources,
     scope::{Scope, observe},
@@ -56,7 +56,7 @@ impl<T: Tools> Handler<T> {
             && !scope.tools.waits(&name, &arguments)
         {
             let call = Call::new(scope.owner.clone(), Default::default()).of_client(client);
-            let task = self.create_task(scope, &name, arguments, call, conversation, context, era);
+            let task = self.create_task(scope, &name, arguments, call, conversation, context);
             return Box::pin(task).await;
         }
         let (progress, steps) = Steps::of(context);
@@ -93,7 +93,6 @@ impl<T: Tools> Handler<T> {
         call: Call,
         conversation: Conversation,
         context: &RequestContext<RoleServer>,
-        era: &Era,
     ) -> Result<CallToolResponse, ErrorData> {
         let prepared = Box::pin(telemetry::inherited(
             scope.tools.prepare(name, arguments, call),
@@ -105,7 +104,7 @@ impl<T: Tools> Handler<T> {
         };
         let prepared = match prepared {
             Ok(prepared) => prepared,
-            Err(outcome) => return Self::answer(scope, *outcome, context, era),
+            Err(outcome) => return Self::answer(scope, *outcome, context, &era(context)),
         };
         let Some(tasks) = &scope.tasks else {
             return Err(ErrorData::internal_error("There are no tasks", None));

@@ -147,7 +147,8 @@ fn trace(context: &RequestContext<RoleServer>) -> Option<Trace> {
     Trace::of(&context.meta, parts.map(|parts| &parts.headers))
 }
 
-fn era(context: &RequestContext<RoleServer>) -> Era {
+/// The era in which a request is made.
+pub(super) fn era(context: &RequestContext<RoleServer>) -> Era {
     Era::of(context.protocol_version())
 }
 
