@@ -27,7 +27,7 @@ const MOST_IN_MEMORY: u64 = 1_000;
 const MOST_GROUPS: usize = 500;
 
 /// The least time between two writings of denials.
-const PAUSE: Duration = Duration::from_millis(500);
+const PAUSE: Duration = Duration::from_secs(1);
 
 const MINUTE: i64 = 60_000;
 
@@ -113,7 +113,7 @@ impl Audit {
         tokio::spawn(async move {
             while let Some(inner) = writer.upgrade() {
                 // Not for ever: nobody may be left who has something to write.
-                let _ = tokio::time::timeout(60 * PAUSE, inner.news.notified()).await;
+                let _ = tokio::time::timeout(30 * PAUSE, inner.news.notified()).await;
                 Audit(inner).flush().await;
                 tokio::time::sleep(PAUSE).await;
             }

@@ -29,6 +29,8 @@ struct Memory {
     /// Tokens that were right, with the address they came from. Guesses of a neighbour behind the
     /// same address do not lock those out.
     right: HashMap<(Source, u64), Instant>,
+    /// When it was last looked for what can be forgotten.
+    swept: Option<Instant>,
 }
 
 /// Tries that are left.
@@ -83,13 +85,18 @@ impl Throttle {
     pub(super) fn right(&self, address: IpAddr, token: &Digest) {
         let now = Instant::now();
         let mut memory = self.memory();
-        if memory.right.len() >= MOST {
+        let key = (address.into(), token.number());
+        if let Some(since) = memory.right.get_mut(&key) {
+            *since = now;
+            return;
+        }
+        if memory.right.len() >= MOST && memory.may_sweep(now) {
             memory
                 .right
                 .retain(|_, since| now.duration_since(*since) < TRUSTED_FOR);
         }
         if memory.right.len() < MOST {
-            memory.right.insert((address.into(), token.number()), now);
+            memory.right.insert(key, now);
         }
     }
 
@@ -100,7 +107,7 @@ impl Throttle {
 
     fn wrong_at(&self, address: IpAddr, now: Instant) {
         let mut memory = self.memory();
-        if memory.wrong.len() >= MOST {
+        if memory.wrong.len() >= MOST && memory.may_sweep(now) {
             memory.wrong.retain(|_, bucket| {
                 bucket.refill(now);
                 bucket.tries < TRIES
@@ -121,6 +128,16 @@ impl Throttle {
 }
 
 impl Memory {
+    /// Whether to look for what can be forgotten: not at every request, since there is much to look at.
+    fn may_sweep(&mut self, now: Instant) -> bool {
+        let since = |swept| now.saturating_duration_since(swept);
+        let due = self.swept.is_none_or(|swept| since(swept) >= REFILL);
+        if due {
+            self.swept = Some(now);
+        }
+        due
+    }
+
     /// Under which an address is remembered.
     fn source(&self, address: IpAddr) -> Source {
         let source = Source::from(address);

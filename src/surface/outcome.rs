@@ -287,20 +287,14 @@ impl Outcome {
         if warnings.is_empty() {
             return;
         }
-        let is_json = self.text.starts_with('{');
-        let metadata = self
-            .structured
-            .entry("metadata")
-            .or_insert_with(|| json!({}));
-        if let Value::Object(metadata) = metadata {
-            let known = metadata.entry("warnings").or_insert_with(|| json!([]));
-            if let Value::Array(known) = known {
-                known.extend(warnings.iter().map(|warning| json!(warning)));
+        add_warnings(&mut self.structured, warnings);
+        // A text that is JSON must stay JSON.
+        match serde_json::from_str(&self.text) {
+            Ok(Value::Object(mut told)) => {
+                add_warnings(&mut told, warnings);
+                self.text = serde_json::to_string(&told).unwrap_or_default();
             }
-        }
-        match is_json {
-            true => self.text = serde_json::to_string(&self.structured).unwrap_or_default(),
-            false => {
+            _ => {
                 for warning in warnings {
                     self.text.push_str(&format!("\n\nWarning: {warning}"));
                 }
@@ -378,6 +372,17 @@ impl Outcome {
             structured: Map::from_iter([("error".to_owned(), error)]),
             links: Vec::new(),
             is_error: true,
+        }
+    }
+}
+
+/// Adds warnings to those that an answer has.
+fn add_warnings(answer: &mut Map<String, Value>, warnings: &[String]) {
+    let metadata = answer.entry("metadata").or_insert_with(|| json!({}));
+    if let Value::Object(metadata) = metadata {
+        let known = metadata.entry("warnings").or_insert_with(|| json!([]));
+        if let Value::Array(known) = known {
+            known.extend(warnings.iter().map(|warning| json!(warning)));
         }
     }
 }

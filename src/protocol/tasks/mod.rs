@@ -33,7 +33,7 @@ use crate::store::{Sign, Store, StoreError};
 use crate::surface::{Attempt, TaskLimits, Work};
 
 /// The most tasks that are counted by their state.
-const MOST_COUNTED: usize = 1_000;
+const MOST_COUNTED: usize = 200;
 
 /// The tasks of a server. Clones share everything but the tools, which may be those of one requester.
 #[derive(Clone)]
