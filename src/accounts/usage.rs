@@ -9,6 +9,7 @@ use tokio::time::timeout;
 
 use super::daily::{self, Day};
 use super::now;
+use crate::ids;
 use crate::store::{Count, CountChange, Step, Store, StoreError};
 
 /// Requests, whatever they asked for.
@@ -159,7 +160,7 @@ impl std::fmt::Debug for Meter {
 
 /// Writes what is queued, as much at once as there is: many answers share one write.
 async fn write(store: Arc<dyn Store>, mut entries: mpsc::UnboundedReceiver<Entry>) {
-    let mut unwritten = Sum::default();
+    let mut unwritten = Unwritten::default();
     loop {
         let first = match unwritten.is_empty() {
             true => entries.recv().await,
@@ -175,26 +176,55 @@ async fn write(store: Arc<dyn Store>, mut entries: mpsc::UnboundedReceiver<Entry
             entry
                 .changes
                 .into_iter()
-                .for_each(|change| unwritten.add(change));
+                .for_each(|change| unwritten.fresh.add(change));
             waiting.push(entry.written);
             next = match waiting.len() < MOST_AT_ONCE {
                 true => entries.try_recv().ok(),
                 false => None,
             };
         }
-        match store.count(unwritten.changes()).await {
-            Ok(()) => unwritten = Sum::default(),
-            Err(error) => {
-                tracing::warn!(%error, "usage could not be written; it is kept and tried again");
-                if entries.is_closed() {
-                    return;
-                }
+        if let Err(error) = unwritten.write(&*store).await {
+            tracing::warn!(%error, "usage could not be written; it is kept and tried again");
+            if entries.is_closed() {
+                return;
             }
         }
         for written in waiting {
             // Whoever asked may have gone away.
             let _ = written.send(());
         }
+    }
+}
+
+/// What is not known to be in the store.
+#[derive(Default)]
+struct Unwritten {
+    /// What was told to the store without hearing that it is written. It may be, so it is told again as
+    /// it was, under the same name, and nothing is added to it.
+    told: Option<(String, Vec<CountChange>)>,
+    fresh: Sum,
+}
+
+impl Unwritten {
+    fn is_empty(&self) -> bool {
+        self.told.is_none() && self.fresh.is_empty()
+    }
+
+    async fn write(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        while !self.is_empty() {
+            let (name, changes) = match &self.told {
+                Some(told) => told,
+                None => {
+                    let name = ids::random();
+                    let name = name.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+                    let fresh = std::mem::take(&mut self.fresh);
+                    self.told.insert((name, fresh.changes()))
+                }
+            };
+            store.count_once(name.clone(), changes.clone()).await?;
+            self.told = None;
+        }
+        Ok(())
     }
 }
 

@@ -63,6 +63,8 @@ async fn gate(http: &HttpSettings, store: Arc<dyn Store>, sandbox: bool) -> Resu
     }
     let secret = match chosen {
         Some(secret) => secret,
+        // Whoever comes to another server must be the same there.
+        None if store.is_remote() => kept_secret(&*store).await.map_err(Failure::usage)?,
         None => Secret::random().map_err(Failure::usage)?,
     };
     Ok(Gate::Passthrough {

@@ -46,7 +46,7 @@ Environment:
   EXA_MCP_RATE_LIMIT     requests a second that one key makes at most; others wait [default: no limit]
   EXA_BASE_URL           another Exa endpoint, such as a proxy [default: https://api.exa.ai]
   ENABLED_TOOLS          same as --tools, also EXA_MCP_ENABLED_TOOLS [default: default]
-  EXA_MCP_STORE          where notes and tasks are kept, memory: or sqlite:PATH [default: memory:]
+  EXA_MCP_STORE          where notes and tasks are kept: memory:, sqlite:PATH or redis://HOST:PORT [default: memory:]
   EXA_MCP_DEFAULT_TASK_TTL, EXA_MCP_MAX_TASK_TTL
                          life of tasks in milliseconds [default: 3600000, 86400000]
   EXA_MCP_MAX_CONCURRENT_TASKS
@@ -68,7 +68,8 @@ Environment:
   EXA_MCP_ALLOW_KEY_IN_URL true: an Exa key may stand in the address as exaApiKey [default: false]
   EXA_MCP_SECRET           makes identities that stay the same after a restart
   EXA_MCP_TOKEN_LIMITS     limits of tokens without their own, as JSON
-  EXA_MCP_STORE            memory: or sqlite:PATH [default: a file in the user's state directory]
+  EXA_MCP_STORE            memory:, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT[/DB] for several servers
+                           [default: a file in the user's state directory]
   EXA_MCP_METRICS          admin: /metrics for this machine and the admin's token; public [default: admin]
   EXA_MCP_MAX_BODY_BYTES   longest body of a request [default: 4194304]
   EXA_MCP_READ_TIMEOUT     seconds to send a head, and again a body [default: 15]

@@ -16,15 +16,16 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::calls::Calls;
+use super::client::share_key;
 use super::handler::Handler;
 use super::scope::Scope;
 use super::serve::connection;
 use super::tools::Tools;
-use crate::accounts::{KeyPool, Requester};
+use crate::accounts::{KeyPool, Requester, kept_secret};
 use crate::store::{Store, StoreError};
 use crate::surface::Catalogue;
 use crate::telemetry::{Gauges, Metrics};
-use crate::transport::http::{Answer, Gate, HttpConfig, Mcp, Server, Sessions};
+use crate::transport::http::{Answer, Gate, HttpConfig, Introductions, Mcp, Server, Sessions};
 
 /// How many calls run at once, of everybody together; further ones wait for their turn.
 const CALLS_AT_ONCE: usize = 4_096;
@@ -52,6 +53,11 @@ pub(super) async fn serve<T: Tools>(
     config: HttpConfig,
     stop: impl Future<Output = ()>,
 ) {
+    if store.is_remote()
+        && let Ok(secret) = kept_secret(&*store).await
+    {
+        share_key(&secret);
+    }
     let room = Everybody::new(tools);
     let scope = &room.scope;
     let tasks = scope.tasks.clone();
@@ -79,7 +85,7 @@ pub(super) async fn serve_room<R: Room>(
 ) {
     Metrics::start();
     let end = CancellationToken::new();
-    let sessions = Arc::new(Sessions::new(config.limits));
+    let sessions = Arc::new(Sessions::new(config.limits, &store));
     let mcp = Service::new(room, &config, Arc::clone(&sessions), end.clone());
     let server = Server {
         mcp,
@@ -193,12 +199,15 @@ impl<R: Room> Service<R> {
         let maker = room.clone();
         let handler = move || -> io::Result<R::Handler> { Ok(maker.handler()) };
         // Hosts, origins and sizes are looked at before rmcp sees anything.
-        let settings = StreamableHttpServerConfig::default()
+        let mut settings = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
             .with_max_request_body_bytes(usize::MAX)
             .with_json_response(true)
             .with_sse_keep_alive(Some(config.limits.keep_alive))
             .with_cancellation_token(end);
+        if sessions.are_shared() {
+            settings.session_store = Some(Arc::new(Introductions(Arc::clone(&sessions))));
+        }
         Self {
             streamable: StreamableHttpService::new(handler, sessions, settings),
             room,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{MemoryStore, SqliteStore, Store};
+use super::{MemoryStore, RedisAddress, RedisStore, SqliteStore, Store};
 
 /// The environment variable that names the store.
 pub const STORE_VARIABLE: &str = "EXA_MCP_STORE";
@@ -17,13 +17,15 @@ pub enum StoreConfig {
     Memory,
     /// A SQLite file.
     Sqlite(PathBuf),
+    /// A Redis server, which several servers may share.
+    Redis(RedisAddress),
 }
 
 /// A store that cannot be used. No text of it repeats the value, which may hold a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreConfigError {
     /// It names no known kind of store.
-    #[error("it names no store; use memory: or sqlite:PATH")]
+    #[error("it names no store; use memory:, sqlite:PATH or redis://HOST:PORT")]
     Unknown,
     /// `memory:` takes nothing after it.
     #[error("nothing may follow memory:")]
@@ -36,8 +38,11 @@ pub enum StoreConfigError {
     /// There is no home directory to start from.
     #[error("its path begins with ~, but HOME is not set; write the whole path")]
     NoHome,
-    /// Redis is not there yet.
-    #[error("this version cannot use Redis yet; use memory: or sqlite:PATH")]
+    /// The address of Redis cannot be read.
+    #[error(
+        "the address of Redis cannot be read; write redis://[USER:PASSWORD@]HOST:PORT[/DATABASE], rediss:// for TLS, \
+         or unix:///PATH, with special characters percent-encoded"
+    )]
     Redis,
 }
 
@@ -47,6 +52,7 @@ impl StoreConfig {
         match self {
             Self::Memory => Arc::new(MemoryStore::default()),
             Self::Sqlite(path) => Arc::new(SqliteStore::new(path.clone())),
+            Self::Redis(address) => Arc::new(RedisStore::new(address.clone())),
         }
     }
 }
@@ -61,7 +67,10 @@ impl FromStr for StoreConfig {
             "memory" if rest.is_empty() => Ok(Self::Memory),
             "memory" => Err(StoreConfigError::MemoryPath),
             "sqlite" => sqlite(rest, std::env::var_os("HOME").map(PathBuf::from)),
-            "redis" | "rediss" | "unix" => Err(StoreConfigError::Redis),
+            "redis" | "rediss" | "unix" => {
+                let address = RedisAddress::parse(text).ok_or(StoreConfigError::Redis)?;
+                Ok(Self::Redis(address))
+            }
             _ => Err(StoreConfigError::Unknown),
         }
     }
@@ -99,6 +108,15 @@ mod tests {
         assert_eq!("sqlite:notes.db".parse(), file("notes.db"));
         assert_eq!("sqlite:/a/b c.db".parse(), file("/a/b c.db"));
         assert_eq!("sqlite:///a/b.db".parse(), file("/a/b.db"));
+        for url in [
+            "redis://:secret@host:7/1",
+            "rediss://host",
+            "unix:///run/r.sock",
+        ] {
+            let parsed = url.parse();
+            assert!(matches!(parsed, Ok(StoreConfig::Redis(_))), "{url}");
+            assert!(!format!("{parsed:?}").contains("secret"));
+        }
         let home = Some(PathBuf::from("/home/ann"));
         assert_eq!(sqlite("~/x.db", home), file("/home/ann/x.db"));
     }
@@ -111,8 +129,8 @@ mod tests {
             ("sqlite:", StoreConfigError::SqlitePath),
             ("sqlite::memory:", StoreConfigError::SqlitePath),
             ("sqlite:/hunter2/", StoreConfigError::SqlitePath),
-            ("redis://:hunter2@host", StoreConfigError::Redis),
-            ("rediss://host", StoreConfigError::Redis),
+            ("redis://:hunter2@", StoreConfigError::Redis),
+            ("rediss://host/hunter2", StoreConfigError::Redis),
             ("postgres://hunter2", StoreConfigError::Unknown),
         ];
         for (text, error) in cases {

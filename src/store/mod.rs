@@ -7,6 +7,7 @@
 mod config;
 mod counters;
 mod memory;
+mod redis;
 mod sign;
 mod sqlite;
 mod sqlite_counters;
@@ -25,6 +26,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub use config::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 pub use counters::{Count, CountChange, Step};
 pub use memory::{Bounds, MemoryStore};
+pub use redis::{RedisAddress, RedisStore};
 pub use sqlite::SqliteStore;
 pub(crate) use windows::Windows;
 pub use windows::{Taken, Window};
@@ -51,6 +53,12 @@ pub trait Store: Send + Sync + 'static {
     /// Changes numbers: all of them, or none.
     fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()>;
 
+    /// Changes numbers like [`Store::count`], but once however often it is told under the same name: where
+    /// an answer may get lost on its way, a change whose fate is unknown must be safe to repeat.
+    fn count_once(&self, _name: String, changes: Vec<CountChange>) -> Pending<'_, ()> {
+        self.count(changes)
+    }
+
     /// The numbers of a subject, or of all subjects.
     fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>>;
 
@@ -66,6 +74,11 @@ pub trait Store: Send + Sync + 'static {
     /// Whether documents outlive the process, so that other processes see them.
     fn is_shared(&self) -> bool {
         true
+    }
+
+    /// Whether servers on several machines may share it, so that a client of one may come to another.
+    fn is_remote(&self) -> bool {
+        false
     }
 
     /// Shows other processes that one of this name lives, for as long as the sign is kept; it goes with

@@ -1,7 +1,14 @@
 //! What every store must do, and what only a file can.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
+
+#[path = "../../tests/main/support/redis.rs"]
+mod redis_server;
+#[path = "redis/tests.rs"]
+mod with_redis;
 
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use redis_server::RedisServer;
 
 use super::*;
 
@@ -60,6 +67,13 @@ async fn on_each<F: Future<Output = ()>>(test: impl Fn(Arc<dyn Store>, Hands) ->
     let path = folder.path().join("store.db");
     let sqlite = SqliteStore::with_clock(path, hands.clock());
     test(Arc::new(sqlite), hands).await;
+    let (server, hands) = (RedisServer::start(), Hands::default());
+    let redis = RedisStore::with_clock(address(&server), hands.clock());
+    test(Arc::new(redis), hands).await;
+}
+
+fn address(server: &RedisServer) -> RedisAddress {
+    RedisAddress::parse(&server.url()).unwrap()
 }
 
 #[tokio::test]
@@ -92,6 +106,10 @@ async fn owners_are_data_and_never_code() {
             "%",
             "'; DROP TABLE documents; --",
             "ann\0bob",
+            "ann:things",
+            "x\r\nFLUSHALL\r\n",
+            "{ann}",
+            "*",
             "🦀",
         ];
         for owner in owners {

@@ -6,7 +6,9 @@ use super::cache::{Fresh, Kept};
 use super::options::{self, Options};
 use super::outcome::Outcome;
 use super::plan::Entry;
+use super::shared_cache::SharedCache;
 use super::{Call, Catalogue, failed, host, upstream};
+use crate::accounts::Identity;
 use crate::operations::{Called, Caller, Operation, Paged, Refusal, Stopped, is_paged};
 use crate::render::{self, Answer, Envelope, Level, View};
 
@@ -82,7 +84,7 @@ impl Catalogue {
             Err(refused) => return Outcome::refused(operation.name, &refused),
         };
         if let Some(id) = asked.options.cache_id() {
-            let Some(kept) = self.cache.get(&call.owner, id) else {
+            let Some(kept) = self.kept(&call.owner, id).await else {
                 return Outcome::not_kept(id, self.cache.limits());
             };
             view.extract = kept.extract;
@@ -98,8 +100,8 @@ impl Catalogue {
         if repeats(operation)
             && !asked.options.fresh()
             && let Some(kept) = self
-                .cache
                 .same(&call.owner, operation.name, &checked.arguments)
+                .await
         {
             return self.show_kept(&kept, &view, asked, sent_filters);
         }
@@ -114,6 +116,33 @@ impl Catalogue {
             return *outcome;
         }
         self.show_new(call, asked, &view, sent_filters, answered)
+            .await
+    }
+
+    /// Answers that other servers on the same store have kept.
+    fn shared(&self) -> Option<SharedCache<'_>> {
+        SharedCache::of(&*self.store, self.cache.limits())
+    }
+
+    /// A kept answer, here or at another server.
+    async fn kept(&self, owner: &Identity, id: &str) -> Option<Kept> {
+        match (self.cache.get(owner, id), self.shared()) {
+            (None, Some(shared)) => shared.get(owner, id).await,
+            (kept, _) => kept,
+        }
+    }
+
+    /// The kept answer to the same question, here or at another server.
+    async fn same(
+        &self,
+        owner: &Identity,
+        operation: &str,
+        arguments: &Map<String, Value>,
+    ) -> Option<Kept> {
+        match (self.cache.same(owner, operation, arguments), self.shared()) {
+            (None, Some(shared)) => shared.same(owner, operation, arguments).await,
+            (kept, _) => kept,
+        }
     }
 
     /// Calls Exa once, or as often as a list has pages.
@@ -180,7 +209,7 @@ impl Catalogue {
         }
     }
 
-    fn show_new(
+    async fn show_new(
         &self,
         call: &Call,
         asked: Asked<'_>,
@@ -207,6 +236,9 @@ impl Catalogue {
             extract: view.extract,
         };
         let kept = self.cache.keep(&call.owner, fresh);
+        if let (Some(kept), Some(shared)) = (&kept, self.shared()) {
+            shared.keep(&call.owner, &answered.arguments, kept).await;
+        }
         let shown = Answer {
             operation: asked.operation.name,
             envelope,

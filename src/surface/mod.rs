@@ -21,6 +21,7 @@ mod path;
 mod plan;
 mod schema;
 mod select;
+mod shared_cache;
 mod suggest;
 mod upstream;
 mod ways;

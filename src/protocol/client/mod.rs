@@ -21,6 +21,7 @@ pub(super) use capabilities::Detected;
 pub(super) use roots::KnownRoots;
 pub(super) use rounds::Ended;
 pub(super) use session::tell_visited;
+pub(super) use state::share_key;
 
 use super::era::Era;
 use crate::accounts::Identity;

@@ -1,6 +1,6 @@
 //! What a call knew before it asked, sealed and carried by the client.
 //!
-//! It is sealed with a key of this process, for one owner, one tool and one set of arguments, and for a
+//! It is sealed with a key of this process, or of all servers that share a store, for one owner, one tool and one set of arguments, and for a
 //! while only. It holds nothing that the client did not say itself.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use rmcp::model::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::accounts::Identity;
+use crate::accounts::{Identity, Secret};
 
 /// How long an answer to a question is waited for.
 const LIFE: Duration = Duration::from_secs(15 * 60);
@@ -105,9 +105,16 @@ fn unusable(why: &str) -> ErrorData {
     )
 }
 
+static CODEC: OnceLock<RequestStateCodec> = OnceLock::new();
+
+/// Seals with a key that other servers have, too: a call may be answered by one and go on at another.
+pub(in super::super) fn share_key(secret: &Secret) {
+    let parts = ["first", "second"].map(|part| secret.digest("request state", part).name());
+    CODEC.get_or_init(|| RequestStateCodec::new_unchecked(parts.concat().into_bytes()));
+}
+
 /// Seals and opens with a key that lives as long as the process and is made at its first use.
 fn codec() -> Result<&'static RequestStateCodec, ErrorData> {
-    static CODEC: OnceLock<RequestStateCodec> = OnceLock::new();
     if let Some(codec) = CODEC.get() {
         return Ok(codec);
     }

@@ -1,6 +1,7 @@
 //! The tools that the suite calls by name.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::JsonObject;

@@ -79,6 +79,11 @@ impl Record {
         self.status.is_terminal()
     }
 
+    /// Whether there is something left to do for it.
+    pub(super) fn is_open(&self) -> bool {
+        !self.is_final() || self.stopping
+    }
+
     /// How much of its life is left.
     pub(super) fn left(&self) -> Duration {
         let end = self.created.saturating_add(self.ttl);

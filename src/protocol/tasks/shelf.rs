@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Record;
+use super::record::now;
 use crate::accounts::Identity;
 use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError};
 use crate::surface::Work;
@@ -13,6 +14,12 @@ use crate::surface::Work;
 const TASKS: &str = "tasks";
 /// Where it is kept which task a piece of work at Exa belongs to.
 const CLAIMS: &str = "task_work";
+/// Where it is kept which tasks are open, in a store that is looked through all the time: to read all
+/// results of all tasks each time would be too much.
+const OPEN: &str = "task_open";
+
+/// How long a task may take to be kept after it was entered as open.
+const ENTERING: u64 = 60_000;
 
 /// The tasks in a store.
 pub(super) struct Shelf(Arc<dyn Store>);
@@ -35,6 +42,12 @@ pub(super) struct Kept {
     pub(super) record: Record,
 }
 
+/// Tasks that may be open, and where to go on.
+pub(super) struct Left {
+    pub(super) tasks: Vec<Kept>,
+    pub(super) next: Option<u64>,
+}
+
 impl Shelf {
     pub(super) fn new(store: Arc<dyn Store>) -> Self {
         Self(store)
@@ -46,7 +59,45 @@ impl Shelf {
 
     /// Keeps a new task.
     pub(super) async fn add(&self, owner: &Identity, record: &Record) -> Result<(), StoreError> {
+        if self.0.is_remote() {
+            let open = place(owner, OPEN, &record.id);
+            let rules = rules(record, Expected::Anything);
+            self.0.put(open, String::new(), rules).await?;
+        }
         self.put(owner, record, Expected::Nothing).await
+    }
+
+    /// Everybody's tasks that may be open, the newest first.
+    pub(super) async fn left(&self, before: Option<u64>, limit: usize) -> Result<Left, StoreError> {
+        if !self.0.is_remote() {
+            let tasks = self.page(None, before, limit).await?;
+            let last = tasks.last().map(|kept| kept.number);
+            let next = last.filter(|_| tasks.len() == limit);
+            return Ok(Left { tasks, next });
+        }
+        let query = Query {
+            owner: None,
+            collection: OPEN,
+            before,
+            limit,
+        };
+        let entered = self.0.list(query).await?;
+        let last = entered.last().map(|entered| entered.number);
+        let next = last.filter(|_| entered.len() == limit);
+        let mut tasks = Vec::new();
+        for entry in entered {
+            let (owner, number) = (Identity::kept(&entry.owner), entry.number);
+            match self.get(&owner, &entry.id).await? {
+                Some(record) if record.is_open() => tasks.push(Kept {
+                    owner,
+                    number,
+                    record,
+                }),
+                None if now().saturating_sub(entry.created) < ENTERING => {}
+                _ => drop(self.0.delete(place(&owner, OPEN, &entry.id)).await?),
+            }
+        }
+        Ok(Left { tasks, next })
     }
 
     /// A task of this owner.
@@ -102,7 +153,13 @@ impl Shelf {
             }
             let expected = Expected::Revision(document.revision);
             match self.put(owner, &record, expected).await {
-                Ok(()) => return Ok(Change::Made(record)),
+                Ok(()) => {
+                    if self.0.is_remote() && !record.is_open() {
+                        // If this fails, whoever looks for open tasks does it.
+                        let _ = self.0.delete(place(owner, OPEN, id)).await;
+                    }
+                    return Ok(Change::Made(record));
+                }
                 Err(StoreError::Conflict) => {}
                 Err(error) => return Err(error),
             }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 use super::run::Watcher;
@@ -24,17 +25,20 @@ const MOST_FAILURES: usize = 5;
 impl<T: Tools> Tasks<T> {
     /// Takes up the tasks of processes that have ended, now and as long as others run some.
     pub(in super::super) async fn resume(&self) {
+        let store = self.shared.shelf.store();
+        // Servers on other machines come and go as long as this one lives.
+        let always = store.is_remote();
         let mut failures = 0;
-        while self.shared.shelf.store().is_shared() {
+        while store.is_shared() {
             match self.take_up().await {
-                Ok(0) => return,
+                Ok(0) if !always => return,
                 Ok(_) => failures = 0,
                 Err(error) => {
                     tracing::warn!(%error, "tasks could not be looked for");
                     failures += 1;
                 }
             }
-            if failures >= MOST_FAILURES {
+            if failures >= MOST_FAILURES && !always {
                 return;
             }
             sleep(PAUSE).await;
@@ -52,11 +56,15 @@ impl<T: Tools> Tasks<T> {
         let mut others = 0;
         let mut before = None;
         loop {
-            let page = shelf.page(None, before, PAGE).await?;
-            before = page.last().map(|kept| kept.number);
-            for kept in &page {
+            let page = shelf.left(before, PAGE).await?;
+            before = page.next;
+            for kept in &page.tasks {
                 let record = &kept.record;
-                if !is_open(record) || self.running().contains_key(&record.id) {
+                if self.running().contains_key(&record.id) {
+                    self.give_up(&kept.owner, record).await?;
+                    continue;
+                }
+                if !record.is_open() {
                     continue;
                 }
                 match self.lives(&mut lives, &record.runner).await {
@@ -64,10 +72,33 @@ impl<T: Tools> Tasks<T> {
                     false => self.take(&kept.owner, record).await?,
                 }
             }
-            if page.len() < PAGE {
+            if before.is_none() {
                 return Ok(others);
             }
         }
+    }
+
+    /// Stops following a task that another server took up, because this one had not been heard of.
+    async fn give_up(&self, owner: &Identity, record: &Record) -> Result<(), StoreError> {
+        let shelf = &self.shared.shelf;
+        if !shelf.store().is_remote() || self.is_own(&record.runner) || record.work.is_none() {
+            return Ok(());
+        }
+        // It may have been taken up here since it was read.
+        let taken = shelf.get(owner, &record.id).await?;
+        if taken.is_some_and(|taken| !self.is_own(&taken.runner))
+            && let Some(running) = self.leave(&record.id)
+        {
+            tracing::warn!(task = record.id, "another server follows it now");
+            running.abort.inspect(AbortHandle::abort);
+        }
+        Ok(())
+    }
+
+    /// Whether a name is this process's.
+    fn is_own(&self, runner: &str) -> bool {
+        let own = self.shared.runner.get();
+        own.is_some_and(|own| own.name == runner)
     }
 
     /// Whether the process that ran a task lives.
@@ -75,15 +106,11 @@ impl<T: Tools> Tasks<T> {
         if let Some(lives) = known.get(runner) {
             return *lives;
         }
-        let is_own = self
-            .shared
-            .runner
-            .get()
-            .is_some_and(|own| own.name == runner);
-        let lives = is_own || {
+        let lives = self.is_own(runner) || {
             let lives = self.shared.shelf.store().lives(runner.to_owned()).await;
-            // One that left no usable name behind cannot come back.
-            lives.unwrap_or(false)
+            // One that left no usable name behind cannot come back; but where the store may not have
+            // answered, nobody is taken for dead.
+            lives.unwrap_or(self.shared.shelf.store().is_remote())
         };
         known.insert(runner.to_owned(), lives);
         lives
@@ -101,7 +128,7 @@ impl<T: Tools> Tasks<T> {
         owner: &Identity,
         record: &Record,
     ) -> Result<(), StoreError> {
-        let waits = self.shared.on_demand.load(Ordering::Relaxed) && is_open(record);
+        let waits = self.shared.on_demand.load(Ordering::Relaxed) && record.is_open();
         if !waits || !self.tools.has_key() || self.running().contains_key(&record.id) {
             return Ok(());
         }
@@ -114,7 +141,7 @@ impl<T: Tools> Tasks<T> {
     async fn take(&self, owner: &Identity, record: &Record) -> Result<(), StoreError> {
         let runner = self.runner().await?;
         let take = |found: &mut Record| {
-            let is_left = is_open(found) && found.runner == record.runner;
+            let is_left = found.is_open() && found.runner == record.runner;
             if is_left {
                 runner.clone_into(&mut found.runner);
             }
@@ -134,9 +161,4 @@ impl<T: Tools> Tasks<T> {
         }
         Ok(())
     }
-}
-
-/// Whether there is something left to do for a task.
-fn is_open(record: &Record) -> bool {
-    !record.is_final() || record.stopping
 }

@@ -23,11 +23,12 @@ use super::gate::{Entry, strip};
 use super::incoming::{self, Stopped};
 use super::outgoing::{Accepts, Answer, finish, only_answer};
 use super::peer::Peer;
-use super::sessions::Held;
+use super::restoring::catch_up;
+use super::sessions::{Behind, Held, NotAdmitted};
 use super::state::Shared;
 
 /// The header that names a session.
-const SESSION: &str = "mcp-session-id";
+pub(super) const SESSION: &str = "mcp-session-id";
 /// The header that names a version.
 const VERSION: &str = "mcp-protocol-version";
 
@@ -74,29 +75,53 @@ pub(super) async fn serve<M: Mcp>(
     answer.unwrap_or_else(|refused| *refused)
 }
 
+/// Finds out who visits, and for which session; that one runs here then.
+async fn visit<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Visit, Refused> {
+    let (visit, behind) = admit(shared, parts).await?;
+    if let Some((id, _)) = &visit.session {
+        catch_up(shared, id, &visit.entry.requester, behind).await;
+    }
+    Ok(visit)
+}
+
 /// Finds out who visits, and for which session.
-fn visit<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Visit, Refused> {
+async fn admit<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<(Visit, Behind), Refused> {
     if shared.draining.is_cancelled() {
         return Err(Box::new(ending()));
     }
     let mut entry = shared.gate.admit(&parts, address(shared, &parts))?;
     entry.requester.tools = tools(shared, &parts)?;
     let modern = is_modern(&parts.headers)?;
+    let mut behind = Behind::default();
     let session = match only(&parts.headers, SESSION)?.filter(|_| !modern) {
+        Some(id) if id.len() > LONGEST_SESSION => return Err(Box::new(no_session())),
         Some(id) => {
-            let held = Some(id).filter(|id| id.len() <= LONGEST_SESSION);
-            let held = held.and_then(|id| shared.sessions.admit(id, &mut entry));
-            Some((id.to_owned(), held.ok_or_else(|| Box::new(no_session()))?))
+            let admitted = shared.sessions.admit(id, &mut entry).await;
+            let (held, missing) = admitted.map_err(not_admitted)?;
+            behind = missing;
+            Some((id.to_owned(), held))
         }
         None => None,
     };
-    Ok(Visit {
+    let visit = Visit {
         accepts: Accepts::of(&parts.headers),
         parts,
         entry,
         session,
         modern,
-    })
+    };
+    Ok((visit, behind))
+}
+
+fn not_admitted(why: NotAdmitted) -> Refused {
+    let why = match why {
+        NotAdmitted::Unknown => return Box::new(no_session()),
+        NotAdmitted::NoRoom => "There are too many sessions; end some, or come back later",
+        NotAdmitted::Unavailable => {
+            "The store that knows the sessions of all servers cannot be used now; come back later"
+        }
+    };
+    Box::new(busy(StatusCode::SERVICE_UNAVAILABLE, why, COME_BACK))
 }
 
 /// Where the request comes from.
@@ -159,7 +184,7 @@ async fn post<M: Mcp>(
     parts: Parts,
     body: Body,
 ) -> Result<Response<Body>, Refused> {
-    let visit = visit(shared, parts)?;
+    let visit = visit(shared, parts).await?;
     let flight = shared.flights.enter();
     let body = body::read(&visit.parts.headers, body, &shared.config.limits).await?;
     if visit.accepts == Accepts::Nothing {
@@ -200,10 +225,14 @@ async fn single<M: Mcp>(
     if let Some(meter) = meter {
         meter.request();
     }
+    let level = chosen_level(&asked.method, &message.body).filter(|_| visit.session.is_some());
     let started = Instant::now();
     let answer = forward(shared, visit, message.body).await;
     let answer = finish(answer, Some(&asked.id), visit.accepts).await;
     super::metrics::served(&asked.method, answer.status(), started.elapsed());
+    if let (Some(level), Some((id, _))) = (level, &visit.session) {
+        shared.sessions.note_level(id, &level).await;
+    }
     // A call counts itself at its end, with what it came to; everything else is counted here, before
     // the answer leaves.
     if let Some(meter) = meter {
@@ -224,6 +253,16 @@ async fn within_limits(visit: &Visit, id: &Value) -> Result<(), Refused> {
     allowed.map_err(|over| Box::new(over_limit(id, &over)))
 }
 
+/// The level that a client chooses for its session; other servers must hear of it.
+fn chosen_level(method: &str, body: &[u8]) -> Option<String> {
+    if method != "logging/setLevel" {
+        return None;
+    }
+    let message: Value = serde_json::from_slice(body).ok()?;
+    let level = message.get("params")?.get("level")?.as_str()?;
+    Some(level.to_owned())
+}
+
 fn is_json(answer: &Response<Body>) -> bool {
     let content = answer.headers().get(header::CONTENT_TYPE);
     content.is_some_and(|content| content.as_bytes().starts_with(b"application/json"))
@@ -240,10 +279,7 @@ async fn begin<M: Mcp>(shared: &Shared<M>, visit: &Visit, id: &Value) -> Result<
         .sessions
         .make_room(&visit.entry.requester.owner)
         .await;
-    room.map_err(|_| {
-        let why = "There are too many sessions; end some, or come back later";
-        Box::new(busy(StatusCode::SERVICE_UNAVAILABLE, why, COME_BACK))
-    })
+    room.map_err(|_| not_admitted(NotAdmitted::NoRoom))
 }
 
 /// Hands a message to rmcp, without what it need not know.
@@ -330,7 +366,7 @@ async fn member_answer<M: Mcp>(
 
 /// A stream for what the server has to say by itself, or the rest of one that was cut.
 async fn get<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Response<Body>, Refused> {
-    let visit = visit(shared, parts)?;
+    let visit = visit(shared, parts).await?;
     let mut parts = visit.parts;
     strip(&mut parts);
     parts.extensions.insert(visit.entry.requester);
@@ -345,7 +381,12 @@ async fn get<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Response<B
 
 /// Ends a session.
 async fn delete<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Response<Body>, Refused> {
-    let visit = visit(shared, parts)?;
+    let (visit, _) = admit(shared, parts).await?;
+    if let Some((id, _)) = &visit.session {
+        let owner = &visit.entry.requester.owner;
+        let forgotten = shared.sessions.forget(id, owner).await;
+        forgotten.map_err(not_admitted)?;
+    }
     let mut parts = visit.parts;
     strip(&mut parts);
     let request = Request::from_parts(parts, Full::default());

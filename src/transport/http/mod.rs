@@ -14,12 +14,14 @@ mod gate;
 mod guard;
 mod health;
 mod incoming;
+mod kept_sessions;
 mod legacy;
 mod listener;
 mod mcp;
 mod metrics;
 mod outgoing;
 mod peer;
+mod restoring;
 mod sessions;
 mod state;
 
@@ -47,6 +49,7 @@ pub use allowed::{
 pub use config::{HttpConfig, HttpLimits};
 pub use gate::{Gate, Guests};
 pub(crate) use outgoing::Answer;
+pub(crate) use restoring::Introductions;
 pub(crate) use sessions::Sessions;
 use state::{Flights, Shared};
 

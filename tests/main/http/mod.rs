@@ -11,6 +11,8 @@ mod limits;
 mod limits_of_tokens;
 mod owners;
 mod quick_start;
+#[cfg(unix)]
+mod replicas;
 mod secrets;
 mod tasks;
 mod telemetry;

@@ -16,7 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A running server; it ends with the test.
 pub(crate) struct HttpServer {
-    child: Child,
+    /// None for one that others run.
+    child: Option<Child>,
     pub(crate) address: String,
     log: Arc<Mutex<String>>,
 }
@@ -151,9 +152,18 @@ impl HttpServer {
             }
         });
         Self {
-            child,
+            child: Some(child),
             address: address.expect("an address"),
             log,
+        }
+    }
+
+    /// Whatever answers at an address.
+    pub(crate) fn at(address: &str) -> Self {
+        Self {
+            child: None,
+            address: address.to_owned(),
+            log: Arc::default(),
         }
     }
 
@@ -163,14 +173,15 @@ impl HttpServer {
     }
 
     pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+        self.child.as_ref().expect("a process").id()
     }
 
     /// Waits for the end and gives the exit code.
     pub(crate) fn wait(&mut self) -> Option<i32> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            if let Some(status) = self.child.try_wait().expect("a child") {
+            let child = self.child.as_mut().expect("a process");
+            if let Some(status) = child.try_wait().expect("a child") {
                 return status.code();
             }
             assert!(Instant::now() < deadline, "the server does not end");
@@ -309,8 +320,10 @@ impl HttpServer {
 
 impl Drop for HttpServer {
     fn drop(&mut self) {
-        drop(self.child.kill());
-        drop(self.child.wait());
+        if let Some(child) = &mut self.child {
+            drop(child.kill());
+            drop(child.wait());
+        }
     }
 }
 

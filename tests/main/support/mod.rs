@@ -1,16 +1,22 @@
 //! What the tests share.
 
+#[cfg(unix)]
+mod balancer;
 mod http;
 mod library;
 mod mcp;
 mod outcome;
 mod program;
 mod recorder;
+#[cfg(unix)]
+mod redis;
 pub(crate) mod sample;
 mod sandbox;
 pub(crate) mod schema;
 pub(crate) mod wire;
 
+#[cfg(unix)]
+pub(crate) use balancer::Balancer;
 pub(crate) use http::{Events, HttpReply, HttpServer, HttpSession, initialize};
 pub(crate) use library::Library;
 #[cfg(unix)]
@@ -19,6 +25,8 @@ pub(crate) use mcp::{McpServer, STATELESS, USUAL, introduced};
 pub(crate) use outcome::{Failure, Outcome};
 pub(crate) use program::{KEY, Output, Program};
 pub(crate) use recorder::{Part, Recorder, Reply, Seen};
+#[cfg(unix)]
+pub(crate) use redis::RedisServer;
 pub(crate) use sandbox::Sandbox;
 
 /// Decodes percent-encoding strictly: a `%` that starts no escape is a failure, and `+` stays as it is.

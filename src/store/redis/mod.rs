@@ -1,0 +1,331 @@
+//! Documents in Redis: several servers on several machines share them.
+//!
+//! Each call is one script, so nobody comes in between, and the time is Redis's own. Whatever others
+//! name is encoded before it becomes part of a key.
+
+mod address;
+mod lease;
+mod link;
+
+use std::sync::{Arc, LazyLock};
+use std::time::Duration;
+
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use redis::{Cmd, FromRedisValue, Script, ScriptInvocation};
+
+pub use address::RedisAddress;
+use lease::Lease;
+use link::Link;
+
+use super::{
+    Clock, Count, CountChange, Document, Expected, Pending, Place, Query, Rules, Sign, Step, Store,
+    StoreError, Taken, Window,
+};
+use crate::ids;
+
+/// What all keys begin with.
+const PREFIX: &str = "exa-mcp:";
+
+/// How long it is remembered that a batch of changes was made.
+const REMEMBERED: Duration = Duration::from_secs(60 * 60);
+
+/// The longest life of a document; what is longer lasts as long as this.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+
+/// Subjects whose numbers are read in one go.
+const SUBJECTS_AT_ONCE: usize = 500;
+
+/// The most documents that are listed at once.
+const LONGEST_LIST: usize = 1_000_000;
+
+/// The largest number that Lua knows exactly.
+const LARGEST: u64 = 1 << 53;
+
+macro_rules! script {
+    ($file:literal) => {
+        LazyLock::new(|| Script::new(concat!(include_str!("common.lua"), include_str!($file))))
+    };
+}
+
+static PUT: LazyLock<Script> = script!("put.lua");
+static GET: LazyLock<Script> = script!("get.lua");
+static DELETE: LazyLock<Script> = script!("delete.lua");
+static LIST: LazyLock<Script> = script!("list.lua");
+static COUNT: LazyLock<Script> = script!("count.lua");
+static TAKE: LazyLock<Script> = script!("take.lua");
+
+/// Documents in Redis.
+pub struct RedisStore {
+    link: Arc<Link>,
+    /// Tests have a clock of their own; otherwise it is Redis's.
+    clock: Option<Clock>,
+}
+
+impl RedisStore {
+    /// A store at this address. Nothing is connected before the first use.
+    pub fn new(address: RedisAddress) -> Self {
+        let link = Arc::new(Link::new(address));
+        Self { link, clock: None }
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_clock(address: RedisAddress, clock: Clock) -> Self {
+        Self {
+            clock: Some(clock),
+            ..Self::new(address)
+        }
+    }
+
+    /// The time for a script; without any it looks at Redis's clock.
+    fn now(&self) -> String {
+        let now = self.clock.as_ref().map(|clock| clock().to_string());
+        now.unwrap_or_default()
+    }
+
+    async fn run<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T, StoreError> {
+        let run = async |mut connection| script.invoke_async(&mut connection).await;
+        self.link.ask(run).await
+    }
+
+    async fn command<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
+        let run = async |mut connection| command.query_async(&mut connection).await;
+        self.link.ask(run).await
+    }
+
+    async fn change_numbers(&self, name: &str, changes: &[CountChange]) -> Result<(), StoreError> {
+        let mut script = COUNT.prepare_invoke();
+        script.key(key(&["batch", name])).key(key(&["subjects"]));
+        script.arg(REMEMBERED.as_millis() as u64);
+        for change in changes {
+            let (kind, value) = match change.step {
+                Step::Add(by) => ("add", by),
+                Step::Reach(to) => ("reach", to),
+            };
+            script
+                .arg(key(&["count", &change.subject]))
+                .arg(&change.subject)
+                .arg(&change.name)
+                .arg(kind)
+                // Redis knows signed numbers only.
+                .arg(value.min(i64::MAX as u64));
+        }
+        self.run::<i64>(&script).await.map(drop)
+    }
+
+    async fn numbers(&self, subjects: &[String]) -> Result<Vec<Count>, StoreError> {
+        let mut all = redis::pipe();
+        for subject in subjects {
+            all.cmd("HGETALL").arg(key(&["count", subject]));
+        }
+        let ask = async |mut connection| all.query_async(&mut connection).await;
+        let answers: Vec<Vec<(String, u64)>> = self.link.ask(ask).await?;
+        let counts = subjects
+            .iter()
+            .zip(answers)
+            .flat_map(|(subject, mut numbers)| {
+                numbers.sort();
+                numbers.into_iter().map(|(name, value)| Count {
+                    subject: subject.clone(),
+                    name,
+                    value,
+                })
+            });
+        Ok(counts.collect())
+    }
+}
+
+/// A key. Its parts are encoded, so that none of them can pass for another.
+fn key(parts: &[&str]) -> String {
+    let parts: Vec<String> = parts
+        .iter()
+        .map(|part| utf8_percent_encode(part, NON_ALPHANUMERIC).to_string())
+        .collect();
+    format!("{PREFIX}{}", parts.join(":"))
+}
+
+fn document_key(place: &Place) -> String {
+    let owner = place.owner.as_str();
+    key(&["doc", place.collection, owner, &place.id])
+}
+
+/// A name that nobody else has.
+fn mark() -> Result<String, StoreError> {
+    ids::random().map_err(|error| StoreError::Unavailable(error.to_string()))
+}
+
+/// Reads a document as the scripts show it.
+fn document(fields: Vec<String>) -> Result<Document, StoreError> {
+    let foreign = || StoreError::Unavailable("something else is where a document was".to_owned());
+    let [owner, id, body, numbers @ ..] = fields.as_slice() else {
+        return Err(foreign());
+    };
+    let numbers: Result<Vec<u64>, _> = numbers.iter().map(|number| number.parse()).collect();
+    let Ok(&[revision, number, created, modified]) = numbers.as_deref() else {
+        return Err(foreign());
+    };
+    Ok(Document {
+        owner: owner.clone(),
+        id: id.clone(),
+        body: Arc::from(body.as_str()),
+        revision,
+        number,
+        created,
+        modified,
+    })
+}
+
+impl Store for RedisStore {
+    fn put(&self, place: Place, body: String, rules: Rules) -> Pending<'_, u64> {
+        Box::pin(async move {
+            let owner = place.owner.as_str();
+            let mut script = PUT.prepare_invoke();
+            script
+                .key(document_key(&place))
+                .key(key(&["own", place.collection, owner]))
+                .key(key(&["all", place.collection]))
+                .key(key(&["ends"]))
+                .key(key(&["number"]))
+                .arg(self.now())
+                .arg(body)
+                .arg(match rules.expected {
+                    Expected::Anything => "anything".to_owned(),
+                    Expected::Nothing => "nothing".to_owned(),
+                    Expected::Revision(revision) => revision.to_string(),
+                })
+                .arg(rules.most.map(|most| most.to_string()).unwrap_or_default())
+                .arg(milliseconds(rules.time_to_live))
+                .arg(owner)
+                .arg(&place.id)
+                .arg(mark()?);
+            let (outcome, number): (String, u64) = self.run(&script).await?;
+            match outcome.as_str() {
+                "put" => Ok(number),
+                "many" => Err(StoreError::TooMany(rules.most.unwrap_or_default())),
+                _ => Err(StoreError::Conflict),
+            }
+        })
+    }
+
+    fn get(&self, place: Place) -> Pending<'_, Option<Document>> {
+        Box::pin(async move {
+            let mut script = GET.prepare_invoke();
+            script.key(document_key(&place)).arg(self.now());
+            let fields: Vec<String> = self.run(&script).await?;
+            match fields.is_empty() {
+                true => Ok(None),
+                false => document(fields).map(Some),
+            }
+        })
+    }
+
+    fn delete(&self, place: Place) -> Pending<'_, bool> {
+        Box::pin(async move {
+            let mut script = DELETE.prepare_invoke();
+            script.key(document_key(&place)).arg(self.now());
+            self.run(&script).await
+        })
+    }
+
+    fn list(&self, query: Query) -> Pending<'_, Vec<Document>> {
+        Box::pin(async move {
+            let mut script = LIST.prepare_invoke();
+            let before = query.before.map(|before| before.to_string());
+            script
+                .key(match &query.owner {
+                    Some(owner) => key(&["own", query.collection, owner.as_str()]),
+                    None => key(&["all", query.collection]),
+                })
+                .arg(self.now())
+                .arg(before.unwrap_or_default())
+                .arg(query.limit.min(LONGEST_LIST));
+            let found: Vec<Vec<String>> = self.run(&script).await?;
+            found.into_iter().map(document).collect()
+        })
+    }
+
+    fn is_remote(&self) -> bool {
+        true
+    }
+
+    fn announce(&self, name: String) -> Pending<'_, Sign> {
+        Box::pin(async move {
+            let lease = Lease::take(Arc::clone(&self.link), key(&["alive", &name])).await?;
+            Ok(Sign::new(lease))
+        })
+    }
+
+    fn lives(&self, name: String) -> Pending<'_, bool> {
+        Box::pin(async move {
+            let alive = key(&["alive", &name]);
+            if self.command(Cmd::new().arg("EXISTS").arg(alive)).await? {
+                return Ok(true);
+            }
+            // While Redis was away nobody could renew anything; they get the time to do so.
+            Ok(self.link.age().await < lease::LENGTH)
+        })
+    }
+
+    fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()> {
+        Box::pin(async move { self.change_numbers(&mark()?, &changes).await })
+    }
+
+    fn count_once(&self, name: String, changes: Vec<CountChange>) -> Pending<'_, ()> {
+        Box::pin(async move { self.change_numbers(&name, &changes).await })
+    }
+
+    fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
+        Box::pin(async move {
+            if let Some(subject) = subject {
+                return self.numbers(&[subject]).await;
+            }
+            let mut subjects: Vec<String> = self
+                .command(Cmd::new().arg("SMEMBERS").arg(key(&["subjects"])))
+                .await?;
+            subjects.sort();
+            let mut counts = Vec::new();
+            for some in subjects.chunks(SUBJECTS_AT_ONCE) {
+                counts.extend(self.numbers(some).await?);
+            }
+            Ok(counts)
+        })
+    }
+
+    fn take(&self, window: Window) -> Pending<'_, Taken> {
+        Box::pin(async move {
+            let mut script = TAKE.prepare_invoke();
+            script
+                .key(key(&["window", &window.key]))
+                .arg(self.now())
+                .arg(window.most.min(LARGEST))
+                .arg(window.amount.min(LARGEST))
+                .arg(milliseconds(Some(window.length)));
+            let (allowed, used, wait): (bool, u64, u64) = self.run(&script).await?;
+            Ok(Taken {
+                allowed,
+                used,
+                retry_after: Duration::from_millis(wait),
+            })
+        })
+    }
+
+    fn check(&self) -> Pending<'_, String> {
+        Box::pin(async move {
+            // One that can be read but not written is of no use.
+            let mut write = Cmd::new();
+            write
+                .arg("SET")
+                .arg(key(&["check"]))
+                .arg(1)
+                .arg("PX")
+                .arg(1_000);
+            self.command::<()>(&write).await?;
+            Ok(self.link.address().to_string())
+        })
+    }
+}
+
+/// A time to live in milliseconds; empty for ever.
+fn milliseconds(time: Option<Duration>) -> String {
+    let time = time.map(|time| time.min(LONGEST).as_millis().to_string());
+    time.unwrap_or_default()
+}

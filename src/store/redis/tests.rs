@@ -1,0 +1,149 @@
+//! What only Redis can, and what becomes of it when it goes away.
+
+use super::*;
+
+/// A store as production has it, with the clock of the server.
+fn redis(server: &RedisServer) -> RedisStore {
+    RedisStore::new(address(server))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn servers_that_share_redis_lose_nothing() {
+    let server = RedisServer::start();
+    let mut writers = tokio::task::JoinSet::new();
+    for writer in 0..4 {
+        let store = redis(&server);
+        writers.spawn(async move {
+            for number in 0..25 {
+                let rules = Rules {
+                    most: Some(60),
+                    time_to_live: Some(Duration::from_secs(600)),
+                    ..Rules::default()
+                };
+                let id = format!("{writer}-{number}");
+                let result = store.put(place("ann", &id), String::new(), rules).await;
+                assert!(
+                    matches!(result, Ok(1) | Err(StoreError::TooMany(60))),
+                    "{result:?}"
+                );
+            }
+        });
+    }
+    writers.join_all().await;
+    let listed = redis(&server).list(query(None, None, 1000)).await.unwrap();
+    assert_eq!(listed.len(), 60, "the limit holds across servers");
+    // Whatever can end has an end that Redis knows.
+    let all = server.say(&["KEYS", "*"]).unwrap();
+    let keys = all.lines().filter(|line| line.contains(":doc:"));
+    for key in keys {
+        let left = server.say(&["PTTL", key]).unwrap();
+        assert!(!left.starts_with(":-"), "{key} {left}");
+    }
+    assert!(
+        all.lines()
+            .filter(|line| !line.starts_with(['*', '$']))
+            .all(|key| key.starts_with("exa-mcp:"))
+    );
+}
+
+#[tokio::test]
+async fn redis_that_went_away_is_said_to_be_away_and_found_again() {
+    let mut server = RedisServer::start();
+    let store = redis(&server);
+    put(&store, "ann", "a").await.unwrap();
+    server.kill();
+    let away = put(&store, "ann", "b").await.unwrap_err();
+    assert!(
+        matches!(&away, StoreError::Unavailable(text) if text.contains("Redis at")),
+        "{away}"
+    );
+    server.restart();
+    while put(&store, "ann", "b").await.is_err() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(ids(&store, query(Some("ann"), None, 9)).await, "b a");
+    // A connection that broke meanwhile is not even noticed.
+    server.restart();
+    assert_eq!(put(&store, "ann", "c").await, Ok(1));
+}
+
+#[tokio::test]
+async fn redis_that_does_not_answer_is_not_waited_for_long() {
+    let server = RedisServer::start();
+    let store = redis(&server);
+    put(&store, "ann", "a").await.unwrap();
+    server.freeze();
+    let calls = (0..50).map(|_| put(&store, "ann", "b"));
+    let answers = futures_util::future::join_all(calls).await;
+    assert!(answers.iter().all(Result::is_err));
+    // Right after that nothing is tried at all.
+    let again = put(&store, "ann", "b").await.unwrap_err().to_string();
+    assert!(again.contains("does not answer"), "{again}");
+    server.thaw();
+    while put(&store, "ann", "c").await.is_err() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_batch_whose_answer_was_lost_counts_once() {
+    let server = RedisServer::start();
+    let store = redis(&server);
+    let batch = || vec![change("ann", "calls", Step::Add(3))];
+    for _ in 0..3 {
+        store.count_once("one".to_owned(), batch()).await.unwrap();
+    }
+    store.count_once("two".to_owned(), batch()).await.unwrap();
+    assert_eq!(counted(&store, None).await, "ann.calls=6");
+    // Frozen before it arrives, counted when it goes on, told again because nobody heard of it.
+    server.freeze();
+    let lost = store.count_once("three".to_owned(), batch()).await;
+    assert!(lost.is_err());
+    server.thaw();
+    while store.count_once("three".to_owned(), batch()).await.is_err() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert_eq!(counted(&store, None).await, "ann.calls=9");
+    let most = change("ann", "calls", Step::Add(u64::MAX));
+    store.count(vec![most.clone(), most]).await.unwrap();
+    assert_eq!(
+        counted(&store, None).await,
+        format!("ann.calls={}", i64::MAX)
+    );
+}
+
+#[tokio::test]
+async fn a_sign_of_life_ends_with_who_shows_it() {
+    let server = RedisServer::start();
+    let (one, other) = (redis(&server), redis(&server));
+    let sign = one.announce("one".to_owned()).await.unwrap();
+    other.check().await.unwrap();
+    let shown = || server.say(&["EXISTS", "exa-mcp:alive:one"]).unwrap();
+    assert!(shown().starts_with(":1"));
+    // Longer than it would last by itself.
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    assert_eq!(other.lives("one".to_owned()).await, Ok(true));
+    assert_eq!(other.lives("nobody".to_owned()).await, Ok(false));
+    drop(sign);
+    while other.lives("one".to_owned()).await.unwrap() {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    // Whoever has just come does not know yet who could not renew a sign.
+    assert_eq!(redis(&server).lives("one".to_owned()).await, Ok(true));
+}
+
+#[tokio::test]
+async fn a_password_opens_redis_and_is_never_shown() {
+    let server = RedisServer::with(&["--requirepass", "hunter2"]);
+    let open = |password: &str| {
+        let url = format!("{}?pass={password}", server.url());
+        RedisStore::new(RedisAddress::parse(&url).unwrap())
+    };
+    let shown = open("hunter2").check().await.unwrap();
+    assert!(
+        shown.contains("Redis at") && !shown.contains("hunter2"),
+        "{shown}"
+    );
+    let wrong = open("hunter3").check().await.unwrap_err();
+    assert!(!format!("{wrong} {wrong:?}").contains("hunter3"), "{wrong}");
+}

@@ -1,0 +1,170 @@
+//! Sessions that go on at another server: what is needed for that, in the store that they share.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{InitializeRequestParams, ProtocolVersion};
+use serde::{Deserialize, Serialize};
+
+use super::config::HttpLimits;
+use crate::accounts::Identity;
+use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError};
+
+/// Where sessions are kept.
+const SESSIONS: &str = "sessions";
+
+/// To whom sessions belong of which nobody knows the owner before they are found.
+const GUESTS: &str = "guests";
+
+/// The most bytes of a session: how a client introduces itself is short.
+const LARGEST: usize = 64 * 1024;
+
+/// How often it is tried to write what someone else changes at the same time.
+const TRIES: usize = 5;
+
+/// What another server needs to go on with a session.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct KeptSession {
+    pub(super) owner: String,
+    /// What was agreed on.
+    pub(super) version: ProtocolVersion,
+    /// How the client introduced itself.
+    pub(super) introduction: InitializeRequestParams,
+    /// The least that the client wants to hear of its calls.
+    #[serde(default)]
+    pub(super) level: Option<String>,
+}
+
+/// The sessions in a store that several servers share.
+pub(super) struct KeptSessions {
+    store: Arc<dyn Store>,
+    limits: HttpLimits,
+}
+
+impl KeptSessions {
+    /// The sessions in a store, if it is one that others share.
+    pub(super) fn new(store: &Arc<dyn Store>, limits: HttpLimits) -> Option<Self> {
+        let store = Arc::clone(store);
+        store.is_remote().then_some(Self { store, limits })
+    }
+
+    /// How long a session is kept after it was last renewed: somewhat longer than it may be unused,
+    /// because it is not renewed with each use.
+    fn life(&self) -> Duration {
+        self.limits.session_idle.saturating_mul(2)
+    }
+
+    /// How often a session that is used is renewed.
+    pub(super) fn renewal(&self) -> Duration {
+        self.limits.session_idle / 2
+    }
+
+    /// Keeps a new session; the oldest ones of the same owner make way.
+    pub(super) async fn add(&self, id: &str, session: &KeptSession) -> Result<(), StoreError> {
+        let body = serde_json::to_string(session).unwrap_or_default();
+        if body.len() > LARGEST {
+            let why = "the client introduces itself at too great length".to_owned();
+            return Err(StoreError::Unavailable(why));
+        }
+        let owner = Identity::kept(&session.owner);
+        let most = match owner.is_guest() {
+            true => self.limits.sessions,
+            false => self.limits.sessions_per_owner,
+        };
+        let rules = Rules {
+            time_to_live: Some(self.life()),
+            most: Some(most),
+            expected: Expected::Anything,
+        };
+        for _ in 0..TRIES {
+            let put = self.store.put(place(&owner, id), body.clone(), rules).await;
+            match put {
+                Err(StoreError::TooMany(_)) => self.remove_oldest(&owner, most).await?,
+                other => return other.map(drop),
+            }
+        }
+        Err(StoreError::TooMany(most))
+    }
+
+    async fn remove_oldest(&self, owner: &Identity, most: usize) -> Result<(), StoreError> {
+        let query = Query {
+            owner: Some(shelf(owner)),
+            collection: SESSIONS,
+            before: None,
+            limit: most,
+        };
+        if let Some(oldest) = self.store.list(query).await?.last() {
+            self.remove(owner, &oldest.id).await?;
+        }
+        Ok(())
+    }
+
+    /// A session of this owner.
+    pub(super) async fn find(
+        &self,
+        owner: &Identity,
+        id: &str,
+    ) -> Result<Option<KeptSession>, StoreError> {
+        let document = self.store.get(place(owner, id)).await?;
+        Ok(document.as_ref().and_then(read))
+    }
+
+    /// Keeps a session for longer, unless it has ended meanwhile.
+    pub(super) async fn renew(&self, owner: &Identity, id: &str) -> Result<(), StoreError> {
+        self.change(owner, id, |_| {}).await
+    }
+
+    /// Changes a session, unless it has ended meanwhile.
+    pub(super) async fn change(
+        &self,
+        owner: &Identity,
+        id: &str,
+        change: impl Fn(&mut KeptSession),
+    ) -> Result<(), StoreError> {
+        for _ in 0..TRIES {
+            let document = self.store.get(place(owner, id)).await?;
+            let read = document.and_then(|document| Some((document.revision, read(&document)?)));
+            let Some((revision, mut session)) = read else {
+                return Ok(());
+            };
+            change(&mut session);
+            let body = serde_json::to_string(&session).unwrap_or_default();
+            let rules = Rules {
+                time_to_live: Some(self.life()),
+                most: None,
+                expected: Expected::Revision(revision),
+            };
+            match self.store.put(place(owner, id), body, rules).await {
+                Err(StoreError::Conflict) => {}
+                other => return other.map(drop),
+            }
+        }
+        Err(StoreError::Conflict)
+    }
+
+    /// Ends a session for all servers.
+    pub(super) async fn remove(&self, owner: &Identity, id: &str) -> Result<(), StoreError> {
+        self.store.delete(place(owner, id)).await.map(drop)
+    }
+}
+
+fn read(document: &Document) -> Option<KeptSession> {
+    serde_json::from_str(&document.body).ok()
+}
+
+/// Only its owner finds a session. Guests are another one with each request; the session's name, which
+/// nobody can guess, says who they are.
+fn place(owner: &Identity, id: &str) -> Place {
+    Place {
+        owner: shelf(owner),
+        collection: SESSIONS,
+        id: id.to_owned(),
+    }
+}
+
+fn shelf(owner: &Identity) -> Identity {
+    match owner.is_guest() {
+        true => Identity::kept(GUESTS),
+        false => owner.clone(),
+    }
+}
