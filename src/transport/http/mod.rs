@@ -10,6 +10,7 @@ mod allowed;
 mod answers;
 mod body;
 mod config;
+mod dashboard;
 mod gate;
 mod guard;
 mod health;
@@ -158,6 +159,7 @@ fn router<M: Mcp>(shared: Arc<Shared<M>>) -> Router {
         .route("/mcp", any(mcp::serve::<M>))
         .route("/mcp/usage", get(admin::own_usage::<M>))
         .merge(admin::routes::<M>())
+        .merge(dashboard::routes::<M>())
         .route("/sse", get(legacy::connect::<M>))
         .route("/messages", post(legacy::post::<M>))
         .fallback(|| async { (StatusCode::NOT_FOUND, "Not found") })
