@@ -87,8 +87,7 @@ function token(id) {
 function detail(value) {
   if (value === null || typeof value !== "object") return value === null ? "–" : String(value);
   if (Array.isArray(value)) return value.join(", ");
-  const said = Object.entries(value)
-    .filter(([, part]) => part !== null && part !== "")
-    .map(([name, part]) => `${name}: ${detail(part)}`);
-  return said.join("; ") || "–";
+  const said = Object.entries(value).map(([name, part]) => [name, detail(part)]);
+  const told = said.filter(([, text]) => text !== "–");
+  return told.map(([name, text]) => `${name}: ${text}`).join("; ") || "–";
 }

@@ -1,0 +1,151 @@
+// What the tests share: a server with a sandbox, people who use it, and a browser.
+
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+import { chromium } from "playwright-core";
+
+export const here = dirname(fileURLToPath(import.meta.url));
+const program = process.env.EXA_MCP_SERVER_COMMAND ?? join(here, "../../target/debug/exa-mcp-server");
+const browserProgram = process.env.CHROMIUM ?? "/usr/bin/chromium";
+
+export const ADMIN = "the-admin-secret-of-the-dashboard-tests";
+
+/** Starts a server, with its own sandbox unless told otherwise. */
+export async function serve(variables, before = ["--sandbox"]) {
+  const folder = mkdtempSync(join(tmpdir(), "dashboard-store-"));
+  const store = join(folder, "store.db");
+  const env = { HOME: folder, EXA_MCP_STORE: `sqlite:${store}`, ...variables };
+  const started = await start([...before, "http", "--listen", "127.0.0.1:0"], env);
+  const stop = async () => {
+    await started.stop();
+    rmSync(folder, { recursive: true, force: true });
+  };
+  return { origin: started.origin, store, stop };
+}
+
+/** Starts the program and waits until it says where it listens. */
+export function start(options, variables) {
+  const env = { PATH: process.env.PATH, ...variables };
+  const child = spawn(program, options, { env, stdio: ["ignore", "ignore", "pipe"] });
+  const ended = new Promise((resolve) => child.once("exit", resolve));
+  const stop = () => {
+    child.kill();
+    return ended;
+  };
+  return new Promise((resolve, reject) => {
+    let log = "";
+    child.stderr.on("data", (data) => {
+      log += data;
+      // An embedded sandbox may say so first; the server itself is known by its path.
+      const path = options.includes("http") ? "/mcp" : "";
+      const found = new RegExp(`(http://[0-9.]+:[0-9]+)${path}\\b`).exec(log);
+      if (found) resolve({ origin: found[1], stop });
+    });
+    child.once("error", reject);
+    child.once("exit", () => reject(new Error(`the program did not start: ${log}`)));
+  });
+}
+
+/** Asks the admin API without the page. */
+export async function admin(server, path, body) {
+  const headers = { Authorization: `Bearer ${ADMIN}`, "Content-Type": "application/json" };
+  const options = body === undefined ? { headers } : { headers, method: "POST", body: JSON.stringify(body) };
+  const answer = await fetch(server.origin + path, options);
+  return answer.json();
+}
+
+/** A person with a token who uses the tools. */
+export class Caller {
+  constructor(server, token) {
+    this.url = `${server.origin}/mcp`;
+    this.headers = {
+      Authorization: `Bearer ${token}`,
+      "Content-Type": "application/json",
+      Accept: "application/json",
+    };
+  }
+
+  /** Begins a session; gives the status and the message of a refusal. */
+  async begin() {
+    const clientInfo = { name: "test", version: "1" };
+    const params = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo };
+    const answer = await this.post({ id: 1, method: "initialize", params });
+    const told = await answer.json();
+    const session = answer.headers.get("mcp-session-id");
+    if (session) this.headers["Mcp-Session-Id"] = session;
+    if (session) await this.post({ method: "notifications/initialized" });
+    return { status: answer.status, message: told.error?.message };
+  }
+
+  /** Searches once; no two searches may be the same, or the second costs nothing. */
+  async search(query) {
+    const params = { name: "web_search_exa", arguments: { query, numResults: 1 } };
+    const answer = await this.post({ id: 2, method: "tools/call", params });
+    const told = await answer.json();
+    return told.result?.isError === false ? "answered" : (told.error?.message ?? "failed");
+  }
+
+  post(message) {
+    const body = JSON.stringify({ jsonrpc: "2.0", ...message });
+    return fetch(this.url, { method: "POST", headers: this.headers, body });
+  }
+}
+
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--no-proxy-server",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/** A browser that has never been anywhere. */
+export async function browse(options = {}) {
+  const folder = mkdtempSync(join(tmpdir(), "dashboard-browser-"));
+  const settings = { executablePath: browserProgram, headless: true, args: FLAGS, ...options };
+  const context = await chromium.launchPersistentContext(folder, settings);
+  const close = async () => {
+    await context.close();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+  };
+  return { context, close };
+}
+
+/** Opens the page and keeps what must not happen on it. */
+export async function open(context, server, path = "/admin") {
+  const page = await context.newPage();
+  const seen = { requests: [], errors: [], dialogs: [] };
+  page.on("request", (request) => seen.requests.push(request.url()));
+  page.on("console", (message) => message.type() === "error" && seen.errors.push(message.text()));
+  page.on("pageerror", (error) => seen.errors.push(String(error)));
+  page.on("dialog", (dialog) => {
+    seen.dialogs.push(dialog.message());
+    dialog.dismiss();
+  });
+  await page.addInitScript(() => {
+    window.violations = [];
+    const keep = (event) => window.violations.push(event.effectiveDirective);
+    document.addEventListener("securitypolicyviolation", keep);
+  });
+  await page.goto(server.origin + path);
+  return { page, seen };
+}
+
+export async function signIn(page, token = ADMIN) {
+  await page.getByLabel("Admin token").fill(token);
+  await page.getByRole("button", { name: "Sign in" }).click();
+}
+
+/** Signs in and waits until everything is there. */
+export async function enter(page) {
+  await signIn(page);
+  await page.getByRole("img", { name: /^Cost by day/ }).waitFor();
+  await page.locator("#audit-table table, #audit-table .empty").first().waitFor();
+}
