@@ -18,8 +18,8 @@ export const ADMIN = "the-admin-secret-of-the-dashboard-tests";
 export async function serve(variables, before = ["--sandbox"]) {
   const folder = mkdtempSync(join(tmpdir(), "dashboard-store-"));
   const store = join(folder, "store.db");
-  const env = { HOME: folder, EXA_MCP_STORE: `sqlite:${store}`, ...variables };
-  const started = await start([...before, "http", "--listen", "127.0.0.1:0"], env);
+  const env = { HOME: folder, EXA_MCP_STORE: "sqlite:store.db", ...variables };
+  const started = await start([...before, "http", "--listen", "127.0.0.1:0"], env, folder);
   const stop = async () => {
     await started.stop();
     rmSync(folder, { recursive: true, force: true });
@@ -28,9 +28,9 @@ export async function serve(variables, before = ["--sandbox"]) {
 }
 
 /** Starts the program and waits until it says where it listens. */
-export function start(options, variables) {
+export function start(options, variables, cwd) {
   const env = { PATH: process.env.PATH, ...variables };
-  const child = spawn(program, options, { env, stdio: ["ignore", "ignore", "pipe"] });
+  const child = spawn(program, options, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
   const ended = new Promise((resolve) => child.once("exit", resolve));
   const stop = () => {
     child.kill();

@@ -3,6 +3,7 @@
 mod access;
 mod admin;
 mod audit;
+mod dashboard;
 mod eras;
 mod errors;
 mod guard;

@@ -149,7 +149,7 @@ function wake() {
   if (!document.hidden && api.isSignedIn()) attempt(refresh);
 }
 
-const clock = new Intl.DateTimeFormat("en", { timeStyle: "medium" });
+const clock = new Intl.DateTimeFormat("en", { timeStyle: "medium", hourCycle: "h23" });
 
 function freshAsOfNow() {
   byId("fresh").textContent = `Updated ${clock.format(new Date())}`;

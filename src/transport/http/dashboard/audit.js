@@ -1,8 +1,8 @@
 // What happened, page by page, the newest first.
 
 import { read } from "./api.js";
-import { badge, byId, count, fill, make, moment, table } from "./dom.js";
-import { named } from "./tokens.js";
+import { badge, byId, count, fill, make, moment, table, withMore } from "./dom.js";
+import { find, user } from "./tokens.js";
 
 const PAGE = 25;
 
@@ -74,13 +74,14 @@ function action(entry) {
 
 function actor(entry) {
   if (entry.actor === null) return "–";
-  return entry.actorUser ?? named(entry.actor) ?? "an admin";
+  return user({ userId: entry.actorUser, role: "admin" });
 }
 
 /** A token by its user, or by its id where the server does not know it any more. */
 function token(id) {
   if (id === null) return "–";
-  return named(id) ?? make("code", { title: id }, `${id.slice(0, 8)}…`);
+  const known = find(id);
+  return known ? withMore(user(known), known.tokenPrefix) : make("code", { title: id }, `${id.slice(0, 8)}…`);
 }
 
 /** What was changed, as `name: value`; what was left empty is left out. */

@@ -11,6 +11,10 @@ let opener = null;
 export function start(afterwards) {
   refresh = afterwards;
   const dialog = byId("dialog");
+  dialog.addEventListener("cancel", (event) => {
+    // A slip of the finger must not lose a secret.
+    if (byId("secret")) event.preventDefault();
+  });
   dialog.addEventListener("close", () => {
     // A secret must not stay behind in a closed dialog.
     fill(dialog);

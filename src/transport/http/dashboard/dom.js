@@ -87,13 +87,22 @@ export function dollars(sum) {
 /** Something of which there are so many. */
 export const many = (number, one, more) => `${count(number)} ${number === 1 ? one : more}`;
 
-const moments = new Intl.DateTimeFormat("en", { dateStyle: "medium", timeStyle: "short" });
+const day = { month: "short", day: "numeric" };
+const time = { hour: "2-digit", minute: "2-digit", hourCycle: "h23" };
+const thisYear = new Intl.DateTimeFormat("en", { ...day, ...time });
+const anyYear = new Intl.DateTimeFormat("en", { ...day, year: "numeric" });
 
-/** A moment in the time of the reader. */
+/** A moment in the time of the reader; those far away by their day alone. */
 export function moment(iso, none = "–") {
   const at = iso ? new Date(iso) : null;
   if (!at || Number.isNaN(at.getTime())) return none;
-  return make("time", { datetime: iso, title: iso }, moments.format(at));
+  const near = at.getFullYear() === new Date().getFullYear();
+  return make("time", { datetime: iso, title: iso }, (near ? thisYear : anyYear).format(at));
+}
+
+/** Something, with a little more about it below. */
+export function withMore(first, more) {
+  return make("span", {}, first, more ? make("span", { class: "quiet below" }, more) : null);
 }
 
 /** How long something took or takes. */

@@ -51,7 +51,7 @@ function troubles({ resting, refused }) {
   const said = [];
   if (resting > 0) said.push(`${count(resting)} resting`);
   if (refused > 0) said.push(`${count(refused)} refused`);
-  return said.join(", ") || "none resting, none refused";
+  return said.join(", ") || "none resting";
 }
 
 const tone = (keys) => (keys.total > 0 && keys.ready === 0 ? "bad" : "");
@@ -61,7 +61,8 @@ function facts() {
   const { status, place, problem } = store;
   const well = badge(status === "ok" ? "ok" : "unavailable", status === "ok" ? "good" : "bad");
   const where = problem ?? `${place}${store.shared ? ", shared with other servers" : ""}`;
-  const inStates = Object.entries(tasks).map(([name, number]) => `${count(number)} ${name}`);
+  const { working, ...over } = tasks;
+  const inStates = Object.entries({ working, ...over }).map(([name, number]) => `${count(number)} ${name}`);
   return [
     fact("Sessions", many(sessions.open, "open session", "open sessions"), people(sessions.byUser)),
     fact("Tasks", inStates.join(", ")),

@@ -2,7 +2,7 @@
 
 import { read } from "./api.js";
 import * as dialogs from "./dialogs.js";
-import { badge, byId, count, dollars, fill, make, many, moment, table } from "./dom.js";
+import { badge, byId, count, dollars, fill, make, many, moment, table, withMore } from "./dom.js";
 
 /** So many tokens are on a page of the table. */
 const PAGE = 50;
@@ -33,10 +33,13 @@ export function clear() {
 
 export const active = () => all.filter((token) => token.isActive).length;
 
-/** How a token is called in a sentence. */
-export function named(id) {
-  const token = all.find((candidate) => candidate.id === id);
-  return token ? `${token.userId ?? "no user"} (${token.tokenPrefix})` : null;
+/** The token of an id, if it is known. */
+export const find = (id) => all.find((token) => token.id === id);
+
+/** Whose it is; tokens need not name anybody. */
+export function user({ userId, role }) {
+  if (userId !== null) return make("span", { class: "user" }, userId);
+  return make("span", { class: "quiet" }, role === "admin" ? "admin" : "anonymous");
 }
 
 export function start(refresh) {
@@ -95,21 +98,11 @@ const columns = [
   { title: "Actions", cell: (token) => actions(token) },
 ];
 
-function user(token) {
-  return token.userId === null
-    ? make("span", { class: "quiet" }, "anonymous")
-    : make("span", { class: "user" }, token.userId);
-}
-
 function status(token) {
   if (token.revokedAt) return withMore(badge("revoked", "bad"), moment(token.revokedAt));
   if (token.isExpired) return withMore(badge("expired", "dim"), moment(token.expiresAt));
   const until = token.expiresAt ? make("span", {}, "until ", moment(token.expiresAt)) : null;
   return withMore(badge("active", "good"), until);
-}
-
-function withMore(first, more) {
-  return make("span", {}, first, more && make("span", { class: "quiet below" }, more));
 }
 
 function cost({ usage }) {
@@ -118,7 +111,7 @@ function cost({ usage }) {
 }
 
 const LIMIT_WORDS = [
-  ["requestsPerMinute", (value) => `${count(value)} requests a minute`],
+  ["requestsPerMinute", (value) => `${count(value)} a minute`],
   ["concurrentCalls", (value) => `${count(value)} at once`],
   ["dollarsPerDay", (value) => `${dollars(value)} a day`],
   ["softDollarsPerDay", (value) => `warned at ${dollars(value)} a day`],

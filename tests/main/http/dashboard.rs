@@ -1,0 +1,166 @@
+//! The page at `/admin`: everybody may have it, and it may do little.
+
+use crate::support::{HttpReply, HttpServer};
+
+const ADMIN: &str = "the-admin-secret-of-the-tests";
+const USER: &str = "user-of-the-tests";
+const PAGES: [&str; 2] = ["/admin", "/admin/"];
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+                      img-src 'self' data:; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
+
+fn start() -> HttpServer {
+    let users = format!("token-of-the-tests:{USER}");
+    HttpServer::sandboxed(&[("MCP_AUTH_TOKEN", ADMIN), ("USER_TOKENS", &users)])
+}
+
+/// The files that a text names in quotes, such as `"./api.js"` or `"/admin/app.css"`.
+fn named(text: &str) -> Vec<String> {
+    let words = text.split('"');
+    let names = words.filter_map(|word| {
+        let name = word
+            .strip_prefix("/admin/")
+            .or_else(|| word.strip_prefix("./"))?;
+        (name.ends_with(".js") || name.ends_with(".css")).then(|| format!("/admin/{name}"))
+    });
+    names.collect()
+}
+
+/// The page and everything that it loads, found as a browser finds it.
+fn files(server: &HttpServer) -> Vec<(String, HttpReply)> {
+    let mut wanted: Vec<String> = PAGES.map(str::to_owned).to_vec();
+    let mut found: Vec<(String, HttpReply)> = Vec::new();
+    while let Some(path) = wanted.pop() {
+        if found.iter().any(|(known, _)| *known == path) {
+            continue;
+        }
+        let reply = server.get(&path, &[]);
+        assert_eq!(reply.status, 200, "{path}");
+        wanted.extend(named(&reply.text()));
+        found.push((path, reply));
+    }
+    found
+}
+
+#[test]
+fn every_file_says_what_it_is_and_what_it_may_do() {
+    let server = start();
+    let files = files(&server);
+    assert!(files.len() >= 5, "{}", files.len());
+    for (path, reply) in &files {
+        let kind = match path {
+            path if path.ends_with(".js") => "text/javascript; charset=utf-8",
+            path if path.ends_with(".css") => "text/css; charset=utf-8",
+            _ => "text/html; charset=utf-8",
+        };
+        for (name, value) in [
+            ("content-type", kind),
+            ("content-security-policy", POLICY),
+            ("x-content-type-options", "nosniff"),
+            ("x-frame-options", "DENY"),
+            ("referrer-policy", "no-referrer"),
+            ("cross-origin-resource-policy", "same-origin"),
+            ("cache-control", "no-store"),
+        ] {
+            let values: Vec<&str> = reply
+                .headers
+                .iter()
+                .filter(|(known, _)| known == name)
+                .map(|(_, value)| value.as_str())
+                .collect();
+            assert_eq!(values, [value], "{path}: {name}");
+        }
+        assert_eq!(reply.header("set-cookie"), None, "{path}");
+    }
+    // What the page is not made of keeps the policy that allows nothing.
+    let reply = server.get("/admin/tokens", &[("authorization", &super::bearer(ADMIN))]);
+    let policy = "default-src 'none'; frame-ancestors 'none'";
+    assert_eq!(reply.header("content-security-policy"), Some(policy));
+    assert_eq!(server.get("/admin/none.js", &[]).status, 404);
+    assert_eq!(server.get("/admin/page.html", &[]).status, 404);
+}
+
+#[test]
+fn no_file_holds_data_or_anything_that_the_policy_would_refuse() {
+    let server = start();
+    let shown = super::bearer(ADMIN);
+    for (path, reply) in files(&server) {
+        let text = reply.text();
+        for secret in [ADMIN, USER, "token-of-the-tests"] {
+            assert!(!text.contains(secret), "{path}: {secret}");
+        }
+        // Whoever shows a token gets the same.
+        let known = server.get(&path, &[("authorization", &shown)]);
+        assert!(known.body == reply.body, "{path}");
+        // An SVG picture names its language by an address that nobody asks.
+        let text = text.replace("http://www.w3.org/2000/svg", "");
+        for word in [
+            "http://",
+            "https://",
+            "innerHTML",
+            "outerHTML",
+            "insertAdjacentHTML",
+            "document.write",
+            "eval(",
+            "new Function",
+            "localStorage",
+            "sessionStorage",
+            "document.cookie",
+            " style=",
+            " onclick=",
+            "<style",
+            "window.confirm",
+        ] {
+            assert!(!text.contains(word), "{path}: {word}");
+        }
+    }
+    let page = server.get("/admin", &[]).text();
+    let scripts: Vec<&str> = page.split("<script").skip(1).collect();
+    assert_eq!(scripts.len(), 1, "{page}");
+    assert!(
+        scripts.iter().all(|script| script.contains("\"></script>")),
+        "{page}"
+    );
+}
+
+#[test]
+fn the_page_can_only_be_read() {
+    let server = start();
+    for path in ["/admin", "/admin/", "/admin/app.js", "/admin/app.css"] {
+        let whole = server.get(path, &[]);
+        let head = server.send("HEAD", path, &[], b"");
+        assert_eq!(head.status, 200, "{path}");
+        assert!(head.body.is_empty(), "{path}");
+        for name in ["content-type", "content-security-policy", "cache-control"] {
+            assert_eq!(head.header(name), whole.header(name), "{path}: {name}");
+        }
+        for method in ["POST", "PUT", "PATCH", "DELETE"] {
+            let reply = server.send(method, path, &[("content-length", "0")], b"");
+            assert_eq!(reply.status, 405, "{method} {path}");
+            assert_eq!(reply.header("allow"), Some("GET,HEAD"), "{method} {path}");
+            assert_eq!(reply.text(), "Method not allowed");
+        }
+    }
+}
+
+#[test]
+fn foreign_hosts_and_pages_do_not_get_it() {
+    let server = start();
+    for path in PAGES {
+        let reply = server.get(path, &[("host", "evil.example")]);
+        assert_eq!(reply.status, 403, "{path}");
+        let reply = server.get(path, &[("origin", "https://evil.example")]);
+        assert_eq!(reply.status, 403, "{path}");
+        assert!(!reply.text().contains("<html"), "{path}");
+    }
+}
+
+#[test]
+fn without_tokens_the_page_is_there_and_says_so_by_itself() {
+    let server = HttpServer::sandboxed(&[]);
+    for path in PAGES {
+        let reply = server.get(path, &[]);
+        assert_eq!(reply.status, 200, "{path}");
+        assert!(reply.text().contains("Nothing to administer"), "{path}");
+    }
+    assert_eq!(server.get("/admin/tokens", &[]).status, 404);
+}
