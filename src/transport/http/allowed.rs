@@ -89,13 +89,33 @@ impl Hosts {
     }
 
     fn allow_name(&self, name: &str) -> bool {
-        let Some((host, port)) = parts(name) else {
-            return false;
-        };
+        let name = parts(name);
+        name.is_some_and(|(host, port)| self.any || self.lists(&host, port))
+    }
+
+    fn lists(&self, host: &str, port: Option<u16>) -> bool {
         let is = |(known, only): &(String, Option<u16>)| {
             *known == host && only.is_none_or(|only| port == Some(only))
         };
-        self.any || self.names.iter().any(is)
+        self.names.iter().any(is)
+    }
+
+    /// Whether a page is one of this server's own, under a name that the operator gave it. Where any name
+    /// is fine, none is the server's own: it may be one that was made to lead here.
+    pub(super) fn is_own_page(&self, origin: &str, headers: &HeaderMap) -> bool {
+        let named = headers
+            .get(header::HOST)
+            .and_then(|host| host.to_str().ok());
+        let (Some(origin), Some((host, port))) = (parse_origin(origin), named.and_then(parts))
+        else {
+            return false;
+        };
+        let usual = match origin.scheme.as_str() {
+            "http" => 80,
+            "https" => 443,
+            _ => return false,
+        };
+        self.lists(&host, port) && origin.host == host && origin.port == Some(port.unwrap_or(usual))
     }
 }
 

@@ -63,6 +63,28 @@ fn a_list_says_which_hosts_are_fine() {
 }
 
 #[test]
+fn pages_of_the_server_itself_may_call() {
+    let hosts = Hosts::new(Some("mcp.example.com,10.0.0.5:8080"), None).unwrap();
+    let own = |host: &str, origin: &str| hosts.is_own_page(origin, &headers(&[host]));
+    assert!(own("mcp.example.com", "https://mcp.example.com"));
+    assert!(own("MCP.example.com:8443", "https://mcp.example.com:8443"));
+    assert!(own("10.0.0.5:8080", "http://10.0.0.5:8080"));
+    for (host, origin) in [
+        ("mcp.example.com", "https://evil.example"),
+        ("mcp.example.com", "https://mcp.example.com:8443"),
+        ("mcp.example.com", "https://mcp.example.com.evil.example"),
+        ("mcp.example.com", "null"),
+        ("evil.example", "https://evil.example"),
+        ("10.0.0.5", "http://10.0.0.5"),
+    ] {
+        assert!(!own(host, origin), "{host} {origin}");
+    }
+    // Any name is fine here, so a page may have made its own lead here.
+    let any = Hosts::new(Some("*"), None).unwrap();
+    assert!(!any.is_own_page("https://evil.example", &headers(&["evil.example"])));
+}
+
+#[test]
 fn a_request_names_one_host() {
     let hosts = Hosts::new(None, None).unwrap();
     let plain = Uri::from_static("/mcp");

@@ -77,9 +77,10 @@ fn check<M>(shared: &Shared<M>, request: &Request<Body>) -> Result<(), Box<Respo
     }
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let known = |origin: &HeaderValue| {
-        origin
-            .to_str()
-            .is_ok_and(|origin| shared.config.origins.allow(origin))
+        let config = &shared.config;
+        origin.to_str().is_ok_and(|origin| {
+            config.origins.allow(origin) || config.hosts.is_own_page(origin, headers)
+        })
     };
     if !origins.all(known) {
         tracing::info!("denied: a foreign origin");
