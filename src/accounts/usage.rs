@@ -10,7 +10,7 @@ use tokio::time::timeout;
 use super::daily::{self, Day};
 use super::now;
 use crate::ids;
-use crate::store::{Count, CountChange, Step, Store, StoreError};
+use crate::store::{Batch, Count, CountChange, Step, Store, StoreError};
 
 /// Requests, whatever they asked for.
 pub const REQUESTS: &str = "requests";
@@ -199,9 +199,12 @@ async fn write(store: Arc<dyn Store>, mut entries: mpsc::UnboundedReceiver<Entry
 /// What is not known to be in the store.
 #[derive(Default)]
 struct Unwritten {
+    /// Who writes, and how many batches it has told.
+    writer: String,
+    number: u64,
     /// What was told to the store without hearing that it is written. It may be, so it is told again as
-    /// it was, under the same name, and nothing is added to it.
-    told: Option<(String, Vec<CountChange>)>,
+    /// it was, and nothing is added to it.
+    told: Option<Batch>,
     fresh: Sum,
 }
 
@@ -211,17 +214,20 @@ impl Unwritten {
     }
 
     async fn write(&mut self, store: &dyn Store) -> Result<(), StoreError> {
+        if self.writer.is_empty() {
+            let name = ids::random();
+            self.writer = name.map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        }
         while !self.is_empty() {
-            let (name, changes) = match &self.told {
-                Some(told) => told,
-                None => {
-                    let name = ids::random();
-                    let name = name.map_err(|error| StoreError::Unavailable(error.to_string()))?;
-                    let fresh = std::mem::take(&mut self.fresh);
-                    self.told.insert((name, fresh.changes()))
+            let batch = self.told.get_or_insert_with(|| {
+                self.number += 1;
+                Batch {
+                    writer: self.writer.clone(),
+                    number: self.number,
+                    changes: std::mem::take(&mut self.fresh).changes(),
                 }
-            };
-            store.count_once(name.clone(), changes.clone()).await?;
+            });
+            store.count_once(batch.clone()).await?;
             self.told = None;
         }
         Ok(())
@@ -297,6 +303,7 @@ mod tests {
         store: MemoryStore,
         fails: AtomicBool,
         writes: AtomicUsize,
+        told: Mutex<Vec<Batch>>,
     }
 
     /// A store that fails to count as long as it is told to.
@@ -319,6 +326,10 @@ mod tests {
                 true => Box::pin(async { Err(StoreError::Unavailable("moody".to_owned())) }),
                 false => self.store.count(changes),
             }
+        }
+        fn count_once(&self, batch: Batch) -> Pending<'_, ()> {
+            self.told.lock().unwrap().push(batch.clone());
+            self.count(batch.changes)
         }
         fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
             self.store.counts(subject)
@@ -350,6 +361,30 @@ mod tests {
         assert_eq!(requests(&usage, "ann").await, 0);
         store.fails.store(false, Ordering::SeqCst);
         tokio::time::sleep(2 * PAUSE).await;
+        assert_eq!(requests(&usage, "ann").await, 3);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_may_have_been_written_is_told_again_as_it_was() {
+        let store = Arc::new(Moody::default());
+        store.fails.store(true, Ordering::SeqCst);
+        let usage = Usage::new(store.clone());
+        for _ in 0..3 {
+            let meter = usage.meter("ann", "ann");
+            meter.request();
+            meter.commit().await;
+        }
+        store.fails.store(false, Ordering::SeqCst);
+        tokio::time::sleep(2 * PAUSE).await;
+        let told = std::mem::take(&mut *store.told.lock().unwrap());
+        let (last, tries) = told.split_last().unwrap();
+        let first = tries.first().unwrap();
+        assert!(tries.len() > 1 && tries.iter().all(|told| told == first));
+        // What came later is another batch.
+        assert_eq!(
+            (&last.writer, last.number),
+            (&first.writer, first.number + 1)
+        );
         assert_eq!(requests(&usage, "ann").await, 3);
     }
 

@@ -20,6 +20,7 @@ use rmcp::{
 #[expect(deprecated)]
 use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
 use serde_json::{Value, json};
+use tracing::{Instrument, Span};
 
 use super::{
     calls::Calls,
@@ -41,7 +42,7 @@ use crate::{
     operations::client::ClientHandle,
     surface::Outcome,
     telemetry::Trace,
-    transport::{introduces, unmarked},
+    transport::{http::REQUEST_ID, introduces, unmarked},
 };
 
 /// The longest name that is repeated in an error, in characters.
@@ -145,6 +146,17 @@ fn watcher(context: &RequestContext<RoleServer>, client: ClientHandle) -> Watche
 fn trace(context: &RequestContext<RoleServer>) -> Option<Trace> {
     let parts = context.extensions.get::<Parts>();
     Trace::of(&context.meta, parts.map(|parts| &parts.headers))
+}
+
+/// What marks the log lines of a request that came over HTTP, where the task that serves it is not the
+/// one that took it.
+fn span(context: &RequestContext<RoleServer>) -> Span {
+    let parts = context.extensions.get::<Parts>();
+    let id = parts.and_then(|parts| parts.headers.get(REQUEST_ID)?.to_str().ok());
+    match id.filter(|_| Span::current().is_none()) {
+        Some(id) => tracing::error_span!("request", id),
+        None => Span::none(),
+    }
 }
 
 /// The era in which a request is made.
@@ -269,7 +281,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         };
         let (listener, log) = self.log.of(&context, &era)?;
         let called = Box::pin(self.call(&scope, request, &context, &era, &permit));
-        let called = Trace::during(trace(&context), called);
+        let called = Trace::during(trace(&context), called).instrument(span(&context));
         Box::pin(log.until(listening(listener, called))).await
     }
 
@@ -312,7 +324,8 @@ impl<T: Tools> ServerHandler for Handler<T> {
         }
         let watcher = watcher(&context, client);
         let served = Box::pin(tasks.serve(method, &scope.owner, request, &context, watcher));
-        let served = listening(listener, Trace::during(trace(&context), served)).await;
+        let served = Trace::during(trace(&context), served).instrument(span(&context));
+        let served = listening(listener, served).await;
         drop(permit);
         served
     }
@@ -398,7 +411,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let owner = scope.owner;
         let read =
             Box::pin(async move { resources::read(&library, &owner, &era, &request.uri).await });
-        let read = Trace::during(trace(&context), read);
+        let read = Trace::during(trace(&context), read).instrument(span(&context));
         let read = self
             .calls
             .run(listening(listener, read), context.ct.cancelled());

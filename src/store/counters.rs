@@ -33,6 +33,18 @@ pub struct CountChange {
     pub step: Step,
 }
 
+/// Changes that one writer tells together. Each writer tells one batch after the other and counts them, so
+/// that a batch whose answer got lost is known when it is told again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Who writes; nobody else has this name.
+    pub writer: String,
+    /// Which of its batches, from one on.
+    pub number: u64,
+    /// What changes.
+    pub changes: Vec<CountChange>,
+}
+
 /// Numbers in memory.
 #[derive(Default)]
 pub(super) struct Numbers(BTreeMap<String, BTreeMap<String, u64>>);

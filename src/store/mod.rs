@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 pub use config::{STORE_VARIABLE, StoreConfig, StoreConfigError};
-pub use counters::{Count, CountChange, Step};
+pub use counters::{Batch, Count, CountChange, Step};
 pub use memory::{Bounds, MemoryStore};
 pub use redis::{RedisAddress, RedisStore};
 pub use sqlite::SqliteStore;
@@ -53,10 +53,11 @@ pub trait Store: Send + Sync + 'static {
     /// Changes numbers: all of them, or none.
     fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()>;
 
-    /// Changes numbers like [`Store::count`], but once however often it is told under the same name: where
-    /// an answer may get lost on its way, a change whose fate is unknown must be safe to repeat.
-    fn count_once(&self, _name: String, changes: Vec<CountChange>) -> Pending<'_, ()> {
-        self.count(changes)
+    /// Changes numbers like [`Store::count`], but once however often the batch is told: where an answer may
+    /// get lost on its way, a change whose fate is unknown must be safe to repeat. No batch is told before
+    /// the one before it is known to be written.
+    fn count_once(&self, batch: Batch) -> Pending<'_, ()> {
+        self.count(batch.changes)
     }
 
     /// The numbers of a subject, or of all subjects.

@@ -1,13 +1,17 @@
 //! What every store must do, and what only a file can.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
+// Redis runs where there are its sockets.
+#[cfg(unix)]
 #[path = "../../tests/main/support/redis.rs"]
 mod redis_server;
+#[cfg(unix)]
 #[path = "redis/tests.rs"]
 mod with_redis;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+#[cfg(unix)]
 use redis_server::RedisServer;
 
 use super::*;
@@ -67,11 +71,15 @@ async fn on_each<F: Future<Output = ()>>(test: impl Fn(Arc<dyn Store>, Hands) ->
     let path = folder.path().join("store.db");
     let sqlite = SqliteStore::with_clock(path, hands.clock());
     test(Arc::new(sqlite), hands).await;
-    let (server, hands) = (RedisServer::start(), Hands::default());
-    let redis = RedisStore::with_clock(address(&server), hands.clock());
-    test(Arc::new(redis), hands).await;
+    #[cfg(unix)]
+    {
+        let (server, hands) = (RedisServer::start(), Hands::default());
+        let redis = RedisStore::with_clock(address(&server), hands.clock());
+        test(Arc::new(redis), hands).await;
+    }
 }
 
+#[cfg(unix)]
 fn address(server: &RedisServer) -> RedisAddress {
     RedisAddress::parse(&server.url()).unwrap()
 }

@@ -1,7 +1,10 @@
--- Changes numbers, once. KEYS: the mark of this batch, the set of subjects.
--- ARGV: how long the mark is kept, then for each change: key, subject, name, kind, value.
-if not redis.call('SET', KEYS[1], 1, 'NX', 'PX', ARGV[1]) then return 0 end
-for place = 2, #ARGV, 5 do
+-- Changes numbers, once. KEYS: the last batch of the writer, the set of subjects.
+-- ARGV: how long that is remembered, the number of this batch, then for each change: key, subject, name, kind,
+-- value.
+local last = tonumber(redis.call('GET', KEYS[1]) or '0')
+if tonumber(ARGV[2]) <= last then return 0 end
+redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1])
+for place = 3, #ARGV, 5 do
   local key, subject, name, kind, value = unpack(ARGV, place, place + 4)
   redis.call('SADD', KEYS[2], subject)
   if kind == 'add' then

@@ -18,16 +18,19 @@ use lease::Lease;
 use link::Link;
 
 use super::{
-    Clock, Count, CountChange, Document, Expected, Pending, Place, Query, Rules, Sign, Step, Store,
-    StoreError, Taken, Window,
+    Batch, Clock, Count, CountChange, Document, Expected, Pending, Place, Query, Rules, Sign, Step,
+    Store, StoreError, Taken, Window,
 };
 use crate::ids;
 
 /// What all keys begin with.
 const PREFIX: &str = "exa-mcp:";
 
-/// How long it is remembered that a batch of changes was made.
+/// How long it is remembered which batch a writer told last.
 const REMEMBERED: Duration = Duration::from_secs(60 * 60);
+
+/// How long that is remembered of one who tells a single batch.
+const BRIEFLY: Duration = Duration::from_secs(60);
 
 /// The longest life of a document; what is longer lasts as long as this.
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
@@ -92,11 +95,14 @@ impl RedisStore {
         self.link.ask(run).await
     }
 
-    async fn change_numbers(&self, name: &str, changes: &[CountChange]) -> Result<(), StoreError> {
+    async fn change_numbers(&self, batch: &Batch, remembered: Duration) -> Result<(), StoreError> {
         let mut script = COUNT.prepare_invoke();
-        script.key(key(&["batch", name])).key(key(&["subjects"]));
-        script.arg(REMEMBERED.as_millis() as u64);
-        for change in changes {
+        script
+            .key(key(&["batch", &batch.writer]))
+            .key(key(&["subjects"]))
+            .arg(milliseconds(Some(remembered)))
+            .arg(batch.number);
+        for change in &batch.changes {
             let (kind, value) = match change.step {
                 Step::Add(by) => ("add", by),
                 Step::Reach(to) => ("reach", to),
@@ -266,11 +272,19 @@ impl Store for RedisStore {
     }
 
     fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()> {
-        Box::pin(async move { self.change_numbers(&mark()?, &changes).await })
+        Box::pin(async move {
+            let batch = Batch {
+                writer: mark()?,
+                number: 1,
+                changes,
+            };
+            // Only a connection that broke makes it be told again, and that at once.
+            self.change_numbers(&batch, BRIEFLY).await
+        })
     }
 
-    fn count_once(&self, name: String, changes: Vec<CountChange>) -> Pending<'_, ()> {
-        Box::pin(async move { self.change_numbers(&name, &changes).await })
+    fn count_once(&self, batch: Batch) -> Pending<'_, ()> {
+        Box::pin(async move { self.change_numbers(&batch, REMEMBERED).await })
     }
 
     fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {

@@ -89,18 +89,24 @@ async fn redis_that_does_not_answer_is_not_waited_for_long() {
 async fn a_batch_whose_answer_was_lost_counts_once() {
     let server = RedisServer::start();
     let store = redis(&server);
-    let batch = || vec![change("ann", "calls", Step::Add(3))];
+    let batch = |number| Batch {
+        writer: "w".to_owned(),
+        number,
+        changes: vec![change("ann", "calls", Step::Add(3))],
+    };
     for _ in 0..3 {
-        store.count_once("one".to_owned(), batch()).await.unwrap();
+        store.count_once(batch(1)).await.unwrap();
     }
-    store.count_once("two".to_owned(), batch()).await.unwrap();
+    store.count_once(batch(2)).await.unwrap();
+    // However late it comes.
+    store.count_once(batch(1)).await.unwrap();
     assert_eq!(counted(&store, None).await, "ann.calls=6");
     // Frozen before it arrives, counted when it goes on, told again because nobody heard of it.
     server.freeze();
-    let lost = store.count_once("three".to_owned(), batch()).await;
+    let lost = store.count_once(batch(3)).await;
     assert!(lost.is_err());
     server.thaw();
-    while store.count_once("three".to_owned(), batch()).await.is_err() {
+    while store.count_once(batch(3)).await.is_err() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(counted(&store, None).await, "ann.calls=9");

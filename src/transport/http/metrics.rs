@@ -21,7 +21,7 @@ use crate::ids;
 use crate::telemetry::{self, Gauges, Metrics};
 
 /// By which proxies and clients find a request in the log.
-const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The longest id that is taken from a client.
 const LONGEST_ID: usize = 64;
@@ -93,7 +93,7 @@ fn request_id(request: &Request<Body>) -> Option<HeaderValue> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
     let brought = request.headers().get(REQUEST_ID);
     let brought = brought.filter(|id| (1..=LONGEST_ID).contains(&id.len()));
-    let brought = brought.filter(|id| id.as_bytes().iter().all(|byte| plain(byte)));
+    let brought = brought.filter(|id| id.as_bytes().iter().all(plain));
     let new = || HeaderValue::from_str(&ids::random().ok()?).ok();
     brought.cloned().or_else(new)
 }

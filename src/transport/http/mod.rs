@@ -49,6 +49,7 @@ pub use allowed::{
 };
 pub use config::{HttpConfig, HttpLimits};
 pub use gate::{Gate, Guests};
+pub(crate) use metrics::REQUEST_ID;
 pub(crate) use outgoing::Answer;
 pub(crate) use restoring::Introductions;
 pub(crate) use sessions::Sessions;
