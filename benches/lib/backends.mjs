@@ -27,16 +27,16 @@ export async function mock(release, sandbox, folder) {
   return { ...(await start(join(release, "mock"), [file])), bytes: body.length };
 }
 
-/** Starts a backend and waits until it says where it listens. */
-function start(program, options) {
-  const child = spawn(program, options, { env: environment() });
+/** Starts a program and waits until it says where it listens. */
+export function start(program, options, variables = {}) {
+  const child = spawn(program, options, { env: environment(variables) });
   const stop = () => child.kill();
   return new Promise((resolve, reject) => {
     child.once("error", reject);
     child.once("exit", (code) => reject(new Error(`${program} ended with ${code}`)));
     const listen = (text) => {
       const [url] = /http:\/\/[\d.:]+\d/.exec(text) ?? [];
-      if (url) resolve({ url, stop });
+      if (url) resolve({ url, stop, pid: child.pid });
     };
     child.stdout.setEncoding("utf8").on("data", listen);
     child.stderr.setEncoding("utf8").on("data", listen);

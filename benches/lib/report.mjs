@@ -6,13 +6,13 @@ const FLOOR = "floor";
 const OFFICIAL = "official, default";
 
 /** Three digits that matter. */
-const number = (value) =>
+export const number = (value) =>
   value >= 100 ? Math.round(value).toLocaleString("en") : Number(value.toPrecision(3)).toString();
 
-const cell = ({ median, low, high }) =>
+export const cell = ({ median, low, high }) =>
   low === high ? number(median) : `${number(median)} (${number(low)}–${number(high)})`;
 
-const table = (head, rows) =>
+export const table = (head, rows) =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 
 /** One measure of the servers. Less is better, unless `more` is set. */

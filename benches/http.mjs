@@ -1,0 +1,149 @@
+// The shared server beside a minimal rmcp server over HTTP, in one interleaved run; writes RESULTS-HTTP.md.
+//
+//   node http.mjs PROGRAMS [million]     PROGRAMS is a folder with exa-mcp-server, floor_http and load
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { start } from "./lib/backends.mjs";
+import { describeMachine } from "./lib/machine.mjs";
+import { cell, number, table } from "./lib/report.mjs";
+import { median, summary } from "./lib/stats.mjs";
+
+const [, , programs, extent] = process.argv;
+const machine = describeMachine();
+const execute = promisify(execFile);
+
+const ROUNDS = 7;
+const CONNECTIONS = 32;
+const CALLS = 6_000;
+const FEW = 10;
+const MANY = 100_000;
+const LONG = extent === "million" ? 1_000_000 : 100_000;
+const ADMIN = "the-token-of-the-admin";
+/** A search that is asked once, and then looked at in the cache, one result at a time. */
+const LOOK = '{"query": "fusion energy companies"}|{"cache_id": "#", "index": 0}';
+
+const folder = mkdtempSync(join(tmpdir(), "exa-mcp-http-"));
+
+function ours(name) {
+  const variables = { MCP_AUTH_TOKEN: ADMIN, USER_TOKENS: "bench-token:bench", EXA_MCP_STORE: `sqlite:${folder}/${name}.db` };
+  return start(join(programs, "exa-mcp-server"), ["--sandbox", "http", "--listen", "127.0.0.1:0"], variables);
+}
+
+async function load(server, tool, parameters, calls = CALLS, connections = CONNECTIONS) {
+  const address = new URL(server.url).host;
+  const options = [address, "bench-token", connections, calls, tool, parameters].map(String);
+  return JSON.parse((await execute(join(programs, "load"), options)).stdout);
+}
+
+const memory = ({ pid }) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]) / 1024;
+
+/** Throughput side by side, and the latency of one caller. */
+async function sideBySide() {
+  const [server, floor] = [await ours("side"), await start(join(programs, "floor_http"), [])];
+  const rounds = { ours: [], floor: [], oursAlone: [], floorAlone: [] };
+  for (let round = 0; round <= ROUNDS; round++) {
+    const order = round % 2 ? ["ours", "floor"] : ["floor", "ours"];
+    for (const name of order) {
+      const [target, tool, parameters] = name === "ours" ? [server, "web_search_exa", LOOK] : [floor, "hello", "{}"];
+      const many = await load(target, tool, parameters);
+      const alone = await load(target, tool, parameters, CALLS / 6, 1);
+      if (round > 0) (rounds[name].push(many), rounds[`${name}Alone`].push(alone));
+    }
+  }
+  server.stop();
+  floor.stop();
+  return rounds;
+}
+
+async function makeTokens(server, count) {
+  const make = async () => {
+    const answer = await fetch(`${server.url}/admin/tokens`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${ADMIN}`, "content-type": "application/json" },
+      body: JSON.stringify({ userId: `user-${Math.random()}` }),
+    });
+    if (answer.status !== 201) throw new Error(`no token: ${answer.status} ${await answer.text()}`);
+    await answer.arrayBuffer();
+  };
+  for (let made = 0; made < count; made += 50) {
+    await Promise.all(Array.from({ length: Math.min(50, count - made) }, make));
+  }
+}
+
+/** The same calls with few and with many tokens, interleaved. */
+async function tokens() {
+  const [few, many] = [await ours("few"), await ours("many")];
+  await makeTokens(few, FEW);
+  await makeTokens(many, MANY);
+  const times = { few: [], many: [] };
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const name of round % 2 ? ["few", "many"] : ["many", "few"]) {
+      const figures = await load({ few, many }[name], "web_search_exa", LOOK, CALLS / 6, 1);
+      if (round > 0) times[name].push(figures.medianMs);
+    }
+  }
+  const sizes = { few: memory(few), many: memory(many) };
+  few.stop();
+  many.stop();
+  return { times, sizes };
+}
+
+/** Memory while very many requests go by. */
+async function endurance() {
+  const server = await ours("long");
+  const steps = [];
+  for (let done = 0; done < LONG; done += LONG / 10) {
+    await load(server, "web_search_exa", LOOK, LONG / 10);
+    steps.push(memory(server));
+  }
+  server.stop();
+  return steps;
+}
+
+const side = await sideBySide();
+const crowd = await tokens();
+const steps = await endurance();
+rmSync(folder, { recursive: true });
+
+const rate = (figures) => summary(figures.map(({ callsASecond }) => callsASecond));
+const wait = (figures) => summary(figures.map(({ medianMs }) => medianMs));
+const ratio = (ours, floor) => number(ours.median / floor.median);
+const [fast, least] = [rate(side.ours), rate(side.floor)];
+const [alone, leastAlone] = [wait(side.oursAlone), wait(side.floorAlone)];
+const [few, many] = [summary(crowd.times.few), summary(crowd.times.many)];
+const text = `# Benchmark over HTTP
+
+Written by \`benches/run\`; not edited by hand, and asserted by no test.
+
+Machine: ${machine}.
+
+**ours** is the release build in pool mode with a SQLite store: every call shows a token, is checked against its limits, and is
+counted in the store before its answer leaves. **floor** is the least that a server on the same rmcp can be, with sessions and
+answers in JSON. The call of ours is a look at one result in the cache (${side.ours[0].answerBytes} bytes), that of the floor says hello.
+
+${table(
+  ["measure", "ours", "floor", "ours ÷ floor"],
+  [
+    [`calls a second, ${CONNECTIONS} connections`, cell(fast), cell(least), `${ratio(fast, least)}×`],
+    ["one caller, median, ms", cell(alone), cell(leastAlone), `${ratio(alone, leastAlone)}×`],
+  ],
+)}
+
+${table(
+  ["measure", `${FEW} tokens`, `${number(MANY)} tokens`, "ratio"],
+  [
+    ["one caller, median, ms", cell(few), cell(many), `${ratio(many, few)}×`],
+    ["memory, MiB", number(crowd.sizes.few), number(crowd.sizes.many), ""],
+  ],
+)}
+
+Memory while ${number(LONG)} calls go by, after each tenth, MiB: ${steps.map(number).join(", ")}
+(the median of the last five is ${number(median(steps.slice(5)) / median(steps.slice(0, 5)))} times that of the first five).
+
+${ROUNDS} rounds, interleaved with changing order; in brackets the range that holds eight of ten. The driver runs on the same machine.
+`;
+writeFileSync(new URL("RESULTS-HTTP.md", import.meta.url), text);
+console.log(text);
