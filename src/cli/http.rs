@@ -11,6 +11,7 @@ use crate::protocol;
 use crate::settings::Settings;
 use crate::settings::http::{HttpSettings, usual_store};
 use crate::store::Store;
+use crate::telemetry;
 use crate::transport::http::{Gate, Guests, HOSTS_VARIABLE};
 
 /// Serves until the process is told to end.
@@ -44,7 +45,8 @@ pub(super) async fn serve(
         .map_err(|error| Failure::usage(format!("{error} (EXA_MCP_STORE)")))?;
     let gate = gate(&http, store, sandbox).await?;
     introduce(address, &gate, &http, &settings);
-    protocol::serve_http(catalogue, listener, gate, config, super::shutdown()).await;
+    let serving = protocol::serve_http(catalogue, listener, gate, config, super::shutdown());
+    telemetry::exporting(serving).await;
     Ok(String::new())
 }
 

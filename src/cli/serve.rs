@@ -3,6 +3,7 @@
 use super::{FAILED, Failure};
 use crate::protocol;
 use crate::surface::Catalogue;
+use crate::telemetry;
 
 /// Said to someone who starts the server by hand.
 const NOTE: &str = "\
@@ -17,7 +18,7 @@ pub(super) async fn stdio(catalogue: Catalogue, by_hand: bool) -> Result<String,
     if by_hand {
         super::complain(NOTE);
     }
-    match protocol::serve_stdio(catalogue).await {
+    match telemetry::exporting(protocol::serve_stdio(catalogue)).await {
         Ok(()) => Ok(String::new()),
         Err(error) => Err(Failure {
             text: format!("error: {error}"),

@@ -1,6 +1,6 @@
 //! The one error type of the HTTP room.
 
-use std::time::Duration;
+use std::{borrow::Cow, time::Duration};
 
 use serde_json::Value;
 
@@ -53,6 +53,26 @@ pub struct ExaError {
     pub detail: Option<Box<Value>>,
     /// How often the request was sent.
     pub attempts: u32,
+}
+
+impl ExaErrorKind {
+    /// Its name in statistics: the status, or a word.
+    pub(crate) fn class(&self) -> Cow<'static, str> {
+        let word = match self {
+            Self::Api(status) => return status.to_string().into(),
+            Self::Timeout => "timeout",
+            Self::Connect => "no_connection",
+            Self::ConnectionLost => "connection_lost",
+            Self::TooLarge => "too_large",
+            Self::NotJson => "not_json",
+            Self::Stream => "stream",
+            Self::Upload => "upload",
+            Self::Redirect => "redirect",
+            Self::InvalidRequest => "invalid_request",
+            Self::Config => "configuration",
+        };
+        word.into()
+    }
 }
 
 impl ExaError {

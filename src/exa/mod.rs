@@ -40,4 +40,6 @@ pub use maybe::Maybe;
 pub use retry::RetryPolicy;
 pub use send::send;
 pub use stream::{Heard, Stream, StreamForm};
+#[cfg(feature = "otel")]
+pub(crate) use transport::cause;
 pub use upload::{Upload, upload};

@@ -92,7 +92,7 @@ fn host(error: &reqwest::Error) -> String {
 }
 
 /// The innermost cause, which is the one that tells something, such as `Connection refused`.
-pub(super) fn cause(error: &reqwest::Error) -> String {
+pub(crate) fn cause(error: &reqwest::Error) -> String {
     // The texts of reqwest itself could hold the URL.
     let telling = causes(error).filter(|cause| !cause.is::<reqwest::Error>());
     let text = match telling.last() {

@@ -11,7 +11,7 @@ use super::stream::{self, Teller};
 use super::{CallError, Folders, Operation, Place, Progress, check, import, input_schema, split};
 use crate::accounts::{KeyPool, NoKey};
 use crate::exa::{Answer, ApiKey, CallContext, ExaError, ExaHttp, Stream, StreamForm};
-use crate::telemetry;
+use crate::telemetry::{self, Ended, Span, Trace};
 
 /// An answer that takes longer than this is slow.
 const SLOW: Duration = Duration::from_secs(10);
@@ -297,7 +297,21 @@ impl Caller {
             Some(stream) => context.with_stream(stream),
             None => context,
         };
-        (operation.call)(context, parts).await
+        let span = Span::of_call(|| self.seen(operation));
+        let trace = span.trace().or_else(Trace::current);
+        let answer = Trace::during(trace, (operation.call)(context, parts)).await;
+        span.end(|| ended(&answer));
+        answer
+    }
+
+    /// What operators see of a call.
+    fn seen(&self, operation: &'static Operation) -> telemetry::Called {
+        telemetry::Called {
+            operation: operation.name,
+            method: operation.method,
+            path: operation.path,
+            base_url: self.http.base_url(operation.api.base_url),
+        }
     }
 }
 
@@ -358,6 +372,19 @@ impl Drop for Sent {
             let operation = self.operation.name;
             tracing::info!(operation, "no longer waited for; it may take effect at Exa");
         }
+    }
+}
+
+/// How a call ended; never in the words of Exa.
+fn ended(answer: &Result<Answer, CallError>) -> Ended {
+    let (code, error) = match answer {
+        Ok(answer) => (Some(answer.status), None),
+        Err(CallError::Exa(error)) => (error.status, Some(error.kind.class())),
+        Err(CallError::Arguments(_)) => (None, Some("invalid_request".into())),
+    };
+    Ended {
+        code: code.map(i64::from),
+        error,
     }
 }
 

@@ -41,7 +41,6 @@ use crate::{
     logging::Listener,
     operations::client::ClientHandle,
     surface::Outcome,
-    telemetry::Trace,
     transport::{http::REQUEST_ID, introduces, unmarked},
 };
 
@@ -140,12 +139,6 @@ fn watcher(context: &RequestContext<RoleServer>, client: ClientHandle) -> Watche
         steps,
         client,
     }
-}
-
-/// The trace that a request belongs to.
-fn trace(context: &RequestContext<RoleServer>) -> Option<Trace> {
-    let parts = context.extensions.get::<Parts>();
-    Trace::of(&context.meta, parts.map(|parts| &parts.headers))
 }
 
 /// What marks the log lines of a request that came over HTTP, where the task that serves it is not the
@@ -281,7 +274,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         };
         let (listener, log) = self.log.of(&context, &era)?;
         let called = Box::pin(self.call(&scope, request, &context, &era, &permit));
-        let called = Trace::during(trace(&context), called).instrument(span(&context));
+        let called = called.instrument(span(&context));
         Box::pin(log.until(listening(listener, called))).await
     }
 
@@ -324,7 +317,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         }
         let watcher = watcher(&context, client);
         let served = Box::pin(tasks.serve(method, &scope.owner, request, &context, watcher));
-        let served = Trace::during(trace(&context), served).instrument(span(&context));
+        let served = served.instrument(span(&context));
         let served = listening(listener, served).await;
         drop(permit);
         served
@@ -411,7 +404,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let owner = scope.owner;
         let read =
             Box::pin(async move { resources::read(&library, &owner, &era, &request.uri).await });
-        let read = Trace::during(trace(&context), read).instrument(span(&context));
+        let read = read.instrument(span(&context));
         let read = self
             .calls
             .run(listening(listener, read), context.ct.cancelled());

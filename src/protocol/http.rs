@@ -21,6 +21,7 @@ use super::handler::Handler;
 use super::scope::Scope;
 use super::serve::connection;
 use super::tools::Tools;
+use super::traced::Traced;
 use crate::accounts::{KeyPool, Requester, kept_secret};
 use crate::store::{Store, StoreError};
 use crate::surface::Catalogue;
@@ -181,7 +182,7 @@ impl<T: Tools> Room for Everybody<T> {
 
 /// The protocol room, as HTTP sees it.
 struct Service<R: Room> {
-    streamable: StreamableHttpService<R::Handler, Sessions>,
+    streamable: StreamableHttpService<Traced<R::Handler>, Sessions>,
     room: R,
 }
 
@@ -197,7 +198,8 @@ impl<R: Room> Clone for Service<R> {
 impl<R: Room> Service<R> {
     fn new(room: R, config: &HttpConfig, sessions: Arc<Sessions>, end: CancellationToken) -> Self {
         let maker = room.clone();
-        let handler = move || -> io::Result<R::Handler> { Ok(maker.handler()) };
+        let handler =
+            move || -> io::Result<Traced<R::Handler>> { Ok(Traced::over_http(maker.handler())) };
         // Hosts, origins and sizes are looked at before rmcp sees anything.
         let mut settings = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
@@ -225,7 +227,7 @@ impl<R: Room> Mcp for Service<R> {
         requester: Requester,
         stream: DuplexStream,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let handler = self.room.handler_for(&requester);
+        let handler = Traced::over_http(self.room.handler_for(&requester));
         let (input, output) = tokio::io::split(stream);
         async move {
             // How it ended is known at the other end.

@@ -23,6 +23,7 @@ mod serve;
 mod subscriptions;
 mod tasks;
 mod tools;
+mod traced;
 
 pub use http::serve_http;
 pub use serve::{ServeError, run_stdio, serve_stdio};

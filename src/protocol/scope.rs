@@ -208,12 +208,11 @@ pub(super) fn note(meter: &Meter, outcome: &Outcome) {
 
 /// Lets operators know of a call of a tool that there is.
 pub(super) fn observe(tool: &str, outcome: Option<&Outcome>, took: Duration) {
-    let Some(metrics) = telemetry::metrics() else {
-        return;
-    };
-    let failed = outcome.is_none_or(|outcome| outcome.is_error);
-    metrics.served("tools/call", Some(tool), failed, took);
+    if let Some(metrics) = telemetry::metrics() {
+        let failed = outcome.is_none_or(|outcome| outcome.is_error);
+        metrics.served("tools/call", Some(tool), failed, took);
+    }
     if let Some(told) = outcome.and_then(Told::by) {
-        metrics.told(told.tokens, told.dollars, told.cached);
+        telemetry::told(told.tokens, told.dollars, told.cached);
     }
 }

@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{handler::Handler, scope::Scope, tools::Tools};
+use super::{handler::Handler, scope::Scope, tools::Tools, traced::Traced};
 use crate::{
     surface::Catalogue,
     transport::stdio::{StdioTransport, Written},
@@ -84,7 +84,7 @@ where
             tasks.settle(FLUSHING).await;
         }
     };
-    connection(handler, input, output, stop, settle).await
+    connection(Traced::piped(handler), input, output, stop, settle).await
 }
 
 /// Serves one connection of one message a line until it ends or `stop` does; `settle` is what remains

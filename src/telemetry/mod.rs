@@ -1,7 +1,14 @@
-//! What operators see of the server from outside: numbers for Prometheus, and traces that go on from the
-//! client through this server to Exa.
+//! What operators see of the server from outside: numbers for Prometheus, traces that go on from the
+//! client through this server to Exa, and both for a collector of OpenTelemetry if the program is built
+//! with the feature `otel`.
 
 mod metrics;
+#[cfg(feature = "otel")]
+mod otel;
+#[cfg(not(feature = "otel"))]
+#[path = "without.rs"]
+mod otel;
+mod seen;
 mod trace;
 
 use std::future::Future;
@@ -9,9 +16,19 @@ use std::future::Future;
 use tracing::Instrument;
 
 pub use metrics::{Gauges, Metrics, metrics};
+pub use otel::{Span, exporting};
+pub use seen::{Asked, Called, Ended, OTHER};
 pub use trace::Trace;
 
 use crate::logging;
+
+/// An answer left, with this much in it.
+pub fn told(tokens: u64, dollars: f64, cached: bool) {
+    if let Some(metrics) = metrics() {
+        metrics.told(tokens, dollars, cached);
+    }
+    otel::told(tokens, dollars, cached);
+}
 
 /// Runs a future with the listener, the trace and the span of whoever calls this: for work that goes on
 /// by itself.

@@ -33,7 +33,8 @@ impl Trace {
         Self::read(text(PARENT), text(STATE)).or_else(|| Self::read(header(PARENT), header(STATE)))
     }
 
-    fn read(parent: Option<&str>, state: Option<&str>) -> Option<Self> {
+    /// The trace that these texts name.
+    pub(super) fn read(parent: Option<&str>, state: Option<&str>) -> Option<Self> {
         let parent = parent.filter(|parent| is_parent(parent))?;
         let state = state.filter(|state| !state.is_empty() && state.len() <= LONGEST_STATE);
         Some(Self {

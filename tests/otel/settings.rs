@@ -1,0 +1,110 @@
+//! The variables of OpenTelemetry, and collectors that are not there.
+
+use serde_json::json;
+
+use crate::collector::{Collector, exa, spans, stdio};
+use crate::support::{McpServer, Part, Program, Recorder, Reply, USUAL};
+
+const CALL: &str = "web_search_exa";
+
+fn call(server: &mut McpServer) {
+    let call = json!({"name": CALL, "arguments": {"query": "x"}});
+    let answer = server.ask("tools/call", call);
+    assert_eq!(answer["result"]["isError"], false, "{answer}");
+}
+
+#[test]
+fn otel_variables_name_and_choose() {
+    let (exa, collector) = (exa(), Collector::start());
+    let variables = [
+        ("OTEL_SERVICE_NAME", "search-of-blue"),
+        (
+            "OTEL_RESOURCE_ATTRIBUTES",
+            "deployment.environment.name=test",
+        ),
+        ("OTEL_METRICS_EXPORTER", "none"),
+    ];
+    let mut server = stdio(&exa, &collector.url(), &variables);
+    call(&mut server);
+    server.end();
+    let requests = collector.take();
+    assert!(requests.iter().all(|one| one.path() == "/v1/traces"));
+    let spans = spans(&requests);
+    let resource = &spans.first().expect("a span").resource;
+    assert_eq!(resource["service.name"], "search-of-blue");
+    assert_eq!(resource["deployment.environment.name"], "test");
+    assert_eq!(resource["service.version"], env!("CARGO_PKG_VERSION"));
+}
+
+#[test]
+fn otel_sends_nothing_unless_it_is_asked_to() {
+    let (exa, collector) = (exa(), Collector::start());
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    for disabled in [
+        ("OTEL_SDK_DISABLED", "true"),
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", ""),
+    ] {
+        let mut server = stdio(&exa, &collector.url(), &[disabled]);
+        let call = json!({"name": CALL, "arguments": {"query": "x"},
+            "_meta": {"traceparent": trace}});
+        server.ask("tools/call", call);
+        server.end();
+        assert!(collector.take().is_empty());
+        // Nobody is told of a span of ours, so none comes between client and Exa.
+        assert_eq!(exa.only().header("traceparent"), [trace]);
+    }
+
+    let sampler = ("OTEL_TRACES_SAMPLER", "always_off");
+    let mut server = stdio(&exa, &collector.url(), &[sampler]);
+    call(&mut server);
+    server.end();
+    assert!(spans(&collector.take()).is_empty());
+}
+
+#[test]
+fn otel_collector_that_is_not_there_is_told_once_and_waited_for_by_nobody() {
+    let exa = exa();
+    let often = ("OTEL_BSP_SCHEDULE_DELAY", "10");
+    let mut server = stdio(&exa, "http://127.0.0.1:1", &[often]);
+    for _ in 0..20 {
+        call(&mut server);
+    }
+    let ended = server.end();
+    assert_eq!(ended.code, Some(0));
+    let told = ended.stderr.matches("OTEL_EXPORTER_OTLP_ENDPOINT").count();
+    // Once for traces, once for metrics.
+    assert!((1..=2).contains(&told), "{}", ended.stderr);
+}
+
+#[test]
+fn otel_collector_that_never_answers_holds_up_neither_answers_nor_the_end() {
+    let exa = exa();
+    let (told, _gone) = std::sync::mpsc::channel();
+    let silent = Recorder::always(Reply::events([Part::Silence(told)]));
+    let often = ("OTEL_BSP_SCHEDULE_DELAY", "10");
+    let mut server = stdio(&exa, &silent.url(), &[often]);
+    for _ in 0..20 {
+        call(&mut server);
+    }
+    // The support waits for the end with a limit of its own.
+    let ended = server.end();
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+}
+
+#[test]
+fn otel_settings_that_cannot_be_used_do_not_keep_the_server_from_serving() {
+    let exa = exa();
+    let wrong = ("OTEL_EXPORTER_OTLP_COMPRESSION", "folding");
+    let program = Program::new([])
+        .env("EXA_BASE_URL", &exa.url())
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+        .env(wrong.0, wrong.1);
+    let mut server = McpServer::connect(program, USUAL);
+    call(&mut server);
+    let ended = server.end();
+    assert!(
+        ended.stderr.contains("Nothing is sent by OpenTelemetry"),
+        "{}",
+        ended.stderr
+    );
+}
