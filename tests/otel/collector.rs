@@ -50,7 +50,7 @@ pub(crate) fn spans(requests: &[Seen]) -> Vec<Span> {
         .flat_map(|request| fields(&request.body, 1))
         .flat_map(|group| {
             let resource = fields(group, 1)
-                .iter()
+                .into_iter()
                 .flat_map(|bytes| attributes(bytes, 1));
             let resource: BTreeMap<_, _> = resource.collect();
             let scopes = fields(group, 2);

@@ -64,11 +64,12 @@ pub async fn exporting<F: Future>(serving: F) -> F::Output {
 
 /// An answer left, with this much in it.
 pub(super) fn told(tokens: u64, dollars: f64, cached: bool) {
-    if let Some(export) = EXPORT.get() {
+    if let Some(export) = export() {
         export.numbers.told(tokens, dollars, cached);
     }
 }
 
+/// What is exported, once something is.
 fn export() -> Option<&'static Export> {
     EXPORT.get()
 }
@@ -89,12 +90,12 @@ fn start() {
 
 /// Sends what is left, as far as that is possible in time.
 async fn stop() {
-    let Some(export) = EXPORT.get() else {
+    let Some(export) = export() else {
         return;
     };
-    let traces = tokio::task::spawn_blocking(|| match &export.traces {
-        Some((provider, _)) => drop(provider.shutdown_with_timeout(STOPPING)),
-        None => {}
+    let traces = tokio::task::spawn_blocking(|| {
+        let (provider, _) = export.traces.as_ref()?;
+        provider.shutdown_with_timeout(STOPPING).ok()
     });
     let metrics = tokio::task::spawn_blocking(|| drop(export.metrics.shutdown()));
     let both = async { tokio::join!(traces, metrics) };
@@ -169,13 +170,13 @@ fn measured() -> Result<MetricExporter, StartError> {
     Ok(exporter.build()?)
 }
 
-fn sender(signal: &str) -> Result<Arc<Sender>, StartError> {
+fn sender(signal: &'static str) -> Result<Arc<Sender>, StartError> {
     let milliseconds = variable(&format!("OTEL_EXPORTER_OTLP_{signal}_TIMEOUT"))
         .or_else(|| variable("OTEL_EXPORTER_OTLP_TIMEOUT"))
         .and_then(|value| value.parse().ok());
     let patience = Duration::from_millis(milliseconds.unwrap_or(10_000));
     let endpoint = endpoint(signal).unwrap_or_default();
-    Ok(Arc::new(Sender::new(&endpoint, patience)?))
+    Ok(Arc::new(Sender::new(signal, &endpoint, patience)?))
 }
 
 /// A collector that is away for a moment is asked again; what it misses for longer is lost. All of it

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use opentelemetry_http::{Bytes, HttpClient, HttpError, Request, Response};
 use tokio::runtime::Handle;
+use tokio::time::timeout;
 use url::Url;
 
 use crate::exa::{ConfigError, ExaConfig, ExaHttp, cause};
@@ -17,6 +18,8 @@ const LONGEST_ANSWER: usize = 64 * 1024;
 /// Sends on our runtime what the threads of OpenTelemetry have collected.
 #[derive(Debug)]
 pub(super) struct Sender {
+    /// `TRACES` or `METRICS`.
+    signal: &'static str,
     http: ExaHttp,
     runtime: Handle,
     patience: Duration,
@@ -26,7 +29,11 @@ pub(super) struct Sender {
 
 impl Sender {
     /// A sender that waits so long for an answer. Must be made on the runtime.
-    pub(super) fn new(endpoint: &str, patience: Duration) -> Result<Self, ConfigError> {
+    pub(super) fn new(
+        signal: &'static str,
+        endpoint: &str,
+        patience: Duration,
+    ) -> Result<Self, ConfigError> {
         // The client must know whether it needs certificates.
         let origin = Url::parse(endpoint).map(|url| url.origin().ascii_serialization());
         let base_url = origin.and_then(|origin| Url::parse(&origin)).ok();
@@ -35,6 +42,7 @@ impl Sender {
             ..ExaConfig::default()
         };
         Ok(Self {
+            signal,
             http: ExaHttp::new(config)?,
             runtime: Handle::current(),
             patience,
@@ -44,12 +52,15 @@ impl Sender {
 
     fn note(&self, failure: Option<&str>) {
         let failed = self.failing.swap(failure.is_some(), Ordering::Relaxed);
+        let what = self.signal.to_ascii_lowercase();
         match failure {
             Some(why) if !failed => tracing::warn!(
-                "The collector of OpenTelemetry does not take what is sent ({why}); traces and metrics \
-                 are lost until it does. Check OTEL_EXPORTER_OTLP_ENDPOINT."
+                "The collector of OpenTelemetry does not take the {what} ({why}); they are lost until it \
+                 does. Check OTEL_EXPORTER_OTLP_ENDPOINT."
             ),
-            None if failed => tracing::info!("The collector of OpenTelemetry is there again"),
+            None if failed => {
+                tracing::info!("The collector of OpenTelemetry takes the {what} again")
+            }
             _ => {}
         }
     }
@@ -59,9 +70,11 @@ impl Sender {
 impl HttpClient for Sender {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         // Made here, on a thread that serves nobody: loading the certificates takes time.
-        let client = self.http.http().map(Clone::clone);
+        let client = self.http.http().cloned();
         let client = client.map_err(|error| error.message)?;
-        let sending = tokio::time::timeout(self.patience, exchange(client, request));
+        let patience = self.patience;
+        // The timer, too, must be made on the runtime.
+        let sending = async move { timeout(patience, exchange(client, request)).await };
         let answer = match self.runtime.spawn(sending).await {
             Ok(Ok(answer)) => answer,
             Ok(Err(_)) => Err("it does not answer in time".to_owned()),
