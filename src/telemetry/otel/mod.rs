@@ -23,6 +23,7 @@ use opentelemetry_sdk::metrics::SdkMeterProvider;
 use opentelemetry_sdk::trace::{SdkTracer, SdkTracerProvider};
 use thiserror::Error;
 use tokio::time::timeout;
+use url::Url;
 
 use self::numbers::Numbers;
 use self::sender::Sender;
@@ -50,8 +51,10 @@ struct Export {
 enum StartError {
     #[error("{0}")]
     Exporter(#[from] ExporterBuildError),
+    #[error("the endpoint for {0} is no address that begins with http:// or https://")]
+    Endpoint(&'static str),
     #[error("{0}")]
-    Endpoint(#[from] ConfigError),
+    Client(#[from] ConfigError),
 }
 
 /// Runs the server, and exports what it does if a collector is named.
@@ -175,7 +178,11 @@ fn sender(signal: &'static str) -> Result<Arc<Sender>, StartError> {
         .or_else(|| variable("OTEL_EXPORTER_OTLP_TIMEOUT"))
         .and_then(|value| value.parse().ok());
     let patience = Duration::from_millis(milliseconds.unwrap_or(10_000));
-    let endpoint = endpoint(signal).unwrap_or_default();
+    // The words of the exporter would repeat the address, which may hold a password.
+    let endpoint = endpoint(signal).and_then(|endpoint| Url::parse(&endpoint).ok());
+    let endpoint = endpoint
+        .filter(|url| matches!(url.scheme(), "http" | "https"))
+        .ok_or(StartError::Endpoint(signal))?;
     Ok(Arc::new(Sender::new(signal, &endpoint, patience)?))
 }
 

@@ -31,14 +31,13 @@ impl Sender {
     /// A sender that waits so long for an answer. Must be made on the runtime.
     pub(super) fn new(
         signal: &'static str,
-        endpoint: &str,
+        endpoint: &Url,
         patience: Duration,
     ) -> Result<Self, ConfigError> {
         // The client must know whether it needs certificates.
-        let origin = Url::parse(endpoint).map(|url| url.origin().ascii_serialization());
-        let base_url = origin.and_then(|origin| Url::parse(&origin)).ok();
+        let origin = endpoint.origin().ascii_serialization();
         let config = ExaConfig {
-            base_url,
+            base_url: Url::parse(&origin).ok(),
             ..ExaConfig::default()
         };
         Ok(Self {
