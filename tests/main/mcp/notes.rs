@@ -275,7 +275,10 @@ fn the_doctor_tells_where_things_are_kept() {
 #[test]
 fn a_malformed_store_is_told_at_the_start_and_not_repeated() {
     for (store, part) in [
-        ("postgres://me:hunter2@host/db", "memory:, sqlite:PATH or redis:"),
+        (
+            "postgres://me:hunter2@host/db",
+            "memory:, sqlite:PATH or redis:",
+        ),
         ("redis://:hunter2@host:port", "address of Redis"),
         ("sqlite:", "path of a file"),
         ("hunter2", "names no store"),
