@@ -11,6 +11,9 @@ const COMMAND: &str = "cargo build --features codegen";
 /// The part of gcc's runtime that unwinds, as a static library.
 const UNWINDER: &str = "libgcc_eh.a";
 
+/// The variable that asks for a program that lies at another address with every start.
+const RELOCATABLE: &str = "EXA_MCP_PIE";
+
 fn main() {
     for input in ["data-design", "generated", "codegen/src/fingerprint.rs"] {
         println!("cargo::rerun-if-changed={input}");
@@ -33,8 +36,17 @@ fn ease_loading() {
     if !is("CARGO_CFG_TARGET_OS", "linux") || !is("CARGO_CFG_TARGET_ENV", "gnu") {
         return;
     }
-    // The loader of glibc understands packed relocations since 2.36; other loaders are left alone.
-    println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    println!("cargo::rerun-if-env-changed={RELOCATABLE}");
+    let fixed = is("PROFILE", "release") && std::env::var_os(RELOCATABLE).is_none();
+    // At a fixed address nothing is relocated at all. Where that is not wanted, the list is packed, which
+    // the loader of glibc understands since 2.36; other loaders are left alone.
+    println!(
+        "cargo::rustc-link-arg-bins={}",
+        match fixed {
+            true => "-no-pie",
+            false => "-Wl,-z,pack-relative-relocs",
+        }
+    );
     // What unwinds a panic becomes a part of the program: a library less to find, map and relocate.
     // Named before the shared one, which the linker then leaves out as unneeded.
     if linker_has(UNWINDER) {
