@@ -3,7 +3,7 @@
 
 use std::{error::Error, sync::Arc};
 
-use axum::Router;
+use axum::{Router, serve::ListenerExt};
 use floor::Floor;
 use rmcp::transport::streamable_http_server::{
     StreamableHttpServerConfig, StreamableHttpService, session::local::LocalSessionManager,
@@ -18,6 +18,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = Router::new().route_service("/mcp", service);
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}/mcp", listener.local_addr()?);
+    // As the product does: an answer of two packets would wait for the client's word otherwise.
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     axum::serve(listener, app).await?;
     Ok(())
 }

@@ -114,6 +114,15 @@ impl Client {
     }
 }
 
+impl Drop for Client {
+    /// Ends the session, or the server would keep it for half an hour.
+    fn drop(&mut self) {
+        let request = format!("{}\r\n", self.head.replacen("POST", "DELETE", 1));
+        let _ = self.stream.get_mut().write_all(request.as_bytes());
+        let _ = self.stream.read_line(&mut String::new());
+    }
+}
+
 fn run(client: &mut Client, params: &Value, calls: usize) -> Result<Vec<Duration>> {
     let body = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
     let body = body.to_string();
