@@ -291,10 +291,15 @@ impl Server {
     }
 
     fn read(&mut self) -> Result<String> {
-        let mut line = String::new();
-        match self.output.read_line(&mut line)? {
-            0 => Err("the server ended early".into()),
-            _ => Ok(line),
+        loop {
+            let mut line = String::new();
+            if self.output.read_line(&mut line)? == 0 {
+                return Err("the server ended early".into());
+            }
+            // What the server says by itself is no answer.
+            if !line.starts_with(r#"{"jsonrpc":"2.0","method":"#) {
+                return Ok(line);
+            }
         }
     }
 
