@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::response::IntoResponse;
 use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
@@ -21,6 +22,30 @@ pub(super) fn json_answer(status: StatusCode, body: &Value) -> Response<Body> {
     let json = HeaderValue::from_static("application/json");
     answer.headers_mut().insert(header::CONTENT_TYPE, json);
     answer
+}
+
+/// What a handler tells as JSON.
+pub(super) struct Told(pub(super) StatusCode, pub(super) Value);
+
+impl IntoResponse for Told {
+    fn into_response(self) -> Response<Body> {
+        json_answer(self.0, &self.1)
+    }
+}
+
+/// The answer of a handler that has nothing to tell.
+pub(super) struct TurnedAway(Box<Response<Body>>);
+
+impl From<Box<Response<Body>>> for TurnedAway {
+    fn from(answer: Box<Response<Body>>) -> Self {
+        Self(answer)
+    }
+}
+
+impl IntoResponse for TurnedAway {
+    fn into_response(self) -> Response<Body> {
+        *self.0
+    }
 }
 
 /// An answer without content.

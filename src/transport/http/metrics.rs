@@ -11,12 +11,10 @@ use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use tracing::Instrument;
 
 use super::Mcp;
-use super::answers::denied;
-use super::gate::Gate;
-use super::mcp::address;
+use super::admin::admin;
+use super::answers::{FORBIDDEN, TurnedAway, refuse};
 use super::peer::Peer;
 use super::state::Shared;
-use crate::accounts::Denied;
 use crate::ids;
 use crate::telemetry::{self, Gauges, Metrics};
 
@@ -110,14 +108,10 @@ pub(super) fn served(method: &str, status: StatusCode, took: Duration) {
 /// Tells the numbers to this machine, and to whoever shows the admin's token.
 pub(super) async fn metrics<M: Mcp>(
     State(shared): State<Arc<Shared<M>>>,
-    request: Request<Body>,
-) -> Response<Body> {
-    let (parts, _) = request.into_parts();
-    if !shared.config.open_metrics
-        && !is_from_here(&parts)
-        && let Err(refused) = admit(&shared, &parts)
-    {
-        return *refused;
+    parts: Parts,
+) -> Result<Response<Body>, TurnedAway> {
+    if !shared.config.open_metrics && !is_from_here(&parts) {
+        admit(&shared, &parts)?;
     }
     let gauges = Gauges {
         sessions: shared.sessions.count() + shared.streams.count(),
@@ -131,7 +125,7 @@ pub(super) async fn metrics<M: Mcp>(
     answer
         .headers_mut()
         .insert(header::CONTENT_TYPE, HeaderValue::from_static(text));
-    answer
+    Ok(answer)
 }
 
 /// Whether a request comes straight from this machine.
@@ -145,18 +139,9 @@ fn is_from_here(parts: &Parts) -> bool {
 }
 
 fn admit<M: Mcp>(shared: &Arc<Shared<M>>, parts: &Parts) -> Result<(), Box<Response<Body>>> {
-    if !matches!(shared.gate, Gate::Pool { .. }) {
+    if !shared.gate.needs_token() {
         let why = "Forbidden: ask from this machine, or set EXA_MCP_METRICS=public";
-        let code = super::answers::FORBIDDEN;
-        return Err(Box::new(super::answers::refuse(
-            StatusCode::FORBIDDEN,
-            code,
-            why,
-        )));
+        return Err(Box::new(refuse(StatusCode::FORBIDDEN, FORBIDDEN, why)));
     }
-    let entry = shared.gate.admit(parts, address(shared, parts))?;
-    let token = entry.token.ok_or(Denied::Unknown);
-    token
-        .and_then(|token| token.admit_admin())
-        .map_err(|why| Box::new(denied(why, true)))
+    admin(shared, parts).map(drop)
 }

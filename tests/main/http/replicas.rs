@@ -144,7 +144,6 @@ fn three_servers_count_every_call() {
 }
 
 #[test]
-#[ignore = "takes a minute; run it by name"]
 fn twenty_thousand_calls_are_counted_by_two_and_three_servers() {
     every_call_is_counted(2, 20_000);
     every_call_is_counted(3, 20_000);

@@ -6,16 +6,16 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::{Path, State};
 use http::request::Parts;
-use http::{Request, Response, StatusCode, header};
+use http::{Request, StatusCode, header};
 use rmcp::model::ErrorCode;
 use serde_json::{Map, Value, json};
 
 use super::super::Mcp;
-use super::super::answers::{FORBIDDEN, json_answer, refuse};
+use super::super::answers::{FORBIDDEN, Told, refuse};
 use super::super::state::Shared;
 use super::super::{body, incoming};
 use super::tokens::{Numbers, shown};
-use super::{Refused, address, admin, unreadable};
+use super::{Answered, Refused, address, admin, unreadable};
 use crate::accounts::audit::Event;
 use crate::accounts::{
     Amendment, NewToken, Pool, RegistrarError, Role, Token, TokenLimits, check_user, expiry, now,
@@ -37,28 +37,22 @@ struct Wish<'a> {
 }
 
 /// `POST /admin/tokens`: makes a token.
-pub(super) async fn create<M: Mcp>(
-    State(shared): Given<M>,
-    request: Request<Body>,
-) -> Response<Body> {
-    let done = async {
-        let wish = wish(&shared, request, &["userId", "expiresAt", "role", "limits"]).await?;
-        let new = NewToken {
-            user: wish.user()?.flatten(),
-            role: wish.role()?,
-            expires: wish.expires()?.flatten(),
-            limits: wish.limits(&shared)?,
-        };
-        let made = wish.pool.registrar.create(new).await;
-        let (text, token) = made.map_err(refused)?;
-        let detail = json!({
-            "userId": token.user, "role": token.role.as_str(), "expiresAt": token.expires_at(),
-            "limits": set(&token.limits),
-        });
-        wish.note("token.create", &token, detail).await;
-        wish.told(StatusCode::CREATED, &token, Some(text)).await
+pub(super) async fn create<M: Mcp>(State(shared): Given<M>, request: Request<Body>) -> Answered {
+    let wish = wish(&shared, request, &["userId", "expiresAt", "role", "limits"]).await?;
+    let new = NewToken {
+        user: wish.user()?.flatten(),
+        role: wish.role()?,
+        expires: wish.expires()?.flatten(),
+        limits: wish.limits(&shared)?,
     };
-    finished(done.await)
+    let made = wish.pool.registrar.create(new).await;
+    let (text, token) = made.map_err(refused)?;
+    let detail = json!({
+        "userId": token.user, "role": token.role.as_str(), "expiresAt": token.expires_at(),
+        "limits": set(&token.limits),
+    });
+    wish.note("token.create", &token, detail).await;
+    Ok(wish.told(StatusCode::CREATED, &token, Some(text)).await)
 }
 
 /// `PATCH /admin/tokens/{id}`: changes what is known about a token.
@@ -66,22 +60,19 @@ pub(super) async fn amend<M: Mcp>(
     State(shared): Given<M>,
     Path(id): Path<String>,
     request: Request<Body>,
-) -> Response<Body> {
-    let done = async {
-        let wish = wish(&shared, request, &["userId", "expiresAt", "limits"]).await?;
-        wish.limits(&shared)?;
-        let amendment = Amendment {
-            user: wish.user()?,
-            expires: wish.expires()?,
-            limits: wish.fields.get("limits").cloned(),
-        };
-        let changed = wish.pool.registrar.amend(&id, amendment).await;
-        let token = changed.map_err(refused)?;
-        let detail = Value::Object(wish.fields.clone());
-        wish.note("token.change", &token, detail).await;
-        wish.told(StatusCode::OK, &token, None).await
+) -> Answered {
+    let wish = wish(&shared, request, &["userId", "expiresAt", "limits"]).await?;
+    wish.limits(&shared)?;
+    let amendment = Amendment {
+        user: wish.user()?,
+        expires: wish.expires()?,
+        limits: wish.fields.get("limits").cloned(),
     };
-    finished(done.await)
+    let changed = wish.pool.registrar.amend(&id, amendment).await;
+    let token = changed.map_err(refused)?;
+    let detail = Value::Object(wish.fields.clone());
+    wish.note("token.change", &token, detail).await;
+    Ok(wish.told(StatusCode::OK, &token, None).await)
 }
 
 /// `POST /admin/tokens/{id}/rotate`: gives a token another text.
@@ -89,23 +80,20 @@ pub(super) async fn rotate<M: Mcp>(
     State(shared): Given<M>,
     Path(id): Path<String>,
     request: Request<Body>,
-) -> Response<Body> {
-    let done = async {
-        let wish = wish(&shared, request, &["graceSeconds"]).await?;
-        let seconds = wish.fields.get("graceSeconds");
-        let grace = match seconds.filter(|seconds| !seconds.is_null()) {
-            None => Some(0),
-            Some(seconds) => seconds.as_u64().filter(|seconds| *seconds <= LONGEST_GRACE),
-        };
-        let grace = grace.ok_or_else(|| unfit("graceSeconds must be a whole number up to 3600"))?;
-        let grace_time = Duration::from_secs(grace);
-        let renewed = wish.pool.registrar.rotate(&id, grace_time).await;
-        let (text, token) = renewed.map_err(refused)?;
-        let detail = json!({"graceSeconds": grace});
-        wish.note("token.rotate", &token, detail).await;
-        wish.told(StatusCode::OK, &token, Some(text)).await
+) -> Answered {
+    let wish = wish(&shared, request, &["graceSeconds"]).await?;
+    let seconds = wish.fields.get("graceSeconds");
+    let grace = match seconds.filter(|seconds| !seconds.is_null()) {
+        None => Some(0),
+        Some(seconds) => seconds.as_u64().filter(|seconds| *seconds <= LONGEST_GRACE),
     };
-    finished(done.await)
+    let grace = grace.ok_or_else(|| unfit("graceSeconds must be a whole number up to 3600"))?;
+    let grace_time = Duration::from_secs(grace);
+    let renewed = wish.pool.registrar.rotate(&id, grace_time).await;
+    let (text, token) = renewed.map_err(refused)?;
+    let detail = json!({"graceSeconds": grace});
+    wish.note("token.rotate", &token, detail).await;
+    Ok(wish.told(StatusCode::OK, &token, Some(text)).await)
 }
 
 /// `POST /admin/tokens/{id}/revoke`: takes a token back.
@@ -113,15 +101,12 @@ pub(super) async fn revoke<M: Mcp>(
     State(shared): Given<M>,
     Path(id): Path<String>,
     request: Request<Body>,
-) -> Response<Body> {
-    let done = async {
-        let wish = wish(&shared, request, &[]).await?;
-        let revoked = wish.pool.registrar.revoke(&id).await;
-        let token = revoked.map_err(refused)?;
-        wish.note("token.revoke", &token, Value::Null).await;
-        wish.told(StatusCode::OK, &token, None).await
-    };
-    finished(done.await)
+) -> Answered {
+    let wish = wish(&shared, request, &[]).await?;
+    let revoked = wish.pool.registrar.revoke(&id).await;
+    let token = revoked.map_err(refused)?;
+    wish.note("token.revoke", &token, Value::Null).await;
+    Ok(wish.told(StatusCode::OK, &token, None).await)
 }
 
 /// `POST /admin/tokens/{id}/expire`: sets the end of a token; without one it ends now.
@@ -129,21 +114,18 @@ pub(super) async fn expire<M: Mcp>(
     State(shared): Given<M>,
     Path(id): Path<String>,
     request: Request<Body>,
-) -> Response<Body> {
-    let done = async {
-        let wish = wish(&shared, request, &["expiresAt"]).await?;
-        let expires = wish.expires()?.unwrap_or(Some(now()));
-        let amendment = Amendment {
-            expires: Some(expires),
-            ..Amendment::default()
-        };
-        let changed = wish.pool.registrar.amend(&id, amendment).await;
-        let token = changed.map_err(refused)?;
-        let detail = json!({"expiresAt": expires.map(timestamp)});
-        wish.note("token.expire", &token, detail).await;
-        wish.told(StatusCode::OK, &token, None).await
+) -> Answered {
+    let wish = wish(&shared, request, &["expiresAt"]).await?;
+    let expires = wish.expires()?.unwrap_or(Some(now()));
+    let amendment = Amendment {
+        expires: Some(expires),
+        ..Amendment::default()
     };
-    finished(done.await)
+    let changed = wish.pool.registrar.amend(&id, amendment).await;
+    let token = changed.map_err(refused)?;
+    let detail = json!({"expiresAt": expires.map(timestamp)});
+    wish.note("token.expire", &token, detail).await;
+    Ok(wish.told(StatusCode::OK, &token, None).await)
 }
 
 /// Lets an admin in, and reads what they want.
@@ -256,12 +238,7 @@ impl Wish<'_> {
     }
 
     /// The token as it is now; a new text is told this once.
-    async fn told(
-        &self,
-        status: StatusCode,
-        token: &Token,
-        text: Option<String>,
-    ) -> Result<Response<Body>, Refused> {
+    async fn told(&self, status: StatusCode, token: &Token, text: Option<String>) -> Told {
         // The token is made or changed already: numbers that cannot be read must not hide its text.
         let numbers = Numbers::read(&self.pool.usage, token).await;
         let mut told = Map::new();
@@ -269,7 +246,7 @@ impl Wish<'_> {
         if let Value::Object(shown) = shown(token, &numbers.unwrap_or_default()) {
             told.extend(shown);
         }
-        Ok(json_answer(status, &Value::Object(told)))
+        Told(status, Value::Object(told))
     }
 }
 
@@ -300,8 +277,4 @@ fn refused(error: RegistrarError) -> Refused {
             Box::new(refuse(StatusCode::INTERNAL_SERVER_ERROR, code, why))
         }
     }
-}
-
-fn finished(done: Result<Response<Body>, Refused>) -> Response<Body> {
-    done.unwrap_or_else(|refused| *refused)
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 pub(super) use tokens::own_usage;
 
 use super::Mcp;
-use super::answers::{denied, json_answer, refuse};
+use super::answers::{Told, TurnedAway, denied, refuse};
 use super::gate::Gate;
 use super::mcp::address;
 use super::state::Shared;
@@ -24,6 +24,14 @@ use crate::accounts::{Denied, Pool, Token};
 use crate::store::StoreError;
 
 type Refused = Box<Response<Body>>;
+
+/// What a handler here gives.
+type Answered = Result<Told, TurnedAway>;
+
+/// What is told to those who only look.
+fn looked(told: Value) -> Answered {
+    Ok(Told(StatusCode::OK, told))
+}
 
 /// Everything below `/admin`.
 pub(super) fn routes<M: Mcp>() -> Router<Arc<Shared<M>>> {
@@ -57,7 +65,7 @@ fn holder<'a, M: Mcp>(
 }
 
 /// Lets an admin in.
-fn admin<'a, M: Mcp>(
+pub(super) fn admin<'a, M: Mcp>(
     shared: &'a Shared<M>,
     parts: &Parts,
 ) -> Result<(Arc<Token>, &'a Pool), Refused> {
@@ -78,11 +86,4 @@ fn unreadable(error: &StoreError) -> Refused {
     let why = "The store cannot be used now; try again later";
     let code = ErrorCode::INTERNAL_ERROR.0;
     Box::new(refuse(StatusCode::SERVICE_UNAVAILABLE, code, why))
-}
-
-fn answer(told: Result<Value, Refused>) -> Response<Body> {
-    match told {
-        Ok(told) => json_answer(StatusCode::OK, &told),
-        Err(refused) => *refused,
-    }
 }

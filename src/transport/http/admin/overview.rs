@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
 use axum::extract::State;
 use futures_util::future::try_join_all;
+use http::StatusCode;
 use http::request::Parts;
-use http::{Request, Response, StatusCode};
 use rmcp::model::ErrorCode;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -16,7 +15,7 @@ use tokio::time::timeout;
 use super::super::Mcp;
 use super::super::answers::refuse;
 use super::super::state::Shared;
-use super::{Refused, admin, answer, unreadable};
+use super::{Answered, Refused, admin, looked, unreadable};
 use crate::accounts::audit::Entry;
 use crate::accounts::daily::{
     ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, MOST_DAYS, TOKENS, Used, dollars,
@@ -35,25 +34,18 @@ const USUAL_DAYS: u64 = 30;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// `GET /admin/audit?limit=&before=`: what happened, the newest first.
-pub(super) async fn audit<M: Mcp>(
-    State(shared): State<Arc<Shared<M>>>,
-    request: Request<Body>,
-) -> Response<Body> {
-    let (parts, _) = request.into_parts();
-    let told = async {
-        let (_, pool) = admin(&shared, &parts)?;
-        let limit = number(&parts, "limit")?.unwrap_or(USUAL_ENTRIES);
-        let limit = limit.clamp(1, MOST_ENTRIES) as usize;
-        let before = number(&parts, "before")?;
-        let entries = pool.audit.entries(before, limit).await;
-        let entries = entries.map_err(|error| unreadable(&error))?;
-        let next = entries.last().filter(|_| entries.len() == limit);
-        Ok(json!({
-            "next": next.map(|entry| entry.number),
-            "entries": entries.iter().map(entry).collect::<Vec<_>>(),
-        }))
-    };
-    answer(told.await)
+pub(super) async fn audit<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
+    let (_, pool) = admin(&shared, &parts)?;
+    let limit = number(&parts, "limit")?.unwrap_or(USUAL_ENTRIES);
+    let limit = limit.clamp(1, MOST_ENTRIES) as usize;
+    let before = number(&parts, "before")?;
+    let entries = pool.audit.entries(before, limit).await;
+    let entries = entries.map_err(|error| unreadable(&error))?;
+    let next = entries.last().filter(|_| entries.len() == limit);
+    looked(json!({
+        "next": next.map(|entry| entry.number),
+        "entries": entries.iter().map(entry).collect::<Vec<_>>(),
+    }))
 }
 
 fn entry(entry: &Entry) -> Value {
@@ -72,29 +64,18 @@ fn entry(entry: &Entry) -> Value {
 }
 
 /// `GET /admin/keys`: how the keys of Exa stand.
-pub(super) async fn keys<M: Mcp>(
-    State(shared): State<Arc<Shared<M>>>,
-    request: Request<Body>,
-) -> Response<Body> {
-    let (parts, _) = request.into_parts();
-    let told = || {
-        admin(&shared, &parts)?;
-        let states = key_states(&shared);
-        let is_ready = states.iter().any(|key| key.state == "ready");
-        let next = states.iter().filter(|key| key.state == "resting");
-        let next = next.filter_map(|key| key.ready_in).min();
-        let next = next.map(seconds).filter(|_| !is_ready);
-        Ok(json!({
-            "keys": states.iter().map(key).collect::<Vec<_>>(),
-            "nextReadyInSeconds": if is_ready { Some(0) } else { next },
-        }))
-    };
-    answer(told())
-}
-
-fn key_states<M: Mcp>(shared: &Shared<M>) -> Vec<KeyState> {
-    let keys = shared.mcp.keys();
-    keys.map(|keys| keys.states()).unwrap_or_default()
+pub(super) async fn keys<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
+    admin(&shared, &parts)?;
+    let pool = shared.mcp.keys();
+    let states = pool.map(|pool| pool.states()).unwrap_or_default();
+    let is_ready = states.iter().any(|key| key.state == "ready");
+    let next = states.iter().filter(|key| key.state == "resting");
+    let next = next.filter_map(|key| key.ready_in).min();
+    let next = next.map(seconds).filter(|_| !is_ready);
+    looked(json!({
+        "keys": states.iter().map(key).collect::<Vec<_>>(),
+        "nextReadyInSeconds": if is_ready { Some(0) } else { next },
+    }))
 }
 
 fn key(key: &KeyState) -> Value {
@@ -113,27 +94,20 @@ fn seconds(duration: Duration) -> u64 {
 }
 
 /// `GET /admin/usage?days=30`: what was used by day, the newest first.
-pub(super) async fn usage<M: Mcp>(
-    State(shared): State<Arc<Shared<M>>>,
-    request: Request<Body>,
-) -> Response<Body> {
-    let (parts, _) = request.into_parts();
-    let told = async {
-        let (_, pool) = admin(&shared, &parts)?;
-        let days = number(&parts, "days")?.unwrap_or(USUAL_DAYS);
-        let today = Day::of(now());
-        let days = (0..days.clamp(1, MOST_DAYS)).map(|ago| today.before(ago));
-        let read = days.map(|day| async move {
-            let counts = pool.usage.counts(Some(&day.subject())).await?;
-            Ok((day, Used::read(counts)))
-        });
-        let days = try_join_all(read).await;
-        let days = days.map_err(|error| unreadable(&error))?;
-        Ok(json!({
-            "days": days.iter().map(|(day, used)| day_used(*day, used)).collect::<Vec<_>>(),
-        }))
-    };
-    answer(told.await)
+pub(super) async fn usage<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
+    let (_, pool) = admin(&shared, &parts)?;
+    let days = number(&parts, "days")?.unwrap_or(USUAL_DAYS);
+    let today = Day::of(now());
+    let days = (0..days.clamp(1, MOST_DAYS)).map(|ago| today.before(ago));
+    let read = days.map(|day| async move {
+        let counts = pool.usage.counts(Some(&day.subject())).await?;
+        Ok((day, Used::read(counts)))
+    });
+    let days = try_join_all(read).await;
+    let days = days.map_err(|error| unreadable(&error))?;
+    looked(json!({
+        "days": days.iter().map(|(day, used)| day_used(*day, used)).collect::<Vec<_>>(),
+    }))
 }
 
 fn day_used(day: Day, used: &Used) -> Value {
@@ -160,38 +134,29 @@ fn day_used(day: Day, used: &Used) -> Value {
 }
 
 /// `GET /admin/state`: what goes on at this server.
-pub(super) async fn state<M: Mcp>(
-    State(shared): State<Arc<Shared<M>>>,
-    request: Request<Body>,
-) -> Response<Body> {
-    let (parts, _) = request.into_parts();
-    let told = async {
-        admin(&shared, &parts)?;
-        let mut owners = shared.sessions.owners();
-        owners.extend(shared.streams.owners());
-        let mut by_user: BTreeMap<&str, u64> = BTreeMap::new();
-        for owner in &owners {
-            *by_user.entry(person(owner)).or_default() += 1;
-        }
-        let mut tasks = shared.mcp.tasks().await.unwrap_or_default();
-        for state in ["working", "completed", "failed", "cancelled"] {
-            tasks.entry(state.to_owned()).or_default();
-        }
-        let states = key_states(&shared);
-        let of = |state: &str| states.iter().filter(|key| key.state == state).count();
-        Ok(json!({
-            "sessions": {"open": owners.len(), "byUser": by_user},
-            "tasks": tasks,
-            "store": store(&shared).await,
-            "keys": {
-                "total": states.len(), "ready": of("ready"), "resting": of("resting"),
-                "refused": of("refused"),
-            },
-            "uptimeSeconds": shared.started.elapsed().as_secs(),
-            "version": env!("CARGO_PKG_VERSION"),
-        }))
-    };
-    answer(told.await)
+pub(super) async fn state<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
+    admin(&shared, &parts)?;
+    let mut owners = shared.sessions.owners();
+    owners.extend(shared.streams.owners());
+    let mut by_user: BTreeMap<&str, u64> = BTreeMap::new();
+    for owner in &owners {
+        *by_user.entry(person(owner)).or_default() += 1;
+    }
+    let mut tasks = shared.mcp.tasks().await.unwrap_or_default();
+    for state in ["working", "completed", "failed", "cancelled"] {
+        tasks.entry(state.to_owned()).or_default();
+    }
+    let keys = shared.mcp.keys().map(|keys| keys.counts());
+    let mut keys: BTreeMap<&str, usize> = keys.into_iter().flatten().collect();
+    keys.insert("total", keys.values().sum());
+    looked(json!({
+        "sessions": {"open": owners.len(), "byUser": by_user},
+        "tasks": tasks,
+        "store": store(&shared).await,
+        "keys": keys,
+        "uptimeSeconds": shared.started.elapsed().as_secs(),
+        "version": env!("CARGO_PKG_VERSION"),
+    }))
 }
 
 async fn store<M>(shared: &Shared<M>) -> Value {

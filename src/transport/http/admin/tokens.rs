@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::State;
-use http::{Request, Response};
+use http::request::Parts;
 use serde_json::{Map, Value, json};
 
 use super::super::Mcp;
 use super::super::state::Shared;
-use super::{admin, answer, holder, unreadable};
+use super::{Answered, admin, holder, looked, unreadable};
 use crate::accounts::daily::{
     ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, Spent, TOKENS, dollars,
 };
@@ -89,42 +88,31 @@ impl Numbers {
 /// `GET /mcp/usage`: what the holder of a token used.
 pub(in super::super) async fn own_usage<M: Mcp>(
     State(shared): State<Arc<Shared<M>>>,
-    request: Request<Body>,
-) -> Response<Body> {
-    let (parts, _) = request.into_parts();
-    let told = async {
-        let (token, pool) = holder(&shared, &parts)?;
-        let numbers = Numbers::read(&pool.usage, &token).await;
-        let numbers = numbers.map_err(|error| unreadable(&error))?;
-        Ok(json!({
-            "userId": token.user,
-            "role": token.role.as_str(),
-            "expiresAt": token.expires_at(),
-            "isExpired": token.is_expired(now()),
-            "usageCount": numbers.get(REQUESTS),
-            "lastUsedAt": numbers.last_used(),
-            "limits": token.in_force,
-            "usage": numbers.usage(),
-            "details": numbers.details(),
-        }))
-    };
-    answer(told.await)
+    parts: Parts,
+) -> Answered {
+    let (token, pool) = holder(&shared, &parts)?;
+    let numbers = Numbers::read(&pool.usage, &token).await;
+    let numbers = numbers.map_err(|error| unreadable(&error))?;
+    looked(json!({
+        "userId": token.user,
+        "role": token.role.as_str(),
+        "expiresAt": token.expires_at(),
+        "isExpired": token.is_expired(now()),
+        "usageCount": numbers.get(REQUESTS),
+        "lastUsedAt": numbers.last_used(),
+        "limits": token.in_force,
+        "usage": numbers.usage(),
+        "details": numbers.details(),
+    }))
 }
 
 /// `GET /admin/tokens`: what everybody used.
-pub(super) async fn tokens<M: Mcp>(
-    State(shared): State<Arc<Shared<M>>>,
-    request: Request<Body>,
-) -> Response<Body> {
-    let (parts, _) = request.into_parts();
-    let told = async {
-        let (_, pool) = admin(&shared, &parts)?;
-        let tokens = pool.directory.tokens();
-        let numbers = read_all(&pool.usage, &tokens).await;
-        let numbers = numbers.map_err(|error| unreadable(&error))?;
-        Ok(statistics(&tokens, &numbers))
-    };
-    answer(told.await)
+pub(super) async fn tokens<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
+    let (_, pool) = admin(&shared, &parts)?;
+    let tokens = pool.directory.tokens();
+    let numbers = read_all(&pool.usage, &tokens).await;
+    let numbers = numbers.map_err(|error| unreadable(&error))?;
+    looked(statistics(&tokens, &numbers))
 }
 
 /// The numbers of all tokens, in their order. Those of a few are read one by one, since there are many

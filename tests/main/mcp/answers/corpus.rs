@@ -1,6 +1,6 @@
 //! How much the levels save, measured on recorded answers of the sandbox.
 //!
-//! `cargo test --test main record_the_corpus -- --ignored` records them anew; afterwards
+//! `EXA_UPDATE_SNAPSHOTS=1 cargo test --test main the_corpus_is` records them anew; afterwards
 //! `EXA_UPDATE_SNAPSHOTS=1 cargo test --test main the_levels_save` writes the table.
 
 mod record;
