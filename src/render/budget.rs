@@ -36,6 +36,17 @@ pub(super) struct Fitted {
 }
 
 impl Fitted {
+    /// Everything, whether it fits or not.
+    pub(super) fn whole(results: Vec<Shaped>, rest: Map<String, Value>) -> Self {
+        Self {
+            shown: results,
+            shrunk: Vec::new(),
+            left_out: Vec::new(),
+            rest,
+            rest_cut: false,
+        }
+    }
+
     /// Whether more tokens would show more.
     pub(super) fn is_tight(&self) -> bool {
         self.rest_cut || !self.shrunk.is_empty() || !self.left_out.is_empty()

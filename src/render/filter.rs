@@ -90,6 +90,9 @@ impl Filters {
     /// Takes away what is not wanted, and says for each filter how much that was.
     pub(super) fn apply(&self, results: &mut Vec<(usize, &Value)>) -> Vec<Dropped> {
         let mut dropped = self.given();
+        if dropped.is_empty() {
+            return dropped;
+        }
         let mut count = |filter: &str, verdict: Verdict, number: usize| {
             let mut entries = dropped.iter_mut();
             if let Some(entry) = entries.find(|entry| entry.filter == filter) {

@@ -2,40 +2,63 @@
 
 use super::text::one_line;
 
-/// A text on one line, with everything escaped that Markdown would take for a mark.
-pub(super) fn inline(text: &str) -> String {
+/// Adds a text on one line, with everything escaped that Markdown would take for a mark.
+pub(super) fn push_inline(out: &mut String, text: &str) {
     let text = one_line(text);
-    let mut escaped = String::with_capacity(text.len() + 8);
-    let mut before = None;
-    for (at, letter) in text.char_indices() {
-        let after = text.get(at + letter.len_utf8()..).unwrap_or_default();
-        let head = text.get(..at).unwrap_or_default();
-        if is_mark(letter, before, head, after) {
-            escaped.push('\\');
+    let mut done = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if may_be_mark(byte) && is_mark(&text, at, byte) {
+            out.push_str(text.get(done..at).unwrap_or_default());
+            out.push('\\');
+            done = at;
         }
-        escaped.push(letter);
-        before = Some(letter);
     }
-    escaped
+    out.push_str(text.get(done..).unwrap_or_default());
 }
 
-/// Whether Markdown would take a letter for a mark, by what stands before and after it.
-fn is_mark(letter: char, before: Option<char>, head: &str, after: &str) -> bool {
+fn may_be_mark(byte: u8) -> bool {
+    byte.is_ascii_punctuation()
+        && matches!(
+            byte,
+            b'\\'
+                | b'`'
+                | b'*'
+                | b'['
+                | b']'
+                | b'<'
+                | b'|'
+                | b'_'
+                | b'~'
+                | b'&'
+                | b'>'
+                | b'+'
+                | b'-'
+                | b'#'
+                | b'.'
+                | b')'
+        )
+}
+
+/// Whether Markdown would take the mark at a place for one, by what stands before and after it.
+fn is_mark(text: &str, at: usize, mark: u8) -> bool {
     let is_word = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
-    let next = after.chars().next();
-    match letter {
-        '\\' | '`' | '*' | '[' | ']' | '<' | '|' => true,
+    let head = text.get(..at).unwrap_or_default();
+    let after = text.get(at + 1..).unwrap_or_default();
+    let before = || head.chars().next_back();
+    let next = || after.chars().next();
+    match mark {
+        b'\\' | b'`' | b'*' | b'[' | b']' | b'<' | b'|' => true,
         // An underline between letters is part of a name.
-        '_' => !(is_word(before) && is_word(next)),
-        '~' => before == Some('~') || next == Some('~'),
-        '&' => is_entity(after),
-        '>' | '+' | '-' => before.is_none(),
+        b'_' => !(is_word(before()) && is_word(next())),
+        b'~' => before() == Some('~') || next() == Some('~'),
+        b'&' => is_entity(after),
+        b'>' | b'+' | b'-' => at == 0,
         // At its end, a heading loses such marks.
-        '#' => before.is_none() || before == Some(' ') && after.bytes().all(|byte| byte == b'#'),
+        b'#' => at == 0 || before() == Some(' ') && after.bytes().all(|byte| byte == b'#'),
         // A number with a point begins a list.
-        '.' | ')' => {
+        b'.' | b')' => {
             let is_number = !head.is_empty() && head.bytes().all(|byte| byte.is_ascii_digit());
-            is_number && next.is_none_or(|next| next == ' ')
+            is_number && next().is_none_or(|next| next == ' ')
         }
         _ => false,
     }
@@ -48,30 +71,33 @@ fn is_entity(after: &str) -> bool {
     rest.len() < name.len() && rest.starts_with(';')
 }
 
-/// A link; an address that no browser should follow is only shown.
-pub(super) fn link(title: &str, url: &str) -> String {
+/// Adds a link; an address that no browser should follow is only shown.
+pub(super) fn push_link(out: &mut String, title: &str, url: &str) {
     let is_web = ["http://", "https://"].iter().any(|scheme| {
         url.get(..scheme.len())
             .is_some_and(|head| head.eq_ignore_ascii_case(scheme))
     });
+    let (open, close) = if is_web { ("[", "](") } else { ("", " (") };
+    out.push_str(open);
+    push_inline(out, title);
+    out.push_str(close);
     match is_web {
-        true => format!("[{}]({})", inline(title), target(url)),
-        false => format!("{} ({})", inline(title), inline(url)),
+        true => push_target(out, url),
+        false => push_inline(out, url),
     }
+    out.push(')');
 }
 
-/// An address with everything encoded that would end it.
-fn target(url: &str) -> String {
-    let mut target = String::with_capacity(url.len());
+/// Adds an address with everything encoded that would end it.
+fn push_target(out: &mut String, url: &str) {
     for (at, letter) in url.char_indices() {
         match letter {
-            '(' | ')' | '<' | '>' | '|' | '\\' | '`' => push_encoded(&mut target, letter),
-            letter if letter.is_whitespace() => push_encoded(&mut target, letter),
-            '&' if is_entity(url.get(at + 1..).unwrap_or_default()) => target.push_str("\\&"),
-            letter => target.push(letter),
+            '(' | ')' | '<' | '>' | '|' | '\\' | '`' => push_encoded(out, letter),
+            letter if letter.is_whitespace() => push_encoded(out, letter),
+            '&' if is_entity(url.get(at + 1..).unwrap_or_default()) => out.push_str("\\&"),
+            letter => out.push(letter),
         }
     }
-    target
 }
 
 fn push_encoded(target: &mut String, letter: char) {
@@ -108,6 +134,18 @@ mod tests {
         ] {
             assert_eq!(inline(title), escaped);
         }
+    }
+
+    fn inline(text: &str) -> String {
+        let mut escaped = String::new();
+        push_inline(&mut escaped, text);
+        escaped
+    }
+
+    fn link(title: &str, url: &str) -> String {
+        let mut link = String::new();
+        push_link(&mut link, title, url);
+        link
     }
 
     #[test]

@@ -3,9 +3,11 @@
 //! Whatever comes from the web is either on one line with its marks escaped, or in a block quote,
 //! which holds together even what is itself broken Markdown.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
-use super::inline::{inline, link};
+use super::inline::{push_inline, push_link};
 use super::shape::Shaped;
 use super::text::one_line;
 
@@ -15,41 +17,59 @@ const LONG: usize = 160;
 /// Fields that stand in the heading.
 const IN_HEADING: [&str; 2] = ["title", "url"];
 
-/// The results of a summary, one line each.
-pub(super) fn rows(results: &[Shaped]) -> String {
+/// Adds the results of a summary, one line each.
+pub(super) fn push_rows(out: &mut String, results: &[Shaped]) {
     let has = |shaped: &Shaped, name: &str| shaped.value.get(name).is_some();
     let is_table = results.len() > 1
         && results
             .iter()
             .all(|result| has(result, "id") && !has(result, "url"));
     if is_table {
-        return table(results);
+        return push_table(out, results);
     }
-    let lines: Vec<String> = results.iter().map(row).collect();
-    lines.join("\n")
+    push_lines(out, results, push_row);
 }
 
-/// One line: number, title, address, date, state, identifier, and what says most.
-pub(super) fn row(result: &Shaped) -> String {
+/// Adds the results with their fields.
+pub(super) fn push_sections(out: &mut String, results: &[Shaped]) {
+    push_lines(out, results, push_section);
+}
+
+fn push_lines(out: &mut String, results: &[Shaped], push: fn(&mut String, &Shaped)) {
+    for (place, result) in results.iter().enumerate() {
+        if place > 0 {
+            out.push('\n');
+        }
+        push(out, result);
+    }
+}
+
+/// Adds one line: number, title, address, date, state, identifier, and what says most.
+pub(super) fn push_row(out: &mut String, result: &Shaped) {
+    out.push_str(&format!("{}. ", result.index));
     let Value::Object(map) = &result.value else {
-        return format!("{}. {}", result.index, scalar(&result.value));
+        return push_scalar(out, &result.value);
     };
-    let mut line = format!("{}. {}", result.index, heading(map));
+    push_heading(out, map);
     for (name, value) in map.iter().filter(|field| !is_in_heading(field)) {
-        let told = match name.as_str() {
-            "line" => format!(": {}", scalar(value)),
-            name if is_date(name) => format!(" ({})", scalar(value)),
-            "id" if !has_name(map) => continue,
-            "id" => format!(" `{}`", code(value)),
-            _ => format!(" · {}", scalar(value)),
-        };
-        line.push_str(&told);
+        match name.as_str() {
+            "line" => push_between(out, ": ", value, ""),
+            name if is_date(name) => push_between(out, " (", value, ")"),
+            "id" if !has_name(map) => {}
+            "id" => out.push_str(&format!(" `{}`", code(value))),
+            _ => push_between(out, " · ", value, ""),
+        }
     }
-    line
 }
 
-/// Records as a table.
-fn table(results: &[Shaped]) -> String {
+fn push_between(out: &mut String, before: &str, value: &Value, after: &str) {
+    out.push_str(before);
+    push_scalar(out, value);
+    out.push_str(after);
+}
+
+/// Adds records as a table.
+fn push_table(out: &mut String, results: &[Shaped]) {
     let mut columns: Vec<&str> = Vec::new();
     for name in results
         .iter()
@@ -60,117 +80,123 @@ fn table(results: &[Shaped]) -> String {
             columns.push(name);
         }
     }
-    let mut lines = vec![
-        format!("| # | {} |", columns.join(" | ")),
-        format!("|---|{}", "---|".repeat(columns.len())),
-    ];
+    out.push_str(&format!("| # | {} |\n", columns.join(" | ")));
+    out.push_str(&format!("|---|{}", "---|".repeat(columns.len())));
     for result in results {
-        let cells = columns
-            .iter()
-            .map(|column| match result.value.get(*column) {
-                None => String::new(),
-                Some(value) => scalar(value),
-            });
-        let cells: Vec<String> = cells.collect();
-        lines.push(format!("| {} | {} |", result.index, cells.join(" | ")));
+        out.push_str(&format!("\n| {} |", result.index));
+        for column in &columns {
+            out.push(' ');
+            if let Some(value) = result.value.get(*column) {
+                push_scalar(out, value);
+            }
+            out.push_str(" |");
+        }
     }
-    lines.join("\n")
 }
 
-/// A result with its fields.
-pub(super) fn section(result: &Shaped) -> String {
+/// Adds a result with its fields.
+pub(super) fn push_section(out: &mut String, result: &Shaped) {
+    out.push_str(&format!("### {}", result.index));
     let Value::Object(map) = &result.value else {
-        return format!("### {}\n{}", result.index, field_value(&result.value, 0));
+        out.push('\n');
+        return push_field_value(out, &result.value, 0);
     };
-    let mut text = format!("### {}. {}", result.index, heading(map));
+    out.push_str(". ");
+    push_heading(out, map);
     let fields = map.iter().filter(|field| !is_in_heading(field));
     // An identifier that is the address says nothing more.
     let fields = fields.filter(|(name, value)| *name != "id" || map.get("url") != Some(value));
-    push_fields(&mut text, fields, 0);
-    text
+    push_fields(out, fields, 0);
 }
 
-/// Fields one below the other.
-pub(super) fn fields(map: &Map<String, Value>) -> String {
-    let mut text = String::new();
-    push_fields(&mut text, map.iter(), 0);
-    text.trim_start_matches('\n').to_owned()
+/// Adds fields one below the other.
+pub(super) fn push_all(out: &mut String, map: &Map<String, Value>) {
+    trimmed(out, |out| push_fields(out, map.iter(), 0));
+}
+
+/// Adds a text without the line end and indent that it begins with.
+fn trimmed(out: &mut String, push: impl FnOnce(&mut String)) {
+    let start = out.len();
+    push(out);
+    let added = out.get(start..).unwrap_or_default();
+    let blank = added.len() - added.trim_start().len();
+    out.drain(start..start + blank);
 }
 
 /// Short fields share a line; long ones and nested ones follow.
 fn push_fields<'a>(
-    text: &mut String,
-    fields: impl Iterator<Item = (&'a String, &'a Value)>,
+    out: &mut String,
+    fields: impl Iterator<Item = (&'a String, &'a Value)> + Clone,
     depth: usize,
 ) {
-    let (short, long): (Vec<_>, Vec<_>) = fields.partition(|(_, value)| is_short(value));
-    let indent = "  ".repeat(depth);
-    if !short.is_empty() {
-        let told: Vec<String> = short
-            .iter()
-            .map(|(name, value)| format!("{}: {}", inline(name), scalar(value)))
-            .collect();
-        text.push_str(&format!("\n{indent}{}", told.join(" · ")));
+    let is_short_field = |(_, value): &(&String, &Value)| is_short(value);
+    let mut begun = false;
+    for (name, value) in fields.clone().filter(is_short_field) {
+        match begun {
+            true => out.push_str(" · "),
+            false => push_line(out, depth),
+        }
+        begun = true;
+        push_inline(out, name);
+        push_between(out, ": ", value, "");
     }
-    for (name, value) in long {
-        text.push_str(&format!(
-            "\n{indent}- **{}**:{}",
-            inline(name),
-            field_value(value, depth + 1)
-        ));
+    for (name, value) in fields.filter(|field| !is_short_field(field)) {
+        push_line(out, depth);
+        out.push_str("- **");
+        push_inline(out, name);
+        out.push_str("**:");
+        push_field_value(out, value, depth + 1);
     }
 }
 
-fn field_value(value: &Value, depth: usize) -> String {
+/// Begins a line.
+fn push_line(out: &mut String, depth: usize) {
+    out.push('\n');
+    (0..depth).for_each(|_| out.push_str("  "));
+}
+
+fn push_field_value(out: &mut String, value: &Value, depth: usize) {
     match value {
-        Value::String(text) => quote(text, depth),
+        Value::String(text) => push_quote(out, text, depth),
         Value::Array(list) if list.iter().all(is_word) => {
-            let entries: Vec<String> = list.iter().map(scalar).collect();
-            format!(" {}", entries.join(", "))
+            out.push(' ');
+            for (place, entry) in list.iter().enumerate() {
+                push_between(out, if place > 0 { ", " } else { "" }, entry, "");
+            }
         }
         Value::Array(list) => {
-            let mut text = String::new();
             for entry in list {
-                text.push_str(&format!(
-                    "\n{}- {}",
-                    "  ".repeat(depth),
-                    entry_text(entry, depth + 1)
-                ));
+                push_line(out, depth);
+                out.push_str("- ");
+                push_entry(out, entry, depth + 1);
             }
-            text
         }
-        Value::Object(map) => {
-            let mut text = String::new();
-            push_fields(&mut text, map.iter(), depth);
-            text
-        }
-        short => format!(" {}", scalar(short)),
+        Value::Object(map) => push_fields(out, map.iter(), depth),
+        short => push_between(out, " ", short, ""),
     }
 }
 
-fn entry_text(entry: &Value, depth: usize) -> String {
+fn push_entry(out: &mut String, entry: &Value, depth: usize) {
     match entry {
-        Value::Object(map) => {
-            let mut text = String::new();
-            push_fields(&mut text, map.iter(), depth);
-            text.trim_start().to_owned()
-        }
-        other if is_short(other) => scalar(other),
-        other => field_value(other, depth).trim_start().to_owned(),
+        Value::Object(map) => trimmed(out, |out| push_fields(out, map.iter(), depth)),
+        other if is_short(other) => push_scalar(out, other),
+        other => trimmed(out, |out| push_field_value(out, other, depth)),
     }
 }
 
-/// A text as a block quote.
-fn quote(text: &str, depth: usize) -> String {
-    let indent = "  ".repeat(depth);
+/// Adds a text as a block quote.
+fn push_quote(out: &mut String, text: &str, depth: usize) {
     // A carriage return ends a line as well, and with it the quote.
-    let text = text.replace("\r\n", "\n");
-    let lines = text.trim_end().split(['\n', '\r']);
-    let mut quoted = String::with_capacity(text.len() + 16);
+    let text = match text.contains('\r') {
+        true => Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n")),
+        false => Cow::Borrowed(text),
+    };
+    let lines = text.trim_end().split('\n');
     for line in lines.skip_while(|line| line.trim().is_empty()) {
-        quoted.push_str(&format!("\n{indent}> {line}"));
+        push_line(out, depth);
+        out.push_str("> ");
+        out.push_str(line);
     }
-    quoted
 }
 
 /// Short enough to stand in a row with others, and no sentence.
@@ -181,7 +207,11 @@ fn is_word(value: &Value) -> bool {
 
 fn is_short(value: &Value) -> bool {
     match value {
-        Value::String(text) => text.chars().count() <= LONG && !text.contains(['\n', '\r']),
+        Value::String(text) => {
+            // No character has more than four bytes, so most texts need not be counted.
+            let fits = text.len() <= LONG || text.len() <= 4 * LONG && text.chars().count() <= LONG;
+            fits && !text.bytes().any(|byte| matches!(byte, b'\n' | b'\r'))
+        }
         Value::Array(list) => list.is_empty(),
         Value::Object(map) => map.is_empty(),
         _ => true,
@@ -203,27 +233,27 @@ fn has_name(map: &Map<String, Value>) -> bool {
     IN_HEADING.iter().any(is_told)
 }
 
-/// Title and address as a link.
-fn heading(map: &Map<String, Value>) -> String {
+/// Adds title and address as a link.
+fn push_heading(out: &mut String, map: &Map<String, Value>) {
     let text = |name: &str| {
         map.get(name)
             .and_then(Value::as_str)
             .filter(|text| !text.is_empty())
     };
     match (text("title"), text("url")) {
-        (Some(title), Some(url)) => link(title, url),
-        (None, Some(url)) => link(url, url),
-        (Some(title), None) => inline(title),
-        (None, None) => text("id").map_or_else(String::new, inline),
+        (Some(title), Some(url)) => push_link(out, title, url),
+        (None, Some(url)) => push_link(out, url, url),
+        (Some(title), None) => push_inline(out, title),
+        (None, None) => push_inline(out, text("id").unwrap_or_default()),
     }
 }
 
-/// A value on one line.
-fn scalar(value: &Value) -> String {
+/// Adds a value on one line.
+fn push_scalar(out: &mut String, value: &Value) {
     match value {
-        Value::String(text) => inline(text),
-        Value::Null => "–".to_owned(),
-        other => inline(&other.to_string()),
+        Value::String(text) => push_inline(out, text),
+        Value::Null => out.push('–'),
+        other => push_inline(out, &other.to_string()),
     }
 }
 
@@ -252,6 +282,18 @@ mod tests {
         }
     }
 
+    fn row(result: &Shaped) -> String {
+        let mut row = String::new();
+        push_row(&mut row, result);
+        row
+    }
+
+    fn section(result: &Shaped) -> String {
+        let mut section = String::new();
+        push_section(&mut section, result);
+        section
+    }
+
     #[test]
     fn a_summary_has_one_line_a_result() {
         let page = json!({"title": "T", "url": "https://a.example/", "publishedDate": "2024-01-02", "line": "Says\nthis"});
@@ -263,8 +305,10 @@ mod tests {
             shaped(0, json!({"id": "w1", "title": "a|b", "status": "idle"})),
             shaped(1, json!({"id": "w2", "status": "running"})),
         ];
+        let mut rows = String::new();
+        push_rows(&mut rows, &records);
         assert_eq!(
-            rows(&records),
+            rows,
             "| # | id | title | status |\n|---|---|---|---|\n| 0 | w1 | a\\|b | idle |\n| 1 | w2 |  | running |"
         );
     }

@@ -63,11 +63,7 @@ pub struct Link {
 
 /// What of an answer is wanted.
 pub(super) struct Chosen {
-    /// The results as their level shows them.
-    results: Vec<Shaped>,
-    /// What stands beside them.
-    rest: Map<String, Value>,
-    /// Something beside them was cut.
+    /// Something beside the results was cut.
     pub(super) rest_cut: bool,
     /// How many results passed the filters.
     pub(super) matching: usize,
@@ -79,22 +75,17 @@ pub(super) struct Chosen {
 
 /// Shows an answer.
 pub fn show(answer: Answer<'_>, view: &View) -> Result<Rendered, ViewError> {
-    let chosen = choose(&answer, view)?;
-    let mut room = view.max_tokens;
-    let mut shown = write(&answer, view, &chosen, room);
-    // How long the head will be is not known before the rest is.
-    for _ in 0..TRIES {
-        let excess = shown.tokens.saturating_sub(view.max_tokens);
-        if excess == 0 || room == 0 {
-            break;
-        }
-        room = room.saturating_sub(excess);
-        shown = write(&answer, view, &chosen, room);
+    let (chosen, whole) = choose(&answer, view)?;
+    let written = write(&answer, view, &chosen, &whole);
+    // Most answers fit, and these are written but once.
+    if written.tokens <= view.max_tokens {
+        return Ok(finish(&answer, view, &chosen, whole, written));
     }
-    Ok(shown.rendered)
+    let (fitted, written) = squeeze(&answer, view, &chosen, &whole);
+    Ok(finish(&answer, view, &chosen, fitted, written))
 }
 
-fn choose(answer: &Answer<'_>, view: &View) -> Result<Chosen, ViewError> {
+fn choose(answer: &Answer<'_>, view: &View) -> Result<(Chosen, Fitted), ViewError> {
     let envelope = &answer.envelope;
     let mut results: Vec<(usize, &Value)> = envelope.results.iter().enumerate().collect();
     let dropped = match view.index {
@@ -117,55 +108,93 @@ fn choose(answer: &Answer<'_>, view: &View) -> Result<Chosen, ViewError> {
         true => view.level,
         false => Level::Summary,
     };
-    Ok(Chosen {
-        results: selected
-            .iter()
-            .map(|(index, result)| match view.fields.is_empty() {
-                true => shape(*index, result, view.level, view.extract),
-                false => shape_fields(*index, result, view.level, &view.fields),
-            })
-            .collect(),
-        rest: shape_rest(&without_head(&envelope.rest), rest_level, &mut rest_cut),
+    let rest = shape_rest(&without_head(&envelope.rest), rest_level, &mut rest_cut);
+    let results = selected
+        .iter()
+        .map(|(index, result)| match view.fields.is_empty() {
+            true => shape(*index, result, view.level, view.extract),
+            false => shape_fields(*index, result, view.level, &view.fields),
+        });
+    let whole = Fitted::whole(results.collect(), rest);
+    let chosen = Chosen {
         rest_cut,
         matching,
         dropped,
         warnings,
-    })
+    };
+    Ok((chosen, whole))
 }
 
+/// An answer in writing.
 struct Written {
-    rendered: Rendered,
+    metadata: Map<String, Value>,
+    text: String,
     tokens: usize,
 }
 
-/// Writes what fits into so many tokens.
-fn write(answer: &Answer<'_>, view: &View, chosen: &Chosen, room: usize) -> Written {
-    let one = |result: &Shaped| write_one(result, view);
-    let fitted = fit(&chosen.results, &chosen.rest, room, one);
+/// Writes what fits into the tokens of a view.
+fn squeeze(answer: &Answer<'_>, view: &View, chosen: &Chosen, whole: &Fitted) -> (Fitted, Written) {
+    let mut room = view.max_tokens;
+    let mut tries = TRIES;
+    loop {
+        let one = |result: &Shaped| write_one(result, view);
+        let fitted = fit(&whole.shown, &whole.rest, room, one);
+        let written = write(answer, view, chosen, &fitted);
+        // How long the head will be is not known before the rest is.
+        let excess = written.tokens.saturating_sub(view.max_tokens);
+        if excess == 0 || room == 0 || tries == 0 {
+            return (fitted, written);
+        }
+        tries -= 1;
+        room = room.saturating_sub(excess);
+    }
+}
+
+fn write(answer: &Answer<'_>, view: &View, chosen: &Chosen, fitted: &Fitted) -> Written {
+    let head = Head {
+        answer,
+        view,
+        chosen,
+        fitted,
+    };
+    let metadata = head.metadata(PLACEHOLDER);
+    let text = match view.format {
+        Format::Json => json::text(&metadata, &answer.told, fitted),
+        Format::Markdown => head.markdown(&metadata),
+    };
+    let tokens = estimate(&text);
+    Written {
+        metadata,
+        text,
+        tokens,
+    }
+}
+
+/// Puts the number of tokens in, and the same information beside the text.
+fn finish(
+    answer: &Answer<'_>,
+    view: &View,
+    chosen: &Chosen,
+    fitted: Fitted,
+    written: Written,
+) -> Rendered {
+    let Written {
+        mut metadata,
+        text,
+        tokens,
+    } = written;
     let head = Head {
         answer,
         view,
         chosen,
         fitted: &fitted,
     };
-    let mut metadata = head.metadata(PLACEHOLDER);
-    let text = match view.format {
-        Format::Json => json::text(&envelope_json(&metadata, &answer.told, &fitted)),
-        Format::Markdown => head.markdown(&metadata),
-    };
-    let tokens = estimate(&text);
+    let links = head.links();
     metadata.insert("tokenEstimate".to_owned(), json!(tokens));
-    let structured = match envelope_json(&metadata, &answer.told, &fitted) {
-        Value::Object(structured) => structured,
-        _ => Map::new(),
-    };
-    Written {
-        rendered: Rendered {
-            text: text.replacen(&PLACEHOLDER.to_string(), &tokens.to_string(), 1),
-            structured,
-            links: head.links(),
-        },
-        tokens,
+    Rendered {
+        text: text.replacen(&PLACEHOLDER.to_string(), &tokens.to_string(), 1),
+        structured: json::structured(metadata, &answer.told, fitted),
+        links,
     }
 }
 
@@ -173,11 +202,13 @@ fn write(answer: &Answer<'_>, view: &View, chosen: &Chosen, room: usize) -> Writ
 const PLACEHOLDER: u64 = 98_765_432;
 
 fn write_one(result: &Shaped, view: &View) -> String {
+    let mut text = String::new();
     match view.format {
-        Format::Json => json::result(result),
-        Format::Markdown if as_rows(view) => markdown::row(result),
-        Format::Markdown => markdown::section(result),
+        Format::Json => text = result.value.to_string(),
+        Format::Markdown if as_rows(view) => markdown::push_row(&mut text, result),
+        Format::Markdown => markdown::push_section(&mut text, result),
     }
+    text
 }
 
 /// Whether each result is one line; single fields that were picked may be longer.
@@ -225,22 +256,4 @@ fn unknown_fields(
         unknown.join(", "),
         known.join(", ")
     ))
-}
-
-fn envelope_json(
-    metadata: &Map<String, Value>,
-    told: &Map<String, Value>,
-    fitted: &Fitted,
-) -> Value {
-    let mut envelope = Map::new();
-    envelope.insert("metadata".to_owned(), Value::Object(metadata.clone()));
-    envelope.extend(told.clone());
-    let results = fitted.shown.iter().map(|result| result.value.clone());
-    envelope.insert("results".to_owned(), results.collect());
-    for (name, value) in &fitted.rest {
-        envelope
-            .entry(name.clone())
-            .or_insert_with(|| value.clone());
-    }
-    Value::Object(envelope)
 }

@@ -1,5 +1,7 @@
 //! Short forms of texts.
 
+use std::borrow::Cow;
+
 use serde_json::Value;
 
 use super::clean;
@@ -51,13 +53,34 @@ fn first_words(text: &str) -> String {
         Some(_) => lines.take(8).collect::<Vec<_>>().join(" "),
         None => text.chars().take(LINE * 4).collect(),
     };
-    one_line(&text)
+    one_line(&text).into_owned()
 }
 
 /// A text with every run of white space as one space.
-pub(super) fn one_line(text: &str) -> String {
-    let words: Vec<&str> = text.split_whitespace().collect();
-    words.join(" ")
+pub(super) fn one_line(text: &str) -> Cow<'_, str> {
+    if is_one_line(text) {
+        return Cow::Borrowed(text);
+    }
+    let mut line = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    Cow::Owned(line)
+}
+
+/// Whether there is nothing to do: ASCII on one line, with single spaces between its words.
+fn is_one_line(text: &str) -> bool {
+    let mut before = b' ';
+    for byte in text.bytes() {
+        if !matches!(byte, b' '..=b'~') || byte == b' ' && before == b' ' {
+            return false;
+        }
+        before = byte;
+    }
+    before != b' ' || text.is_empty()
 }
 
 #[cfg(test)]

@@ -1,65 +1,101 @@
 //! The head in words, and below it what others wrote.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::clean::Fence;
 use super::head::Head;
-use super::inline::inline;
+use super::inline::push_inline;
 use super::markdown;
 use super::show::as_rows;
+
+/// Bytes that the head and the marks seldom exceed, and a result of the usual level.
+const ROOM_FOR_HEAD: usize = 1_024;
+const ROOM_FOR_RESULT: usize = 1_024;
 
 impl Head<'_> {
     /// The whole answer as Markdown.
     pub(super) fn markdown(&self, metadata: &Map<String, Value>) -> String {
-        let mut lines = vec![self.headline(metadata)];
-        for (name, label) in [("warnings", "Warning"), ("mended", "Mended")] {
-            let list = metadata.get(name).and_then(Value::as_array);
-            lines.extend(list.into_iter().flatten().map(|entry| {
-                let text = entry
-                    .as_str()
-                    .map_or_else(|| entry.to_string(), str::to_owned);
-                format!("{label}: {}", inline(&text))
-            }));
-        }
-        lines.extend(self.filter_line());
-        lines.extend(self.left_out_line());
-        if let Some(more) = metadata.get("more").and_then(Value::as_str) {
-            lines.push(format!("More: {more}"));
-        }
-        if !self.answer.told.is_empty() {
-            lines.push(markdown::fields(&self.answer.told));
-        }
         let fence = Fence::new();
+        let body = self.body();
+        let mut head = String::with_capacity(body.len() + ROOM_FOR_HEAD);
+        self.push_head(&mut head, metadata);
         // Exa and its users have a word in the head as well: no mark of theirs must stand before ours.
-        let head = lines.join("\n");
+        let mut text = match fence.neutral(&head) {
+            Cow::Owned(neutral) => neutral,
+            Cow::Borrowed(_) => head,
+        };
         // Without an empty line, what follows would belong to the last of these.
-        format!("{}\n\n{}", fence.neutral(&head), self.body(fence))
+        text.push_str("\n\n");
+        if body.is_empty() {
+            text.push_str("No results.");
+            return text;
+        }
+        // The empty lines keep the marks and the parts apart, whatever kind of Markdown they are.
+        for part in [
+            &fence.begin(),
+            "\n\n",
+            &fence.neutral(&body),
+            "\n\n",
+            &fence.end(),
+        ] {
+            text.push_str(part);
+        }
+        text
     }
 
-    fn headline(&self, metadata: &Map<String, Value>) -> String {
+    fn push_head(&self, out: &mut String, metadata: &Map<String, Value>) {
+        self.push_headline(out, metadata);
+        for (name, label) in [("warnings", "\nWarning: "), ("mended", "\nMended: ")] {
+            let list = metadata.get(name).and_then(Value::as_array);
+            for entry in list.into_iter().flatten() {
+                out.push_str(label);
+                match entry {
+                    Value::String(text) => push_inline(out, text),
+                    other => push_inline(out, &other.to_string()),
+                }
+            }
+        }
+        for line in [self.filter_line(), self.left_out_line()].iter().flatten() {
+            out.push('\n');
+            out.push_str(line);
+        }
+        if let Some(more) = metadata.get("more").and_then(Value::as_str) {
+            out.push_str("\nMore: ");
+            out.push_str(more);
+        }
+        if !self.answer.told.is_empty() {
+            out.push('\n');
+            markdown::push_all(out, &self.answer.told);
+        }
+    }
+
+    fn push_headline(&self, out: &mut String, metadata: &Map<String, Value>) {
         let answer = self.answer;
-        let told = |name: &str| metadata.get(name).cloned().unwrap_or_default();
-        let mut head = format!(
+        let told = |name: &str| metadata.get(name).unwrap_or(&Value::Null);
+        out.push_str(&format!(
             "{}: {} of {} results · ~{} tokens · {}",
             answer.operation,
             told("returned"),
             told("totalResults"),
             told("tokenEstimate"),
             self.view.level.name(),
-        );
+        ));
         if let Some(cost) = metadata.get("costDollars").filter(|cost| cost.is_number()) {
-            head.push_str(&format!(" · ${cost}"));
+            out.push_str(&format!(" · ${cost}"));
         }
         if let Some(id) = answer.cache_id {
-            head.push_str(&format!(" · cache_id {id}"));
+            out.push_str(" · cache_id ");
+            out.push_str(id);
         }
         if answer.cached {
-            head.push_str(" · from the cache");
+            out.push_str(" · from the cache");
         }
         if let Some(id) = metadata.get("requestId").and_then(Value::as_str) {
-            head.push_str(&format!(" · request {}", inline(id)));
+            out.push_str(" · request ");
+            push_inline(out, id);
         }
-        head
     }
 
     /// Which filters were applied where, and what fell out.
@@ -99,29 +135,18 @@ impl Head<'_> {
         (!parts.is_empty()).then(|| format!("Left out: {}", parts.join("; ")))
     }
 
-    /// Everything that others wrote, between marks that they cannot know.
-    fn body(&self, fence: Fence) -> String {
-        let shown = &self.fitted.shown;
-        let results = match as_rows(self.view) {
-            true => markdown::rows(shown),
-            false => shown
-                .iter()
-                .map(markdown::section)
-                .collect::<Vec<_>>()
-                .join("\n"),
-        };
-        let mut parts = vec![markdown::fields(&self.fitted.rest), results];
-        parts.retain(|part| !part.is_empty());
-        if parts.is_empty() {
-            return "No results.".to_owned();
+    /// Everything that others wrote.
+    fn body(&self) -> String {
+        let mut body = String::with_capacity(ROOM_FOR_RESULT * self.fitted.shown.len());
+        markdown::push_all(&mut body, &self.fitted.rest);
+        if !body.is_empty() && !self.fitted.shown.is_empty() {
+            body.push_str("\n\n");
         }
-        // The empty lines keep the marks and the parts apart, whatever kind of Markdown they are.
-        format!(
-            "{}\n\n{}\n\n{}",
-            fence.begin(),
-            fence.neutral(&parts.join("\n\n")),
-            fence.end()
-        )
+        match as_rows(self.view) {
+            true => markdown::push_rows(&mut body, &self.fitted.shown),
+            false => markdown::push_sections(&mut body, &self.fitted.shown),
+        }
+        body
     }
 }
 

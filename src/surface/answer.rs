@@ -197,7 +197,6 @@ impl Catalogue {
             ..Answered::new(cleaned(answer.value), arguments)
         };
         self.follow_new(call, asked, before, &mut answered).await;
-        answered.answer = cleaned(answered.answer);
         Ok(answered)
     }
 
@@ -301,7 +300,7 @@ fn repeats(operation: &Operation) -> bool {
 }
 
 /// An answer without anything hidden in its texts.
-fn cleaned(mut answer: Value) -> Value {
+pub(super) fn cleaned(mut answer: Value) -> Value {
     render::clean::clean_json(&mut answer, LONGEST_TEXT);
     answer
 }

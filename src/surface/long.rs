@@ -5,12 +5,11 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::answer::{Answered, Asked};
+use super::answer::{Answered, Asked, cleaned};
 use super::work::{Attempt, TaskCall, Work};
 use super::{Call, Catalogue, Outcome, failed};
 use crate::exa::ExaErrorKind;
 use crate::operations::{Followed, Following, Found, Operation, Refusal};
-use crate::render;
 
 /// How long nothing is looked for after a restart: what the earlier process sent in its last moment may
 /// still be on its way.
@@ -77,7 +76,6 @@ impl Catalogue {
             Err(_) => {}
         }
         self.follow(call, asked, following, &mut answered).await;
-        render::clean::clean_json(&mut answered.answer, super::answer::LONGEST_TEXT);
         Ok(answered)
     }
 
@@ -204,7 +202,7 @@ impl Catalogue {
                 answered.work.extend(next());
             }
         }
-        answered.answer = state.answer;
+        answered.answer = cleaned(state.answer);
     }
 
     /// What there is of the kind that a call starts without naming it, for callers who want to wait.

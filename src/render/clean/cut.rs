@@ -9,6 +9,10 @@ use super::super::chars::{
 /// between a letter and its accent.
 #[must_use]
 pub fn bounded(text: &str, most: usize) -> (&str, bool) {
+    // No character has less than a byte.
+    if text.len() <= most {
+        return (text, false);
+    }
     let Some((limit, _)) = text.char_indices().nth(most) else {
         return (text, false);
     };

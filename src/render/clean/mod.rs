@@ -33,6 +33,9 @@ const MOST_ROUNDS: usize = 8;
 /// these such as `&#8203;`. Other references stay as they are. Cleaning twice changes nothing more.
 #[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
+    if is_plain(text) {
+        return Cow::Borrowed(text);
+    }
     let mut clean = String::new();
     let mut done = 0;
     let mut start = 0;
@@ -88,6 +91,21 @@ fn pass(text: &str) -> Option<String> {
         unit.write(text, &mut clean);
     }
     Some(clean)
+}
+
+/// Whether a text is ASCII without anything that could be a part of what has to go, as most texts are.
+fn is_plain(text: &str) -> bool {
+    let is_plain = |byte: &u8| match byte {
+        b'&' | b'[' => false,
+        byte => matches!(byte, b' '..=b'~' | b'\n' | b'\t'),
+    };
+    // Without a way out, a piece is looked at several bytes at a time.
+    let mut pieces = text.as_bytes().chunks(64);
+    pieces.all(|piece| {
+        piece
+            .iter()
+            .fold(true, |plain, byte| plain & is_plain(byte))
+    })
 }
 
 /// Whether a line has anything that may have to go.

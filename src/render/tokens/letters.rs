@@ -2,40 +2,46 @@
 
 /// One row a first letter, two bits a second letter: 0 where hardly any token ends between the two,
 /// 3 where every other does. Words that people use have few pairs of the last kind, random letters
-/// have many.
-const PAIRS: [u64; 26] = [
-    0x4110330198703,
-    0xcfda7df32fdfd,
-    0xdfd278e0d389d,
-    0xd7adb9eb9fc39,
-    0x91600602a9519,
-    0xc7d27ca7de1fe,
-    0xef957e6be6dfe,
-    0xdfe2b9afefcfd,
-    0x33201000a8001,
-    0xffddfdffbfcfe,
-    0xeee5fe7beddfa,
-    0xce96a9a2da839,
-    0xded9f597dfcb5,
-    0x8b91f979ec81e,
-    0x9400310058202,
-    0xdf9134a3e3cad,
-    0xffcbaff3fffff,
-    0xca616c59dd85d,
-    0xeed0a5e9d68ee,
-    0x89d539ebd38ad,
-    0xa3a0320198451,
-    0xeffbbdffdfcbd,
-    0xe4fd7d3fd2dbd,
-    0xd7f3f7efefeee,
-    0xaef5b567efdff,
-    0x9aebfeffefdfd,
+/// have many. The five low bits of a letter are its place in the alphabet, small or not; the places
+/// before the first and after the last are empty.
+const PAIRS: [u64; 32] = [
+    0x0,
+    0x10440cc0661c0c,
+    0x33f69f7ccbf7f4,
+    0x37f49e3834e274,
+    0x35eb6e7ae7f0e4,
+    0x24580180aa5464,
+    0x31f49f29f787f8,
+    0x3be55f9af9b7f8,
+    0x37f8ae6bfbf3f4,
+    0xcc804002a0004,
+    0x3ff77f7feff3f8,
+    0x3bb97f9efb77e8,
+    0x33a5aa68b6a0e4,
+    0x37b67d65f7f2d4,
+    0x22e47e5e7b2078,
+    0x25000c40160808,
+    0x37e44d28f8f2b4,
+    0x3ff2ebfcfffffc,
+    0x32985b16776174,
+    0x3bb4297a75a3b8,
+    0x22754e7af4e2b4,
+    0x28e80c80661144,
+    0x3bfeef7ff7f2f4,
+    0x393f5f4ff4b6f4,
+    0x35fcfdfbfbfbb8,
+    0x2bbd6d59fbf7fc,
+    0x26baffbffbf7f4,
+    0x0,
+    0x0,
+    0x0,
+    0x0,
+    0x0,
 ];
 
 /// From 0, they stay together, to 3, they part. Both must be ASCII letters.
 pub(super) fn parting(first: u8, second: u8) -> usize {
-    let column = |letter: u8| usize::from(letter.to_ascii_lowercase().saturating_sub(b'a'));
-    let row = PAIRS.get(column(first)).copied().unwrap_or(u64::MAX);
-    let bits = row >> (2 * column(second)).min(62);
-    usize::try_from(bits & 3).unwrap_or(3)
+    let place = |letter: u8| usize::from(letter & 0x1f);
+    let row = PAIRS.get(place(first)).copied().unwrap_or(0);
+    usize::from((row >> (2 * place(second))) as u8 & 3)
 }

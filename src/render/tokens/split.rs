@@ -95,12 +95,29 @@ impl<'a> Iterator for Pieces<'a> {
     type Item = Piece<'a>;
 
     fn next(&mut self) -> Option<Piece<'a>> {
-        let first = self.rest.chars().next()?;
-        let (kind, length) = measure(self.rest, first);
+        let (kind, length) = match plain_word(self.rest.as_bytes()) {
+            Some(length) => (Kind::Word, length),
+            None => measure(self.rest, self.rest.chars().next()?),
+        };
         let (text, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
         Some(Piece { kind, text })
     }
+}
+
+/// The length of what most texts consist of: a word of ASCII letters, perhaps with a space before it.
+fn plain_word(text: &[u8]) -> Option<usize> {
+    let space = usize::from(text.first() == Some(&b' '));
+    let letters = text.get(space..)?;
+    let capitals = letters.iter().take_while(|byte| byte.is_ascii_uppercase());
+    let capitals = capitals.count();
+    let small = letters.get(capitals..)?.iter();
+    let length = capitals + small.take_while(|byte| byte.is_ascii_lowercase()).count();
+    // A letter beyond ASCII would belong to the word, and so might what follows an apostrophe.
+    let ends = letters
+        .get(length)
+        .is_none_or(|next| next.is_ascii() && *next != b'\'');
+    (length > 0 && ends).then_some(space + length)
 }
 
 /// Kind and length in bytes of the piece that a text begins with.

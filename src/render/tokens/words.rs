@@ -66,7 +66,7 @@ impl Rate {
     }
 
     fn pair(&self, parting: usize) -> Price {
-        self.pairs.get(parting).copied().unwrap_or(0)
+        self.pairs.get(parting & 3).copied().unwrap_or(0)
     }
 }
 
