@@ -36,17 +36,19 @@ pub(super) fn is_empty(value: &Value) -> bool {
 }
 
 /// The parts of a value that the paths name, in the place they had; lists are walked through.
-pub(super) fn pick(value: &Value, paths: &[String]) -> Value {
+pub(super) fn pick(value: &Value, paths: &[&str]) -> Value {
     part(value, paths).unwrap_or_else(|| Value::Object(Map::new()))
 }
 
-fn part(value: &Value, paths: &[String]) -> Option<Value> {
+fn part(value: &Value, paths: &[&str]) -> Option<Value> {
     let picked = match value {
         Value::Array(list) => list.iter().filter_map(|entry| part(entry, paths)).collect(),
         Value::Object(map) => {
             let inside = |(name, inner): (&String, &Value)| {
-                let below = below(paths, name);
-                let inner = match below.iter().any(String::is_empty) {
+                let mut below = below(paths, name).peekable();
+                below.peek()?;
+                let below: Vec<&str> = below.collect();
+                let inner = match below.contains(&"") {
                     true => inner.clone(),
                     false => part(inner, &below)?,
                 };
@@ -61,12 +63,11 @@ fn part(value: &Value, paths: &[String]) -> Option<Value> {
 }
 
 /// What is left of the paths that lead through `name`; an empty one ends there.
-fn below(paths: &[String], name: &str) -> Vec<String> {
-    let rest = |path: &String| {
+fn below<'a>(paths: &[&'a str], name: &str) -> impl Iterator<Item = &'a str> {
+    paths.iter().filter_map(move |path| {
         let (head, rest) = path.split_once('.').unwrap_or((path, ""));
-        (head == name || head == "*").then(|| rest.to_owned())
-    };
-    paths.iter().filter_map(rest).collect()
+        (head == name || head == "*").then_some(rest)
+    })
 }
 
 #[cfg(test)]
@@ -88,17 +89,14 @@ mod tests {
     #[test]
     fn fields_are_picked() {
         let value = json!({"a": [{"b": 1, "c": 2}, {"b": 3}], "d": 4, "e": 5});
-        let picked = pick(&value, &["a.b".to_owned(), "e".to_owned(), "x".to_owned()]);
+        let picked = pick(&value, &["a.b", "e", "x"]);
         assert_eq!(picked, json!({"a": [{"b": 1}, {"b": 3}], "e": 5}));
         let value = json!({"p": {"type": "x", "company": {"name": "n"}, "none": null}, "list": [1, {"name": 2}]});
         assert_eq!(
-            pick(&value, &["*.*.name".to_owned(), "p.none".to_owned()]),
+            pick(&value, &["*.*.name", "p.none"]),
             json!({"p": {"company": {"name": "n"}, "none": null}})
         );
-        assert_eq!(
-            pick(&value, &["list.name".to_owned()]),
-            json!({"list": [{"name": 2}]})
-        );
-        assert_eq!(pick(&value, &["x.y".to_owned()]), json!({}));
+        assert_eq!(pick(&value, &["list.name"]), json!({"list": [{"name": 2}]}));
+        assert_eq!(pick(&value, &["x.y"]), json!({}));
     }
 }

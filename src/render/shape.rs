@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::level::{Level, ResultType, Standard, type_of};
+use super::show::IN_METADATA;
 use super::{date, path, text};
 
 /// Entries of a list inside a result that is shown by its fields.
@@ -47,12 +48,7 @@ pub(super) fn shape(index: usize, result: &Value, level: Level, extract: Option<
 }
 
 /// Single fields of a result; below `full`, long texts and lists are cut.
-pub(super) fn shape_fields(
-    index: usize,
-    result: &Value,
-    level: Level,
-    fields: &[String],
-) -> Shaped {
+pub(super) fn shape_fields(index: usize, result: &Value, level: Level, fields: &[&str]) -> Shaped {
     let mut cut = false;
     let picked = path::pick(result, fields);
     let value = match level {
@@ -63,14 +59,20 @@ pub(super) fn shape_fields(
     Shaped { index, value, cut }
 }
 
-/// What stands beside the results, as a level shows it.
+/// What stands beside the results, as a level shows it; what the head tells is left to it.
 pub(super) fn shape_rest(
     rest: &Map<String, Value>,
     level: Level,
     cut: &mut bool,
 ) -> Map<String, Value> {
+    let rest = rest
+        .iter()
+        .filter(|(name, _)| !IN_METADATA.contains(&name.as_str()));
     let bound = match level {
-        Level::Full => return rest.clone(),
+        Level::Full => {
+            let whole = rest.map(|(name, value)| (name.clone(), value.clone()));
+            return whole.collect();
+        }
         Level::Standard => BESIDE_STANDARD,
         Level::Summary => BESIDE_SUMMARY,
     };
@@ -79,7 +81,7 @@ pub(super) fn shape_rest(
         !says_nothing && !ABOUT_REQUEST.contains(&name.as_str())
     };
     let mut shaped = Map::new();
-    for (name, value) in rest.iter().filter(told) {
+    for (name, value) in rest.filter(told) {
         let value = match name.as_str() {
             "statuses" => failures(value),
             // The text of all pages in one piece says again what the results say.
@@ -158,9 +160,8 @@ fn standard(result: &Value, extract: Option<usize>, cut: &mut bool) -> Value {
             bound,
         } => {
             let mut shown = heading(result, kind);
-            let keep: Vec<String> = keep.iter().map(|path| (*path).to_owned()).collect();
             if let Value::Object(kept) =
-                bounded(&path::pick(result, &keep), bound, MOST_ENTRIES, cut)
+                bounded(&path::pick(result, keep), bound, MOST_ENTRIES, cut)
             {
                 shown.extend(kept);
             }

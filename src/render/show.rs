@@ -94,8 +94,9 @@ fn choose(answer: &Answer<'_>, view: &View) -> Result<(Chosen, Fitted), ViewErro
     };
     let matching = results.len();
     let selected = view.select(results)?;
+    let fields: Vec<&str> = view.fields.iter().map(String::as_str).collect();
     let mut warnings = answer.warnings.clone();
-    warnings.extend(unknown_fields(&selected, &envelope.rest, &view.fields));
+    warnings.extend(unknown_fields(&selected, &envelope.rest, &fields));
     if selected.is_empty() && view.offset > 0 && matching > 0 {
         let offset = view.offset;
         warnings.push(format!(
@@ -108,12 +109,12 @@ fn choose(answer: &Answer<'_>, view: &View) -> Result<(Chosen, Fitted), ViewErro
         true => view.level,
         false => Level::Summary,
     };
-    let rest = shape_rest(&without_head(&envelope.rest), rest_level, &mut rest_cut);
+    let rest = shape_rest(&envelope.rest, rest_level, &mut rest_cut);
     let results = selected
         .iter()
         .map(|(index, result)| match view.fields.is_empty() {
             true => shape(*index, result, view.level, view.extract),
-            false => shape_fields(*index, result, view.level, &view.fields),
+            false => shape_fields(*index, result, view.level, &fields),
         });
     let whole = Fitted::whole(results.collect(), rest);
     let chosen = Chosen {
@@ -219,35 +220,22 @@ pub(super) fn as_rows(view: &View) -> bool {
 /// Fields of the API's answer that stand in the metadata instead.
 pub const IN_METADATA: [&str; 2] = ["requestId", "warnings"];
 
-/// What the head does not tell anyway.
-fn without_head(rest: &Map<String, Value>) -> Map<String, Value> {
-    let mut rest = rest.clone();
-    for name in IN_METADATA {
-        rest.shift_remove(name);
-    }
-    rest
-}
-
 /// A sentence for fields that nothing has.
 fn unknown_fields(
     results: &[(usize, &Value)],
     rest: &Map<String, Value>,
-    fields: &[String],
+    fields: &[&str],
 ) -> Option<String> {
-    let has = |field: &&String| {
+    let has = |field: &&&str| {
         let only = std::slice::from_ref(*field);
         let found = |value: &Value| {
             path::pick(value, only)
                 .as_object()
                 .is_some_and(|map| !map.is_empty())
         };
-        rest.contains_key(*field) || results.iter().any(|(_, result)| found(result))
+        rest.contains_key(**field) || results.iter().any(|(_, result)| found(result))
     };
-    let unknown: Vec<&str> = fields
-        .iter()
-        .filter(|field| !has(field))
-        .map(String::as_str)
-        .collect();
+    let unknown: Vec<&str> = fields.iter().filter(|field| !has(field)).copied().collect();
     let (_, first) = results.first().filter(|_| !unknown.is_empty())?;
     let known = first.as_object()?.keys().map(String::as_str);
     let known: Vec<&str> = known.take(MOST_NAMES).collect();

@@ -1,8 +1,10 @@
 //! From a call of an operation to what its caller sees: asked or remembered, cleaned, kept, shown.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value};
 
-use super::cache::{Fresh, Kept};
+use super::cache::{Fresh, Kept, Wish};
 use super::options::{self, Options};
 use super::outcome::Outcome;
 use super::plan::Entry;
@@ -10,7 +12,7 @@ use super::shared_cache::SharedCache;
 use super::{Call, Catalogue, failed, host, upstream};
 use crate::accounts::Identity;
 use crate::operations::{Called, Caller, Operation, Paged, Refusal, Stopped, is_paged};
-use crate::render::{self, Answer, Envelope, Level, View};
+use crate::render::{self, Answer, Envelope, Level, Rendered, View};
 
 /// Characters of a single text of an answer; more is no text.
 pub(super) const LONGEST_TEXT: usize = 500_000;
@@ -88,7 +90,7 @@ impl Catalogue {
                 return Outcome::not_kept(id, self.cache.limits());
             };
             view.extract = kept.extract;
-            return self.show_kept(&kept, &view, asked, Vec::new());
+            return self.show_kept(call, &kept, view, asked, Vec::new());
         }
         let sent_filters = send_filters(&mut asked);
         let checked = match Caller::check(operation, asked.arguments.take()) {
@@ -103,7 +105,7 @@ impl Catalogue {
                 .same(&call.owner, operation.name, &checked.arguments)
                 .await
         {
-            return self.show_kept(&kept, &view, asked, sent_filters);
+            return self.show_kept(call, &kept, view, asked, sent_filters);
         }
         if let Err(outcome) = self.ready(call, operation, &checked.arguments).await {
             return *outcome;
@@ -249,47 +251,62 @@ impl Catalogue {
             warnings: answered.warnings,
             sent_filters,
         };
-        show(shown, view)
+        match render::show(shown, view) {
+            Ok(rendered) => rendered.into(),
+            Err(error) => Outcome::refused(asked.operation.name, &options::unfit(&error)),
+        }
     }
 
-    /// Shows a kept answer; it has no more than Exa was asked for.
+    /// Shows a kept answer as it was last shown, or anew if that was another way.
     fn show_kept(
         &self,
+        call: &Call,
         kept: &Kept,
-        view: &View,
+        view: View,
         asked: Asked<'_>,
         sent_filters: Vec<String>,
     ) -> Outcome {
-        let answer = serde_json::from_str(&kept.answer).unwrap_or_default();
-        let wanted = asked.options.level();
-        let lacking = kept.asked.filter(|had| Some(*had) < wanted);
-        let warnings = lacking.map(|had| {
-            format!(
-                "Exa was asked for no more than {} content; for more, call without cache_id and with content_level \"{}\"",
-                had.name(),
-                view.level.name(),
-            )
-        });
-        let shown = Answer {
-            operation: &kept.operation,
-            envelope: Envelope::open(answer),
-            told: Map::new(),
-            cache_id: Some(&kept.id),
-            cached: true,
-            asked: kept.asked,
+        let wish = Wish {
+            view,
+            level: asked.options.level(),
             mended: asked.mended,
-            warnings: warnings.into_iter().collect(),
             sent_filters,
         };
-        show(shown, view)
+        if let Some(seen) = self.cache.seen(&call.owner, &kept.id, &wish) {
+            return Rendered::clone(&seen).into();
+        }
+        match render::show(look_at(kept, &wish), &wish.view) {
+            Ok(rendered) => {
+                let shown = Arc::new(rendered.clone());
+                self.cache.show(&call.owner, &kept.id, wish, shown);
+                rendered.into()
+            }
+            Err(error) => Outcome::refused(&kept.operation, &options::unfit(&error)),
+        }
     }
 }
 
-fn show(answer: Answer<'_>, view: &View) -> Outcome {
-    let operation = answer.operation.to_owned();
-    match render::show(answer, view) {
-        Ok(rendered) => rendered.into(),
-        Err(error) => Outcome::refused(&operation, &options::unfit(&error)),
+/// A kept answer; it has no more than Exa was asked for.
+fn look_at<'a>(kept: &'a Kept, wish: &Wish) -> Answer<'a> {
+    let answer = serde_json::from_str(&kept.answer).unwrap_or_default();
+    let lacking = kept.asked.filter(|had| Some(*had) < wish.level);
+    let warnings = lacking.map(|had| {
+        format!(
+            "Exa was asked for no more than {} content; for more, call without cache_id and with content_level \"{}\"",
+            had.name(),
+            wish.view.level.name(),
+        )
+    });
+    Answer {
+        operation: &kept.operation,
+        envelope: Envelope::open(answer),
+        told: Map::new(),
+        cache_id: Some(&kept.id),
+        cached: true,
+        asked: kept.asked,
+        mended: wish.mended.clone(),
+        warnings: warnings.into_iter().collect(),
+        sent_filters: wish.sent_filters.clone(),
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::broadcast;
 
 use crate::accounts::Identity;
 use crate::ids;
-use crate::render::Level;
+use crate::render::{Level, Rendered, View};
 
 /// How long an answer is kept unless the operator says otherwise.
 const DEFAULT_TTL: Duration = Duration::from_secs(300);
@@ -94,6 +94,25 @@ pub(super) struct Fresh<'a> {
     pub(super) extract: Option<usize>,
 }
 
+/// How an answer is to be shown: the same wish gets the same text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Wish {
+    pub(super) view: View,
+    /// The level that the caller named.
+    pub(super) level: Option<Level>,
+    /// What was put right in the arguments.
+    pub(super) mended: Vec<String>,
+    /// Filters that Exa applied.
+    pub(super) sent_filters: Vec<String>,
+}
+
+/// The last wish for an answer, and what came of it.
+struct Look {
+    wish: Wish,
+    rendered: Arc<Rendered>,
+    bytes: usize,
+}
+
 /// Something was kept, or is no longer.
 #[derive(Clone, Debug)]
 pub enum Change {
@@ -128,7 +147,15 @@ struct Entry {
     kept: Kept,
     question: u128,
     since: Instant,
+    /// Of the answer alone.
     bytes: usize,
+    look: Option<Look>,
+}
+
+impl Entry {
+    fn all_bytes(&self) -> usize {
+        self.bytes + self.look.as_ref().map_or(0, |look| look.bytes)
+    }
 }
 
 impl Default for ResultCache {
@@ -230,12 +257,42 @@ impl ResultCache {
             question,
             since: Instant::now(),
             bytes,
+            look: None,
         };
         inner.entries.insert(id.clone(), entry);
         drop(inner);
         let owner = owner.clone();
         let _ = self.changes.send(Change::Added { owner, id });
         Some(kept)
+    }
+
+    /// An answer as it was last shown, if it is wished in the same way again.
+    pub(super) fn seen(&self, owner: &Identity, id: &str, wish: &Wish) -> Option<Arc<Rendered>> {
+        let inner = self.open();
+        let entry = inner.entries.get(id).filter(|entry| entry.owner == *owner);
+        let look = entry?.look.as_ref().filter(|look| look.wish == *wish)?;
+        Some(Arc::clone(&look.rendered))
+    }
+
+    /// Remembers how an answer was shown. It counts as a part of the answer, and is not worth the place
+    /// of others.
+    pub(super) fn show(&self, owner: &Identity, id: &str, wish: Wish, rendered: Arc<Rendered>) {
+        // Text and data say the same, and data is several times larger in memory.
+        let bytes = rendered.text.len() * 4 + OVERHEAD;
+        let mut inner = self.open();
+        let used = inner.bytes;
+        let entry = inner.entries.get_mut(id);
+        let Some(entry) = entry.filter(|entry| entry.owner == *owner) else {
+            return;
+        };
+        let used = used.saturating_sub(entry.all_bytes() - entry.bytes);
+        entry.look = (used + bytes <= self.limits.bytes).then_some(Look {
+            wish,
+            rendered,
+            bytes,
+        });
+        let kept = entry.look.as_ref().map_or(0, |look| look.bytes);
+        inner.bytes = used + kept;
     }
 
     /// What happens from now on.
@@ -261,7 +318,7 @@ impl ResultCache {
     fn drop_oldest(&self, inner: &mut Inner) -> Option<()> {
         let id = inner.order.pop_front()?;
         let entry = inner.entries.remove(&id)?;
-        inner.bytes = inner.bytes.saturating_sub(entry.bytes);
+        inner.bytes = inner.bytes.saturating_sub(entry.all_bytes());
         if inner.questions.get(&entry.question) == Some(&id) {
             inner.questions.remove(&entry.question);
         }
@@ -386,6 +443,50 @@ mod tests {
         drop(inner);
         assert!(cache.get(&me, &first.id).is_none());
         assert!(cache.keep(&me, fresh(&arguments("big"), 60_000)).is_none());
+    }
+
+    #[test]
+    fn an_answer_is_remembered_as_it_was_shown() {
+        let limits = Limits {
+            bytes: 10_000,
+            ttl: DEFAULT_TTL,
+        };
+        let cache = ResultCache::new(limits);
+        let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
+        let kept = cache.keep(&ann, fresh(&arguments("q"), 1_000)).unwrap();
+        let before = cache.open().bytes;
+        let wish = |offset| Wish {
+            view: View {
+                offset,
+                ..View::default()
+            },
+            level: None,
+            mended: Vec::new(),
+            sent_filters: Vec::new(),
+        };
+        let shown = |length| {
+            Arc::new(Rendered {
+                text: "x".repeat(length),
+                structured: Map::new(),
+                links: Vec::new(),
+            })
+        };
+        cache.show(&bob, &kept.id, wish(0), shown(10));
+        assert!(cache.seen(&ann, &kept.id, &wish(0)).is_none());
+        cache.show(&ann, &kept.id, wish(0), shown(10));
+        cache.show(&ann, &kept.id, wish(1), shown(20));
+        assert!(cache.seen(&ann, &kept.id, &wish(0)).is_none());
+        assert!(cache.seen(&bob, &kept.id, &wish(1)).is_none());
+        let seen = cache.seen(&ann, &kept.id, &wish(1)).unwrap();
+        assert_eq!(seen.text.len(), 20);
+        assert_eq!(cache.open().bytes, before + 20 * 4 + OVERHEAD);
+        // What is too large is not remembered, and nothing else goes for it.
+        cache.show(&ann, &kept.id, wish(2), shown(5_000));
+        assert!(cache.seen(&ann, &kept.id, &wish(2)).is_none());
+        assert_eq!(cache.open().bytes, before);
+        cache.show(&ann, &kept.id, wish(3), shown(20));
+        cache.forget_oldest();
+        assert_eq!(cache.open().bytes, 0);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
+use super::super::registry;
 use super::words;
 
 /// More operations than there can be: a table this long is being filled with nonsense.
@@ -13,6 +14,7 @@ const MAX_KEPT: usize = 512;
 
 struct Kept {
     schema: Value,
+    is_lasting: bool,
     validator: Arc<Validator>,
 }
 
@@ -23,7 +25,7 @@ pub(super) fn validator(operation: &str, schema: &Value) -> Result<Arc<Validator
     let known = kept.read().unwrap_or_else(PoisonError::into_inner);
     if let Some(entry) = known.get(operation)
         // A name alone does not say which schema it had: tests and overlays bring their own.
-        && entry.schema == *schema
+        && (entry.is_lasting && is_lasting(operation, schema) || entry.schema == *schema)
     {
         return Ok(Arc::clone(&entry.validator));
     }
@@ -31,6 +33,7 @@ pub(super) fn validator(operation: &str, schema: &Value) -> Result<Arc<Validator
     let validator = Arc::new(compile(schema)?);
     let entry = Kept {
         schema: schema.clone(),
+        is_lasting: is_lasting(operation, schema),
         validator: Arc::clone(&validator),
     };
     let mut kept = kept.write().unwrap_or_else(PoisonError::into_inner);
@@ -39,6 +42,13 @@ pub(super) fn validator(operation: &str, schema: &Value) -> Result<Arc<Validator
     }
     kept.insert(operation.to_owned(), entry);
     Ok(validator)
+}
+
+/// Whether a schema is that of an operation of the API: there is one for each name, as long as the
+/// process lives, and it need not be compared.
+fn is_lasting(operation: &str, schema: &Value) -> bool {
+    let known = registry::find(operation).map(registry::input_schema);
+    known.is_some_and(|known| std::ptr::eq(known, schema))
 }
 
 fn compile(schema: &Value) -> Result<Validator, String> {

@@ -2,7 +2,7 @@
 
 use super::script::{Script, has_common_accent, is_traditional};
 use super::split::{Kind, Piece};
-use super::words::{self, Joint, long};
+use super::words::{self, Joint, PlainWord, long};
 use super::{Price, TOKEN, symbols};
 
 /// Each piece may cost this much more than pieces of its kind do on average, in percent.
@@ -69,6 +69,13 @@ impl Bill {
         };
         self.pieces += TOKEN;
         self.extra += price.saturating_sub(TOKEN);
+    }
+
+    pub(super) fn add_plain(&mut self, word: PlainWord) {
+        self.signs.words += 1;
+        self.signs.long += long(word.letters);
+        self.pieces += TOKEN;
+        self.extra += word.price.saturating_sub(TOKEN);
     }
 
     /// The price of all, with a margin.

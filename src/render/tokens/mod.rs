@@ -29,8 +29,16 @@ const ROUNDING: Price = 70;
 #[must_use]
 pub fn estimate(text: &str) -> usize {
     let mut bill = Bill::default();
-    for piece in Pieces::of(text) {
-        bill.add(piece);
+    let mut pieces = Pieces::of(text);
+    // Most pieces are plain words, which are measured and priced in one go.
+    loop {
+        if let Some(word) = pieces.plain_word() {
+            bill.add_plain(word);
+        } else if let Some(piece) = pieces.next() {
+            bill.add(piece);
+        } else {
+            break;
+        }
     }
     usize::try_from((bill.total() + ROUNDING) / TOKEN).unwrap_or(usize::MAX)
 }

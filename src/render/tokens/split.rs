@@ -1,6 +1,7 @@
 //! Splits a text where `o200k` splits it before it looks for tokens, which never reach across.
 
 use super::super::chars::category;
+use super::words::PlainWord;
 use icu_properties::props::GeneralCategory as Category;
 
 /// What a piece consists of.
@@ -89,35 +90,25 @@ impl<'a> Pieces<'a> {
     pub(super) fn of(text: &'a str) -> Self {
         Pieces { rest: text }
     }
+
+    /// The next piece, if it is a plain word.
+    pub(super) fn plain_word(&mut self) -> Option<PlainWord> {
+        let (word, length) = PlainWord::at_start(self.rest.as_bytes())?;
+        self.rest = self.rest.get(length..)?;
+        Some(word)
+    }
 }
 
 impl<'a> Iterator for Pieces<'a> {
     type Item = Piece<'a>;
 
     fn next(&mut self) -> Option<Piece<'a>> {
-        let (kind, length) = match plain_word(self.rest.as_bytes()) {
-            Some(length) => (Kind::Word, length),
-            None => measure(self.rest, self.rest.chars().next()?),
-        };
+        let first = self.rest.chars().next()?;
+        let (kind, length) = measure(self.rest, first);
         let (text, rest) = self.rest.split_at_checked(length)?;
         self.rest = rest;
         Some(Piece { kind, text })
     }
-}
-
-/// The length of what most texts consist of: a word of ASCII letters, perhaps with a space before it.
-fn plain_word(text: &[u8]) -> Option<usize> {
-    let space = usize::from(text.first() == Some(&b' '));
-    let letters = text.get(space..)?;
-    let capitals = letters.iter().take_while(|byte| byte.is_ascii_uppercase());
-    let capitals = capitals.count();
-    let small = letters.get(capitals..)?.iter();
-    let length = capitals + small.take_while(|byte| byte.is_ascii_lowercase()).count();
-    // A letter beyond ASCII would belong to the word, and so might what follows an apostrophe.
-    let ends = letters
-        .get(length)
-        .is_none_or(|next| next.is_ascii() && *next != b'\'');
-    (length > 0 && ends).then_some(space + length)
 }
 
 /// Kind and length in bytes of the piece that a text begins with.

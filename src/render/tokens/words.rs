@@ -65,8 +65,62 @@ impl Rate {
         }
     }
 
+    /// The price of pairs whose numbers stand in sixteen bits a kind.
+    fn all_pairs(&self, counts: u64) -> Price {
+        let [_, a, b, c] = self.pairs;
+        let count = |kind: u32| counts >> (16 * kind) & 0xffff;
+        a * count(1) + b * count(2) + c * count(3)
+    }
+
     fn pair(&self, parting: usize) -> Price {
         self.pairs.get(parting & 3).copied().unwrap_or(0)
+    }
+}
+
+/// What most texts consist of: a word of ASCII letters, perhaps with a space before it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlainWord {
+    pub(super) letters: usize,
+    pub(super) price: Price,
+}
+
+/// No plain word is longer: the pairs of its letters are counted in sixteen bits.
+const LONGEST: usize = 1_000;
+
+impl PlainWord {
+    /// The word that a text begins with, and its length in bytes with the space.
+    pub(super) fn at_start(text: &[u8]) -> Option<(PlainWord, usize)> {
+        let space = usize::from(text.first() == Some(&b' '));
+        let word = text.get(space..)?;
+        let (mut letters, mut capitals, mut before) = (0, 0, 0);
+        // How many pairs there are of each kind, sixteen bits a kind.
+        let mut pairs: u64 = 0;
+        for byte in word.iter().copied() {
+            let is_capital = byte.is_ascii_uppercase();
+            // A capital after a small letter begins the next word.
+            if !byte.is_ascii_alphabetic() || is_capital && letters > capitals {
+                break;
+            }
+            if letters > 0 {
+                pairs += 1 << (16 * parting(before, byte));
+            }
+            letters += 1;
+            capitals += usize::from(is_capital);
+            before = byte;
+        }
+        // A letter beyond ASCII would belong to the word, and so might what follows an apostrophe.
+        let next = word.get(letters);
+        let ends = next.is_none_or(|next| next.is_ascii() && *next != b'\'');
+        if letters == 0 || letters > LONGEST || !ends {
+            return None;
+        }
+        let rate = match (capitals, letters - capitals) {
+            (0 | 1, _) => &Rate::PLAIN,
+            (_, 0) => &Rate::CAPITALS,
+            _ => &Rate::MIXED,
+        };
+        let price = rate.start + rate.letter * long(letters) + rate.all_pairs(pairs);
+        Some((PlainWord { letters, price }, space + letters))
     }
 }
 
