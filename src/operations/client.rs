@@ -8,11 +8,12 @@ use std::future::{Future, ready};
 use std::pin::Pin;
 use std::sync::Arc;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 /// What a client said it can be asked for.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
 pub struct Powers {
     /// Its model writes a text.
     pub sampling: bool,
@@ -26,8 +27,33 @@ pub struct Powers {
     pub roots: bool,
 }
 
+impl Powers {
+    /// Whether they are enough for a question.
+    pub fn allow(&self, question: &Question) -> bool {
+        match question {
+            Question::Sample(Sampling { tool: Some(_), .. }) => self.sampling_with_tools,
+            Question::Sample(_) => self.sampling,
+            Question::Form(_) => self.forms,
+            Question::Visit(_) => self.urls,
+            Question::Roots => self.roots,
+        }
+    }
+
+    /// These and others.
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        Self {
+            sampling: self.sampling || others.sampling,
+            sampling_with_tools: self.sampling_with_tools || others.sampling_with_tools,
+            forms: self.forms || others.forms,
+            urls: self.urls || others.urls,
+            roots: self.roots || others.roots,
+        }
+    }
+}
+
 /// What is asked of the client's model.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sampling {
     /// What the model is told about its task.
     pub system: String,
@@ -40,7 +66,7 @@ pub struct Sampling {
 }
 
 /// A tool that exists only to give an answer a form.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SamplingTool {
     /// Its name.
     pub name: String,
@@ -62,7 +88,7 @@ pub struct Sampled {
 }
 
 /// A form for the user. Never for secrets: the client and its model see what is written into it.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Form {
     /// Why it is asked.
     pub message: String,
@@ -71,7 +97,7 @@ pub struct Form {
 }
 
 /// A page that the user is to visit.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Visit {
     /// Why.
     pub message: String,
@@ -82,7 +108,7 @@ pub struct Visit {
 }
 
 /// Anything that a client is asked.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "lowercase")]
 pub enum Question {
     /// Of its model.
@@ -109,7 +135,7 @@ pub enum Reply {
 }
 
 /// Why there is no answer. None of these is a failure of the call itself.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum NoReply {
     /// It never said it could.
     #[error("the client cannot be asked for this")]
@@ -172,12 +198,7 @@ impl ClientHandle {
 
     /// Asks its model.
     pub async fn sample(&self, sampling: Sampling) -> Result<Sampled, NoReply> {
-        let powers = self.powers();
-        let able = match sampling.tool {
-            Some(_) => powers.sampling_with_tools,
-            None => powers.sampling,
-        };
-        match self.ask(able, Question::Sample(sampling)).await? {
+        match self.ask(Question::Sample(sampling)).await? {
             Reply::Sampled(sampled) => Ok(sampled),
             _ => Err(astray()),
         }
@@ -185,7 +206,7 @@ impl ClientHandle {
 
     /// Has its user fill in a form.
     pub async fn fill(&self, form: Form) -> Result<Map<String, Value>, NoReply> {
-        match self.ask(self.powers().forms, Question::Form(form)).await? {
+        match self.ask(Question::Form(form)).await? {
             Reply::Filled(content) => Ok(content),
             _ => Err(astray()),
         }
@@ -193,7 +214,7 @@ impl ClientHandle {
 
     /// Sends its user to a page; `Ok` says that they agreed to go there.
     pub async fn visit(&self, visit: Visit) -> Result<(), NoReply> {
-        match self.ask(self.powers().urls, Question::Visit(visit)).await? {
+        match self.ask(Question::Visit(visit)).await? {
             Reply::Visiting => Ok(()),
             _ => Err(astray()),
         }
@@ -201,7 +222,7 @@ impl ClientHandle {
 
     /// The addresses of its folders.
     pub async fn roots(&self) -> Result<Vec<String>, NoReply> {
-        match self.ask(self.powers().roots, Question::Roots).await? {
+        match self.ask(Question::Roots).await? {
             Reply::Roots(roots) => Ok(roots),
             _ => Err(astray()),
         }
@@ -212,8 +233,9 @@ impl ClientHandle {
         self.0.visited(id);
     }
 
-    async fn ask(&self, able: bool, question: Question) -> Result<Reply, NoReply> {
-        match able {
+    /// Asks anything that it can be asked for.
+    pub async fn ask(&self, question: Question) -> Result<Reply, NoReply> {
+        match self.powers().allow(&question) {
             true => self.0.ask(question).await,
             false => Err(NoReply::Unable),
         }

@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     accounts::{KeyPage, Permit},
-    operations::client::ClientHandle,
+    operations::client::{ClientHandle, Powers},
     surface::{Address, Call, Outcome},
     telemetry,
 };
@@ -84,7 +84,7 @@ impl<T: Tools> Handler<T> {
         }
     }
 
-    /// Begins a task of 2026-07-28. What it needs of the client is asked before.
+    /// Begins a task of 2026-07-28. What it cannot begin without is asked before.
     async fn create_task(
         &self,
         scope: &Scope<T>,
@@ -94,6 +94,7 @@ impl<T: Tools> Handler<T> {
         conversation: Conversation,
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let powers = in_task(call.client.powers());
         let prepared = Box::pin(telemetry::inherited(
             scope.tools.prepare(name, arguments, call),
         ));
@@ -112,6 +113,7 @@ impl<T: Tools> Handler<T> {
         // There progress of tasks is told to those who ask for their state, and in no other way.
         let watcher = Watcher {
             client: prepared.client,
+            powers,
             ..Watcher::nobody()
         };
         let task = tasks.create(&scope.owner, name, prepared.arguments, None, watcher);
@@ -120,18 +122,20 @@ impl<T: Tools> Handler<T> {
         Ok(CreateTaskResult::new(task?.task()).into())
     }
 
-    /// Asks for what a task of 2025-11-25 needs, and gives a client that knows it. What is not given is
-    /// left for the task to complain about: such a call must be answered by a task.
+    /// Asks for what a task of 2025-11-25 cannot begin without, and gives a client that knows it and what
+    /// the task may ask for itself. What is not given is left for the task to complain about: such a call
+    /// must be answered by a task.
     pub(super) async fn prepare_task(
         &self,
         scope: &Scope<T>,
         request: &mut CustomRequest,
         context: &RequestContext<RoleServer>,
         era: &Era,
-    ) -> Result<ClientHandle, ErrorData> {
+    ) -> Result<(ClientHandle, Powers), ErrorData> {
+        let unasked = || Ok((ClientHandle::mute(), Powers::default()));
         let params = request.params.as_mut().and_then(Value::as_object_mut);
         let Some(params) = params else {
-            return Ok(ClientHandle::mute());
+            return unasked();
         };
         let name = params.get("name").and_then(Value::as_str);
         let name = name.unwrap_or_default().to_owned();
@@ -139,7 +143,7 @@ impl<T: Tools> Handler<T> {
             Some(Value::Object(arguments)) => arguments.clone(),
             None | Some(Value::Null) => JsonObject::new(),
             // The task itself refuses what are no arguments.
-            Some(_) => return Ok(ClientHandle::mute()),
+            Some(_) => return unasked(),
         };
         let asked = Asked {
             owner: &scope.owner,
@@ -149,22 +153,23 @@ impl<T: Tools> Handler<T> {
             responses: None,
         };
         let (client, conversation) = self.converse(scope, context, era, asked)?;
+        let powers = in_task(client.powers());
         let call = Call::new(scope.owner.clone(), Default::default()).of_client(client);
         let prepared = Box::pin(telemetry::inherited(
             scope.tools.prepare(&name, arguments, call),
         ));
         let run = self.calls.run(prepared, context.ct.cancelled());
         let Ended::Done(prepared) = conversation.until(run).await? else {
-            return Ok(ClientHandle::mute());
+            return unasked();
         };
         match prepared? {
             Ok(prepared) => {
                 params.insert("arguments".to_owned(), Value::Object(prepared.arguments));
-                Ok(prepared.client)
+                Ok((prepared.client, powers))
             }
             Err(outcome) => match Self::must_visit(scope, &outcome, context, era) {
                 Some(error) => Err(error),
-                None => Ok(ClientHandle::mute()),
+                None => unasked(),
             },
         }
     }
@@ -241,6 +246,13 @@ impl<T: Tools> Handler<T> {
         tokio::spawn(async move { tell_when_done(&peer, page).await });
         Err(error)
     }
+}
+
+/// What a task may ask for itself. A page is none of it: it is gone with the process that offers it, and
+/// its address would be kept in the store.
+fn in_task(powers: Powers) -> Powers {
+    let urls = false;
+    Powers { urls, ..powers }
 }
 
 const KEY_FIRST: &str =

@@ -39,7 +39,6 @@ use super::{
 use crate::{
     accounts::{OverLimit, Permit, Requester},
     logging::Listener,
-    operations::client::ClientHandle,
     surface::Outcome,
     transport::{http::REQUEST_ID, introduces, unmarked},
 };
@@ -131,13 +130,13 @@ async fn listening<F: Future>(listener: Option<Listener>, future: F) -> F::Outpu
 }
 
 /// The client that made a task is told how it goes.
-fn watcher(context: &RequestContext<RoleServer>, client: ClientHandle) -> Watcher {
+fn watcher(context: &RequestContext<RoleServer>) -> Watcher {
     let (progress, steps) = Steps::of(context);
     Watcher {
         peer: Some(context.peer.clone()),
         progress,
         steps,
-        client,
+        ..Watcher::nobody()
     }
 }
 
@@ -264,6 +263,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
             return Err(scope.unknown_tool(&request.name));
         }
         let era = era(&context);
+        scope.demand_tasks(&request.name, &context, &era)?;
         let permit = match scope.admit_call().await {
             Ok(permit) => permit,
             Err(over) => {
@@ -305,7 +305,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let (Some(method), Some(tasks), true) = (method, &scope.tasks, era.knows_tasks()) else {
             return Err(unknown_method(&request.method));
         };
-        let mut client = ClientHandle::mute();
+        let mut watcher = watcher(&context);
         let mut permit = Permit::default();
         let (listener, _) = self.log.of(&context, &era)?;
         if matches!(method, tasks::Method::Call) {
@@ -313,9 +313,8 @@ impl<T: Tools> ServerHandler for Handler<T> {
             scope.admit_task(&request)?;
             permit = scope.admit_call().await.map_err(|over| limited(&over))?;
             let prepared = Box::pin(self.prepare_task(&scope, &mut request, &context, &era));
-            client = listening(listener.clone(), prepared).await?;
+            (watcher.client, watcher.powers) = listening(listener.clone(), prepared).await?;
         }
-        let watcher = watcher(&context, client);
         let served = Box::pin(tasks.serve(method, &scope.owner, request, &context, watcher));
         let served = served.instrument(span(&context));
         let served = listening(listener, served).await;
@@ -345,8 +344,8 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let tasks = scope
             .tasks_for(&context)
             .ok_or_else(|| unknown_method("tasks/update"))?;
-        // No task asks for anything yet, so there is nothing that an answer could belong to.
-        tasks.get(&scope.owner, &request.task_id).await.map(drop)
+        let updated = tasks.update(&scope.owner, &request.task_id, request.input_responses);
+        Box::pin(updated).await
     }
 
     async fn cancel_task(

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use rmcp::{
     RoleServer,
-    model::{CustomRequest, ErrorCode, ErrorData, ServerConfig},
+    model::{
+        ClientCapabilities, CustomRequest, ErrorCode, ErrorData, JsonObject, ServerConfig,
+        TASKS_EXTENSION_ID,
+    },
     service::RequestContext,
 };
 use serde_json::{Value, json};
@@ -117,6 +120,23 @@ impl<T: Tools> Scope<T> {
         self.tasks
             .as_ref()
             .filter(|_| declared && era.is_stateless())
+    }
+
+    /// Refuses a call of 2026-07-28 that could only be answered by a task to a client that knows none.
+    pub(super) fn demand_tasks(
+        &self,
+        name: &str,
+        context: &RequestContext<RoleServer>,
+        era: &Era,
+    ) -> Result<(), ErrorData> {
+        let demands = era.is_stateless() && self.tools.needs_tasks(name);
+        if !demands || self.tasks_for(context).is_some() {
+            return Ok(());
+        }
+        let extension = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
+        let mut required = ClientCapabilities::default();
+        required.extensions = Some([extension].into_iter().collect());
+        Err(ErrorData::missing_required_client_capability(required))
     }
 
     /// Whether a tool takes tasks at all.

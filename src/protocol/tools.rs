@@ -74,6 +74,12 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
         false
     }
 
+    /// Whether a tool can be answered by a task alone. None of Exa's is such a tool: who knows no tasks gets
+    /// plain answers.
+    fn needs_tasks(&self, _name: &str) -> bool {
+        false
+    }
+
     /// Whether a call says itself how long it waits.
     fn waits(&self, _name: &str, _arguments: &JsonObject) -> bool {
         false
@@ -94,7 +100,7 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
         ready(None)
     }
 
-    /// Asks for everything that a call needs before it becomes a task.
+    /// Asks for what a call needs before it becomes a task.
     fn prepare(
         &self,
         _name: &str,

@@ -9,6 +9,7 @@ import { Client } from "@modelcontextprotocol/sdk/client/index.js";
 import { SSEClientTransport } from "@modelcontextprotocol/sdk/client/sse.js";
 import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { ElicitRequestSchema } from "@modelcontextprotocol/sdk/types.js";
 
 export const here = dirname(fileURLToPath(import.meta.url));
 const commandLine =
@@ -21,9 +22,11 @@ export const calls = JSON.parse(
 /** Whose token is whose on the server that HTTP clients share. */
 export const tokens = { admin: "admin-of-tests", ann: "token-of-ann", bob: "token-of-bob" };
 
-/** Connects a client that also keeps every message it receives. */
-async function attach(transport) {
-  const client = new Client({ name: "test", version: "1.0.0" });
+/** Connects a client that also keeps every message it receives; `elicit` answers for its user. */
+async function attach(transport, elicit) {
+  const capabilities = elicit ? { elicitation: { form: {} } } : {};
+  const client = new Client({ name: "test", version: "1.0.0" }, { capabilities });
+  if (elicit) client.setRequestHandler(ElicitRequestSchema, elicit);
   const failures = [];
   client.onerror = (error) => failures.push(error);
   await client.connect(transport);
@@ -37,9 +40,9 @@ async function attach(transport) {
 }
 
 /** Starts a server of its own for the client and talks to it over standard input and output. */
-export function connect({ tools } = {}) {
+export function connect({ tools, elicit } = {}) {
   const all = [...args, ...(tools ? ["--tools", tools] : [])];
-  return attach(new StdioClientTransport({ command, args: all, env: process.env }));
+  return attach(new StdioClientTransport({ command, args: all, env: process.env }), elicit);
 }
 
 let started;
@@ -85,14 +88,15 @@ export async function httpAddress(path, tools = "default") {
 const bearing = (token) => ({ requestInit: { headers: { Authorization: `Bearer ${token}` } } });
 
 /** Talks to the shared server over Streamable HTTP. */
-export async function connectOverHttp({ tools, token = tokens.ann } = {}) {
+export async function connectOverHttp({ tools, elicit, token = tokens.ann } = {}) {
   const address = await httpAddress("/mcp", tools);
-  return attach(new StreamableHTTPClientTransport(address, bearing(token)));
+  return attach(new StreamableHTTPClientTransport(address, bearing(token)), elicit);
 }
 
 /** Talks to the shared server over the transport of 2024-11-05. */
-export async function connectOverSse({ tools, token = tokens.ann } = {}) {
-  return attach(new SSEClientTransport(await httpAddress("/sse", tools), bearing(token)));
+export async function connectOverSse({ tools, elicit, token = tokens.ann } = {}) {
+  const address = await httpAddress("/sse", tools);
+  return attach(new SSEClientTransport(address, bearing(token)), elicit);
 }
 
 /** The ways to reach a server. */

@@ -84,6 +84,40 @@ function life(way, open) {
       await assert.rejects(tasks.getTaskResult(taskId, CallToolResultSchema), hasCode(-32602));
     });
 
+    test("a task asks its user and goes on", async () => {
+      const asked = [];
+      let websetId;
+      const elicit = ({ params }) => {
+        asked.push(params);
+        return { action: "accept", content: { websetId } };
+      };
+      const { client, failures } = await open({ elicit });
+      await client.listTools();
+      const args = { search: { query: "ships", count: 1 } };
+      const arguments_ = { operation: "websets.create", args, wait_seconds: 0 };
+      const made = await client.callTool({ name: "manage_websets", arguments: arguments_ });
+      websetId = made.structuredContent.results[0].id;
+      const search = { operation: "searches.create", args: { query: "ferries", count: 1 } };
+      const stream = client.experimental.tasks.callToolStream(
+        { name: "manage_websets", arguments: search },
+        CallToolResultSchema,
+      );
+      let created;
+      let last;
+      for await (const message of stream) {
+        if (message.type === "taskCreated") created = message.task;
+        last = message;
+      }
+      assert.equal(last.type, "result", last.error);
+      assert.equal(last.result.isError, false);
+      assert.equal(asked.length, 1);
+      assert.deepEqual(asked[0].requestedSchema.required, ["websetId"]);
+      const related = asked[0]._meta["io.modelcontextprotocol/related-task"];
+      assert.equal(related.taskId, created.taskId);
+      assert.deepEqual(failures, []);
+      await client.close();
+    });
+
     test("a failed call is a failed task", async () => {
       const stream = tasks.callToolStream(call(""), CallToolResultSchema, { task: {} });
       const messages = [];

@@ -20,8 +20,9 @@ use rmcp::{
 pub(super) use capabilities::Detected;
 pub(super) use roots::KnownRoots;
 pub(super) use rounds::Ended;
-pub(super) use session::tell_visited;
+pub(super) use session::{Carried, carry, tell_visited};
 pub(super) use state::share_key;
+pub(super) use wire::{input, key, reply, short};
 
 use super::era::Era;
 use crate::accounts::Identity;

@@ -3,12 +3,10 @@
 //! between two rounds. Calls ask before they change anything.
 
 use std::future::{Future, pending, ready};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::pin::pin;
 use std::sync::Arc;
 
-use rmcp::model::{ErrorData, InputRequest, InputRequests, InputRequiredResult, InputResponses};
-use serde_json::json;
+use rmcp::model::{ErrorData, InputRequests, InputRequiredResult, InputResponses};
 use tokio::sync::mpsc;
 
 use super::state::{Binding, State};
@@ -76,7 +74,7 @@ impl Client for Rounds {
     }
 
     fn ask(&self, question: Question) -> ReplyFuture {
-        if let Some(answer) = self.state.answer(&key(&question)) {
+        if let Some(answer) = self.state.answer(&wire::key(&question)) {
             return Box::pin(ready(wire::reply(&question, answer)));
         }
         if self.state.rounds >= MOST_ROUNDS {
@@ -105,14 +103,9 @@ impl Round {
     }
 
     fn ask(&self, question: &Question) -> Result<Box<InputRequiredResult>, ErrorData> {
-        let (method, params) = wire::request(question);
         let unasked = || ErrorData::internal_error("A question could not be put into words", None);
-        let mut request = json!({"method": method});
-        if let (Some(request), Some(params)) = (request.as_object_mut(), params) {
-            request.insert("params".to_owned(), params);
-        }
-        let request: InputRequest = serde_json::from_value(request).map_err(|_| unasked())?;
-        let key = key(question);
+        let request = wire::input(question).ok_or_else(unasked)?;
+        let key = wire::key(question);
         let state = self.state.asking(&key).seal(&self.binding)?;
         let requests = InputRequests::from_iter([(key, request)]);
         Ok(Box::new(InputRequiredResult::new(
@@ -122,25 +115,10 @@ impl Round {
     }
 }
 
-/// The name of a question: its kind and what it says. A call that asks something else in the next
-/// round, because the world has changed, is not given the old answer.
-fn key(question: &Question) -> String {
-    let kind = match question {
-        Question::Sample(_) => "sampling",
-        Question::Form(_) => "form",
-        Question::Visit(_) => "page",
-        Question::Roots => "roots",
-    };
-    let mut hasher = DefaultHasher::new();
-    let text = serde_json::to_string(question).unwrap_or_default();
-    text.hash(&mut hasher);
-    format!("{kind}_{:016x}", hasher.finish())
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
-    use serde_json::{Map, Value};
+    use serde_json::{Map, Value, json};
 
     use super::super::state::binding;
     use super::*;

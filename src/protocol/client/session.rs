@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
+use super::super::progress::related;
 use super::roots::KnownRoots;
 use super::{Patience, wire};
 use crate::operations::client::{Client, NoReply, Powers, Question, Reply, ReplyFuture};
@@ -121,7 +122,7 @@ impl Messenger {
         reply: oneshot::Sender<Result<Reply, NoReply>>,
         call: Pin<&mut impl Future<Output = T>>,
     ) -> Option<T> {
-        let mut handle = match self.send(&question).await {
+        let mut handle = match send(&self.peer, &question, None).await {
             Ok(handle) => handle,
             Err(error) => {
                 let _ = reply.send(Err(refused(&error)));
@@ -148,14 +149,70 @@ impl Messenger {
         let _ = reply.send(answer);
         outcome
     }
+}
 
-    async fn send(&self, question: &Question) -> Result<RequestHandle<RoleServer>, ServiceError> {
-        let (method, params) = wire::request(question);
-        tracing::debug!(question = method, "asking the client");
-        let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
-        let options = PeerRequestOptions::no_options();
-        self.peer.send_cancellable_request(request, options).await
+/// What became of a question that a task asks.
+pub(in super::super) enum Carried {
+    /// It was answered, or will not be.
+    Answered(Result<Value, NoReply>),
+    /// It was taken back.
+    Moot,
+    /// The client is not there any more; another connection may be asked.
+    Gone,
+}
+
+/// Asks one question of a task, in the middle of a request that waits for its result, until that does
+/// not matter any more.
+pub(in super::super) async fn carry(
+    peer: &Peer<RoleServer>,
+    question: &Question,
+    task: &str,
+    patience: Patience,
+    moot: impl Future<Output = ()>,
+) -> Carried {
+    let handle = send(peer, question, Some(task)).await;
+    let mut handle = match handle {
+        Ok(handle) => handle,
+        Err(error) => return told(Err(error)),
+    };
+    tokio::select! {
+        biased;
+        answer = &mut handle.rx => told(answer.unwrap_or(Err(ServiceError::TransportClosed))),
+        () = moot => {
+            take_back(handle, "the answer does not matter any more").await;
+            Carried::Moot
+        }
+        () = sleep(patience.with(question)) => {
+            take_back(handle, "nobody answered in time").await;
+            Carried::Answered(Err(NoReply::TimedOut))
+        }
     }
+}
+
+fn told(answer: Result<ClientResult, ServiceError>) -> Carried {
+    match answer {
+        Ok(answer) => Carried::Answered(Ok(value(answer))),
+        Err(error @ ServiceError::McpError(_)) => Carried::Answered(Err(refused(&error))),
+        Err(_) => Carried::Gone,
+    }
+}
+
+async fn send(
+    peer: &Peer<RoleServer>,
+    question: &Question,
+    task: Option<&str>,
+) -> Result<RequestHandle<RoleServer>, ServiceError> {
+    let (method, mut params) = wire::request(question);
+    if let Some(task) = task {
+        let params = params.get_or_insert_with(|| json!({}));
+        if let Value::Object(params) = params {
+            params.insert("_meta".to_owned(), Value::Object(related(task)));
+        }
+    }
+    tracing::debug!(question = method, "asking the client");
+    let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
+    let options = PeerRequestOptions::no_options();
+    peer.send_cancellable_request(request, options).await
 }
 
 /// Tells a client of 2025-11-25 that what a page was for is done.

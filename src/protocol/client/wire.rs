@@ -1,6 +1,9 @@
 //! Questions and answers as the protocol writes them. Both eras use the same words; only the way they
 //! travel differs.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use rmcp::model::InputRequest;
 use serde_json::{Map, Value, json};
 
 use crate::operations::client::{NoReply, Question, Reply, Sampled, Sampling};
@@ -30,6 +33,29 @@ pub(super) fn request(question: &Question) -> (&'static str, Option<Value>) {
     }
 }
 
+/// A question as a part of an answer or of a task.
+pub(in super::super) fn input(question: &Question) -> Option<InputRequest> {
+    let (method, params) = request(question);
+    let mut input = Map::from_iter([("method".to_owned(), json!(method))]);
+    input.extend(params.map(|params| ("params".to_owned(), params)));
+    serde_json::from_value(Value::Object(input)).ok()
+}
+
+/// The name of a question: its kind and what it says. A call that asks something else in the next
+/// round, because the world has changed, is not given the old answer.
+pub(in super::super) fn key(question: &Question) -> String {
+    let kind = match question {
+        Question::Sample(_) => "sampling",
+        Question::Form(_) => "form",
+        Question::Visit(_) => "page",
+        Question::Roots => "roots",
+    };
+    let mut hasher = DefaultHasher::new();
+    let text = serde_json::to_string(question).unwrap_or_default();
+    text.hash(&mut hasher);
+    format!("{kind}_{:016x}", hasher.finish())
+}
+
 fn sample(sampling: &Sampling) -> Value {
     let content = json!({"type": "text", "text": sampling.message});
     let mut params = json!({
@@ -47,10 +73,22 @@ fn sample(sampling: &Sampling) -> Value {
     params
 }
 
+/// Refuses an answer that is too long to be read.
+pub(in super::super) fn short(answer: Value) -> Result<Value, NoReply> {
+    match is_long(&answer) {
+        true => Err(nonsense("an answer that is too long")),
+        false => Ok(answer),
+    }
+}
+
+fn is_long(answer: &Value) -> bool {
+    answer.to_string().len() > LONGEST_ANSWER
+}
+
 /// Reads the answer to a question.
-pub(super) fn reply(question: &Question, answer: &Value) -> Result<Reply, NoReply> {
-    if answer.to_string().len() > LONGEST_ANSWER {
-        return Err(NoReply::Failed("an answer that is too long".to_owned()));
+pub(in super::super) fn reply(question: &Question, answer: &Value) -> Result<Reply, NoReply> {
+    if is_long(answer) {
+        return Err(nonsense("an answer that is too long"));
     }
     match question {
         Question::Sample(sampling) => sampled(sampling, answer).map(Reply::Sampled),

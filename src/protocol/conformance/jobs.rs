@@ -7,15 +7,17 @@ use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::table::said;
-use crate::operations::client::{ClientHandle, Form};
+use crate::operations::client::{ClientHandle, Form, NoReply};
 use crate::surface::{Call, Outcome, Prepared};
 
 /// Their names.
-pub(super) const JOBS: [&str; 4] = [
+pub(super) const JOBS: [&str; 6] = [
     "slow_compute",
     "failing_job",
     "protocol_error_job",
     "test_tool_with_task",
+    "confirm_delete",
+    "multi_input",
 ];
 
 /// Asks for what a job needs before it becomes a task.
@@ -25,27 +27,33 @@ pub(super) async fn prepare(
     call: Call,
 ) -> Result<Prepared, Box<Outcome>> {
     if name == "test_tool_with_task" {
-        let name = json!({"type": "string"});
-        let schema = json!({"type": "object", "properties": {"name": name}, "required": ["name"]});
-        let form = Form {
-            message: "What is your name?".to_owned(),
-            schema: schema.as_object().cloned().unwrap_or_default(),
-        };
-        let filled = call.client.fill(form).await;
-        let filled = filled.map_err(|why| {
-            Box::new(Outcome {
-                is_error: true,
-                ..said(&why.to_string())
-            })
-        })?;
-        arguments.extend(filled);
+        let filled = call
+            .client
+            .fill(form("What is your name?", "name", "string"));
+        arguments.extend(filled.await.map_err(|why| Box::new(refused(&why)))?);
     }
     let client = ClientHandle::mute();
     Ok(Prepared { arguments, client })
 }
 
+fn form(message: &str, field: &str, kind: &str) -> Form {
+    let properties = json!({field: {"type": kind}});
+    let schema = json!({"type": "object", "properties": properties, "required": [field]});
+    Form {
+        message: message.to_owned(),
+        schema: schema.as_object().cloned().unwrap_or_default(),
+    }
+}
+
+fn refused(why: &NoReply) -> Outcome {
+    Outcome {
+        is_error: true,
+        ..said(&why.to_string())
+    }
+}
+
 /// Does the job.
-pub(super) async fn run(name: &str, arguments: &JsonObject) -> Outcome {
+pub(super) async fn run(name: &str, arguments: &JsonObject, call: &Call) -> Outcome {
     match name {
         "slow_compute" => {
             let seconds = arguments.get("seconds").and_then(Value::as_u64);
@@ -60,6 +68,20 @@ pub(super) async fn run(name: &str, arguments: &JsonObject) -> Outcome {
             }
         }
         "protocol_error_job" => crash(),
+        "confirm_delete" => {
+            let asked = form("Delete the file?", "confirm", "boolean");
+            match call.client.fill(asked).await {
+                Ok(_) => said("Deleted."),
+                Err(why) => refused(&why),
+            }
+        }
+        "multi_input" => {
+            let ask = |message: &str| call.client.fill(form(message, "name", "string"));
+            match tokio::try_join!(ask("The first name?"), ask("The second name?")) {
+                Ok(_) => said("Both are known."),
+                Err(why) => refused(&why),
+            }
+        }
         _ => {
             let name = arguments.get("name").and_then(Value::as_str);
             said(&format!("Hello, {}!", name.unwrap_or("stranger")))

@@ -22,7 +22,7 @@ pub(super) struct Table {
 }
 
 /// Tools without arguments of interest.
-const PLAIN: [&str; 30] = [
+const PLAIN: [&str; 29] = [
     "test_simple_text",
     "test_error_handling",
     "test_tool_with_progress",
@@ -52,7 +52,6 @@ const PLAIN: [&str; 30] = [
     "test_mrtr_unrelated",
     "test_tool_with_structured_content",
     "greet",
-    "confirm_delete",
 ];
 
 fn definition(name: &str, schema: Value) -> ToolDefinition {
@@ -128,6 +127,10 @@ impl Tools for Table {
         JOBS.contains(&name)
     }
 
+    fn needs_tasks(&self, name: &str) -> bool {
+        name == "failing_job"
+    }
+
     fn prepare(
         &self,
         name: &str,
@@ -161,7 +164,7 @@ impl Tools for Table {
                     let name = arguments.get("name").and_then(Value::as_str);
                     said(&format!("Hello, {}!", name.unwrap_or("stranger")))
                 }
-                job if JOBS.contains(&job) => jobs::run(job, &arguments).await,
+                job if JOBS.contains(&job) => jobs::run(job, &arguments, &call).await,
                 _ => said("This is a simple text response for testing."),
             }
         }

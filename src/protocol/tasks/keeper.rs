@@ -9,8 +9,8 @@ use crate::surface::{Keeper, Soon, Work};
 
 /// Keeps the work of one task.
 pub(super) struct TaskKeeper<T: Tools> {
-    tasks: Tasks<T>,
-    owner: Identity,
+    pub(super) tasks: Tasks<T>,
+    pub(super) owner: Identity,
     record: Record,
     /// There while the start is not answered.
     start: Mutex<Option<Start<T>>>,
@@ -32,7 +32,36 @@ impl<T: Tools> Drop for Start<T> {
     }
 }
 
+/// A time in which the start is not on its way.
+pub(super) struct Pause<'a, T: Tools> {
+    keeper: &'a TaskKeeper<T>,
+    is_start: bool,
+}
+
+impl<T: Tools> Drop for Pause<'_, T> {
+    fn drop(&mut self) {
+        if let (true, Ok(mut start)) = (self.is_start, self.keeper.start.lock()) {
+            *start = Some(Start::new(self.keeper.tasks.clone()));
+        }
+    }
+}
+
 impl<T: Tools> TaskKeeper<T> {
+    /// The task.
+    pub(super) fn id(&self) -> &str {
+        &self.record.id
+    }
+
+    /// Lets a server end that would otherwise wait for the start.
+    pub(super) fn pause(&self) -> Pause<'_, T> {
+        let start = self.start.lock();
+        let start = start.ok().and_then(|mut start| start.take());
+        Pause {
+            keeper: self,
+            is_start: start.is_some(),
+        }
+    }
+
     /// The keeper of a task that is about to be run.
     pub(super) fn new(tasks: Tasks<T>, owner: Identity, record: Record) -> Self {
         let starts =

@@ -67,13 +67,8 @@ impl<T: Tools> Tasks<T> {
             Method::Call => self.call(owner, &params, watcher).await?,
             Method::Get => self.get(owner, id()?).await?.legacy(),
             Method::Result => {
-                let waiting = self.finished(owner, id()?);
-                tokio::select! {
-                    record = waiting => result(&record?)?,
-                    () = context.ct.cancelled() => {
-                        return Err(ErrorData::internal_error("The request was cancelled", None));
-                    }
-                }
+                let record = self.finished(owner, id()?, context).await?;
+                result(&record)?
             }
             Method::List => self.list(owner, &params).await?,
             Method::Cancel => {

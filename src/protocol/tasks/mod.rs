@@ -3,8 +3,11 @@
 //! A task is kept in the store from its first moment, together with what it started at Exa. A server
 //! that is started again finds the tasks of one that has ended, and follows them to their end.
 
+mod answering;
+mod asking;
 mod keeper;
 mod methods;
+mod questions;
 mod record;
 mod run;
 mod shelf;
@@ -21,6 +24,7 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 pub(super) use methods::Method;
+use questions::Questions;
 use record::Record;
 pub(super) use run::Watcher;
 use shelf::{Change, Shelf};
@@ -55,6 +59,8 @@ struct Shared {
     starts: watch::Sender<usize>,
     /// Whether tasks of earlier processes wait for their owners, who alone have the keys for them.
     on_demand: AtomicBool,
+    /// What clients are being asked in sessions.
+    asked: answering::Asked,
 }
 
 struct Runner {
@@ -76,6 +82,8 @@ struct Live {
     /// Milliseconds since 1970.
     updated: u64,
     work: Option<Work>,
+    /// How often what the task asks may have changed.
+    turns: u64,
     is_over: bool,
 }
 
@@ -89,6 +97,7 @@ impl<T: Tools> Tasks<T> {
             runner: OnceCell::new(),
             starts: watch::channel(0).0,
             on_demand: AtomicBool::new(false),
+            asked: answering::Asked::default(),
         });
         Self {
             tools,
@@ -133,7 +142,8 @@ impl<T: Tools> Tasks<T> {
         let id =
             ids::random().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let runner = self.runner().await.map_err(unkept)?.to_owned();
-        let record = Record::new(id, tool.to_owned(), arguments, ttl, runner);
+        let mut record = Record::new(id, tool.to_owned(), arguments, ttl, runner);
+        record.questions = Questions::of(watcher.powers);
         if !self.reserve(&record, limits.concurrent) {
             return Err(too_many(limits.concurrent));
         }
@@ -155,6 +165,7 @@ impl<T: Tools> Tasks<T> {
             message: record.message.clone(),
             updated: record.updated,
             work: record.work.clone(),
+            turns: 0,
             is_over: false,
         };
         let entry = Running {
@@ -168,45 +179,33 @@ impl<T: Tools> Tasks<T> {
     /// A task of this owner, as it stands.
     pub(super) async fn get(&self, owner: &Identity, id: &str) -> Result<Record, ErrorData> {
         let kept = self.shared.shelf.get(owner, id).await.map_err(unkept)?;
-        let kept = kept.ok_or_else(|| unknown(id))?;
-        self.reclaim(owner, &kept).await.map_err(unkept)?;
+        let mut kept = kept.ok_or_else(|| unknown(id))?;
+        if self.reclaim(owner, &kept).await.map_err(unkept)? {
+            let taken = self.shared.shelf.get(owner, id).await.map_err(unkept)?;
+            kept = taken.ok_or_else(|| unknown(id))?;
+        }
         Ok(self.brought_up_to_date(kept))
     }
 
-    /// The process that runs a task knows more than the store.
+    /// The process that runs a task may know more than the store.
     fn brought_up_to_date(&self, mut record: Record) -> Record {
         if let Some(running) = self.running().get(&record.id)
             && !record.is_final()
         {
             let live = running.live.borrow();
-            record.message.clone_from(&live.message);
-            record.updated = live.updated;
+            if live.updated >= record.updated {
+                record.message.clone_from(&live.message);
+                record.updated = live.updated;
+            }
         }
         record
     }
 
-    /// Waits until a task of this owner is final.
-    pub(super) async fn finished(&self, owner: &Identity, id: &str) -> Result<Record, ErrorData> {
-        loop {
-            let live = self
-                .running()
-                .get(id)
-                .map(|running| running.live.subscribe());
-            let record = self.get(owner, id).await?;
-            if record.is_final() {
-                return Ok(record);
-            }
-            match live {
-                Some(mut live) => drop(live.wait_for(|live| live.is_over).await),
-                // Another process follows it.
-                None => tokio::time::sleep(Duration::from_secs(1)).await,
-            }
-        }
-    }
-
     /// Stops a task and what it started at Exa.
     pub(super) async fn cancel(&self, owner: &Identity, id: &str) -> Result<Record, ErrorData> {
+        let mut asked = false;
         let cancel = |record: &mut Record| {
+            asked = record.status == TaskStatus::InputRequired;
             let moved = record.move_to(TaskStatus::Cancelled, "cancelled by the client".to_owned());
             record.stopping = moved && record.work.is_some();
             moved
@@ -221,8 +220,9 @@ impl<T: Tools> Tasks<T> {
             Change::Gone => return Err(unknown(id)),
         };
         // A start on its way must arrive, or nobody would know what to stop at Exa.
-        let starts =
-            record.work.is_none() && self.tools.starts_work(&record.tool, &record.arguments);
+        let starts = !asked
+            && record.work.is_none()
+            && self.tools.starts_work(&record.tool, &record.arguments);
         let running = self.leave(id);
         if let Some(abort) = running.and_then(|running| running.abort)
             && !starts

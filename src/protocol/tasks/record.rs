@@ -7,6 +7,8 @@ use rmcp::model::{DetailedTask, ErrorData, JsonObject, Task, TaskPayload, TaskSt
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::questions::{Answer, Questions};
+use crate::operations::client::Question;
 use crate::surface::Work;
 
 /// How often a client should ask, in milliseconds.
@@ -39,6 +41,9 @@ pub(in super::super) struct Record {
     /// Exa has yet to be told to stop.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) stopping: bool,
+    /// What it asks its client.
+    #[serde(default, skip_serializing_if = "Questions::is_nothing")]
+    pub(super) questions: Questions,
     /// The result of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) result: Option<JsonObject>,
@@ -58,7 +63,7 @@ impl Record {
     ) -> Self {
         let now = now();
         Self {
-            message: format!("{tool} is running"),
+            message: running(&tool),
             id,
             tool,
             arguments,
@@ -69,6 +74,7 @@ impl Record {
             runner,
             work: None,
             stopping: false,
+            questions: Questions::default(),
             result: None,
             error: None,
         }
@@ -103,7 +109,38 @@ impl Record {
         self.status = status;
         self.message = message;
         self.updated = now();
+        if self.is_final() {
+            self.questions = Questions::default();
+        }
         true
+    }
+
+    /// Waits for an answer, unless it is there.
+    pub(super) fn ask(&mut self, key: &str, question: &Question, is_first: bool) -> bool {
+        let untouched = is_first && self.work.is_none();
+        let asks = !self.is_final() && self.questions.ask(key, question, untouched);
+        asks && self.move_to(TaskStatus::InputRequired, self.questions.in_words())
+    }
+
+    /// Takes answers, and goes on after the last one.
+    pub(super) fn take_answers(&mut self, answers: &[(String, Answer)]) -> bool {
+        let mut taken = false;
+        for (key, answer) in answers {
+            taken |= self.questions.take(key, answer);
+        }
+        let (status, message) = match self.questions.are_open() {
+            true => (TaskStatus::InputRequired, self.questions.in_words()),
+            false => (TaskStatus::Working, running(&self.tool)),
+        };
+        taken && self.move_to(status, message)
+    }
+
+    /// Asks nothing more, because the process that asked has ended. Says whether it had sent nothing to
+    /// Exa, so that its call can be made as if it were the first.
+    pub(super) fn take_back(&mut self) -> bool {
+        let asked = self.status == TaskStatus::InputRequired;
+        let untouched = self.questions.leave();
+        asked && self.move_to(TaskStatus::Working, running(&self.tool)) && untouched
     }
 
     /// The form of 2025-11-25.
@@ -138,6 +175,9 @@ impl Record {
             (TaskStatus::Completed | TaskStatus::Failed, None) => TaskPayload::Failed {
                 error: self.error_object(),
             },
+            (TaskStatus::InputRequired, _) => TaskPayload::InputRequired {
+                input_requests: self.questions.requests(),
+            },
             _ => TaskPayload::Working,
         };
         DetailedTask::new(self.task(), payload)
@@ -151,6 +191,11 @@ impl Record {
             _ => JsonObject::new(),
         }
     }
+}
+
+/// What is told of a task before anything else is known.
+fn running(tool: &str) -> String {
+    format!("{tool} is running")
 }
 
 /// Milliseconds since 1970.

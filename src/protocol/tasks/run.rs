@@ -14,10 +14,11 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::super::era::Era;
 use super::super::progress::Steps;
 use super::super::scope;
+use super::asking::TaskClient;
 use super::keeper::TaskKeeper;
 use super::{Change, Record, Tasks, Tools, record};
 use crate::accounts::Identity;
-use crate::operations::client::ClientHandle;
+use crate::operations::client::{ClientHandle, Powers};
 use crate::operations::{Progress, Step};
 use crate::store::StoreError;
 use crate::surface::{Attempt, Call, Outcome, TaskCall};
@@ -33,6 +34,8 @@ pub(in super::super) struct Watcher {
     pub(in super::super) steps: Steps,
     /// What the client has been asked already.
     pub(in super::super) client: ClientHandle,
+    /// What the task may ask it for.
+    pub(in super::super) powers: Powers,
 }
 
 impl Watcher {
@@ -43,6 +46,7 @@ impl Watcher {
             progress: Progress::none(),
             steps: Steps::none(),
             client: ClientHandle::mute(),
+            powers: Powers::default(),
         }
     }
 }
@@ -69,8 +73,10 @@ impl<T: Tools> Tasks<T> {
                 progress,
                 steps,
                 client,
+                ..
             } = watcher;
             let id = record.id.clone();
+            let client = (client, peer.clone());
             let run = tasks.run(owner.clone(), record, attempt, progress, client);
             let end = steps.of_task(&id).until(run).await;
             let ended = tasks.end(&owner, &id, end).await;
@@ -90,16 +96,26 @@ impl<T: Tools> Tasks<T> {
         record: Record,
         attempt: Attempt,
         progress: Progress,
-        client: ClientHandle,
+        (known, peer): (ClientHandle, Option<Peer<RoleServer>>),
     ) -> End {
         let (now, left) = (Instant::now(), record.left());
         let keeper = TaskKeeper::new(self.clone(), owner.clone(), record.clone());
+        let keeper = Arc::new(keeper);
+        let deadline = now + left.saturating_sub(record.grace());
+        let client = ClientHandle::new(TaskClient {
+            keeper: Arc::clone(&keeper),
+            powers: record.questions.powers.and(known.powers()),
+            known,
+            is_first: matches!(attempt, Attempt::First),
+            deadline,
+            peer,
+        });
         let call = Call {
             task: Some(TaskCall {
-                deadline: now + left.saturating_sub(record.grace()),
+                deadline,
                 created: record.created,
                 attempt,
-                keeper: Arc::new(keeper),
+                keeper,
             }),
             ..Call::new(owner, self.heard(&record.id, progress)).of_client(client)
         };

@@ -122,28 +122,32 @@ impl<T: Tools> Tasks<T> {
         self.shared.on_demand.store(true, Ordering::Relaxed);
     }
 
-    /// Takes up a task of an earlier process whose owner is here now.
+    /// Takes up a task of an earlier process whose owner is here now; says whether there was something to
+    /// take up.
     pub(super) async fn reclaim(
         &self,
         owner: &Identity,
         record: &Record,
-    ) -> Result<(), StoreError> {
+    ) -> Result<bool, StoreError> {
         let waits = self.shared.on_demand.load(Ordering::Relaxed) && record.is_open();
         if !waits || !self.tools.has_key() || self.running().contains_key(&record.id) {
-            return Ok(());
+            return Ok(false);
         }
-        match self.lives(&mut HashMap::new(), &record.runner).await {
-            true => Ok(()),
-            false => self.take(owner, record).await,
+        if self.lives(&mut HashMap::new(), &record.runner).await {
+            return Ok(false);
         }
+        self.take(owner, record).await?;
+        Ok(true)
     }
 
     async fn take(&self, owner: &Identity, record: &Record) -> Result<(), StoreError> {
         let runner = self.runner().await?;
+        let mut is_first = false;
         let take = |found: &mut Record| {
             let is_left = found.is_open() && found.runner == record.runner;
             if is_left {
                 runner.clone_into(&mut found.runner);
+                is_first = found.take_back();
             }
             is_left
         };
@@ -155,7 +159,10 @@ impl<T: Tools> Tasks<T> {
             _ => {
                 tracing::info!(task = record.id, "taken up again");
                 self.reserve(&record, usize::MAX);
-                let attempt = Attempt::Again(record.work.clone());
+                let attempt = match is_first {
+                    true => Attempt::First,
+                    false => Attempt::Again(record.work.clone()),
+                };
                 self.launch(owner.clone(), record, attempt, Watcher::nobody());
             }
         }

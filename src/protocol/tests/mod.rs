@@ -1,6 +1,7 @@
 //! The whole server over a pair of streams in memory, with tools of its own.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+mod asking;
 mod calls;
 mod endings;
 mod eras;

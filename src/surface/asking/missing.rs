@@ -100,28 +100,6 @@ impl Catalogue {
             Err(why) => with_retry(outcome, &missing, &retry, Some(&why)),
         }
     }
-
-    /// The arguments of a call with what the user gave for those that were missing.
-    pub(super) async fn completed(
-        &self,
-        tool: &Tool,
-        arguments: Map<String, Value>,
-        call: &Call,
-        refused: Outcome,
-    ) -> Result<Map<String, Value>, Box<Outcome>> {
-        let missing = missing(&refused);
-        let Some(again) = Again::of(tool, &arguments).filter(|_| !missing.is_empty()) else {
-            return Err(Box::new(refused));
-        };
-        let retry = again.retry_with(&missing);
-        match ask(&call.client, again.tool, &refused, &missing).await {
-            Ok(values) => Ok(again.filled(values)),
-            Err(why) => {
-                let asked = Some(&why).filter(|why| **why != NoReply::Unable);
-                Err(Box::new(with_retry(refused, &missing, &retry, asked)))
-            }
-        }
-    }
 }
 
 /// Asks the user by a form, if all that is missing fits into one.

@@ -1,5 +1,6 @@
 //! What a call asks its client for before it goes on. Everything is asked before anything is changed:
-//! a client of the newer era answers by making the whole call again.
+//! a client of the newer era answers by making the whole call again, and the call of a task that waits for
+//! an answer is made again by the next server.
 
 mod confirm;
 mod key;

@@ -1,11 +1,11 @@
-//! Everything that a call could ask for, asked before it becomes a task: a task runs on when its client
-//! is not there any more.
+//! What a call cannot become a task without: a key to call Exa with, and what only the client knows of the
+//! machine that it runs on. What a person has to decide or to give is asked by the task itself.
 
 use std::future::ready;
 
 use serde_json::{Map, Value};
 
-use super::super::{Asked, Call, Catalogue, Outcome, Tool, failed, request};
+use super::super::{Call, Catalogue, Outcome, Tool, request};
 use crate::operations::Caller;
 use crate::operations::client::{
     Client, ClientHandle, NoReply, Powers, Question, Reply, ReplyFuture,
@@ -14,20 +14,20 @@ use crate::operations::client::{
 /// The argument that names a file of the client's.
 const FILE: &str = "filePath";
 
-/// A call that asks nothing more.
+/// A call that can become a task.
 pub struct Prepared {
     /// Its arguments.
     pub arguments: Map<String, Value>,
-    /// A client that knows the answers.
+    /// A client that knows what was answered.
     pub client: ClientHandle,
 }
 
 impl Catalogue {
-    /// Asks for everything that a call needs.
+    /// Asks for what a call needs before it becomes a task.
     pub async fn prepare(
         &self,
         tool: &str,
-        mut arguments: Map<String, Value>,
+        arguments: Map<String, Value>,
         call: &Call,
     ) -> Result<Prepared, Box<Outcome>> {
         let powers = call.client.powers();
@@ -37,11 +37,8 @@ impl Catalogue {
                 client: ClientHandle::mute(),
             });
         };
-        if let Err(refused) = fits(tool, &arguments) {
-            arguments = self.completed(tool, arguments, call, *refused).await?;
-        }
         self.demand_key(call).await?;
-        let reads_file = fits(tool, &arguments).is_ok_and(|given| given.get(FILE).is_some());
+        let reads_file = fitting(tool, &arguments).is_some_and(|given| given.get(FILE).is_some());
         let client = match reads_file && powers.roots {
             true => ClientHandle::new(Settled(call.client.roots().await)),
             false => ClientHandle::mute(),
@@ -51,15 +48,10 @@ impl Catalogue {
 }
 
 /// The arguments of the operation that a call means, if they fit.
-fn fits(tool: &Tool, arguments: &Map<String, Value>) -> Result<Map<String, Value>, Box<Outcome>> {
-    let Asked {
-        operation,
-        arguments,
-        ..
-    } = request(tool, arguments.clone())?;
-    let checked = Caller::check(operation, arguments);
-    let checked = checked.map_err(|refusal| Box::new(failed(operation, &refusal)))?;
-    Ok(checked.arguments)
+fn fitting(tool: &Tool, arguments: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let asked = request(tool, arguments.clone()).ok()?;
+    let checked = Caller::check(asked.operation, asked.arguments).ok()?;
+    Some(checked.arguments)
 }
 
 /// A client that has been asked.

@@ -7,6 +7,7 @@ mod dashboard;
 mod eras;
 mod errors;
 mod guard;
+mod input;
 mod legacy;
 mod limits;
 mod limits_of_tokens;

@@ -345,7 +345,25 @@ impl<'a> HttpSession<'a> {
         version: &str,
         headers: &[(&str, &str)],
     ) -> Self {
-        let reply = server.post_to(path, headers, &initialize(version));
+        Self::greet(server, path, headers, &initialize(version))
+    }
+
+    /// A session of the newest version that has them, with a client that can do something.
+    pub(crate) fn able(
+        server: &'a HttpServer,
+        headers: &[(&str, &str)],
+        capabilities: Value,
+    ) -> Self {
+        let mut hello = initialize(USUAL);
+        hello["params"]["capabilities"] = capabilities;
+        Self::greet(server, "/mcp", headers, &hello)
+    }
+
+    fn greet(server: &'a HttpServer, path: &str, headers: &[(&str, &str)], hello: &Value) -> Self {
+        let version = hello["params"]["protocolVersion"]
+            .as_str()
+            .expect("a version");
+        let reply = server.post_to(path, headers, hello);
         assert_eq!(reply.status, 200, "{}", reply.text());
         let id = reply
             .header("mcp-session-id")

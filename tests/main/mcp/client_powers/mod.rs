@@ -65,7 +65,7 @@ impl Scripted {
         let call = json!({"name": tool, "arguments": arguments});
         match self.server.is_stateless() {
             true => self.in_rounds(call, &mut script),
-            false => self.in_session(call, &mut script),
+            false => self.in_session("tools/call", call, &mut script),
         }
     }
 
@@ -82,10 +82,11 @@ impl Scripted {
 
     fn in_session(
         &mut self,
-        call: Value,
+        request: &str,
+        params: Value,
         script: &mut impl FnMut(&str, &Value) -> Answer,
     ) -> Value {
-        let id = self.server.send("tools/call", call);
+        let id = self.server.send(request, params);
         loop {
             let message = self.server.next();
             let Some(method) = message.get("method").and_then(Value::as_str) else {

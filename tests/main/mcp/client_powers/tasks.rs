@@ -1,11 +1,11 @@
-//! Calls that become tasks ask before the task begins.
+//! Calls that become tasks: what they cannot begin without is asked before, the rest by the task.
 
 use std::fs;
 
 use serde_json::{Value, json};
 
 use super::{Answer, Scripted, accepted, never};
-use crate::support::{STATELESS, USUAL};
+use crate::support::{Outcome, STATELESS, USUAL};
 
 fn capabilities(version: &str) -> Value {
     let mut all = json!({"elicitation": {"form": {}}, "roots": {"listChanged": true}});
@@ -25,28 +25,62 @@ fn task(client: &mut Scripted, args: Value, script: impl FnMut(&str, &Value) -> 
         return answer["result"].clone();
     }
     let call = json!({"name": "manage_websets", "arguments": arguments, "task": {}});
-    let answer = client.in_session(call, &mut script);
+    let answer = client.in_session("tools/call", call, &mut script);
     let task = &answer["result"]["task"];
     assert!(task.is_object(), "{answer}");
     task.clone()
 }
 
+/// Follows a task to its end, answers what it asks, and gives its result.
+fn finish(
+    client: &mut Scripted,
+    task: &Value,
+    mut script: impl FnMut(&str, &Value) -> Answer,
+) -> Value {
+    let id = json!({"taskId": task["taskId"]});
+    if !client.server.is_stateless() {
+        let answer = client.in_session("tasks/result", id, &mut script);
+        return answer["result"].clone();
+    }
+    loop {
+        let state = client.server.ask("tasks/get", id.clone())["result"].clone();
+        match state["status"].as_str() {
+            Some("completed") => return state["result"].clone(),
+            Some("input_required") => {}
+            Some("working") => {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                continue;
+            }
+            _ => panic!("{state}"),
+        }
+        let mut update = id.clone();
+        for (key, request) in state["inputRequests"].as_object().expect("questions") {
+            let method = request["method"].as_str().expect("a method");
+            if let Answer::Result(result) = client.hear(method, &request["params"], &mut script) {
+                update["inputResponses"][key] = result;
+            }
+        }
+        let answer = client.server.ask("tasks/update", update);
+        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+    }
+}
+
 #[test]
-fn a_missing_argument_is_asked_for_before_the_task_begins() {
+fn a_missing_argument_is_asked_for_by_the_task() {
     for version in [USUAL, STATELESS] {
         let mut client = Scripted::sandboxed("default", version, capabilities(version));
         let create = json!({"operation": "websets.create", "output_format": "json", "wait_seconds": 0,
             "args": {"search": {"query": "heat pumps", "count": 1}}});
         let webset = client.call("manage_websets", create, never).success();
         let search = json!({"operation": "searches.create", "args": {"query": "q", "count": 1}});
+        let task = task(&mut client, search, never);
+        assert_eq!(task["status"], "working", "{version}");
         let give = || accepted(json!({"websetId": webset["id"]}));
-        let task = task(&mut client, search, |_, _| give());
+        let result = finish(&mut client, &task, |_, _| give());
         assert_eq!(client.methods(), ["elicitation/create"], "{version}");
-        let state = client
-            .server
-            .ask("tasks/get", json!({"taskId": task["taskId"]}));
-        let status = &state["result"]["status"];
-        assert!(status == "working" || status == "completed", "{state}");
+        assert_eq!(result["isError"], false, "{result}");
+        let search = &result["structuredContent"]["results"][0];
+        assert_eq!(search["websetId"], webset["id"], "{result}");
     }
 }
 
@@ -80,17 +114,27 @@ fn a_task_knows_the_roots_that_were_asked_for_before_it_began() {
 fn a_user_who_says_no_gets_an_answer_in_both_versions() {
     let search = json!({"operation": "searches.create", "args": {"query": "q", "count": 1}});
     let decline = |_: &str, _: &Value| Answer::Result(json!({"action": "decline"}));
-    let mut client = Scripted::sandboxed("default", STATELESS, capabilities(STATELESS));
-    let failure = client
-        .call("manage_websets", search.clone(), decline)
-        .failure();
-    failure.assert_says(&["declined", "retryWith"]);
-    // There a call for a task must be answered by one, which then fails.
+    for version in [USUAL, STATELESS] {
+        let mut client = Scripted::sandboxed("default", version, capabilities(version));
+        let task = task(&mut client, search.clone(), never);
+        let result = finish(&mut client, &task, decline);
+        let failure = Outcome::of(&json!({"result": result})).failure();
+        failure.assert_says(&["declined", "retryWith"]);
+        assert_eq!(client.methods(), ["elicitation/create"]);
+    }
+}
+
+#[test]
+fn a_user_who_does_not_answer_is_not_waited_for_any_longer_than_in_a_call() {
     let mut client = Scripted::sandboxed("default", USUAL, capabilities(USUAL));
-    let task = task(&mut client, search, decline);
-    let result = client
-        .server
-        .ask("tasks/result", json!({"taskId": task["taskId"]}));
-    assert_eq!(result["result"]["isError"], true, "{result}");
-    assert_eq!(client.methods(), ["elicitation/create"]);
+    let search = json!({"operation": "searches.create", "args": {"query": "q", "count": 1}});
+    let task = task(&mut client, search, never);
+    let result = finish(&mut client, &task, |_, _| Answer::Silence);
+    let failure = Outcome::of(&json!({"result": result})).failure();
+    failure.assert_says(&["no answer came in time", "retryWith"]);
+    let told = client.told.iter().map(|(method, _)| method.as_str());
+    assert!(
+        told.collect::<Vec<_>>()
+            .contains(&"notifications/cancelled")
+    );
 }

@@ -4,6 +4,7 @@ mod crash;
 mod durable;
 mod extension;
 mod faults;
+mod input;
 mod life;
 mod limits;
 mod load;
@@ -37,6 +38,11 @@ fn durable(sandbox: &Sandbox, file: &std::path::Path) -> Program {
 
 fn connect(program: Program) -> McpServer {
     McpServer::connect(program, USUAL)
+}
+
+/// The same for a client that can do something.
+fn connect_with(program: Program, version: &str, capabilities: Value) -> McpServer {
+    McpServer::connect_with(program, version, capabilities)
 }
 
 /// A call that starts a research task.

@@ -1,0 +1,72 @@
+//! Answers by `tasks/update`, in the extension of 2026-07-28.
+
+use serde_json::json;
+
+use super::super::{LONG, assert_error, state};
+use super::{accept, ground, pair, question, search, settled, task, update};
+use crate::support::STATELESS;
+
+#[test]
+fn a_task_of_the_extension_asks_and_goes_on_with_the_answer() {
+    let (sandbox, mut server) = pair(STATELESS);
+    let webset = ground(&mut server);
+    let id = task(&mut server, search());
+    let waiting = settled(&mut server, &id);
+    let (key, request) = question(&waiting);
+    assert_eq!(request["method"], "elicitation/create");
+    let params = &request["params"];
+    assert_eq!(params["requestedSchema"]["required"], json!(["websetId"]));
+    let message = waiting["statusMessage"].as_str().expect("a message");
+    assert!(message.contains("websetId"), "{message}");
+    assert_eq!((waiting.get("result"), waiting.get("error")), (None, None));
+    // What nobody asked for, and what is no answer, changes nothing.
+    update(&mut server, &id, json!({}));
+    update(
+        &mut server,
+        &id,
+        json!({"wrong": accept(&json!({"websetId": webset}))}),
+    );
+    update(&mut server, &id, json!({key.as_str(): null}));
+    assert_eq!(question(&state(&mut server, &id)), (key.clone(), request));
+    assert!(sandbox.requests("searches.create").is_empty());
+
+    let answer = json!({key.as_str(): accept(&json!({"websetId": webset}))});
+    update(&mut server, &id, answer.clone());
+    assert_eq!(state(&mut server, &id)["status"], "working");
+    sandbox.await_requests("searches.create", 1);
+    // Who answers twice is heard once.
+    update(&mut server, &id, answer.clone());
+    sandbox.advance(LONG);
+    let end = settled(&mut server, &id);
+    assert_eq!(end["status"], "completed", "{end}");
+    assert_eq!(end["result"]["isError"], false, "{end}");
+    assert_eq!(end.get("inputRequests"), None);
+    assert_eq!(sandbox.requests("searches.create").len(), 1);
+    update(&mut server, &id, answer);
+    assert_eq!(state(&mut server, &id)["status"], "completed");
+    let unknown = json!({"taskId": "nope", "inputResponses": {}});
+    assert_error(&server.ask("tasks/update", unknown), -32602, "no task nope");
+}
+
+#[test]
+fn every_other_answer_ends_a_task_of_the_extension_in_words() {
+    let (sandbox, mut server) = pair(STATELESS);
+    let cases = [
+        (json!({"action": "decline"}), "the user declined"),
+        (json!({"action": "cancel"}), "without an answer"),
+        (accept(&json!({})), "not filled in"),
+        (json!({"yes": 1}), "no usable answer"),
+        (json!("x".repeat(300_000)), "too long"),
+    ];
+    for (answer, words) in cases {
+        let id = task(&mut server, search());
+        let (key, _) = question(&settled(&mut server, &id));
+        update(&mut server, &id, json!({key: answer}));
+        let end = settled(&mut server, &id);
+        assert_eq!(end["status"], "completed", "{end}");
+        assert_eq!(end["result"]["isError"], true, "{end}");
+        let text = end["result"]["content"][0]["text"].as_str().expect("text");
+        assert!(text.contains(words) && text.contains("retryWith"), "{text}");
+    }
+    assert!(sandbox.requests("searches.create").is_empty());
+}
