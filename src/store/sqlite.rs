@@ -175,7 +175,7 @@ fn find(
         "SELECT {COLUMNS} FROM documents WHERE owner = ? AND collection = ? AND id = ?
          AND (expires IS NULL OR expires > ?)"
     );
-    let mut statement = transaction.prepare(&sql)?;
+    let mut statement = transaction.prepare_cached(&sql)?;
     let place = params![
         place.owner.as_str(),
         place.collection,
@@ -241,7 +241,7 @@ fn list(
         "SELECT {COLUMNS} FROM documents WHERE {whose} AND collection = ?2 AND number < ?3
          AND (expires IS NULL OR expires > ?4) ORDER BY number DESC LIMIT ?5"
     );
-    let mut statement = transaction.prepare(&sql)?;
+    let mut statement = transaction.prepare_cached(&sql)?;
     let before = signed(query.before.unwrap_or(u64::MAX));
     let limit = signed(query.limit as u64);
     let owner = query.owner.as_ref().map(|owner| owner.as_str());

@@ -16,11 +16,11 @@ pub(super) const MIGRATION: &str = "
 ";
 
 pub(super) fn change(transaction: &Transaction<'_>, changes: &[CountChange]) -> Result<()> {
-    let mut add = transaction.prepare(
+    let mut add = transaction.prepare_cached(
         "INSERT INTO counters (subject, name, value) VALUES (?, ?, ?)
          ON CONFLICT DO UPDATE SET value = value + excluded.value",
     )?;
-    let mut reach = transaction.prepare(
+    let mut reach = transaction.prepare_cached(
         "INSERT INTO counters (subject, name, value) VALUES (?, ?, ?)
          ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
     )?;

@@ -173,11 +173,12 @@ impl Catalogue {
         };
         if deadline > Instant::now() && !state.is_final && !state.is_blocked {
             let progress = call.progress.beyond(answered.told);
-            match following.until_end(&self.caller, deadline, &progress).await {
+            let followed = following.until_end(&self.caller, deadline, &progress, state);
+            match followed.await {
                 Followed::Ended(ended) => state = ended,
-                Followed::TimeUp(latest) => state = latest.unwrap_or(state),
+                Followed::TimeUp(latest) => state = latest,
                 Followed::Lost { latest, refusal } => {
-                    state = latest.unwrap_or(state);
+                    state = latest;
                     lost = Some(failed(following.operation(), &refusal));
                 }
             }

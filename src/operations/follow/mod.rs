@@ -54,12 +54,12 @@ pub struct State {
 pub enum Followed {
     /// The work ended.
     Ended(State),
-    /// The time was up first; this is the latest that is known, if anything is.
-    TimeUp(Option<State>),
+    /// The time was up first; this is the latest that is known.
+    TimeUp(State),
     /// The work cannot be looked at any more.
     Lost {
-        /// The latest that is known, if anything is.
-        latest: Option<State>,
+        /// The latest that is known.
+        latest: State,
         /// Why not.
         refusal: Refusal,
     },
@@ -171,23 +171,31 @@ impl Following {
     }
 
     /// Looks again and again until the work ends or the time is up: often at first, then less, and
-    /// never more than once a second. Passing failures are waited out.
+    /// never more than once a second. Passing failures are waited out. `latest` is what is known so far;
+    /// no older state is held, because many may be followed at once.
     pub async fn until_end(
         &self,
         caller: &Caller,
         deadline: Instant,
         progress: &Progress,
+        latest: State,
     ) -> Followed {
         let mut guard = Waiting::new(self);
-        let followed = self.looks(caller, deadline, progress).await;
+        let followed = self.looks(caller, deadline, progress, latest).await;
         guard.goes_on = matches!(followed, Followed::TimeUp(_));
         followed
     }
 
-    async fn looks(&self, caller: &Caller, deadline: Instant, progress: &Progress) -> Followed {
+    async fn looks(
+        &self,
+        caller: &Caller,
+        deadline: Instant,
+        progress: &Progress,
+        mut latest: State,
+    ) -> Followed {
         let started = Instant::now();
         let mut pause = FIRST_PAUSE;
-        let mut latest = None;
+        let mut was_seen = false;
         let (mut failures, mut misses) = (0, 0);
         loop {
             let wait = with_jitter(pause);
@@ -207,10 +215,10 @@ impl Following {
                     if state.is_final {
                         return Followed::Ended(state);
                     }
-                    latest = Some(state);
+                    (latest, was_seen) = (state, true);
                 }
                 Err(refusal)
-                    if is_missing(&refusal) && latest.is_none() && misses < MOST_MISSES =>
+                    if is_missing(&refusal) && !was_seen && misses < MOST_MISSES =>
                 {
                     misses += 1;
                 }
@@ -226,11 +234,11 @@ impl Following {
     }
 
     /// The time is up; the answer should still be the newest.
-    async fn last_look(&self, caller: &Caller, latest: Option<State>) -> Followed {
+    async fn last_look(&self, caller: &Caller, latest: State) -> Followed {
         let short = Instant::now() + FIRST_PAUSE * 5;
         match timeout_at(short, self.look(caller)).await {
             Ok(Ok(state)) if state.is_final => Followed::Ended(state),
-            Ok(Ok(state)) => Followed::TimeUp(Some(state)),
+            Ok(Ok(state)) => Followed::TimeUp(state),
             _ => Followed::TimeUp(latest),
         }
     }

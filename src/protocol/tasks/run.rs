@@ -67,7 +67,8 @@ impl<T: Tools> Tasks<T> {
         watcher: Watcher,
     ) {
         let (tasks, id) = (self.clone(), record.id.clone());
-        let task = tokio::spawn(telemetry::inherited(async move {
+        // Boxed twice: every wrapper holds what it wraps once more, and there may be many tasks.
+        let task = tokio::spawn(telemetry::inherited(Box::pin(async move {
             let Watcher {
                 peer,
                 progress,
@@ -78,12 +79,12 @@ impl<T: Tools> Tasks<T> {
             let id = record.id.clone();
             let client = (client, peer.clone());
             let run = tasks.run(owner.clone(), record, attempt, progress, client);
-            let end = steps.of_task(&id).until(run).await;
+            let end = steps.of_task(&id).until(Box::pin(run)).await;
             let ended = tasks.end(&owner, &id, end).await;
             if let (Some(peer), Some(record)) = (peer, ended) {
                 tell(&peer, &record).await;
             }
-        }));
+        })));
         if let Some(running) = self.running().get_mut(&id) {
             running.abort = Some(task.abort_handle());
         }
