@@ -1,14 +1,24 @@
-//! What the environment and the command line say about how to run.
+//! What the environment, the configuration file and the command line say about how to run.
 
+mod file;
 pub mod http;
+mod known;
+mod source;
 
 use std::time::Duration;
 
 use crate::accounts::{KeyPool, LimitsError};
-use crate::exa::{ApiKey, ConfigError, ExaConfig, ExaHttp};
-use crate::operations::{Caller, Folders};
+use crate::exa::{ApiKey, BASE_URL_VARIABLE, ConfigError, ExaConfig, ExaHttp};
+use crate::operations::{Caller, Folders, IMPORT_DIR_VARIABLE};
 use crate::store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 use crate::surface::{Limits, Manners, TaskLimits};
+
+pub(crate) use file::ConfigFile;
+pub use file::{ConfigFileError, Problem};
+#[cfg(test)]
+pub(crate) use known::KNOWN;
+pub use source::Source;
+pub(crate) use source::usual_place;
 
 /// The set of tools that is offered unless something else is asked for.
 const DEFAULT_TOOLS: &str = "default";
@@ -86,33 +96,35 @@ pub enum SettingsError {
 }
 
 impl Settings {
-    /// Reads the environment; `tools` of the command line wins over it.
-    pub fn from_env(tools: Option<&str>) -> Result<Self, SettingsError> {
-        let mut keys = keys()?.into_iter();
-        let exa = ExaConfig::from_env().map_err(|source| SettingsError::Variable {
-            variable: "EXA_BASE_URL",
+    /// Reads everything; `tools` of the command line wins over the rest.
+    pub fn read(source: &Source, tools: Option<&str>) -> Result<Self, SettingsError> {
+        let mut keys = keys(source)?.into_iter();
+        let exa = ExaConfig::from_env_or(source.in_file(BASE_URL_VARIABLE));
+        let exa = exa.map_err(|source| SettingsError::Variable {
+            variable: BASE_URL_VARIABLE,
             source,
         })?;
         let tools = tools
             .map(str::to_owned)
-            .or_else(|| variable("ENABLED_TOOLS"))
+            .or_else(|| source.text("ENABLED_TOOLS"))
             .or_else(|| variable("EXA_MCP_ENABLED_TOOLS"))
             .unwrap_or_else(|| DEFAULT_TOOLS.to_owned());
-        let store = match variable(STORE_VARIABLE) {
+        let rate = source.number("EXA_MCP_RATE_LIMIT", "requests a second")?;
+        let store = match source.text(STORE_VARIABLE) {
             Some(text) => text.parse()?,
             None => StoreConfig::default(),
         };
         Ok(Self {
             key: keys.next(),
             more_keys: keys.collect(),
-            rate: number("EXA_MCP_RATE_LIMIT", "requests a second")?.filter(|rate| *rate > 0),
+            rate: rate.filter(|rate| *rate > 0),
             exa,
             tools,
             store,
-            cache: cache_limits()?,
-            tasks: task_limits()?,
-            folders: Folders::from_env(),
-            manners: manners()?,
+            cache: cache_limits(source)?,
+            tasks: task_limits(source)?,
+            folders: Folders::from_env_or(source.in_file(IMPORT_DIR_VARIABLE)),
+            manners: manners(source)?,
         })
     }
 
@@ -126,10 +138,12 @@ impl Settings {
     }
 }
 
-fn cache_limits() -> Result<Limits, SettingsError> {
+fn cache_limits(source: &Source) -> Result<Limits, SettingsError> {
     let usual = Limits::default();
-    let ttl = number("EXA_MCP_CACHE_TTL", "seconds")?.map(Duration::from_secs);
-    let bytes = number("EXA_MCP_CACHE_BYTES", "bytes")?;
+    let ttl = source
+        .number("EXA_MCP_CACHE_TTL", "seconds")?
+        .map(Duration::from_secs);
+    let bytes = source.number("EXA_MCP_CACHE_BYTES", "bytes")?;
     Ok(Limits {
         ttl: ttl.unwrap_or(usual.ttl),
         bytes: bytes.map_or(usual.bytes, |bytes| {
@@ -138,16 +152,18 @@ fn cache_limits() -> Result<Limits, SettingsError> {
     })
 }
 
-fn task_limits() -> Result<TaskLimits, SettingsError> {
+fn task_limits(source: &Source) -> Result<TaskLimits, SettingsError> {
     let usual = TaskLimits::default();
     let milliseconds = |name: &'static str| {
-        number(name, "milliseconds").map(|number| number.map(Duration::from_millis))
+        source
+            .number(name, "milliseconds")
+            .map(|number| number.map(Duration::from_millis))
     };
     let max_ttl = milliseconds("EXA_MCP_MAX_TASK_TTL")?.unwrap_or(usual.max_ttl);
     // No operator's setting makes a task live longer than a day.
     let max_ttl = max_ttl.clamp(TaskLimits::SHORTEST_TTL, usual.max_ttl);
     let default_ttl = milliseconds("EXA_MCP_DEFAULT_TASK_TTL")?.unwrap_or(usual.default_ttl);
-    let concurrent = number("EXA_MCP_MAX_CONCURRENT_TASKS", "tasks")?;
+    let concurrent = source.number("EXA_MCP_MAX_CONCURRENT_TASKS", "tasks")?;
     Ok(TaskLimits {
         default_ttl: default_ttl.clamp(TaskLimits::SHORTEST_TTL, max_ttl),
         max_ttl,
@@ -157,37 +173,13 @@ fn task_limits() -> Result<TaskLimits, SettingsError> {
     })
 }
 
-fn manners() -> Result<Manners, SettingsError> {
-    let patience = number("EXA_MCP_CLIENT_TIMEOUT", "seconds")?.map(Duration::from_secs);
+fn manners(source: &Source) -> Result<Manners, SettingsError> {
+    let patience = source
+        .number("EXA_MCP_CLIENT_TIMEOUT", "seconds")?
+        .map(Duration::from_secs);
     Ok(Manners {
-        confirm_deletes: switch("EXA_MCP_CONFIRM_DELETES")?,
+        confirm_deletes: source.switch("EXA_MCP_CONFIRM_DELETES")?,
         patience,
-    })
-}
-
-/// A variable that is on or off. A slip must not switch a safeguard off in silence.
-pub(super) fn switch(name: &'static str) -> Result<bool, SettingsError> {
-    let text = variable(name).unwrap_or_default();
-    match text.trim().to_ascii_lowercase().as_str() {
-        "1" | "true" | "yes" | "on" => Ok(true),
-        "" | "0" | "false" | "no" | "off" => Ok(false),
-        _ => Err(SettingsError::Switch {
-            variable: name,
-            value: text,
-        }),
-    }
-}
-
-/// A variable that holds a number.
-fn number(name: &'static str, unit: &'static str) -> Result<Option<u64>, SettingsError> {
-    let Some(text) = variable(name) else {
-        return Ok(None);
-    };
-    let number = text.trim().replace('_', "").parse();
-    number.map(Some).map_err(|_| SettingsError::Number {
-        variable: name,
-        value: text,
-        unit,
     })
 }
 
@@ -199,10 +191,10 @@ pub(crate) fn variable(name: &str) -> Option<String> {
 }
 
 /// All keys: the single one first, then those of the pool.
-fn keys() -> Result<Vec<ApiKey>, SettingsError> {
+fn keys(source: &Source) -> Result<Vec<ApiKey>, SettingsError> {
     let mut keys = Vec::new();
     for name in ["EXA_API_KEY", "EXA_API_KEYS"] {
-        let text = variable(name).unwrap_or_default();
+        let text = source.text(name).unwrap_or_default();
         let texts: Vec<&str> = match name {
             "EXA_API_KEYS" => text.split(',').collect(),
             _ => vec![&text],

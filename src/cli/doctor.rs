@@ -3,18 +3,26 @@
 use serde_json::json;
 
 use crate::operations::{Operation, Refusal, all, find};
-use crate::settings::Settings;
+use crate::settings::http::HttpSettings;
+use crate::settings::{Settings, Source, usual_place};
 use crate::surface::{Catalogue, ResultCache};
 
 /// One finding.
 struct Finding {
-    good: bool,
+    /// How it is marked.
+    mark: &'static str,
     text: String,
 }
 
+const GOOD: &str = "ok  ";
+/// It works, but something should be done.
+const DOUBTFUL: &str = "WARN";
+const BAD: &str = "FAIL";
+
 /// All findings as text, and whether everything is well.
-pub(super) async fn examine(settings: &Settings) -> (String, bool) {
-    let mut findings = vec![key(settings), endpoint(settings)];
+pub(super) async fn examine(settings: &Settings, source: &Source) -> (String, bool) {
+    let mut findings = configuration(source);
+    findings.extend([key(settings), endpoint(settings)]);
     match settings.caller() {
         Ok(caller) => {
             findings.push(tools(settings));
@@ -25,26 +33,42 @@ pub(super) async fn examine(settings: &Settings) -> (String, bool) {
         }
         Err(error) => findings.push(bad(format!("configuration: {error}"))),
     }
-    let good = findings.iter().all(|finding| finding.good);
-    let lines: Vec<String> = findings
-        .iter()
-        .map(|finding| {
-            format!(
-                "{} {}",
-                if finding.good { "ok  " } else { "FAIL" },
-                finding.text
-            )
-        })
-        .collect();
+    let good = findings.iter().all(|finding| finding.mark != BAD);
+    let line = |finding: &Finding| format!("{} {}", finding.mark, finding.text);
+    let lines: Vec<String> = findings.iter().map(line).collect();
     (lines.join("\n"), good)
 }
 
 fn good(text: String) -> Finding {
-    Finding { good: true, text }
+    Finding { mark: GOOD, text }
 }
 
 fn bad(text: String) -> Finding {
-    Finding { good: false, text }
+    Finding { mark: BAD, text }
+}
+
+/// Which file was read, and what of it counts; never what it says.
+fn configuration(source: &Source) -> Vec<Finding> {
+    let Some(file) = source.file() else {
+        let place =
+            usual_place().map_or_else(String::new, |path| format!(" (none at {})", path.display()));
+        return vec![good(format!("configuration file: none{place}"))];
+    };
+    let (used, overruled) = source.keys();
+    let mut text = format!("configuration file: {}", file.path.display());
+    for (keys, what) in [(used, "it sets"), (overruled, "the environment overrules")] {
+        if !keys.is_empty() {
+            text += &format!("; {what} {}", keys.join(", "));
+        }
+    }
+    let mut findings = vec![good(text)];
+    findings.extend(file.warning().map(|warning| Finding {
+        mark: DOUBTFUL,
+        text: format!("configuration file: {warning}"),
+    }));
+    let http = HttpSettings::read(source);
+    findings.extend(http.err().map(|error| bad(format!("http: {error}"))));
+    findings
 }
 
 fn key(settings: &Settings) -> Finding {

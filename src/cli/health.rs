@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::{FAILED, Failure};
-use crate::settings::variable;
+use crate::settings::Source;
 use crate::transport::http::HOSTS_VARIABLE;
 
 /// How long the server may take.
@@ -18,9 +18,10 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const LONGEST: u64 = 64 * 1024;
 
 /// Gives what the server says about itself; a server that is not well is a failure.
-pub(super) async fn ask(address: &str) -> Result<String, Failure> {
+pub(super) async fn ask(address: &str, source: &Source) -> Result<String, Failure> {
     let bad = |text: String| Failure { text, code: FAILED };
-    let asked = timeout(PATIENCE, exchange(address)).await;
+    let hosts = source.text(HOSTS_VARIABLE).unwrap_or_default();
+    let asked = timeout(PATIENCE, exchange(address, hosts)).await;
     let answer = asked
         .map_err(|_| {
             bad(format!(
@@ -41,10 +42,9 @@ pub(super) async fn ask(address: &str) -> Result<String, Failure> {
     }
 }
 
-async fn exchange(address: &str) -> std::io::Result<String> {
+async fn exchange(address: &str, hosts: String) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     // The server answers only to names that it is called by.
-    let hosts = variable(HOSTS_VARIABLE).unwrap_or_default();
     let known = hosts.split(',').map(str::trim);
     let host = known
         .into_iter()

@@ -9,7 +9,7 @@ use super::Failure;
 use crate::accounts::{Directory, Pool, Secret, kept_secret};
 use crate::protocol;
 use crate::settings::Settings;
-use crate::settings::http::{HttpSettings, usual_store};
+use crate::settings::http::HttpSettings;
 use crate::store::Store;
 use crate::telemetry;
 use crate::transport::http::{Gate, Guests, HOSTS_VARIABLE};
@@ -21,8 +21,8 @@ pub(super) async fn serve(
     listen: &str,
     sandbox: bool,
 ) -> Result<String, Failure> {
-    if let Some(store) = usual_store().filter(|_| !sandbox) {
-        settings.store = store;
+    if let Some(store) = http.usual_store.as_ref().filter(|_| !sandbox) {
+        settings.store = store.clone();
     }
     if !http.is_pool() && !sandbox {
         // Whoever brings no key of their own must not use the operator's.

@@ -15,9 +15,12 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::settings::Settings;
 use crate::settings::http::HttpSettings;
+use crate::settings::{ConfigFile, Settings, Source};
 use crate::surface::{Catalogue, ResultCache};
+
+/// Where the HTTP server listens unless something else is asked for.
+const USUAL_ADDRESS: &str = "127.0.0.1:3000";
 
 /// The exit code of a call that the API refused or that did not reach it.
 const FAILED: u8 = 1;
@@ -36,17 +39,23 @@ struct Arguments {
     /// Sets and tools to offer, comma-separated (default, toolhost, classic, granular, a domain, a tool)
     #[arg(long, global = true, value_name = "LIST")]
     tools: Option<String>,
+    /// Configuration file, in TOML [default: exa-mcp-server/config.toml in the user's configuration directory]
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<std::path::PathBuf>,
     #[command(subcommand)]
     command: Option<Command>,
 }
 
 const ENVIRONMENT: &str = "\
-Environment:
+Environment (the file of --config says the same in lower case, without EXA_MCP_):
   EXA_API_KEY            the Exa API key
+  EXA_API_KEYS           several keys, comma-separated, that share the work
   EXA_MCP_RATE_LIMIT     requests a second that one key makes at most; others wait [default: no limit]
   EXA_BASE_URL           another Exa endpoint, such as a proxy [default: https://api.exa.ai]
   ENABLED_TOOLS          same as --tools, also EXA_MCP_ENABLED_TOOLS [default: default]
   EXA_MCP_STORE          where notes and tasks are kept: memory:, sqlite:PATH or redis://HOST:PORT [default: memory:]
+  EXA_MCP_CACHE_TTL      seconds that answers are kept [default: 300]
+  EXA_MCP_CACHE_BYTES    bytes of answers that are kept [default: 33554432]
   EXA_MCP_DEFAULT_TASK_TTL, EXA_MCP_MAX_TASK_TTL
                          life of tasks in milliseconds [default: 3600000, 86400000]
   EXA_MCP_MAX_CONCURRENT_TASKS
@@ -55,10 +64,12 @@ Environment:
   EXA_MCP_CONFIRM_DELETES true: the user confirms deletions, where the client can ask [default: false]
   EXA_MCP_CLIENT_TIMEOUT seconds to wait for an answer of the client [default: 20 to 300, by question]
   EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
-  EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug";
+  EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug [default: false]
+  EXA_MCP_CONFIG         same as --config";
 
 const HTTP_ENVIRONMENT: &str = "\
-Environment:
+Environment, beside that of `exa-mcp-server --help` (the file of --config says the same):
+  EXA_MCP_LISTEN           same as --listen
   MCP_AUTH_TOKEN           token of the admin; with it or USER_TOKENS, clients need a token
   USER_TOKENS              token:userId:expiry,... of all others
   EXA_API_KEYS             keys that holders of tokens share
@@ -107,9 +118,9 @@ enum Command {
     /// Serve MCP over HTTP, at /mcp
     #[command(after_help = HTTP_ENVIRONMENT)]
     Http {
-        /// Address to listen on
-        #[arg(long, default_value = "127.0.0.1:3000", value_name = "ADDR")]
-        listen: String,
+        /// Address to listen on [default: 127.0.0.1:3000]
+        #[arg(long, value_name = "ADDR")]
+        listen: Option<String>,
         /// Hosts by which clients may call, comma-separated [default: this machine's own names]
         #[arg(long, value_name = "LIST")]
         allowed_hosts: Option<String>,
@@ -195,73 +206,91 @@ pub fn main() -> ExitCode {
 
 /// Carries out a command and gives what it has to print.
 fn run(arguments: Arguments) -> Result<String, Failure> {
-    let Arguments {
-        sandbox,
-        tools,
-        command,
-    } = arguments;
-    match command {
+    match arguments.command {
         Some(Command::Operations { json: true }) => return Ok(operations::json()),
         Some(Command::Operations { json: false }) => return Ok(operations::table()),
         Some(Command::Completions { shell }) => return Ok(completions(shell)),
         Some(Command::Sdk { lang, out, force }) => return sdk::run(lang, &out, force),
         _ => {}
     }
-    crate::logging::start().map_err(Failure::usage)?;
-    let runtime = runtime(&command).map_err(Failure::usage)?;
-    if let Some(Command::Sandbox { listen }) = command {
-        return runtime
-            .block_on(sandbox::serve(&listen))
-            .map(|()| String::new())
-            .map_err(Failure::usage);
+    let source = Source::find(arguments.config.as_deref()).map_err(Failure::usage)?;
+    configured(arguments, &source).map_err(|failure| Failure {
+        text: source.blamed(failure.text),
+        code: failure.code,
+    })
+}
+
+/// Carries out a command that depends on the settings.
+fn configured(arguments: Arguments, source: &Source) -> Result<String, Failure> {
+    crate::logging::start(source).map_err(Failure::usage)?;
+    let warning = source.file().and_then(ConfigFile::warning);
+    // The doctor tells it among its findings.
+    let doctor = matches!(arguments.command, Some(Command::Doctor));
+    if let Some(warning) = warning.filter(|_| !doctor) {
+        tracing::warn!("{warning}");
     }
-    if let Some(Command::Health { address }) = command {
-        return runtime.block_on(health::ask(&address));
-    }
-    let mut settings = Settings::from_env(tools.as_deref()).map_err(Failure::usage)?;
-    let result = runtime.block_on(async {
-        if sandbox {
-            sandbox::embed(&mut settings)
-                .await
-                .map_err(Failure::usage)?;
-        }
-        match command {
-            Some(Command::Call {
-                operation,
-                arguments,
-            }) => call::run(&settings, &operation, arguments.as_deref()).await,
-            Some(Command::Tools { json }) => {
-                let catalogue = catalogue(&settings)?;
-                Ok(if json {
-                    tools::json(&catalogue)
-                } else {
-                    tools::table(&catalogue)
-                })
-            }
-            Some(Command::Doctor) => match doctor::examine(&settings).await {
-                (text, true) => Ok(text),
-                (text, false) => Err(Failure { text, code: FAILED }),
-            },
-            Some(Command::Http {
-                listen,
-                allowed_hosts,
-                allowed_origins,
-            }) => {
-                let mut http = HttpSettings::from_env().map_err(Failure::usage)?;
-                http.hosts = allowed_hosts.or(http.hosts);
-                http.origins = allowed_origins.or(http.origins);
-                http::serve(settings, http, &listen, sandbox).await
-            }
-            _ => {
-                // The user of a stdio server sits in front of this machine.
-                let catalogue = catalogue(&settings)?.with_key_page();
-                serve::stdio(catalogue, std::io::stdin().is_terminal()).await
-            }
-        }
-    });
+    let runtime = runtime(&arguments.command).map_err(Failure::usage)?;
+    let result = runtime.block_on(carried_out(arguments, source));
     // Not waited for: a thread may be stuck reading from a terminal.
     runtime.shutdown_background();
     result
+}
+
+async fn carried_out(arguments: Arguments, source: &Source) -> Result<String, Failure> {
+    let Arguments {
+        sandbox,
+        tools,
+        command,
+        ..
+    } = arguments;
+    match &command {
+        Some(Command::Sandbox { listen }) => {
+            let served = sandbox::serve(listen).await;
+            return served.map(|()| String::new()).map_err(Failure::usage);
+        }
+        Some(Command::Health { address }) => return health::ask(address, source).await,
+        _ => {}
+    }
+    let mut settings = Settings::read(source, tools.as_deref()).map_err(Failure::usage)?;
+    if sandbox {
+        let embedded = sandbox::embed(&mut settings).await;
+        embedded.map_err(Failure::usage)?;
+    }
+    match command {
+        Some(Command::Call {
+            operation,
+            arguments,
+        }) => call::run(&settings, &operation, arguments.as_deref()).await,
+        Some(Command::Tools { json }) => {
+            let catalogue = catalogue(&settings)?;
+            Ok(if json {
+                tools::json(&catalogue)
+            } else {
+                tools::table(&catalogue)
+            })
+        }
+        Some(Command::Doctor) => match doctor::examine(&settings, source).await {
+            (text, true) => Ok(text),
+            (text, false) => Err(Failure { text, code: FAILED }),
+        },
+        Some(Command::Http {
+            listen,
+            allowed_hosts,
+            allowed_origins,
+        }) => {
+            let mut http = HttpSettings::read(source).map_err(Failure::usage)?;
+            http.hosts = allowed_hosts.or(http.hosts);
+            http.origins = allowed_origins.or(http.origins);
+            let listen = listen.or_else(|| http.listen.clone());
+            let listen = listen.as_deref().unwrap_or(USUAL_ADDRESS);
+            http::serve(settings, http, listen, sandbox).await
+        }
+        _ => {
+            // The user of a stdio server sits in front of this machine.
+            let catalogue = catalogue(&settings)?.with_key_page();
+            serve::stdio(catalogue, std::io::stdin().is_terminal()).await
+        }
+    }
 }
 
 /// One thread is enough for one client, and starts sooner; many clients get all of them.
@@ -331,4 +360,37 @@ fn print(text: &str) -> ExitCode {
 
 fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "{text}");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::settings::KNOWN;
+
+    /// Every variable is in the help, and what is there can be set.
+    #[test]
+    fn the_help_lists_every_setting() {
+        let texts = [ENVIRONMENT, HTTP_ENVIRONMENT];
+        let lines = texts.iter().flat_map(|text| text.lines());
+        let heads = lines.filter_map(|line| {
+            line.strip_prefix("  ")
+                .filter(|rest| !rest.starts_with(' '))
+        });
+        let names = heads.flat_map(|head| {
+            let named = head.split("  ").next().unwrap_or_default();
+            let names = named.split([',', ' ']);
+            names.filter(|name| {
+                name.len() > 3
+                    && name
+                        .chars()
+                        .all(|letter| letter.is_ascii_uppercase() || letter == '_')
+            })
+        });
+        let names: BTreeSet<&str> = names.collect();
+        let known = KNOWN.iter().map(|known| known.variable);
+        let known: BTreeSet<&str> = known.chain(["EXA_MCP_CONFIG"]).collect();
+        assert_eq!(names, known);
+    }
 }

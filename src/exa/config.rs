@@ -74,14 +74,16 @@ impl Default for ExaConfig {
 }
 
 impl ExaConfig {
-    /// The default settings with the base URL of the environment variable `EXA_BASE_URL`, if set.
+    /// The default settings with the base URL of the environment variable `EXA_BASE_URL`, or this
+    /// one if that is not set.
     ///
     /// # Errors
-    /// The variable is set to something that is not a plain `http` or `https` URL.
-    pub fn from_env() -> Result<Self, ConfigError> {
+    /// It is not a plain `http` or `https` URL.
+    pub fn from_env_or(other: Option<&str>) -> Result<Self, ConfigError> {
+        let other = || parse_base_url(other.unwrap_or_default());
         let base_url = match env::var(BASE_URL_VARIABLE) {
-            Ok(text) => parse_base_url(&text)?,
-            Err(env::VarError::NotPresent) => None,
+            Ok(text) => parse_base_url(&text)?.map_or_else(other, |url| Ok(Some(url)))?,
+            Err(env::VarError::NotPresent) => other()?,
             Err(env::VarError::NotUnicode(_)) => {
                 return Err(ConfigError::BaseUrl("it is not valid UTF-8".to_owned()));
             }

@@ -8,13 +8,15 @@ pub use listener::{Entry, Listener, Severity, inherited};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 
-/// Starts logging at the level that the environment asks for; warnings and errors by default.
+use crate::settings::Source;
+
+/// Starts logging at the level that the settings ask for; warnings and errors by default.
 ///
 /// An unknown level is told instead of silently taken for another one.
-pub fn start() -> Result<(), String> {
+pub fn start(source: &Source) -> Result<(), String> {
     let level = level(
-        std::env::var("EXA_MCP_LOG_LEVEL").ok().as_deref(),
-        std::env::var("EXA_MCP_DEBUG").ok().as_deref(),
+        source.text("EXA_MCP_LOG_LEVEL").as_deref(),
+        source.text("EXA_MCP_DEBUG").as_deref(),
     )?;
     // The protocol library tells every step at `info` and every refused request as a warning; the
     // client is told the same, so here it is for debugging.

@@ -1,10 +1,10 @@
-//! What the environment says about serving over HTTP.
+//! What the environment and the configuration file say about serving over HTTP.
 
 use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::{SettingsError, number, switch, variable};
+use super::{SettingsError, Source, variable};
 use crate::accounts::{LimitsError, TokenLimits};
 use crate::store::{STORE_VARIABLE, StoreConfig};
 use crate::transport::http::{
@@ -17,6 +17,8 @@ const TOKEN_LIMITS_VARIABLE: &str = "EXA_MCP_TOKEN_LIMITS";
 
 /// How to serve over HTTP. Not for printing: it holds tokens.
 pub struct HttpSettings {
+    /// The address to listen on.
+    pub listen: Option<String>,
     /// The admin's token.
     pub admin: Option<String>,
     /// The tokens of all others.
@@ -33,23 +35,30 @@ pub struct HttpSettings {
     pub origins: Option<String>,
     proxies: String,
     open_metrics: bool,
+    /// Where things are kept that nobody named a place for.
+    pub usual_store: Option<StoreConfig>,
     limits: HttpLimits,
 }
 
 impl HttpSettings {
-    /// Reads the environment.
-    pub fn from_env() -> Result<Self, SettingsError> {
+    /// Reads everything.
+    pub fn read(source: &Source) -> Result<Self, SettingsError> {
         Ok(Self {
-            admin: variable("MCP_AUTH_TOKEN"),
-            users: variable("USER_TOKENS"),
-            token_limits: token_limits()?,
-            key_in_url: switch("EXA_MCP_ALLOW_KEY_IN_URL")?,
-            secret: variable("EXA_MCP_SECRET"),
-            hosts: variable(HOSTS_VARIABLE),
-            origins: variable(ORIGINS_VARIABLE),
-            proxies: variable(PROXIES_VARIABLE).unwrap_or_default(),
-            open_metrics: open_metrics()?,
-            limits: limits()?,
+            listen: source.text("EXA_MCP_LISTEN"),
+            admin: source.text("MCP_AUTH_TOKEN"),
+            users: source.text("USER_TOKENS"),
+            token_limits: token_limits(source)?,
+            key_in_url: source.switch("EXA_MCP_ALLOW_KEY_IN_URL")?,
+            secret: source.text("EXA_MCP_SECRET"),
+            hosts: source.text(HOSTS_VARIABLE),
+            origins: source.text(ORIGINS_VARIABLE),
+            proxies: source.text(PROXIES_VARIABLE).unwrap_or_default(),
+            open_metrics: open_metrics(source)?,
+            usual_store: match source.text(STORE_VARIABLE) {
+                Some(_) => None,
+                None => usual_store(),
+            },
+            limits: limits(source)?,
         })
     }
 
@@ -71,10 +80,7 @@ impl HttpSettings {
 }
 
 /// Where a shared server keeps things that nobody named a place for: in a file of its user.
-pub fn usual_store() -> Option<StoreConfig> {
-    if variable(STORE_VARIABLE).is_some() {
-        return None;
-    }
+fn usual_store() -> Option<StoreConfig> {
     // A service manager names a directory; without one there are conventions.
     let managed = variable("STATE_DIRECTORY").map(PathBuf::from);
     let state = variable("XDG_STATE_HOME").map(PathBuf::from);
@@ -84,8 +90,8 @@ pub fn usual_store() -> Option<StoreConfig> {
 }
 
 /// Who may read the numbers of the server, beside this machine and the admin.
-fn open_metrics() -> Result<bool, SettingsError> {
-    match variable("EXA_MCP_METRICS").as_deref().map(str::trim) {
+fn open_metrics(source: &Source) -> Result<bool, SettingsError> {
+    match source.text("EXA_MCP_METRICS").as_deref().map(str::trim) {
         None | Some("" | "admin") => Ok(false),
         Some("public") => Ok(true),
         Some(other) => Err(SettingsError::Choice {
@@ -96,8 +102,8 @@ fn open_metrics() -> Result<bool, SettingsError> {
     }
 }
 
-fn token_limits() -> Result<TokenLimits, SettingsError> {
-    let Some(text) = variable(TOKEN_LIMITS_VARIABLE) else {
+fn token_limits(source: &Source) -> Result<TokenLimits, SettingsError> {
+    let Some(text) = source.text(TOKEN_LIMITS_VARIABLE) else {
         return Ok(TokenLimits::default());
     };
     let value = serde_json::from_str(&text)
@@ -106,15 +112,16 @@ fn token_limits() -> Result<TokenLimits, SettingsError> {
     limits.map_err(SettingsError::TokenLimits)
 }
 
-fn limits() -> Result<HttpLimits, SettingsError> {
+fn limits(source: &Source) -> Result<HttpLimits, SettingsError> {
     let usual = HttpLimits::default();
     let seconds = |name, usual: Duration| {
-        let number = number(name, "seconds")?.map(Duration::from_secs);
+        let number = source.number(name, "seconds")?.map(Duration::from_secs);
         Ok::<_, SettingsError>(number.unwrap_or(usual))
     };
     let count = |name, unit, usual: usize| {
-        let number =
-            number(name, unit)?.map(|number| usize::try_from(number).unwrap_or(usize::MAX));
+        let number = source
+            .number(name, unit)?
+            .map(|number| usize::try_from(number).unwrap_or(usize::MAX));
         Ok::<_, SettingsError>(number.unwrap_or(usual))
     };
     Ok(HttpLimits {

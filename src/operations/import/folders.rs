@@ -53,9 +53,10 @@ impl Folders {
         Self(Source::Anywhere)
     }
 
-    /// The folders of the operator: those in `EXA_MCP_IMPORT_DIR`, separated as in `PATH`.
-    pub fn from_env() -> Self {
-        let list = env::var_os(IMPORT_DIR_VARIABLE).unwrap_or_default();
+    /// The folders of the operator: those in `EXA_MCP_IMPORT_DIR`, or else these, separated as in `PATH`.
+    pub fn from_env_or(other: Option<&str>) -> Self {
+        let list = env::var_os(IMPORT_DIR_VARIABLE).filter(|list| !list.is_empty());
+        let list = list.unwrap_or_else(|| other.unwrap_or_default().into());
         let folders: Vec<PathBuf> = env::split_paths(&list)
             .filter(|folder| !folder.as_os_str().is_empty())
             .collect();
