@@ -1,5 +1,6 @@
 //! Who holds which token.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::net::IpAddr;
@@ -101,11 +102,23 @@ impl Directory {
         Ok(token)
     }
 
-    /// All tokens: those of the configuration in its order, then the others as they were made.
+    /// All tokens: those of the configuration in its order, then the others as they were made. Every
+    /// server gives this order, whenever it heard of which.
     pub fn tokens(&self) -> Vec<Arc<Token>> {
-        let table = self.table();
-        let ids = table.order.iter();
-        ids.filter_map(|id| table.tokens.get(id).cloned()).collect()
+        let mut tokens: Vec<Arc<Token>> = {
+            let table = self.table();
+            let ids = table.order.iter();
+            ids.filter_map(|id| table.tokens.get(id).cloned()).collect()
+        };
+        tokens.sort_by(|one, other| match (one.source, other.source) {
+            (Source::Environment, Source::Environment) => Ordering::Equal,
+            (Source::Environment, Source::Admin) => Ordering::Less,
+            (Source::Admin, Source::Environment) => Ordering::Greater,
+            (Source::Admin, Source::Admin) => {
+                (one.made_at(), &one.id).cmp(&(other.made_at(), &other.id))
+            }
+        });
+        tokens
     }
 
     /// The token of this id.
@@ -236,6 +249,11 @@ impl Token {
             Some(user) => Identity::user(user),
             None => Identity::token(&self.id),
         }
+    }
+
+    /// When it was made, in milliseconds since 1970; 0 where nobody knows.
+    pub fn made_at(&self) -> i64 {
+        self.created.unwrap_or_default()
     }
 
     /// Whether it lets its holder in at this moment.

@@ -131,6 +131,11 @@ describe("looking after tokens", () => {
     assert.equal(await inTable(page, "tokens-table").count(), 50);
     await page.getByRole("button", { name: "Next" }).click();
     await page.getByText("Page 2 of 2").waitFor();
+    assert.equal(await page.getByRole("button", { name: "Next" }).isDisabled(), true);
+    await page.getByRole("button", { name: "Previous" }).click();
+    await page.getByText("Page 1 of 2").waitFor();
+    await page.getByRole("button", { name: "Next" }).click();
+    await page.getByText("Page 2 of 2").waitFor();
     await page.getByLabel("Find a person or token").fill("many-07");
     await rowOf(page, "many-07").waitFor();
     assert.equal(await inTable(page, "tokens-table").count(), 1);

@@ -11,6 +11,7 @@ mod input;
 mod legacy;
 mod limits;
 mod limits_of_tokens;
+mod many_tokens;
 mod owners;
 mod quick_start;
 #[cfg(unix)]

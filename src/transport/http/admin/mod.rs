@@ -1,7 +1,9 @@
 //! `/mcp/usage` and `/admin/*`: who used how much, and looking after the server.
 
+mod asked;
 mod manage;
 mod overview;
+mod page;
 mod tokens;
 
 use std::sync::Arc;

@@ -6,22 +6,20 @@ use std::time::Duration;
 
 use axum::extract::State;
 use futures_util::future::try_join_all;
-use http::StatusCode;
 use http::request::Parts;
-use rmcp::model::ErrorCode;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::super::Mcp;
-use super::super::answers::refuse;
 use super::super::state::Shared;
-use super::{Answered, Refused, admin, looked, unreadable};
+use super::asked::number;
+use super::{Answered, admin, looked, unreadable};
 use crate::accounts::audit::Entry;
 use crate::accounts::daily::{
     ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, MOST_DAYS, TOKENS, Used, dollars,
 };
 use crate::accounts::usage::REQUESTS;
-use crate::accounts::{Identity, KeyState, now, timestamp};
+use crate::accounts::{Directory, Identity, KeyState, now, timestamp};
 
 /// Entries of the log that are told at once, and at most.
 const USUAL_ENTRIES: u64 = 100;
@@ -44,12 +42,13 @@ pub(super) async fn audit<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: P
     let next = entries.last().filter(|_| entries.len() == limit);
     looked(json!({
         "next": next.map(|entry| entry.number),
-        "entries": entries.iter().map(entry).collect::<Vec<_>>(),
+        "entries": entries.iter().map(|told| entry(told, &pool.directory)).collect::<Vec<_>>(),
     }))
 }
 
-fn entry(entry: &Entry) -> Value {
+fn entry(entry: &Entry, directory: &Directory) -> Value {
     let event = &entry.event;
+    let target = event.target.as_deref().and_then(|id| directory.get(id));
     json!({
         "number": entry.number,
         "at": timestamp(event.at),
@@ -57,6 +56,11 @@ fn entry(entry: &Entry) -> Value {
         "actorUser": event.actor_user,
         "action": event.action,
         "target": event.target,
+        "targetToken": target.map(|token| json!({
+            "tokenPrefix": token.prefix,
+            "userId": token.user,
+            "role": token.role.as_str(),
+        })),
         "detail": event.detail,
         "address": event.address,
         "count": event.count,
@@ -174,19 +178,4 @@ async fn store<M>(shared: &Shared<M>) -> Value {
 /// The name of whoever something belongs to.
 fn person(owner: &Identity) -> &str {
     owner.as_str().strip_prefix("user:").unwrap_or(ANONYMOUS)
-}
-
-/// A number in the address.
-fn number(parts: &Parts, name: &str) -> Result<Option<u64>, Refused> {
-    let query = parts.uri.query().unwrap_or_default();
-    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
-    let Some((_, text)) = pairs.find(|(known, _)| known == name) else {
-        return Ok(None);
-    };
-    let number = text.parse();
-    number.map(Some).map_err(|_| {
-        let why = format!("Invalid request: `{name}` in the address is no whole number");
-        let code = ErrorCode::INVALID_PARAMS.0;
-        Box::new(refuse(StatusCode::BAD_REQUEST, code, why))
-    })
 }

@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use axum::extract::State;
+use futures_util::future::try_join_all;
 use http::request::Parts;
 use serde_json::{Map, Value, json};
 
 use super::super::Mcp;
 use super::super::state::Shared;
+use super::page::{Page, Wanted};
 use super::{Answered, admin, holder, looked, unreadable};
 use crate::accounts::daily::{
     ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, Spent, TOKENS, dollars,
@@ -19,6 +21,9 @@ use crate::store::{Count, StoreError};
 
 /// So many tokens are few.
 const FEW: usize = 2_000;
+
+/// The store is asked for the numbers of so many at once.
+const AT_ONCE: usize = 50;
 
 /// The numbers of one token, by their names.
 #[derive(Default)]
@@ -106,13 +111,36 @@ pub(in super::super) async fn own_usage<M: Mcp>(
     }))
 }
 
-/// `GET /admin/tokens`: what everybody used.
+/// `GET /admin/tokens`: what everybody used, of all tokens or of a page of them.
 pub(super) async fn tokens<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
     let (_, pool) = admin(&shared, &parts)?;
-    let tokens = pool.directory.tokens();
-    let numbers = read_all(&pool.usage, &tokens).await;
+    let wanted = Wanted::read(&parts)?;
+    let all = pool.directory.tokens();
+    let page = wanted.map(|wanted| wanted.page(&all)).transpose()?;
+    let tokens = page.as_ref().map_or(&all, |page| &page.tokens);
+    let numbers = read_all(&pool.usage, tokens).await;
     let numbers = numbers.map_err(|error| unreadable(&error))?;
-    looked(statistics(&tokens, &numbers))
+    looked(match &page {
+        None => statistics(&all, &numbers),
+        Some(page) => paged(&all, page, &numbers),
+    })
+}
+
+/// A page, without those figures that only a look at all tokens gives.
+fn paged(all: &[Arc<Token>], page: &Page, numbers: &[Numbers]) -> Value {
+    let now = now();
+    let count = |fits: &dyn Fn(&Token) -> bool| all.iter().filter(|token| fits(token)).count();
+    let listed = page.tokens.iter().zip(numbers);
+    json!({
+        "stats": {
+            "totalTokens": all.len(),
+            "activeTokens": count(&|token| token.is_active(now)),
+            "expiredTokens": count(&|token| token.is_expired(now)),
+        },
+        "matching": {"tokens": page.matching, "active": page.active},
+        "tokens": listed.map(|(token, numbers)| shown(token, numbers)).collect::<Vec<_>>(),
+        "nextCursor": page.next,
+    })
 }
 
 /// The numbers of all tokens, in their order. Those of a few are read one by one, since there are many
@@ -120,8 +148,9 @@ pub(super) async fn tokens<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: 
 async fn read_all(usage: &Usage, tokens: &[Arc<Token>]) -> Result<Vec<Numbers>, StoreError> {
     if tokens.len() <= FEW {
         let mut all = Vec::with_capacity(tokens.len());
-        for token in tokens {
-            all.push(Numbers::read(usage, token).await?);
+        for some in tokens.chunks(AT_ONCE) {
+            let some = some.iter().map(|token| Numbers::read(usage, token));
+            all.extend(try_join_all(some).await?);
         }
         return Ok(all);
     }

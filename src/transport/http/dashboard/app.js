@@ -23,7 +23,7 @@ async function start() {
   for (const choice of document.querySelectorAll("input[name=measure]")) {
     choice.addEventListener("change", usage.show);
   }
-  tokens.start(() => attempt(refresh));
+  tokens.start(() => attempt(refresh), attempt);
   audit.start(attempt);
   document.addEventListener("visibilitychange", wake);
   // A page that a browser keeps for going back must not keep the token.

@@ -2,7 +2,7 @@
 
 import { read } from "./api.js";
 import { badge, byId, count, fill, make, moment, table, withMore } from "./dom.js";
-import { find, user } from "./tokens.js";
+import { user } from "./tokens.js";
 
 const PAGE = 25;
 
@@ -61,7 +61,7 @@ const columns = [
   { title: "When", cell: (entry) => moment(entry.at) },
   { title: "What", cell: (entry) => action(entry) },
   { title: "By", cell: (entry) => actor(entry) },
-  { title: "Token concerned", cell: (entry) => token(entry.target) },
+  { title: "Token concerned", cell: (entry) => token(entry) },
   { title: "Detail", cell: (entry) => make("span", { class: "detail" }, detail(entry.detail)) },
   { title: "Address", cell: (entry) => entry.address ?? "–" },
   { title: "Times", number: true, cell: (entry) => count(Math.max(1, entry.count)) },
@@ -78,10 +78,10 @@ function actor(entry) {
 }
 
 /** A token by its user, or by its id where the server does not know it any more. */
-function token(id) {
-  if (id === null) return "–";
-  const known = find(id);
-  return known ? withMore(user(known), known.tokenPrefix) : make("code", { title: id }, `${id.slice(0, 8)}…`);
+function token({ target, targetToken }) {
+  if (target === null) return "–";
+  if (targetToken === null) return make("code", { title: target }, `${target.slice(0, 8)}…`);
+  return withMore(user(targetToken), targetToken.tokenPrefix);
 }
 
 /** What was changed, as `name: value`; what was left empty is left out. */

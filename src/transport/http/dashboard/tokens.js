@@ -6,35 +6,33 @@ import { badge, byId, count, dollars, fill, make, many, moment, table, withMore 
 
 /** So many tokens are on a page of the table. */
 const PAGE = 50;
+/** So long nothing must be typed before it is looked for, in milliseconds. */
+const TYPING = 200;
 
-let all = [];
-let page = 0;
+/** What came last, and what was asked for. */
+let told = null;
+/** The cursor of each page that was turned; the last is that of the page that is shown. */
+let turned = [null];
 let shown = "";
+let searching = null;
 
+/** Reads the page that is shown anew. */
 export async function load() {
-  const told = await read("/admin/tokens");
-  // What has not changed stays as it is, so that nothing moves under the hands of the reader.
-  const text = JSON.stringify(told.tokens);
-  if (text === shown) return;
-  all = told.tokens;
-  show();
-  shown = text;
+  await readPage(turned);
 }
 
 export function clear() {
-  all = [];
-  page = 0;
+  told = null;
+  turned = [null];
   shown = "";
+  clearTimeout(searching);
   byId("tokens-filter").value = "";
   byId("tokens-count").textContent = "";
   fill(byId("tokens-table"));
   fill(byId("tokens-pages"));
 }
 
-export const active = () => all.filter((token) => token.isActive).length;
-
-/** The token of an id, if it is known. */
-export const find = (id) => all.find((token) => token.id === id);
+export const active = () => told?.stats.activeTokens ?? 0;
 
 /** Whose it is; tokens need not name anybody. */
 export function user({ userId, role }) {
@@ -42,47 +40,69 @@ export function user({ userId, role }) {
   return make("span", { class: "quiet" }, role === "admin" ? "admin" : "anonymous");
 }
 
-export function start(refresh) {
+export function start(refresh, attempt) {
   dialogs.start(refresh);
-  const again = () => {
-    page = 0;
-    show();
-  };
-  byId("tokens-filter").addEventListener("input", again);
+  const again = () => attempt(() => readPage([null]));
+  byId("tokens-filter").addEventListener("input", () => {
+    clearTimeout(searching);
+    searching = setTimeout(again, TYPING);
+  });
   byId("tokens-ended").addEventListener("change", again);
+  byId("tokens-pages").addEventListener("click", ({ target }) => {
+    const pages = { Previous: turned.slice(0, -1), Next: [...turned, told?.nextCursor] }[target.dataset.focus];
+    if (pages) attempt(() => readPage(pages));
+  });
   byId("create").addEventListener("click", () => dialogs.create());
 }
 
+const wanted = () => byId("tokens-filter").value.trim();
+const withEnded = () => byId("tokens-ended").checked;
+
+/** What is asked for; the server may have more tokens than a page should hold. */
+function question(cursor) {
+  const asked = new URLSearchParams({ limit: PAGE, active: !withEnded(), q: wanted() });
+  if (cursor !== null) asked.set("cursor", cursor);
+  return asked.toString();
+}
+
+async function readPage(pages) {
+  const asked = question(pages.at(-1));
+  const answer = await read(`/admin/tokens?${asked}`).catch((error) => {
+    // The tokens of the environment may be others now, and the place in the list gone with them.
+    if (error.status === 400 && pages.length > 1) turned = [null];
+    throw error;
+  });
+  // Whoever typed on meanwhile asks for something else.
+  if (asked !== question(pages.at(-1))) return;
+  turned = pages;
+  told = answer;
+  // What has not changed stays as it is, so that nothing moves under the hands of the reader.
+  const text = JSON.stringify([asked, answer]);
+  if (text === shown) return;
+  show();
+  shown = text;
+}
+
 function show() {
-  const wanted = byId("tokens-filter").value.trim().toLowerCase();
-  const matches = (text) => (text ?? "").toLowerCase().includes(wanted);
-  const fitting = all.filter((token) => matches(token.userId) || matches(token.tokenPrefix));
-  const withEnded = byId("tokens-ended").checked;
-  const listed = fitting.filter((token) => withEnded || token.isActive);
-  const pages = Math.max(1, Math.ceil(listed.length / PAGE));
-  page = Math.min(page, pages - 1);
-  const rows = listed.slice(page * PAGE, (page + 1) * PAGE);
-  const marked = rows.map((token) => ({ ...token, ended: !token.isActive }));
-  const hidden = fitting.length - listed.length;
+  const marked = told.tokens.map((token) => ({ ...token, ended: !token.isActive }));
+  const { tokens, active: running } = told.matching;
+  const listed = withEnded() ? tokens : running;
+  const hidden = tokens - listed;
   byId("tokens-count").textContent =
-    many(listed.length, "token", "tokens") + (hidden > 0 ? `, ${count(hidden)} ended` : "");
-  const empty = wanted ? "No token matches." : "There are no active tokens.";
+    many(listed, "token", "tokens") + (hidden > 0 ? `, ${count(hidden)} ended` : "");
+  const empty = wanted() ? "No token matches." : "There are no active tokens.";
   fill(byId("tokens-table"), table(columns, marked, { caption: "Tokens", empty }));
-  fill(byId("tokens-pages"), ...pageButtons(pages));
+  fill(byId("tokens-pages"), ...pageButtons(Math.max(1, Math.ceil(listed / PAGE))));
 }
 
 function pageButtons(pages) {
-  if (pages === 1) return [];
-  const to = (label, target) => {
-    const turn = () => {
-      page = target;
-      show();
-    };
-    const off = target < 0 || target >= pages;
-    return make("button", { type: "button", class: "plain", disabled: off, click: turn, "data-focus": label }, label);
-  };
-  const where = make("span", { class: "quiet" }, `Page ${page + 1} of ${pages}`);
-  return [to("Previous", page - 1), where, to("Next", page + 1)];
+  const page = turned.length;
+  const isLast = told.nextCursor === null;
+  if (page === 1 && isLast) return [];
+  const to = (label, off) =>
+    make("button", { type: "button", class: "plain", disabled: off, "data-focus": label }, label);
+  const where = make("span", { class: "quiet" }, `Page ${count(page)} of ${count(pages)}`);
+  return [to("Previous", page === 1), where, to("Next", isLast)];
 }
 
 const columns = [
