@@ -4,6 +4,7 @@
 //! a token too, so that a look at what it may still spend reads a few dozen numbers at most.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate};
 
@@ -25,14 +26,21 @@ const BY_DAY: [&str; 5] = [REQUESTS, ERRORS, TOKENS, CACHE_HITS, MICRODOLLARS];
 /// What is counted by day and person.
 const BY_USER: [&str; 2] = [REQUESTS, MICRODOLLARS];
 
-/// Days that are listed at most.
-pub const MOST_DAYS: u64 = 400;
+/// Days that are kept unless something else is asked for, and at most.
+pub const USUAL_DAYS_KEPT: u64 = 400;
+/// The most days that are kept.
+pub const MOST_DAYS_KEPT: u64 = 4_000;
 
 /// Whoever holds a token that names nobody.
 pub const ANONYMOUS: &str = "anonymous";
 
 /// The name under which a month's sum is kept.
 const WHOLE: &str = "month";
+
+/// What the subjects of days begin with; no token's id has a colon.
+const DAY: &str = "day:";
+/// What the subjects of spending begin with.
+const SPENT: &str = "spent:";
 
 /// A day by UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,12 +71,24 @@ impl Day {
 
     /// Whose numbers those of the day are.
     pub fn subject(self) -> String {
-        format!("day:{}", self.0)
+        format!("{DAY}{}", self.0)
     }
 
     /// Whose numbers those are that a token spent in the month.
     pub fn spending(self, token: &str) -> String {
-        format!("spent:{}:{token}", self.0.format("%Y-%m"))
+        format!("{SPENT}{}:{token}", self.0.format("%Y-%m"))
+    }
+
+    /// Which subjects are too old on this day, if so many days are kept: days before those, and what was
+    /// spent before the last month. What a token used in all is not among them.
+    pub(super) fn past(self, days_kept: u64) -> [Range<String>; 2] {
+        let first_day = self.before(days_kept.saturating_sub(1));
+        // Nobody asks for a month that is over; a server whose clock is late may still count in it.
+        let last_month = self.0.checked_sub_months(Months::new(1)).unwrap_or(self.0);
+        [
+            DAY.to_owned()..first_day.subject(),
+            SPENT.to_owned()..Self(last_month).spending(""),
+        ]
     }
 
     fn in_month(self) -> String {
@@ -190,6 +210,28 @@ mod tests {
         assert_eq!(day.before(31).to_string(), "2026-11-30");
         let february = Day::of(1_769_990_400_000);
         assert_eq!(Day::of(february.month_end()).to_string(), "2026-03-01");
+    }
+
+    #[test]
+    fn what_is_too_old_is_neither_this_month_nor_a_total() {
+        let day = Day::of(LATE);
+        let [days, spending] = day.past(30);
+        assert!(days.contains(&day.before(30).subject()));
+        assert!(!days.contains(&day.before(29).subject()));
+        assert!(
+            spending.contains(&Day::of(LATE).before(61).spending("t")),
+            "October"
+        );
+        assert!(
+            !spending.contains(&day.before(31).spending("t")),
+            "November"
+        );
+        assert!(!spending.contains(&day.spending("t")));
+        for total in ["t", "day", "0123456789abcdef", "spent", "zzz"] {
+            assert!(!days.contains(&total.to_owned()) && !spending.contains(&total.to_owned()));
+        }
+        // However few days are kept, today is.
+        assert!(!day.past(0)[0].contains(&day.subject()));
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod record;
 mod registrar;
 mod requester;
 mod secret;
+mod sweep;
 mod throttle;
 mod token;
 pub mod usage;

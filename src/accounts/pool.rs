@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::allowance::{Allowance, Warden};
 use super::audit::Audit;
 use super::daily::ANONYMOUS;
+use super::sweep::sweep;
 use super::usage::Usage;
 use super::{Directory, Registrar, Requester, Token};
 use crate::store::{Store, StoreError};
@@ -20,15 +21,23 @@ pub struct Pool {
     pub registrar: Registrar,
     /// What happened.
     pub audit: Audit,
+    /// Days of use that are kept.
+    pub days_kept: u64,
     warden: Arc<Warden>,
 }
 
 impl Pool {
     /// The tokens of the configuration and those of the store. Must be called inside a runtime.
-    pub async fn open(directory: Directory, store: Arc<dyn Store>) -> Result<Self, StoreError> {
+    /// So many days of use are kept.
+    pub async fn open(
+        directory: Directory,
+        store: Arc<dyn Store>,
+        days_kept: u64,
+    ) -> Result<Self, StoreError> {
         let directory = Arc::new(directory);
         let registrar = Registrar::open(Arc::clone(&store), Arc::clone(&directory)).await?;
         tokio::spawn(registrar.clone().follow());
+        tokio::spawn(sweep(Arc::clone(&store), days_kept));
         let audit = Audit::new(Arc::clone(&store));
         let warden = Arc::new(Warden {
             store: Arc::clone(&store),
@@ -39,6 +48,7 @@ impl Pool {
         Ok(Self {
             directory,
             usage: Usage::new(store),
+            days_kept,
             registrar,
             audit,
             warden,

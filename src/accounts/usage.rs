@@ -334,6 +334,9 @@ mod tests {
         fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
             self.store.counts(subject)
         }
+        fn forget(&self, subjects: std::ops::Range<String>) -> Pending<'_, bool> {
+            self.store.forget(subjects)
+        }
         fn take(&self, window: crate::store::Window) -> Pending<'_, crate::store::Taken> {
             self.store.take(window)
         }

@@ -60,7 +60,8 @@ async fn gate(http: &HttpSettings, store: Arc<dyn Store>, sandbox: bool) -> Resu
         let (admin, users) = (http.admin.as_deref(), http.users.as_deref());
         let directory = Directory::new(admin, users, &named, http.token_limits.clone());
         let directory = directory.map_err(Failure::usage)?;
-        let pool = Pool::open(directory, store).await.map_err(Failure::usage)?;
+        let pool = Pool::open(directory, store, http.usage_days).await;
+        let pool = pool.map_err(Failure::usage)?;
         return Ok(Gate::Pool(Box::new(pool)));
     }
     let secret = match chosen {

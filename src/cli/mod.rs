@@ -79,6 +79,7 @@ Environment, beside that of `exa-mcp-server --help` (the file of --config says t
   EXA_MCP_ALLOW_KEY_IN_URL true: an Exa key may stand in the address as exaApiKey [default: false]
   EXA_MCP_SECRET           makes identities that stay the same after a restart
   EXA_MCP_TOKEN_LIMITS     limits of tokens without their own, as JSON
+  EXA_MCP_USAGE_DAYS       days for which use by day is kept [default: 400]
   EXA_MCP_STORE            memory:, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT[/DB] for several servers
                            [default: a file in the user's state directory]
   EXA_MCP_METRICS          admin: /metrics for this machine and the admin's token; public [default: admin]

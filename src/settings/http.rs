@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{SettingsError, Source, variable};
+use crate::accounts::daily::{MOST_DAYS_KEPT, USUAL_DAYS_KEPT};
 use crate::accounts::{LimitsError, TokenLimits};
 use crate::store::{STORE_VARIABLE, StoreConfig};
 use crate::transport::http::{
@@ -25,6 +26,8 @@ pub struct HttpSettings {
     pub users: Option<String>,
     /// The limits of tokens that have none of their own.
     pub token_limits: TokenLimits,
+    /// Days for which use by day is kept.
+    pub usage_days: u64,
     /// An Exa key may stand in the address.
     pub key_in_url: bool,
     /// What identities are made with, so that they stay the same after a restart.
@@ -48,6 +51,7 @@ impl HttpSettings {
             admin: source.text("MCP_AUTH_TOKEN"),
             users: source.text("USER_TOKENS"),
             token_limits: token_limits(source)?,
+            usage_days: usage_days(source)?,
             key_in_url: source.switch("EXA_MCP_ALLOW_KEY_IN_URL")?,
             secret: source.text("EXA_MCP_SECRET"),
             hosts: source.text(HOSTS_VARIABLE),
@@ -110,6 +114,11 @@ fn token_limits(source: &Source) -> Result<TokenLimits, SettingsError> {
         .map_err(|error| LimitsError::Form(format!("they are no JSON: {error}")));
     let limits = value.and_then(|value| TokenLimits::default().changed(&value));
     limits.map_err(SettingsError::TokenLimits)
+}
+
+fn usage_days(source: &Source) -> Result<u64, SettingsError> {
+    let days = source.number("EXA_MCP_USAGE_DAYS", "days")?;
+    Ok(days.unwrap_or(USUAL_DAYS_KEPT).clamp(1, MOST_DAYS_KEPT))
 }
 
 fn limits(source: &Source) -> Result<HttpLimits, SettingsError> {

@@ -63,7 +63,7 @@ const fn secret(variable: &'static str, key: &'static str, kind: Kind) -> Known 
 }
 
 /// All settings, as the documentation lists them.
-pub(crate) const KNOWN: [Known; 35] = [
+pub(crate) const KNOWN: [Known; 36] = [
     secret("EXA_API_KEY", "exa_api_key", Kind::Text),
     secret("EXA_API_KEYS", "exa_api_keys", Kind::List),
     plain("EXA_BASE_URL", "exa_base_url", Kind::Text),
@@ -89,6 +89,7 @@ pub(crate) const KNOWN: [Known; 35] = [
     secret("MCP_AUTH_TOKEN", "mcp_auth_token", Kind::Text),
     secret("USER_TOKENS", "user_tokens", Kind::List),
     plain("EXA_MCP_TOKEN_LIMITS", "token_limits", Kind::Limits),
+    plain("EXA_MCP_USAGE_DAYS", "usage_days", Kind::Number),
     secret("EXA_MCP_SECRET", "secret", Kind::Text),
     plain("EXA_MCP_ALLOWED_HOSTS", "allowed_hosts", Kind::List),
     plain("EXA_MCP_ALLOWED_ORIGINS", "allowed_origins", Kind::List),

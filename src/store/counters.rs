@@ -1,6 +1,7 @@
 //! Numbers that only grow: how often, how much, when last.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// A number of someone, by its name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +62,14 @@ impl Numbers {
             Step::Add(by) => number.saturating_add(by),
             Step::Reach(to) => (*number).max(to),
         };
+    }
+
+    pub(super) fn forget(&mut self, subjects: &Range<String>) {
+        if subjects.start >= subjects.end {
+            return;
+        }
+        let mut later = self.0.split_off(&subjects.start);
+        self.0.append(&mut later.split_off(&subjects.end));
     }
 
     pub(super) fn list(&self, subject: Option<&str>) -> Vec<Count> {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::ready;
+use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::counters::Numbers;
@@ -266,6 +267,11 @@ impl Store for MemoryStore {
     fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
         let counts = self.numbers().list(subject.as_deref());
         Box::pin(ready(Ok(counts)))
+    }
+
+    fn forget(&self, subjects: Range<String>) -> Pending<'_, bool> {
+        self.numbers().forget(&subjects);
+        Box::pin(ready(Ok(false)))
     }
 
     fn take(&self, window: Window) -> Pending<'_, Taken> {

@@ -19,6 +19,7 @@ mod windows;
 
 use std::any::Any;
 use std::future::Future;
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -62,6 +63,10 @@ pub trait Store: Send + Sync + 'static {
 
     /// The numbers of a subject, or of all subjects.
     fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>>;
+
+    /// Forgets the numbers of the subjects from one name on and before another, a bounded part of them at
+    /// once; says whether there may be more.
+    fn forget(&self, subjects: Range<String>) -> Pending<'_, bool>;
 
     /// Takes something from a window, or says when to come back. Nobody comes in between: of several who
     /// take at once no more get something than there is.

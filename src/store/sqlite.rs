@@ -1,5 +1,6 @@
 //! Documents in a SQLite file: they outlive the process, and several processes may share them.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -292,6 +293,10 @@ impl Store for SqliteStore {
 
     fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
         self.read(move |transaction, _| Ok(counters::list(transaction, subject.as_deref())?))
+    }
+
+    fn forget(&self, subjects: Range<String>) -> Pending<'_, bool> {
+        self.write(move |transaction, _| Ok(counters::forget(transaction, &subjects)?))
     }
 
     fn take(&self, window: Window) -> Pending<'_, Taken> {

@@ -1,9 +1,14 @@
 //! Numbers in a SQLite file.
 
+use std::ops::Range;
+
 use rusqlite::{Result, Transaction, params};
 
 use super::counters::{Count, CountChange, Step};
 use super::sqlite::{signed, unsigned};
+
+/// Numbers that are forgotten in one transaction: while it lasts, nobody else can write.
+const AT_ONCE: u32 = 500;
 
 /// The step of the schema that makes the table.
 pub(super) const MIGRATION: &str = "
@@ -32,6 +37,16 @@ pub(super) fn change(transaction: &Transaction<'_>, changes: &[CountChange]) -> 
         statement.execute(params![change.subject, change.name, signed(value)])?;
     }
     Ok(())
+}
+
+/// Forgets some numbers; says whether there may be more.
+pub(super) fn forget(transaction: &Transaction<'_>, subjects: &Range<String>) -> Result<bool> {
+    let gone = transaction.execute(
+        "DELETE FROM counters WHERE (subject, name) IN (
+             SELECT subject, name FROM counters WHERE subject >= ?1 AND subject < ?2 LIMIT ?3)",
+        params![subjects.start, subjects.end, AT_ONCE],
+    )?;
+    Ok(gone >= AT_ONCE as usize)
 }
 
 pub(super) fn list(transaction: &Transaction<'_>, subject: Option<&str>) -> Result<Vec<Count>> {

@@ -5,6 +5,9 @@ use rusqlite::{OptionalExtension, Result, Transaction, params};
 use super::sqlite::{signed, unsigned};
 use super::windows::{Taken, Window};
 
+/// Ended windows that are forgotten whenever something is taken from one: more than are begun.
+const AT_ONCE: u32 = 100;
+
 /// The step of the schema that makes the table.
 pub(super) const MIGRATION: &str = "
     CREATE TABLE windows (
@@ -22,7 +25,10 @@ pub(super) fn take(transaction: &Transaction<'_>, window: &Window, now: u64) -> 
     });
     let (taken, kept) = window.take(present.optional()?, now);
     if let Some((used, ends)) = kept {
-        transaction.execute("DELETE FROM windows WHERE ends <= ?", [signed(now)])?;
+        transaction.execute(
+            "DELETE FROM windows WHERE key IN (SELECT key FROM windows WHERE ends <= ? LIMIT ?)",
+            params![signed(now), AT_ONCE],
+        )?;
         transaction.execute(
             "INSERT INTO windows (key, used, ends) VALUES (?, ?, ?)
              ON CONFLICT DO UPDATE SET used = excluded.used, ends = excluded.ends",

@@ -400,6 +400,74 @@ async fn numbers_grow_by_steps_or_to_a_mark() {
 }
 
 #[tokio::test]
+async fn old_numbers_are_forgotten_and_no_others() {
+    on_each(|store, _| async move {
+        let subjects = [
+            "day:2025-12-31",
+            "day:2026-01-01",
+            "day:2026-01-02",
+            "ann",
+            "daz",
+            "spent:2026-01:ann",
+        ];
+        let mut changes: Vec<CountChange> = subjects
+            .map(|subject| change(subject, "calls", Step::Add(7)))
+            .into();
+        // More than are forgotten at once.
+        let users =
+            (0..1_200).map(|user| change("day:2025-12-31", &format!("user:{user}"), Step::Add(1)));
+        changes.extend(users);
+        store.count(changes).await.unwrap();
+        let mut rounds = 0;
+        while store
+            .forget("day:".to_owned().."day:2026-01-02".to_owned())
+            .await
+            .unwrap()
+        {
+            rounds += 1;
+            assert!(rounds < 10, "it must come to an end");
+        }
+        assert_eq!(
+            counted(&*store, None).await,
+            "ann.calls=7 day:2026-01-02.calls=7 daz.calls=7 spent:2026-01:ann.calls=7"
+        );
+        // What was forgotten begins at nothing.
+        store
+            .count(vec![change("day:2025-12-31", "calls", Step::Add(1))])
+            .await
+            .unwrap();
+        assert_eq!(
+            counted(&*store, Some("day:2025-12-31")).await,
+            "day:2025-12-31.calls=1"
+        );
+        for empty in ["x".."a", "b".."c", "ann".."ann"] {
+            let empty = empty.start.to_owned()..empty.end.to_owned();
+            assert_eq!(store.forget(empty).await, Ok(false));
+        }
+        assert!(counted(&*store, Some("ann")).await.contains("ann.calls=7"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn windows_that_have_ended_leave_nothing_in_a_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (hands, path) = (Hands::default(), folder.path().join("store.db"));
+    let store = SqliteStore::with_clock(path.clone(), hands.clock());
+    let begin = async |keys: std::ops::Range<u64>| {
+        for key in keys {
+            store.take(window(&key.to_string(), 5, 1)).await.unwrap();
+        }
+    };
+    begin(0..150).await;
+    hands.forward(3_600);
+    begin(150..153).await;
+    let file = rusqlite::Connection::open(&path).unwrap();
+    let count = file.query_row("SELECT count(*) FROM windows", [], |row| row.get(0));
+    assert_eq!(count, Ok(3));
+}
+
+#[tokio::test]
 async fn numbers_that_many_change_at_once_lose_nothing() {
     on_each(|store, _| async move {
         let mut changing = tokio::task::JoinSet::new();
@@ -476,6 +544,15 @@ async fn a_window_gives_no_more_than_it_has_until_it_ends() {
         assert_eq!(take("a", 5).await.unwrap().used, 5);
     })
     .await;
+}
+
+/// The moment of a request may be from before the window began, when another one was faster.
+#[test]
+fn nobody_is_told_to_wait_longer_than_a_window_lasts() {
+    let window = window("minute", 5, 1);
+    let length = u64::try_from(window.length.as_millis()).unwrap();
+    let (taken, _) = window.take(Some((5, START + length)), START - 3);
+    assert_eq!((taken.allowed, taken.retry_after), (false, window.length));
 }
 
 #[tokio::test]

@@ -52,7 +52,8 @@ impl Window {
             used: if allowed { wanted } else { used },
             retry_after: match allowed {
                 true => Duration::ZERO,
-                false => Duration::from_millis(ends.saturating_sub(now)),
+                // Whoever had to wait for a turn comes with a moment from before the window began.
+                false => Duration::from_millis(ends.saturating_sub(now)).min(self.length),
             },
         };
         let kept = (allowed && self.amount > 0).then_some((wanted, ends));

@@ -7,6 +7,7 @@ mod address;
 mod lease;
 mod link;
 
+use std::ops::Range;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -116,6 +117,24 @@ impl RedisStore {
                 .arg(value.min(i64::MAX as u64));
         }
         self.run::<i64>(&script).await.map(drop)
+    }
+
+    /// Forgets the numbers of some subjects. They have no end that Redis knows: where memory is short it may
+    /// throw away what has one, and with it what somebody has spent today.
+    async fn forget_all(&self, subjects: &[String]) -> Result<(), StoreError> {
+        if subjects.is_empty() {
+            return Ok(());
+        }
+        let mut all = redis::pipe();
+        for subject in subjects {
+            all.cmd("UNLINK").arg(key(&["count", subject])).ignore();
+        }
+        all.cmd("SREM")
+            .arg(key(&["subjects"]))
+            .arg(subjects)
+            .ignore();
+        let ask = async |mut connection| all.query_async(&mut connection).await;
+        self.link.ask(ask).await
     }
 
     async fn numbers(&self, subjects: &[String]) -> Result<Vec<Count>, StoreError> {
@@ -301,6 +320,27 @@ impl Store for RedisStore {
                 counts.extend(self.numbers(some).await?);
             }
             Ok(counts)
+        })
+    }
+
+    fn forget(&self, subjects: Range<String>) -> Pending<'_, bool> {
+        Box::pin(async move {
+            let mut cursor = 0;
+            loop {
+                let mut scan = Cmd::new();
+                scan.arg("SSCAN").arg(key(&["subjects"])).arg(cursor);
+                scan.arg("COUNT").arg(SUBJECTS_AT_ONCE);
+                let (next, found): (u64, Vec<String>) = self.command(&scan).await?;
+                let old: Vec<String> = found
+                    .into_iter()
+                    .filter(|subject| subjects.contains(subject))
+                    .collect();
+                self.forget_all(&old).await?;
+                if next == 0 {
+                    return Ok(false);
+                }
+                cursor = next;
+            }
         })
     }
 

@@ -132,3 +132,66 @@ fn a_call_that_takes_too_long_does_not_hold_up_the_end() {
     while events.line().is_some() {}
     assert_eq!(server.wait(), Some(0));
 }
+
+/// Rows of the store of a server that is not running.
+fn rows(store: &std::path::Path, sql: &str) -> Vec<String> {
+    let file = rusqlite::Connection::open(store).expect("a store");
+    let mut statement = file.prepare(sql).expect("SQL");
+    let rows = statement.query_map([], |row| row.get(0)).expect("rows");
+    rows.map(|row| row.expect("a text")).collect()
+}
+
+#[test]
+fn use_by_day_is_deleted_when_it_is_old_and_totals_never() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let store = format!("sqlite:{}", path.display());
+    let start = |days: &str| {
+        let variables = [
+            ("MCP_AUTH_TOKEN", "a"),
+            ("EXA_MCP_STORE", store.as_str()),
+            ("EXA_MCP_USAGE_DAYS", days),
+        ];
+        HttpServer::sandboxed(&variables)
+    };
+    let admin = bearer("a");
+    let headers = [("authorization", admin.as_str())];
+    let mut server = start("10");
+    HttpSession::usual(&server, &headers).call("web_search_exa", search());
+    let days = server.get("/admin/usage?days=99", &headers).json();
+    assert_eq!(
+        days["days"].as_array().map(Vec::len),
+        Some(10),
+        "no more than are kept"
+    );
+    signal(server.id(), "TERM");
+    server.wait();
+
+    let old = "INSERT INTO counters
+        WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 2000)
+        SELECT 'day:' || date('now', '-' || (n + 20) || ' days'), 'requests', n FROM n";
+    let file = rusqlite::Connection::open(&path).expect("a store");
+    file.execute(old, []).expect("old days");
+    drop(file);
+    let mut server = start("30");
+    let left = "SELECT DISTINCT subject FROM counters WHERE subject LIKE 'day:%' ORDER BY subject";
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    // Days 21 to 29 back, and today.
+    while rows(&path, left).len() > 10 {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "{}",
+            rows(&path, left).len()
+        );
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    assert_eq!(rows(&path, left).len(), 10);
+    let usage = server.get("/mcp/usage", &headers).json();
+    assert_eq!(usage["usageCount"], 2, "{usage}");
+    assert!(
+        usage["usage"]["dollarsThisMonth"].as_f64() > Some(0.0),
+        "{usage}"
+    );
+    signal(server.id(), "TERM");
+    server.wait();
+}

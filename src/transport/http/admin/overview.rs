@@ -16,7 +16,7 @@ use super::asked::number;
 use super::{Answered, admin, looked, unreadable};
 use crate::accounts::audit::Entry;
 use crate::accounts::daily::{
-    ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, MOST_DAYS, TOKENS, Used, dollars,
+    ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, TOKENS, Used, dollars,
 };
 use crate::accounts::usage::REQUESTS;
 use crate::accounts::{Directory, Identity, KeyState, now, timestamp};
@@ -102,7 +102,7 @@ pub(super) async fn usage<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: P
     let (_, pool) = admin(&shared, &parts)?;
     let days = number(&parts, "days")?.unwrap_or(USUAL_DAYS);
     let today = Day::of(now());
-    let days = (0..days.clamp(1, MOST_DAYS)).map(|ago| today.before(ago));
+    let days = (0..days.clamp(1, pool.days_kept)).map(|ago| today.before(ago));
     let read = days.map(|day| async move {
         let counts = pool.usage.counts(Some(&day.subject())).await?;
         Ok((day, Used::read(counts)))
