@@ -40,7 +40,10 @@ use crate::{
     accounts::{OverLimit, Permit, Requester},
     logging::Listener,
     surface::Outcome,
-    transport::{http::REQUEST_ID, introduces, unmarked},
+    transport::{
+        http::{REQUEST_ID, carry_following, is_replayed},
+        introduces, unmarked,
+    },
 };
 
 /// The longest name that is repeated in an error, in characters.
@@ -418,9 +421,16 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let scope = self.scope(&context.extensions);
         let library = scope.library("resources/subscribe")?;
         let address = resources::address(&request.uri)?;
-        let known = Box::pin(library.knows(&scope.owner, &address)).await;
-        known.map_err(|error| resources::unread(&request.uri, &error))?;
-        self.subscriptions.follow(request.uri, address)
+        let parts = context.extensions.get::<Parts>();
+        if !parts.is_some_and(is_replayed) {
+            let known = Box::pin(library.knows(&scope.owner, &address)).await;
+            known.map_err(|error| resources::unread(&request.uri, &error))?;
+        }
+        self.subscriptions.follow(request.uri.clone(), address)?;
+        if let Some(parts) = parts {
+            Box::pin(carry_following(parts, &request.uri, true)).await;
+        }
+        Ok(())
     }
 
     async fn unsubscribe(
@@ -431,6 +441,9 @@ impl<T: Tools> ServerHandler for Handler<T> {
         self.scope(&context.extensions)
             .library("resources/unsubscribe")?;
         self.subscriptions.leave(&request.uri);
+        if let Some(parts) = context.extensions.get::<Parts>() {
+            Box::pin(carry_following(parts, &request.uri, false)).await;
+        }
         Ok(())
     }
 

@@ -59,6 +59,9 @@ pub(super) async fn serve<T: Tools>(
     {
         share_key(&secret);
     }
+    if let Some(library) = tools.library() {
+        library.carry(&store);
+    }
     let room = Everybody::new(tools);
     let scope = &room.scope;
     let tasks = scope.tasks.clone();
@@ -183,6 +186,8 @@ impl<T: Tools> Room for Everybody<T> {
 /// The protocol room, as HTTP sees it.
 struct Service<R: Room> {
     streamable: StreamableHttpService<Traced<R::Handler>, Sessions>,
+    /// The sessions, where other servers know them, too.
+    shared: Option<Arc<Sessions>>,
     room: R,
 }
 
@@ -190,6 +195,7 @@ impl<R: Room> Clone for Service<R> {
     fn clone(&self) -> Self {
         Self {
             streamable: self.streamable.clone(),
+            shared: self.shared.clone(),
             room: self.room.clone(),
         }
     }
@@ -210,15 +216,20 @@ impl<R: Room> Service<R> {
         if sessions.are_shared() {
             settings.session_store = Some(Arc::new(Introductions(Arc::clone(&sessions))));
         }
+        let shared = sessions.are_shared().then(|| Arc::clone(&sessions));
         Self {
             streamable: StreamableHttpService::new(handler, sessions, settings),
+            shared,
             room,
         }
     }
 }
 
 impl<R: Room> Mcp for Service<R> {
-    async fn answer(&self, request: Request<Full<Bytes>>) -> Answer {
+    async fn answer(&self, mut request: Request<Full<Bytes>>) -> Answer {
+        if let Some(sessions) = &self.shared {
+            request.extensions_mut().insert(Arc::clone(sessions));
+        }
         self.streamable.handle(request).await
     }
 

@@ -7,6 +7,7 @@
 mod config;
 mod counters;
 mod memory;
+mod news;
 mod redis;
 mod sign;
 mod sqlite;
@@ -18,15 +19,18 @@ mod tests;
 mod windows;
 
 use std::any::Any;
-use std::future::Future;
+use std::future::{Future, ready};
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use tokio::sync::broadcast;
+
 pub use config::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 pub use counters::{Batch, Count, CountChange, Step};
 pub use memory::{Bounds, MemoryStore};
+pub use news::News;
 pub use redis::{RedisAddress, RedisStore};
 pub use sqlite::SqliteStore;
 pub(crate) use windows::Windows;
@@ -93,6 +97,17 @@ pub trait Store: Send + Sync + 'static {
 
     /// Whether a process of this name lives.
     fn lives(&self, name: String) -> Pending<'_, bool>;
+
+    /// Tells something to all servers that share the store and listen at this moment, this one too. It must do
+    /// no harm to hear it twice.
+    fn tell(&self, _words: Vec<String>) -> Pending<'_, ()> {
+        Box::pin(ready(Ok(())))
+    }
+
+    /// What is told from now on; `None` where there are no others. Must be called inside a runtime.
+    fn hear(&self) -> Option<broadcast::Receiver<News>> {
+        None
+    }
 
     /// Tries whether documents can be kept, and tells in a few words where.
     fn check(&self) -> Pending<'_, String>;

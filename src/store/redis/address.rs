@@ -22,6 +22,11 @@ impl RedisAddress {
         (!unchecked && info.redis_settings().db() >= 0).then_some(Self { url, info })
     }
 
+    /// Which of the databases of the server it is.
+    pub(super) fn database(&self) -> i64 {
+        self.info.redis_settings().db()
+    }
+
     pub(super) fn info(&self) -> ConnectionInfo {
         ConnectionInfo::clone(&self.info)
     }

@@ -11,10 +11,10 @@ use super::super::StoreError;
 use super::address::RedisAddress;
 
 /// How long a connection may take to be made.
-const CONNECTING: Duration = Duration::from_secs(2);
+pub(super) const CONNECTING: Duration = Duration::from_secs(2);
 
 /// How long an answer may take.
-const ANSWERING: Duration = Duration::from_secs(3);
+pub(super) const ANSWERING: Duration = Duration::from_secs(3);
 
 /// How long nothing is tried after Redis did not answer, so that not every request waits for it.
 const QUIET: Duration = Duration::from_secs(1);
@@ -48,6 +48,11 @@ impl Link {
 
     pub(super) fn address(&self) -> &RedisAddress {
         &self.address
+    }
+
+    /// What makes connections.
+    pub(super) fn client(&self) -> RedisResult<&Client> {
+        self.client.as_ref().map_err(Clone::clone)
     }
 
     /// How long there has been a connection without a break.

@@ -6,21 +6,23 @@
 mod address;
 mod lease;
 mod link;
+mod news;
 
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::Duration;
 
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use redis::{Cmd, FromRedisValue, Script, ScriptInvocation};
+use tokio::sync::broadcast;
 
 pub use address::RedisAddress;
 use lease::Lease;
 use link::Link;
 
 use super::{
-    Batch, Clock, Count, CountChange, Document, Expected, Pending, Place, Query, Rules, Sign, Step,
-    Store, StoreError, Taken, Window,
+    Batch, Clock, Count, CountChange, Document, Expected, News, Pending, Place, Query, Rules, Sign,
+    Step, Store, StoreError, Taken, Window,
 };
 use crate::ids;
 
@@ -61,6 +63,8 @@ static TAKE: LazyLock<Script> = script!("take.lua");
 /// Documents in Redis.
 pub struct RedisStore {
     link: Arc<Link>,
+    /// What others tell, once somebody listens.
+    news: OnceLock<broadcast::Sender<News>>,
     /// Tests have a clock of their own; otherwise it is Redis's.
     clock: Option<Clock>,
 }
@@ -69,7 +73,11 @@ impl RedisStore {
     /// A store at this address. Nothing is connected before the first use.
     pub fn new(address: RedisAddress) -> Self {
         let link = Arc::new(Link::new(address));
-        Self { link, clock: None }
+        Self {
+            link,
+            news: OnceLock::new(),
+            clock: None,
+        }
     }
 
     #[cfg(test)]
@@ -78,6 +86,12 @@ impl RedisStore {
             clock: Some(clock),
             ..Self::new(address)
         }
+    }
+
+    /// Where servers tell each other something. Words go to all databases of a Redis, so each has a channel.
+    fn channel(&self) -> String {
+        let database = self.link.address().database().to_string();
+        key(&["news", &database])
     }
 
     /// The time for a script; without any it looks at Redis's clock.
@@ -360,6 +374,23 @@ impl Store for RedisStore {
                 retry_after: Duration::from_millis(wait),
             })
         })
+    }
+
+    fn tell(&self, words: Vec<String>) -> Pending<'_, ()> {
+        Box::pin(async move {
+            let channel = self.channel();
+            let mut all = redis::pipe();
+            for word in &words {
+                all.cmd("PUBLISH").arg(&channel).arg(word).ignore();
+            }
+            let ask = async |mut connection| all.query_async(&mut connection).await;
+            self.link.ask(ask).await
+        })
+    }
+
+    fn hear(&self) -> Option<broadcast::Receiver<News>> {
+        let begin = || news::listening(Arc::clone(&self.link), self.channel());
+        Some(self.news.get_or_init(begin).subscribe())
     }
 
     fn check(&self) -> Pending<'_, String> {

@@ -139,6 +139,65 @@ async fn a_sign_of_life_ends_with_who_shows_it() {
 }
 
 #[tokio::test]
+async fn words_reach_all_who_listen_at_the_same_database() {
+    let mut server = RedisServer::start();
+    let other = RedisAddress::parse(&format!("{}?db=1", server.url())).unwrap();
+    let (one, two, elsewhere) = (redis(&server), redis(&server), RedisStore::new(other));
+    let mut ears: Vec<_> = [&one, &two, &elsewhere]
+        .map(|store| store.hear().unwrap())
+        .into();
+    // Nobody knows when somebody begins to listen.
+    let tell = async |store: &RedisStore, word: &str| store.tell(vec![word.to_owned()]).await;
+    let mut far = ears.pop().unwrap();
+    for ear in &mut ears {
+        while ear.is_empty() {
+            tell(&one, "first").await.unwrap();
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+    while far.is_empty() {
+        tell(&elsewhere, "far").await.unwrap();
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let until = async |ear: &mut tokio::sync::broadcast::Receiver<News>, wanted: News| {
+        let mut before = Vec::new();
+        loop {
+            match ear.recv().await.unwrap() {
+                news if news == wanted => return before,
+                news => before.push(news),
+            }
+        }
+    };
+    let word = |text: &str| News::Told(Arc::from(text));
+    tell(&two, "last").await.unwrap();
+    for ear in &mut ears {
+        let before = until(ear, word("last")).await;
+        assert!(
+            before.iter().all(|news| *news == word("first")),
+            "{before:?}"
+        );
+    }
+    // Longer words than anybody says are not listened to.
+    tell(&two, &"x".repeat(1_000_000)).await.unwrap();
+    tell(&two, "after").await.unwrap();
+    for ear in &mut ears {
+        assert!(until(ear, word("after")).await.is_empty());
+    }
+    tell(&elsewhere, "far away").await.unwrap();
+    let before = until(&mut far, word("far away")).await;
+    assert!(before.iter().all(|news| *news == word("far")), "{before:?}");
+    // Whoever could not listen for a while knows it.
+    server.restart();
+    for ear in &mut ears {
+        assert!(until(ear, News::Missed).await.is_empty());
+    }
+    tell(&one, "again").await.unwrap();
+    for ear in &mut ears {
+        until(ear, word("again")).await;
+    }
+}
+
+#[tokio::test]
 async fn a_password_opens_redis_and_is_never_shown() {
     let server = RedisServer::with(&["--requirepass", "hunter2"]);
     let open = |password: &str| {

@@ -3,10 +3,12 @@
 //! It holds kept answers, descriptions of operations, websets as they are now, and notes. What no
 //! offered tool could reach is not in the library either.
 
+mod carry;
 mod entries;
 mod offers;
 mod read;
 mod watch;
+mod watched;
 
 use std::sync::Arc;
 
@@ -18,6 +20,7 @@ use offers::Memory;
 pub use offers::Offer;
 pub use read::{Content, ReadError};
 pub use watch::{Event, Watch};
+use watched::Watched;
 
 use super::notes::{Draft, Note, NoteError, Notes};
 use super::{Address, ResultCache};
@@ -49,14 +52,25 @@ struct Shelves {
     results: ResultCache,
     /// Shared, because the channel sets all its places aside at once.
     changes: broadcast::Sender<Arc<Changed>>,
+    watched: Watched,
     memory: Memory,
+}
+
+impl Shelves {
+    fn send(&self, changed: Changed) {
+        // Without anybody who listens there is nothing to tell.
+        let _ = self.changes.send(Arc::new(changed));
+    }
 }
 
 /// Something that its owner may want to know.
 #[derive(Clone, Debug)]
 struct Changed {
-    owner: Identity,
+    /// Whose it is; everybody's without it.
+    owner: Option<Identity>,
     event: Event,
+    /// It happened at another server.
+    is_foreign: bool,
 }
 
 impl Library {
@@ -71,6 +85,7 @@ impl Library {
             shelves: Arc::new(Shelves {
                 results,
                 changes: broadcast::channel(WAITING).0,
+                watched: Watched::default(),
                 memory: Memory::default(),
             }),
             caller,
@@ -136,12 +151,11 @@ impl Library {
     }
 
     fn tell(&self, owner: &Identity, event: Event) {
-        let owner = owner.clone();
-        // Without anybody who listens there is nothing to tell.
-        let _ = self
-            .shelves
-            .changes
-            .send(Arc::new(Changed { owner, event }));
+        self.shelves.send(Changed {
+            owner: Some(owner.clone()),
+            event,
+            is_foreign: false,
+        });
     }
 }
 

@@ -8,6 +8,7 @@ use std::time::Duration;
 use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::time::{Instant, sleep_until};
 
+use super::watched::Mark;
 use super::{Changed, Library};
 use crate::accounts::Identity;
 use crate::surface::{Address, Change, ResultCache};
@@ -36,6 +37,8 @@ pub struct Watch {
     look_at: Option<Instant>,
     /// Events that came together with another one.
     more: VecDeque<Event>,
+    /// What is said of this owner elsewhere is passed on while this is kept.
+    _mark: Mark,
 }
 
 impl Library {
@@ -49,6 +52,7 @@ impl Library {
             cache: results.clone(),
             look_at: None,
             more: VecDeque::new(),
+            _mark: self.shelves.watched.mark(owner),
         };
         watch.look_later();
         watch
@@ -56,7 +60,7 @@ impl Library {
 }
 
 /// Waits until this moment; without one, for ever.
-async fn at(moment: Option<Instant>) {
+pub(super) async fn at(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
         None => pending().await,
@@ -72,7 +76,9 @@ impl Watch {
             }
             tokio::select! {
                 changed = self.changes.recv() => match changed {
-                    Ok(changed) if changed.owner == self.owner => return Some(changed.event.clone()),
+                    Ok(changed) if changed.owner.as_ref().is_none_or(|owner| *owner == self.owner) => {
+                        return Some(changed.event.clone());
+                    }
                     Ok(_) => {}
                     Err(RecvError::Lagged(_)) => return Some(self.missed()),
                     Err(RecvError::Closed) => return None,

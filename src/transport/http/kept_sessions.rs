@@ -1,5 +1,6 @@
 //! Sessions that go on at another server: what is needed for that, in the store that they share.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,6 +20,10 @@ const GUESTS: &str = "guests";
 /// The most bytes of a session: how a client introduces itself is short.
 const LARGEST: usize = 64 * 1024;
 
+/// The most resources whose following other servers are told of, and the bytes of their addresses.
+const MOST_FOLLOWED: usize = 200;
+const MOST_BYTES_FOLLOWED: usize = 32 * 1024;
+
 /// How often it is tried to write what someone else changes at the same time.
 const TRIES: usize = 5;
 
@@ -33,6 +38,29 @@ pub(super) struct KeptSession {
     /// The least that the client wants to hear of its calls.
     #[serde(default)]
     pub(super) level: Option<String>,
+    /// The addresses of resources that the client follows.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub(super) followed: BTreeSet<String>,
+}
+
+impl KeptSession {
+    /// Notes that a resource is followed, or no longer. What is too much is known to one server alone.
+    pub(super) fn follow(&mut self, uri: &str, follows: bool) {
+        let bytes: usize = self.followed.iter().map(String::len).sum();
+        let has_room =
+            self.followed.len() < MOST_FOLLOWED && bytes + uri.len() <= MOST_BYTES_FOLLOWED;
+        match follows {
+            true if has_room => drop(self.followed.insert(uri.to_owned())),
+            true => {}
+            false => drop(self.followed.remove(uri)),
+        }
+    }
+}
+
+/// What servers tell each other of a session: that it is another one now.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Word {
+    pub(super) session: String,
 }
 
 /// The sessions in a store that several servers share.
@@ -42,6 +70,16 @@ pub(super) struct KeptSessions {
 }
 
 impl KeptSessions {
+    /// Has all servers look at a session anew.
+    pub(super) async fn tell(&self, id: &str) {
+        let word = serde_json::to_string(&Word {
+            session: id.to_owned(),
+        })
+        .unwrap_or_default();
+        // Who does not hear of it looks when the session is used there.
+        let _ = self.store.tell(vec![word]).await;
+    }
+
     /// The sessions in a store, if it is one that others share.
     pub(super) fn new(store: &Arc<dyn Store>, limits: HttpLimits) -> Option<Self> {
         let store = Arc::clone(store);

@@ -51,7 +51,7 @@ pub use config::{HttpConfig, HttpLimits};
 pub use gate::{Gate, Guests};
 pub(crate) use metrics::REQUEST_ID;
 pub(crate) use outgoing::Answer;
-pub(crate) use restoring::Introductions;
+pub(crate) use restoring::{Introductions, carry_following, is_replayed};
 pub(crate) use sessions::Sessions;
 use state::{Flights, Shared};
 
@@ -118,6 +118,7 @@ impl<M: Mcp> Server<M> {
             draining: draining.clone(),
         });
         let sweeper = tokio::spawn(Arc::clone(&sessions).sweep());
+        let follower = tokio::spawn(restoring::follow_others(Arc::clone(&shared)));
         let routes = router(Arc::clone(&shared));
         let accepting = listener::accept(listener, routes, &config, &draining);
         let stopping = async {
@@ -131,6 +132,7 @@ impl<M: Mcp> Server<M> {
         })
         .await;
         sweeper.abort();
+        follower.abort();
         if let Gate::Pool(pool) = &shared.gate {
             let _ = timeout(CLOSING, pool.audit.flush()).await;
         }

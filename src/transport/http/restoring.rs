@@ -3,18 +3,25 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use http::request::Parts;
 use http::{HeaderValue, Method, Request, header};
 use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::{
     SessionId, SessionState, SessionStore, SessionStoreError,
 };
 use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
 
 use super::Mcp;
+use super::kept_sessions::Word;
 use super::outgoing::only_answer;
 use super::sessions::{Behind, Sessions};
 use super::state::Shared;
 use crate::accounts::Requester;
+use crate::store::News;
+
+/// The id of requests of the server's own; no client may have one of the same name under way.
+const OWN: &str = "exa-mcp-server: played again";
 
 /// Tells rmcp what it must know before a request of a session.
 pub(super) async fn catch_up<M: Mcp>(
@@ -23,7 +30,7 @@ pub(super) async fn catch_up<M: Mcp>(
     requester: &Requester,
     behind: Behind,
 ) {
-    if !behind.not_here && behind.level.is_none() {
+    if behind.is_nothing() {
         return;
     }
     let (shared, id) = (Arc::clone(shared), SessionId::from(id));
@@ -33,19 +40,76 @@ pub(super) async fn catch_up<M: Mcp>(
         let _turn = shared.sessions.restoring.lock().await;
         if behind.not_here && !shared.sessions.runs_here(&id) {
             // rmcp finds that it does not run the session and asks for its introduction.
-            let ping = json!({"jsonrpc": "2.0", "id": 0, "method": "ping"});
+            let ping = json!({"jsonrpc": "2.0", "id": OWN, "method": "ping"});
             if tell(&shared, &id, &requester, &ping).await {
                 shared.sessions.has_begun(&id);
             }
         }
-        if let Some(level) = behind.level {
-            let params = json!({"level": level});
-            let choose =
-                json!({"jsonrpc": "2.0", "id": 0, "method": "logging/setLevel", "params": params});
-            tell(&shared, &id, &requester, &choose).await;
+        if behind.not_ready {
+            let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+            tell(&shared, &id, &requester, &ready).await;
+            shared.sessions.is_ready(&id);
+        }
+        for (method, params) in requests(behind) {
+            let message = json!({"jsonrpc": "2.0", "id": OWN, "method": method, "params": params});
+            tell(&shared, &id, &requester, &message).await;
         }
     });
     let _ = told.await;
+}
+
+/// What the client has asked of another server, and this one must do as well.
+fn requests(behind: Behind) -> impl Iterator<Item = (&'static str, Value)> {
+    let level = behind.level.into_iter();
+    let level = level.map(|level| ("logging/setLevel", json!({"level": level})));
+    let follow = behind.follow.into_iter();
+    let follow = follow.map(|uri| ("resources/subscribe", json!({"uri": uri})));
+    let leave = behind.leave.into_iter();
+    let leave = leave.map(|uri| ("resources/unsubscribe", json!({"uri": uri})));
+    level.chain(follow).chain(leave)
+}
+
+/// Marks what the server itself plays again: it was checked where the client asked for it.
+#[derive(Clone, Copy)]
+struct Replayed;
+
+/// Whether a request is one that was made at another server and is played again here.
+pub(crate) fn is_replayed(parts: &Parts) -> bool {
+    parts.extensions.get::<Replayed>().is_some()
+}
+
+/// Lets other servers know that the client of a session follows a resource, or no longer.
+pub(crate) async fn carry_following(parts: &Parts, uri: &str, follows: bool) {
+    let sessions = parts.extensions.get::<Arc<Sessions>>();
+    let id = parts.headers.get(super::mcp::SESSION);
+    if let (Some(sessions), Some(id), false) = (sessions, id, is_replayed(parts))
+        && let Ok(id) = id.to_str()
+    {
+        sessions.note_followed(id, uri, follows).await;
+    }
+}
+
+/// Looks at sessions that run here whenever another server says that they are others now, for ever.
+pub(super) async fn follow_others<M: Mcp>(shared: Arc<Shared<M>>) {
+    let Some(mut news) = shared.store.hear().filter(|_| shared.sessions.are_shared()) else {
+        return;
+    };
+    loop {
+        let changed = match news.recv().await {
+            Ok(News::Told(word)) => match serde_json::from_str::<Word>(&word) {
+                Ok(word) => vec![SessionId::from(word.session)],
+                // Other words are for others.
+                Err(_) => continue,
+            },
+            Ok(News::Missed) | Err(RecvError::Lagged(_)) => shared.sessions.open(),
+            Err(RecvError::Closed) => return,
+        };
+        for id in changed {
+            if let Some((owner, behind)) = shared.sessions.look_again(&id).await {
+                catch_up(&shared, &id, &Requester::new(owner), behind).await;
+            }
+        }
+    }
 }
 
 /// Tells rmcp something; says whether it was taken well.
@@ -59,6 +123,8 @@ async fn tell<M: Mcp>(
     let mut request = Request::new(body);
     *request.method_mut() = Method::POST;
     let headers = request.headers_mut();
+    // rmcp takes no request that names no host, whichever it is.
+    headers.insert(header::HOST, HeaderValue::from_static("localhost"));
     let both = HeaderValue::from_static("application/json, text/event-stream");
     headers.insert(header::ACCEPT, both);
     let json = HeaderValue::from_static("application/json");
@@ -67,9 +133,10 @@ async fn tell<M: Mcp>(
         headers.insert(super::mcp::SESSION, id);
     }
     request.extensions_mut().insert(requester.clone());
+    request.extensions_mut().insert(Replayed);
     let answer = shared.mcp.answer(request).await;
     let taken = answer.status().is_success();
-    only_answer(answer.into_body(), &json!(0)).await;
+    only_answer(answer.into_body(), &json!(OWN)).await;
     taken
 }
 

@@ -124,10 +124,11 @@ impl Sessions {
     ) -> Result<(Held, Behind), NotAdmitted> {
         let mut behind = Behind::default();
         if let Some(kept) = &self.kept {
-            behind.level = self.look(kept, id, &entry.requester.owner).await?;
+            behind = self.look(kept, id, &entry.requester.owner).await?;
         }
         let held = self.enter(id, entry).ok_or(NotAdmitted::Unknown)?;
         behind.not_here = !self.runs_here(id);
+        behind.not_ready = self.is_unready(id);
         Ok((held, behind))
     }
 

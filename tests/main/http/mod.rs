@@ -12,6 +12,8 @@ mod legacy;
 mod limits;
 mod limits_of_tokens;
 mod many_tokens;
+#[cfg(unix)]
+mod news;
 mod owners;
 mod quick_start;
 #[cfg(unix)]

@@ -17,8 +17,8 @@ use crate::support::{
 const CLIENTS: u64 = 64;
 
 /// Servers that share a Redis, and the balancer before them.
-struct Replicas {
-    servers: Vec<HttpServer>,
+pub(super) struct Replicas {
+    pub(super) servers: Vec<HttpServer>,
     /// What clients talk to.
     front: HttpServer,
     redis: Mutex<RedisServer>,
@@ -26,17 +26,17 @@ struct Replicas {
 }
 
 /// Whoever shows one of these tokens is let in, and their calls use the server's key.
-const POOL: [(&str, &str); 2] = [
+pub(super) const POOL: [(&str, &str); 2] = [
     ("USER_TOKENS", "a-token:ann,b-token:bob"),
     ("EXA_API_KEYS", "pool-key-one"),
 ];
 
 impl Replicas {
-    fn start(count: usize) -> Self {
+    pub(super) fn start(count: usize) -> Self {
         Self::with(count, &POOL)
     }
 
-    fn with(count: usize, variables: &[(&str, &str)]) -> Self {
+    pub(super) fn with(count: usize, variables: &[(&str, &str)]) -> Self {
         let (redis, sandbox) = (RedisServer::start(), Sandbox::start());
         let (url, store) = (sandbox.url(), redis.url());
         let start = |_| {
@@ -57,7 +57,7 @@ impl Replicas {
         }
     }
 
-    fn redis(&self) -> MutexGuard<'_, RedisServer> {
+    pub(super) fn redis(&self) -> MutexGuard<'_, RedisServer> {
         self.redis.lock().expect("Redis")
     }
 
@@ -111,7 +111,7 @@ fn is_answered(server: &HttpServer, token: &str) -> bool {
 }
 
 /// Waits until something holds; a failing test waits for long.
-fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+pub(super) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..600 {
         if holds() {
             return;

@@ -1,10 +1,12 @@
 //! Sessions that other servers know, too.
 
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 use rmcp::model::InitializeRequestParams;
 use rmcp::transport::streamable_http_server::SessionManager;
 use rmcp::transport::streamable_http_server::session::SessionId;
+use tokio::time::timeout;
 
 use super::super::kept_sessions::{KeptSession, KeptSessions};
 use super::{NoRoom, NotAdmitted, Session, Sessions};
@@ -12,6 +14,9 @@ use crate::accounts::Identity;
 
 /// How long it is believed that a session has not been ended at another server.
 const BELIEVED: Duration = Duration::from_secs(1);
+
+/// How long a client waits until other servers know what it follows.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What is known of a session in the shared store.
 pub(super) struct Shared {
@@ -25,6 +30,10 @@ pub(super) struct Shared {
     renewed: Instant,
     /// What the client wants to hear, as this server was told.
     level: Option<String>,
+    /// What the client follows, as this server was told.
+    followed: BTreeSet<String>,
+    /// rmcp has heard that the client is ready.
+    is_ready: bool,
 }
 
 /// What rmcp must be told before a request of the session.
@@ -34,6 +43,20 @@ pub(in super::super) struct Behind {
     pub(in super::super) not_here: bool,
     /// The level that the client chose at another server.
     pub(in super::super) level: Option<String>,
+    /// The session began here, but the client may have said elsewhere that it is ready.
+    pub(in super::super) not_ready: bool,
+    /// The resources that the client began to follow at another server.
+    pub(in super::super) follow: Vec<String>,
+    /// Those that it follows no longer.
+    pub(in super::super) leave: Vec<String>,
+}
+
+impl Behind {
+    /// Whether there is nothing to tell.
+    pub(in super::super) fn is_nothing(&self) -> bool {
+        let lists = self.follow.is_empty() && self.leave.is_empty();
+        !self.not_here && !self.not_ready && self.level.is_none() && lists
+    }
 }
 
 /// What a server knows of a session.
@@ -65,28 +88,44 @@ impl Sessions {
         }
     }
 
-    /// Looks for a session in the shared store; gives the level that this server does not know of.
+    /// Whether rmcp runs it here and has not heard that the client is ready.
+    pub(super) fn is_unready(&self, id: &str) -> bool {
+        let known = self.known();
+        let shared = known.get(id).and_then(|session| session.shared.as_ref());
+        shared.is_some_and(|shared| shared.runs_here && !shared.is_ready)
+    }
+
+    /// Notes that it has.
+    pub(in super::super) fn is_ready(&self, id: &str) {
+        let mut known = self.known();
+        let session = known.get_mut(id);
+        if let Some(shared) = session.and_then(|session| session.shared.as_mut()) {
+            shared.is_ready = true;
+        }
+    }
+
+    /// Looks for a session in the shared store; gives what this server does not know of.
     pub(super) async fn look(
         &self,
         kept: &KeptSessions,
         id: &str,
         owner: &Identity,
-    ) -> Result<Option<String>, NotAdmitted> {
+    ) -> Result<Behind, NotAdmitted> {
         let (is_kept, renew) = match self.seen(kept, id) {
-            Seen::Lately => return Ok(None),
+            Seen::Lately => return Ok(Behind::default()),
             Seen::Never => return self.fetch(kept, id, owner).await,
             Seen::Before { is_kept, renew } => (is_kept, renew),
         };
         if !is_kept {
             self.keep(id).await;
-            return Ok(None);
+            return Ok(Behind::default());
         }
         match kept.find(owner, id).await {
             Ok(Some(found)) => {
                 if renew {
                     let _ = kept.renew(owner, id).await;
                 }
-                Ok(self.differs(id, found.level))
+                Ok(self.differs(id, &found))
             }
             // It was ended at another server. Whoever is not its owner finds nothing either.
             Ok(None) => {
@@ -100,7 +139,7 @@ impl Sessions {
                 Err(NotAdmitted::Unknown)
             }
             // It goes on where it is known.
-            Err(_) => Ok(None),
+            Err(_) => Ok(Behind::default()),
         }
     }
 
@@ -126,13 +165,43 @@ impl Sessions {
         Seen::Before { is_kept, renew }
     }
 
-    /// The level, if it is another than this server knows of.
-    fn differs(&self, id: &str, level: Option<String>) -> Option<String> {
+    /// What of a session is another than this server knows of; from now on it does.
+    fn differs(&self, id: &str, found: &KeptSession) -> Behind {
         let mut known = self.known();
-        let shared = known.get_mut(id)?.shared.as_mut()?;
-        let differs = shared.level != level;
-        shared.level.clone_from(&level);
-        level.filter(|_| differs)
+        let session = known.get_mut(id);
+        let Some(shared) = session.and_then(|session| session.shared.as_mut()) else {
+            return Behind::default();
+        };
+        let is_new = shared.level != found.level;
+        shared.level.clone_from(&found.level);
+        let before = std::mem::replace(&mut shared.followed, found.followed.clone());
+        Behind {
+            level: found.level.clone().filter(|_| is_new),
+            follow: found.followed.difference(&before).cloned().collect(),
+            leave: before.difference(&found.followed).cloned().collect(),
+            ..Behind::default()
+        }
+    }
+
+    /// Looks at a session of which another server says that it has changed, if it runs here; gives whose it
+    /// is and what is new.
+    pub(in super::super) async fn look_again(&self, id: &str) -> Option<(Identity, Behind)> {
+        let owner = {
+            let known = self.known();
+            let session = known.get(id)?;
+            let runs_here = session.shared.as_ref()?.runs_here;
+            runs_here.then(|| session.owner.clone())?
+        };
+        let found = self.kept.as_ref()?.find(&owner, id).await.ok()??;
+        let behind = self.differs(id, &found);
+        (!behind.is_nothing()).then_some((owner, behind))
+    }
+
+    /// The sessions of which something is open here.
+    pub(in super::super) fn open(&self) -> Vec<SessionId> {
+        let known = self.known();
+        let open = known.iter().filter(|(_, session)| session.open > 0);
+        open.map(|(id, _)| id.clone()).collect()
     }
 
     /// Takes a session over that was begun at another server.
@@ -141,7 +210,7 @@ impl Sessions {
         kept: &KeptSessions,
         id: &str,
         owner: &Identity,
-    ) -> Result<Option<String>, NotAdmitted> {
+    ) -> Result<Behind, NotAdmitted> {
         let found = kept.find(owner, id).await;
         let found = found.map_err(|error| {
             tracing::warn!(%error, "a session could not be looked for");
@@ -165,11 +234,18 @@ impl Sessions {
                 seen: now,
                 renewed: now,
                 level: found.level.clone(),
+                followed: found.followed.clone(),
+                // rmcp plays the whole introduction.
+                is_ready: true,
             }),
         };
         // Another request of the session may have been faster.
         self.known().entry(id.into()).or_insert(session);
-        Ok(found.level)
+        Ok(Behind {
+            level: found.level,
+            follow: found.followed.into_iter().collect(),
+            ..Behind::default()
+        })
     }
 
     /// Keeps a session for other servers; where that fails it is tried again when it is used.
@@ -186,6 +262,7 @@ impl Sessions {
                     version: session.version.clone(),
                     introduction: shared.introduction.clone(),
                     level: shared.level.clone(),
+                    followed: shared.followed.clone(),
                 })
             })
         };
@@ -218,6 +295,8 @@ impl Sessions {
                 seen: now,
                 renewed: now,
                 level: None,
+                followed: BTreeSet::new(),
+                is_ready: false,
             });
         }
         self.keep(id).await;
@@ -245,6 +324,33 @@ impl Sessions {
         if let Some(kept) = &self.kept {
             let change = |session: &mut KeptSession| session.level = Some(level.to_owned());
             let _ = kept.change(&owner, id, change).await;
+            kept.tell(id).await;
+        }
+    }
+
+    /// Notes that a client follows a resource, or no longer, and lets other servers know: one of them may have
+    /// the stream on which it hears of changes.
+    pub(in super::super) async fn note_followed(&self, id: &str, uri: &str, follows: bool) {
+        let owner = {
+            let mut known = self.known();
+            let Some(session) = known.get_mut(id) else {
+                return;
+            };
+            if let Some(shared) = &mut session.shared {
+                match follows {
+                    true => drop(shared.followed.insert(uri.to_owned())),
+                    false => drop(shared.followed.remove(uri)),
+                }
+            }
+            session.owner.clone()
+        };
+        let Some(kept) = &self.kept else {
+            return;
+        };
+        let change = |session: &mut KeptSession| session.follow(uri, follows);
+        match timeout(PATIENCE, kept.change(&owner, id, change)).await {
+            Ok(Ok(())) => drop(timeout(PATIENCE, kept.tell(id)).await),
+            _ => tracing::warn!("that a resource is followed is known to this server alone"),
         }
     }
 
