@@ -1,5 +1,6 @@
 //! `exa-mcp-server health`: asks a running server how it is, for images that hold no other program.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -18,7 +19,12 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const LONGEST: u64 = 64 * 1024;
 
 /// Gives what the server says about itself; a server that is not well is a failure.
-pub(super) async fn ask(address: &str, source: &Source) -> Result<String, Failure> {
+pub(super) async fn ask(address: Option<&str>, source: &Source) -> Result<String, Failure> {
+    let address = match address {
+        Some(address) => address.to_owned(),
+        None => reachable(source.text("EXA_MCP_LISTEN").as_deref()),
+    };
+    let address = address.as_str();
     let bad = |text: String| Failure { text, code: FAILED };
     let hosts = source.text(HOSTS_VARIABLE).unwrap_or_default();
     let asked = timeout(PATIENCE, exchange(address, hosts)).await;
@@ -42,6 +48,24 @@ pub(super) async fn ask(address: &str, source: &Source) -> Result<String, Failur
     }
 }
 
+/// Where a server can be reached from here that listens on this address.
+fn reachable(listen: Option<&str>) -> String {
+    let Some(listen) = listen.map(str::trim) else {
+        return super::USUAL_ADDRESS.to_owned();
+    };
+    match listen.parse::<SocketAddr>() {
+        // Every address of the machine is no address to call.
+        Ok(place) if place.ip().is_unspecified() => {
+            let here: IpAddr = match place {
+                SocketAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+                SocketAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+            };
+            SocketAddr::new(here, place.port()).to_string()
+        }
+        _ => listen.to_owned(),
+    }
+}
+
 async fn exchange(address: &str, hosts: String) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(address).await?;
     // The server answers only to names that it is called by.
@@ -55,4 +79,22 @@ async fn exchange(address: &str, hosts: String) -> std::io::Result<String> {
     let mut answer = String::new();
     stream.take(LONGEST).read_to_string(&mut answer).await?;
     Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_asked_where_it_listens() {
+        for (listen, expected) in [
+            (None, "127.0.0.1:3000"),
+            (Some("0.0.0.0:8080"), "127.0.0.1:8080"),
+            (Some("[::]:8080"), "[::1]:8080"),
+            (Some(" 10.1.2.3:80 "), "10.1.2.3:80"),
+            (Some("localhost:81"), "localhost:81"),
+        ] {
+            assert_eq!(reachable(listen), expected);
+        }
+    }
 }

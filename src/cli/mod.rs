@@ -149,9 +149,9 @@ enum Command {
     },
     /// Ask a running HTTP server how it is; exit code 0 if it is well
     Health {
-        /// Where it listens
-        #[arg(long, default_value = "127.0.0.1:3000", value_name = "ADDR")]
-        address: String,
+        /// Where it listens [default: that of EXA_MCP_LISTEN, or 127.0.0.1:3000]
+        #[arg(long, value_name = "ADDR")]
+        address: Option<String>,
     },
     /// Check key, network, store and configuration
     Doctor,
@@ -249,7 +249,9 @@ async fn carried_out(arguments: Arguments, source: &Source) -> Result<String, Fa
             let served = sandbox::serve(listen).await;
             return served.map(|()| String::new()).map_err(Failure::usage);
         }
-        Some(Command::Health { address }) => return health::ask(address, source).await,
+        Some(Command::Health { address }) => {
+            return health::ask(address.as_deref(), source).await;
+        }
         _ => {}
     }
     let mut settings = Settings::read(source, tools.as_deref()).map_err(Failure::usage)?;

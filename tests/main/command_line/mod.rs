@@ -1,5 +1,6 @@
 //! The command line: what it takes, what it prints and how it ends.
 
+#[cfg(unix)]
 mod configuration;
 mod delivery;
 mod environment;
