@@ -1,6 +1,9 @@
 // What can be done on the page, and what goes wrong.
 
 import assert from "node:assert/strict";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 
 import { assertClean, attacked, inTable, rowOf } from "./attacked.js";
@@ -150,6 +153,40 @@ describe("looking after tokens", () => {
     await rows.first().getByText("many-59", { exact: true }).waitFor();
     await assertClean(page, seen);
     await page.close();
+  });
+});
+
+describe("a crowd", () => {
+  test("twelve thousand tokens are found and turned over without being fetched at once", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "dashboard-crowd-"));
+    const config = join(folder, "config.toml");
+    const tokens = Array.from({ length: 12_000 }, (_, number) => `'crowd-${number}:person-${number}:never'`);
+    writeFileSync(config, `user_tokens = [${tokens.join(",\n")}]`, { mode: 0o600 });
+    const crowd = await serve({ MCP_AUTH_TOKEN: ADMIN, EXA_MCP_CONFIG: config });
+    try {
+      const { page, seen } = await open(here.browser.context, crowd);
+      await enter(page);
+      await page.getByText("12,001 tokens").waitFor();
+      await page.getByText("Page 1 of 241").waitFor();
+      assert.equal(await inTable(page, "tokens-table").count(), 50);
+      for (const number of [2, 3]) {
+        await page.getByRole("button", { name: "Next" }).click();
+        await page.getByText(`Page ${number} of 241`).waitFor();
+      }
+      assert.match(await inTable(page, "tokens-table").first().textContent(), /person-99/);
+      await page.getByLabel("Find a person or token").fill("PERSON-1199");
+      await page.getByText("11 tokens").waitFor();
+      await rowOf(page, "person-11999").waitFor();
+      assert.equal(await inTable(page, "tokens-table").count(), 11);
+      assert.match(await page.locator(".tile", { hasText: "Tokens" }).locator("dd").textContent(), /^12,001/);
+      const lists = seen.requests.filter((url) => /admin.tokens([?]|$)/.test(url));
+      assert.ok(lists.length > 0 && lists.every((url) => url.includes("limit=50")), lists.join("\n"));
+      await assertClean(page, seen);
+      await page.close();
+    } finally {
+      await crowd.stop();
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
 
