@@ -167,9 +167,9 @@ impl Caller {
         progress: &Progress,
     ) -> Result<Called, Refusal> {
         let mut sent = Sent::new(operation);
-        let outcome = self
-            .with_any_key(operation, &checked.arguments, progress)
-            .await;
+        // Boxed, because it is far larger than everything that waits for it.
+        let exchange = self.with_any_key(operation, &checked.arguments, progress);
+        let outcome = Box::pin(exchange).await;
         sent.is_answered = true;
         let (key, outcome) = outcome?;
         match outcome {

@@ -65,7 +65,7 @@ impl<T: Tools> Handler<T> {
         let call = Box::pin(telemetry::inherited(
             scope.tools.call(&name, arguments, who),
         ));
-        let run = steps.until(self.calls.run(call, context.ct.cancelled()));
+        let run = Box::pin(steps.until(self.calls.run(call, context.ct.cancelled())));
         let started = Instant::now();
         let ended = conversation.until(run).await;
         let outcome = match &ended {

@@ -204,7 +204,8 @@ impl Following {
                 return self.last_look(caller, latest).await;
             }
             sleep(wait).await;
-            let Ok(look) = timeout_at(deadline, self.look(caller)).await else {
+            // Boxed, because most of the time is spent between the looks.
+            let Ok(look) = timeout_at(deadline, Box::pin(self.look(caller))).await else {
                 return Followed::TimeUp(latest);
             };
             pause = (pause * 3 / 2).min(LONGEST_PAUSE);
@@ -217,9 +218,7 @@ impl Following {
                     }
                     (latest, was_seen) = (state, true);
                 }
-                Err(refusal)
-                    if is_missing(&refusal) && !was_seen && misses < MOST_MISSES =>
-                {
+                Err(refusal) if is_missing(&refusal) && !was_seen && misses < MOST_MISSES => {
                     misses += 1;
                 }
                 Err(refusal) => match passing(&refusal) {
@@ -236,7 +235,7 @@ impl Following {
     /// The time is up; the answer should still be the newest.
     async fn last_look(&self, caller: &Caller, latest: State) -> Followed {
         let short = Instant::now() + FIRST_PAUSE * 5;
-        match timeout_at(short, self.look(caller)).await {
+        match timeout_at(short, Box::pin(self.look(caller))).await {
             Ok(Ok(state)) if state.is_final => Followed::Ended(state),
             Ok(Ok(state)) => Followed::TimeUp(state),
             _ => Followed::TimeUp(latest),

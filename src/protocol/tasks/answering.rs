@@ -87,9 +87,13 @@ impl<T: Tools> Tasks<T> {
             if record.is_final() {
                 return Ok(record);
             }
-            match self.unasked(&record, powers) {
+            let unasked = self.unasked(&record, powers);
+            // Many may wait at once, and none of them needs it.
+            drop(record);
+            match unasked {
                 Some((key, question, _asked)) => {
-                    self.carry(owner, id, &key, &question, context).await?;
+                    let carried = self.carry(owner, id, &key, &question, context);
+                    Box::pin(carried).await?;
                 }
                 None => tokio::select! {
                     () = here(turn) => {}
