@@ -43,7 +43,7 @@ const DAY: &str = "day:";
 const SPENT: &str = "spent:";
 
 /// A day by UTC.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Day(NaiveDate);
 
 impl Day {

@@ -1,7 +1,8 @@
 //! Who used how much. A count is in the store before the answer it belongs to leaves.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::borrow::Cow;
+use std::collections::{HashMap, hash_map};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -35,8 +36,20 @@ pub struct Usage {
 
 /// What someone did, and whom to tell that it is written.
 struct Entry {
-    changes: Vec<CountChange>,
+    who: Who,
+    steps: Vec<Noted>,
     written: oneshot::Sender<()>,
+}
+
+/// A number, and how it changes.
+type Noted = (Cow<'static, str>, Step);
+
+/// Who is counted, and on which day.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Who {
+    subject: String,
+    user: String,
+    day: Day,
 }
 
 impl Usage {
@@ -62,9 +75,13 @@ impl Usage {
         self.store.counts(subject.map(str::to_owned)).await
     }
 
-    async fn write(&self, changes: Vec<CountChange>) {
+    async fn write(&self, who: Who, steps: Vec<Noted>) {
         let (written, done) = oneshot::channel();
-        let entry = Entry { changes, written };
+        let entry = Entry {
+            who,
+            steps,
+            written,
+        };
         if self.queue.send(entry).is_ok() {
             // A store that is stuck must not hold up answers for ever; the count stays in the queue.
             let _ = timeout(PATIENCE, done).await;
@@ -80,45 +97,32 @@ struct Reading {
     usage: Usage,
     subject: String,
     user: String,
-    pending: Mutex<Vec<(String, Step)>>,
+    pending: Mutex<Vec<Noted>>,
 }
 
 impl Meter {
     /// Notes a request.
     pub fn request(&self) {
         let moment = u64::try_from(now()).unwrap_or_default();
-        self.step(REQUESTS, Step::Add(1));
-        self.step(LAST_USED, Step::Reach(moment));
+        self.step(REQUESTS.into(), Step::Add(1));
+        self.step(LAST_USED.into(), Step::Reach(moment));
     }
 
     /// Notes so many of something.
-    pub fn add(&self, name: &str, amount: u64) {
-        self.step(name, Step::Add(amount));
+    pub fn add(&self, name: impl Into<Cow<'static, str>>, amount: u64) {
+        self.step(name.into(), Step::Add(amount));
     }
 
-    fn step(&self, name: &str, step: Step) {
-        let mut pending = self
-            .0
-            .pending
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        pending.push((name.to_owned(), step));
+    fn step(&self, name: Cow<'static, str>, step: Step) {
+        self.0.open().push((name, step));
     }
 
     /// Writes what was noted; when this returns, it is in the store.
     pub async fn commit(&self) {
-        let changes = {
-            let mut pending = self
-                .0
-                .pending
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *pending)
-        };
-        if changes.is_empty() {
-            return;
+        let steps = std::mem::take(&mut *self.0.open());
+        if !steps.is_empty() {
+            self.0.usage.write(self.0.who(), steps).await;
         }
-        self.0.usage.write(self.0.changes(changes)).await;
     }
 }
 
@@ -126,29 +130,29 @@ impl Drop for Reading {
     /// A request that was never answered counts as well, only nobody waits for it.
     fn drop(&mut self) {
         let pending = self.pending.get_mut();
-        let pending = std::mem::take(pending.unwrap_or_else(PoisonError::into_inner));
-        if !pending.is_empty() {
-            let changes = self.changes(pending);
+        let steps = std::mem::take(pending.unwrap_or_else(PoisonError::into_inner));
+        if !steps.is_empty() {
             let (written, _) = oneshot::channel();
-            let _ = self.usage.queue.send(Entry { changes, written });
+            let _ = self.usage.queue.send(Entry {
+                who: self.who(),
+                steps,
+                written,
+            });
         }
     }
 }
 
 impl Reading {
-    fn changes(&self, pending: Vec<(String, Step)>) -> Vec<CountChange> {
-        let today = Day::of(now());
-        let changes = pending.into_iter().flat_map(|(name, step)| {
-            let change = CountChange {
-                subject: self.subject.clone(),
-                name,
-                step,
-            };
-            let mut also = daily::also(today, &self.subject, &self.user, &change);
-            also.push(change);
-            also
-        });
-        changes.collect()
+    fn open(&self) -> MutexGuard<'_, Vec<Noted>> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn who(&self) -> Who {
+        Who {
+            subject: self.subject.clone(),
+            user: self.user.clone(),
+            day: Day::of(now()),
+        }
     }
 }
 
@@ -173,10 +177,7 @@ async fn write(store: Arc<dyn Store>, mut entries: mpsc::UnboundedReceiver<Entry
         let mut waiting = Vec::new();
         let mut next = first;
         while let Some(entry) = next {
-            entry
-                .changes
-                .into_iter()
-                .for_each(|change| unwritten.fresh.add(change));
+            unwritten.fresh.note(entry.who, entry.steps);
             waiting.push(entry.written);
             next = match waiting.len() < MOST_AT_ONCE {
                 true => entries.try_recv().ok(),
@@ -205,7 +206,7 @@ struct Unwritten {
     /// What was told to the store without hearing that it is written. It may be, so it is told again as
     /// it was, and nothing is added to it.
     told: Option<Batch>,
-    fresh: Sum,
+    fresh: Fresh,
 }
 
 impl Unwritten {
@@ -224,7 +225,7 @@ impl Unwritten {
                 Batch {
                     writer: self.writer.clone(),
                     number: self.number,
-                    changes: std::mem::take(&mut self.fresh).changes(),
+                    changes: std::mem::take(&mut self.fresh).spread().changes(),
                 }
             });
             store.count_once(batch.clone()).await?;
@@ -234,35 +235,70 @@ impl Unwritten {
     }
 }
 
+/// What was noted since the last batch, taken together for each of those who are counted.
+#[derive(Default)]
+struct Fresh(HashMap<Who, HashMap<Cow<'static, str>, Step>>);
+
+impl Fresh {
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    fn note(&mut self, who: Who, steps: Vec<Noted>) {
+        let sums = self.0.entry(who).or_default();
+        for (name, step) in steps {
+            join(sums.entry(name), step);
+        }
+    }
+
+    /// The same with everything that it changes: the numbers of the day, of the month, of the person.
+    fn spread(self) -> Sum {
+        let mut sum = Sum::default();
+        for (who, steps) in self.0 {
+            for (name, step) in steps {
+                let change = CountChange {
+                    subject: who.subject.clone(),
+                    name: name.into_owned(),
+                    step,
+                };
+                let also = daily::also(who.day, &who.subject, &who.user, &change);
+                also.into_iter().for_each(|change| sum.add(change));
+                sum.add(change);
+            }
+        }
+        sum
+    }
+}
+
+/// Takes a step together with those of the same number.
+fn join<K>(known: hash_map::Entry<'_, K, Step>, step: Step) {
+    known
+        .and_modify(|sum| {
+            *sum = match (*sum, step) {
+                (Step::Add(a), Step::Add(b)) => Step::Add(a.saturating_add(b)),
+                (Step::Reach(a), Step::Reach(b)) => Step::Reach(a.max(b)),
+                // Each number is of one kind.
+                (_, latest) => latest,
+            }
+        })
+        .or_insert(step);
+}
+
 /// Changes, with those of the same number taken together.
 #[derive(Default)]
 struct Sum(HashMap<(String, String), Step>);
 
 impl Sum {
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     fn add(&mut self, change: CountChange) {
-        let known = self.0.entry((change.subject, change.name));
-        let step = change.step;
-        known
-            .and_modify(|sum| {
-                *sum = match (*sum, step) {
-                    (Step::Add(a), Step::Add(b)) => Step::Add(a.saturating_add(b)),
-                    (Step::Reach(a), Step::Reach(b)) => Step::Reach(a.max(b)),
-                    // Each number is of one kind.
-                    (_, latest) => latest,
-                }
-            })
-            .or_insert(step);
+        join(self.0.entry((change.subject, change.name)), change.step);
     }
 
-    fn changes(&self) -> Vec<CountChange> {
-        let changes = self.0.iter().map(|((subject, name), step)| CountChange {
-            subject: subject.clone(),
-            name: name.clone(),
-            step: *step,
+    fn changes(self) -> Vec<CountChange> {
+        let changes = self.0.into_iter();
+        let changes = changes.map(|((subject, name), step)| CountChange {
+            subject,
+            name,
+            step,
         });
         changes.collect()
     }
@@ -351,9 +387,8 @@ mod tests {
         }
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn nothing_is_lost_while_the_store_fails() {
-        let store = Arc::new(Moody::default());
+    /// Three requests while the store fails, and a while in which it does not any more.
+    async fn through_bad_times(store: &Arc<Moody>) -> Usage {
         store.fails.store(true, Ordering::SeqCst);
         let usage = Usage::new(store.clone());
         for _ in 0..3 {
@@ -364,21 +399,19 @@ mod tests {
         assert_eq!(requests(&usage, "ann").await, 0);
         store.fails.store(false, Ordering::SeqCst);
         tokio::time::sleep(2 * PAUSE).await;
+        usage
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_is_lost_while_the_store_fails() {
+        let usage = through_bad_times(&Arc::default()).await;
         assert_eq!(requests(&usage, "ann").await, 3);
     }
 
     #[tokio::test(start_paused = true)]
     async fn what_may_have_been_written_is_told_again_as_it_was() {
         let store = Arc::new(Moody::default());
-        store.fails.store(true, Ordering::SeqCst);
-        let usage = Usage::new(store.clone());
-        for _ in 0..3 {
-            let meter = usage.meter("ann", "ann");
-            meter.request();
-            meter.commit().await;
-        }
-        store.fails.store(false, Ordering::SeqCst);
-        tokio::time::sleep(2 * PAUSE).await;
+        let usage = through_bad_times(&store).await;
         let told = std::mem::take(&mut *store.told.lock().unwrap());
         let (last, tries) = told.split_last().unwrap();
         let first = tries.first().unwrap();

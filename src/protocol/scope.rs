@@ -85,7 +85,7 @@ impl<T: Tools> Scope<T> {
             return;
         };
         if self.tools.has(tool) {
-            meter.add(&format!("tool:{tool}"), 1);
+            meter.add(format!("tool:{tool}"), 1);
         }
         if let Some(outcome) = outcome {
             note(meter, outcome);
@@ -216,7 +216,7 @@ pub(super) fn note(meter: &Meter, outcome: &Outcome) {
         return;
     };
     if let Some(operation) = told.operation {
-        meter.add(&format!("operation:{operation}"), 1);
+        meter.add(format!("operation:{operation}"), 1);
     }
     meter.add(daily::TOKENS, told.tokens);
     if told.cached {

@@ -134,7 +134,8 @@ pub enum Change {
 
 #[derive(Default)]
 struct Inner {
-    entries: HashMap<String, Entry>,
+    /// Boxed: a table has room for twice as many as there are.
+    entries: HashMap<String, Box<Entry>>,
     /// Ids, the oldest first.
     order: VecDeque<String>,
     /// The latest answer to each question.
@@ -149,7 +150,7 @@ struct Entry {
     since: Instant,
     /// Of the answer alone.
     bytes: usize,
-    look: Option<Look>,
+    look: Option<Box<Look>>,
 }
 
 impl Entry {
@@ -259,7 +260,7 @@ impl ResultCache {
             bytes,
             look: None,
         };
-        inner.entries.insert(id.clone(), entry);
+        inner.entries.insert(id.clone(), Box::new(entry));
         drop(inner);
         let owner = owner.clone();
         let _ = self.changes.send(Change::Added { owner, id });
@@ -286,10 +287,12 @@ impl ResultCache {
             return;
         };
         let used = used.saturating_sub(entry.all_bytes() - entry.bytes);
-        entry.look = (used + bytes <= self.limits.bytes).then_some(Look {
-            wish,
-            rendered,
-            bytes,
+        entry.look = (used + bytes <= self.limits.bytes).then(|| {
+            Box::new(Look {
+                wish,
+                rendered,
+                bytes,
+            })
         });
         let kept = entry.look.as_ref().map_or(0, |look| look.bytes);
         inner.bytes = used + kept;
