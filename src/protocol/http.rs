@@ -230,7 +230,8 @@ impl<R: Room> Mcp for Service<R> {
         if let Some(sessions) = &self.shared {
             request.extensions_mut().insert(Arc::clone(sessions));
         }
-        self.streamable.handle(request).await
+        // Boxed, because every room before it would hold it, and hand it on, at its full size.
+        Box::pin(self.streamable.handle(request)).await
     }
 
     fn connect(
