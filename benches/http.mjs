@@ -42,19 +42,25 @@ const memory = ({ pid }) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${p
 
 /** Throughput side by side, and the latency of one caller. */
 async function sideBySide() {
-  const [server, floor] = [await ours("side"), await start(join(programs, "floor_http"), [])];
-  const rounds = { ours: [], floor: [], oursAlone: [], floorAlone: [] };
+  const server = await ours("side");
+  const { answerBytes } = await load(server, "web_search_exa", LOOK, CONNECTIONS);
+  const floor = (variables) => start(join(programs, "floor_http"), [], variables);
+  const servers = {
+    ours: [server, "web_search_exa", LOOK],
+    floor: [await floor({}), "hello", "{}"],
+    alike: [await floor({ FLOOR_BYTES: String(answerBytes) }), "hello", "{}"],
+  };
+  const names = Object.keys(servers);
+  const rounds = Object.fromEntries(names.flatMap((name) => [[name, []], [`${name}Alone`, []]]));
   for (let round = 0; round <= ROUNDS; round++) {
-    const order = round % 2 ? ["ours", "floor"] : ["floor", "ours"];
-    for (const name of order) {
-      const [target, tool, parameters] = name === "ours" ? [server, "web_search_exa", LOOK] : [floor, "hello", "{}"];
-      const many = await load(target, tool, parameters);
-      const alone = await load(target, tool, parameters, CALLS / 6, 1);
+    for (const place of names.keys()) {
+      const name = names[(round + place) % names.length];
+      const many = await load(...servers[name]);
+      const alone = await load(...servers[name], CALLS / 6, 1);
       if (round > 0) (rounds[name].push(many), rounds[`${name}Alone`].push(alone));
     }
   }
-  server.stop();
-  floor.stop();
+  Object.values(servers).forEach(([{ stop }]) => stop());
   return rounds;
 }
 
@@ -111,8 +117,8 @@ rmSync(folder, { recursive: true });
 const rate = (figures) => summary(figures.map(({ callsASecond }) => callsASecond));
 const wait = (figures) => summary(figures.map(({ medianMs }) => medianMs));
 const ratio = (ours, floor) => number(ours.median / floor.median);
-const [fast, least] = [rate(side.ours), rate(side.floor)];
-const [alone, leastAlone] = [wait(side.oursAlone), wait(side.floorAlone)];
+const [fast, least, alike] = [rate(side.ours), rate(side.floor), rate(side.alike)];
+const [alone, leastAlone, alikeAlone] = [wait(side.oursAlone), wait(side.floorAlone), wait(side.alikeAlone)];
 const [few, many] = [summary(crowd.times.few), summary(crowd.times.many)];
 const text = `# Benchmark over HTTP
 
@@ -123,12 +129,19 @@ Machine: ${machine}.
 **ours** is the release build in pool mode with a SQLite store: every call shows a token, is checked against its limits, and is
 counted in the store before its answer leaves. **floor** is the least that a server on the same rmcp can be, with sessions and
 answers in JSON. The call of ours is a look at one result in the cache (${side.ours[0].answerBytes} bytes), that of the floor says hello.
+**alike** is the floor with an answer as long as ours, kept in memory.
 
 ${table(
-  ["measure", "ours", "floor", "ours ÷ floor"],
+  ["measure", "ours", "floor", "alike", "ours ÷ floor", "ours ÷ alike"],
   [
-    [`calls a second, ${CONNECTIONS} connections`, cell(fast), cell(least), `${ratio(fast, least)}×`],
-    ["one caller, median, ms", cell(alone), cell(leastAlone), `${ratio(alone, leastAlone)}×`],
+    [
+      `calls a second, ${CONNECTIONS} connections`,
+      cell(fast), cell(least), cell(alike), `${ratio(fast, least)}×`, `${ratio(fast, alike)}×`,
+    ],
+    [
+      "one caller, median, ms",
+      cell(alone), cell(leastAlone), cell(alikeAlone), `${ratio(alone, leastAlone)}×`, `${ratio(alone, alikeAlone)}×`,
+    ],
   ],
 )}
 

@@ -1,6 +1,6 @@
 //! The least that an rmcp server can be: one tool with a fixed answer.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use rmcp::{
     ErrorData, RoleServer, ServerHandler,
@@ -13,6 +13,22 @@ use rmcp::{
 
 /// The server.
 pub struct Floor;
+
+/// Says hello; or as many bytes as `FLOOR_BYTES` wants, half of them as text and half as data, the way
+/// the product answers.
+static ANSWER: LazyLock<CallToolResult> = LazyLock::new(|| {
+    let bytes = std::env::var("FLOOR_BYTES").ok();
+    match bytes.and_then(|bytes| bytes.parse::<usize>().ok()) {
+        None => CallToolResult::success(vec![ContentBlock::text("hello")]),
+        Some(bytes) => {
+            let half = "hello, ".repeat(bytes / 14);
+            let mut answer = CallToolResult::success(vec![ContentBlock::text(half.clone())]);
+            answer.structured_content =
+                Some(JsonObject::from_iter([("text".to_owned(), half.into())]).into());
+            answer
+        }
+    }
+});
 
 impl ServerHandler for Floor {
     fn get_info(&self) -> ServerConfig {
@@ -34,6 +50,6 @@ impl ServerHandler for Floor {
         _request: CallToolRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        Ok(CallToolResult::success(vec![ContentBlock::text("hello")]).into())
+        Ok(ANSWER.clone().into())
     }
 }

@@ -107,7 +107,9 @@ impl Client {
         let start = answer.iter().position(|byte| *byte == b'{').unwrap_or(0);
         let mut values = serde_json::Deserializer::from_slice(&answer[start..]).into_iter();
         let answer: Value = values.next().ok_or("no answer")??;
-        match answer["result"]["isError"].as_bool().unwrap_or(false) || answer.get("error").is_some() {
+        match answer["result"]["isError"].as_bool().unwrap_or(false)
+            || answer.get("error").is_some()
+        {
             true => Err(answer.to_string().into()),
             false => Ok(answer),
         }
