@@ -310,7 +310,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use super::*;
-    use crate::store::{Document, MemoryStore, Pending, Place, Query, Rules, Sign};
+    use crate::store::{MemoryStore, Pending, kept_in_memory};
 
     async fn requests(usage: &Usage, subject: &str) -> u64 {
         let counts = usage.counts(Some(subject)).await.unwrap();
@@ -344,18 +344,8 @@ mod tests {
 
     /// A store that fails to count as long as it is told to.
     impl Store for Moody {
-        fn put(&self, place: Place, body: String, rules: Rules) -> Pending<'_, u64> {
-            self.store.put(place, body, rules)
-        }
-        fn get(&self, place: Place) -> Pending<'_, Option<Document>> {
-            self.store.get(place)
-        }
-        fn delete(&self, place: Place) -> Pending<'_, bool> {
-            self.store.delete(place)
-        }
-        fn list(&self, query: Query) -> Pending<'_, Vec<Document>> {
-            self.store.list(query)
-        }
+        kept_in_memory!();
+
         fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()> {
             self.writes.fetch_add(1, Ordering::SeqCst);
             match self.fails.load(Ordering::SeqCst) {
@@ -366,24 +356,6 @@ mod tests {
         fn count_once(&self, batch: Batch) -> Pending<'_, ()> {
             self.told.lock().unwrap().push(batch.clone());
             self.count(batch.changes)
-        }
-        fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
-            self.store.counts(subject)
-        }
-        fn forget(&self, subjects: std::ops::Range<String>) -> Pending<'_, bool> {
-            self.store.forget(subjects)
-        }
-        fn take(&self, window: crate::store::Window) -> Pending<'_, crate::store::Taken> {
-            self.store.take(window)
-        }
-        fn announce(&self, name: String) -> Pending<'_, Sign> {
-            self.store.announce(name)
-        }
-        fn lives(&self, name: String) -> Pending<'_, bool> {
-            self.store.lives(name)
-        }
-        fn check(&self) -> Pending<'_, String> {
-            self.store.check()
         }
     }
 

@@ -7,36 +7,13 @@ pub(super) fn push_inline(out: &mut String, text: &str) {
     let text = one_line(text);
     let mut done = 0;
     for (at, byte) in text.bytes().enumerate() {
-        if may_be_mark(byte) && is_mark(&text, at, byte) {
+        if byte.is_ascii_punctuation() && is_mark(&text, at, byte) {
             out.push_str(text.get(done..at).unwrap_or_default());
             out.push('\\');
             done = at;
         }
     }
     out.push_str(text.get(done..).unwrap_or_default());
-}
-
-fn may_be_mark(byte: u8) -> bool {
-    byte.is_ascii_punctuation()
-        && matches!(
-            byte,
-            b'\\'
-                | b'`'
-                | b'*'
-                | b'['
-                | b']'
-                | b'<'
-                | b'|'
-                | b'_'
-                | b'~'
-                | b'&'
-                | b'>'
-                | b'+'
-                | b'-'
-                | b'#'
-                | b'.'
-                | b')'
-        )
 }
 
 /// Whether Markdown would take the mark at a place for one, by what stands before and after it.

@@ -38,6 +38,33 @@ pub use windows::{Taken, Window};
 
 use crate::accounts::Identity;
 
+/// What a store of a test does as its `store` in memory does: everything but counting, which such tests are
+/// about.
+#[cfg(test)]
+macro_rules! kept_in_memory {
+    () => {
+        kept_in_memory! {
+            fn put(place: $crate::store::Place, body: String, rules: $crate::store::Rules) -> u64;
+            fn get(place: $crate::store::Place) -> Option<$crate::store::Document>;
+            fn delete(place: $crate::store::Place) -> bool;
+            fn list(query: $crate::store::Query) -> Vec<$crate::store::Document>;
+            fn counts(subject: Option<String>) -> Vec<$crate::store::Count>;
+            fn forget(subjects: std::ops::Range<String>) -> bool;
+            fn take(window: $crate::store::Window) -> $crate::store::Taken;
+            fn announce(name: String) -> $crate::store::Sign;
+            fn lives(name: String) -> bool;
+            fn check() -> String;
+        }
+    };
+    ($(fn $method:ident($($name:ident: $kind:ty),*) -> $answer:ty;)*) => {
+        $(fn $method(&self, $($name: $kind),*) -> $crate::store::Pending<'_, $answer> {
+            self.store.$method($($name),*)
+        })*
+    };
+}
+#[cfg(test)]
+pub(crate) use kept_in_memory;
+
 /// What a call of a store comes to.
 pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 

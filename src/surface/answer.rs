@@ -15,7 +15,7 @@ use crate::operations::{Called, Caller, Operation, Paged, Refusal, Stopped, is_p
 use crate::render::{self, Answer, Envelope, Level, Rendered, View};
 
 /// Characters of a single text of an answer; more is no text.
-pub(super) const LONGEST_TEXT: usize = 500_000;
+const LONGEST_TEXT: usize = 500_000;
 
 /// Entries of a list that is followed to its end.
 const MOST_ENTRIES: usize = 1_000;
@@ -288,7 +288,6 @@ impl Catalogue {
 
 /// A kept answer; it has no more than Exa was asked for.
 fn look_at<'a>(kept: &'a Kept, wish: &Wish) -> Answer<'a> {
-    let answer = serde_json::from_str(&kept.answer).unwrap_or_default();
     let lacking = kept.asked.filter(|had| Some(*had) < wish.level);
     let warnings = lacking.map(|had| {
         format!(
@@ -298,15 +297,10 @@ fn look_at<'a>(kept: &'a Kept, wish: &Wish) -> Answer<'a> {
         )
     });
     Answer {
-        operation: &kept.operation,
-        envelope: Envelope::open(answer),
-        told: Map::new(),
-        cache_id: Some(&kept.id),
-        cached: true,
-        asked: kept.asked,
         mended: wish.mended.clone(),
         warnings: warnings.into_iter().collect(),
         sent_filters: wish.sent_filters.clone(),
+        ..kept.opened()
     }
 }
 

@@ -12,7 +12,7 @@ use tokio::sync::broadcast;
 
 use crate::accounts::Identity;
 use crate::ids;
-use crate::render::{Level, Rendered, View};
+use crate::render::{Answer, Envelope, Level, Rendered, View};
 
 /// How long an answer is kept unless the operator says otherwise.
 const DEFAULT_TTL: Duration = Duration::from_secs(300);
@@ -82,6 +82,24 @@ pub struct Kept {
     pub asked: Option<Level>,
     /// Characters of text that the request asked for.
     pub extract: Option<usize>,
+}
+
+impl Kept {
+    /// The answer as it is to be shown; whoever shows it adds what there is to say.
+    pub(super) fn opened(&self) -> Answer<'_> {
+        let answer = serde_json::from_str(&self.answer).unwrap_or_default();
+        Answer {
+            operation: &self.operation,
+            envelope: Envelope::open(answer),
+            told: Map::new(),
+            cache_id: Some(&self.id),
+            cached: true,
+            asked: self.asked,
+            mended: Vec::new(),
+            warnings: Vec::new(),
+            sent_filters: Vec::new(),
+        }
+    }
 }
 
 /// An answer that is to be kept.
@@ -357,7 +375,7 @@ impl ResultCache {
             title: title.to_owned(),
             operation,
             arguments: &Map::new(),
-            results: crate::render::Envelope::open(answer.clone()).results.len(),
+            results: Envelope::open(answer.clone()).results.len(),
             answer: answer.to_string(),
             asked: None,
             extract: None,

@@ -8,10 +8,7 @@ use tokio::time::{sleep, timeout};
 use super::*;
 use crate::exa::{ExaConfig, ExaHttp};
 use crate::operations::Caller;
-use crate::store::{
-    Count, CountChange, Document, MemoryStore, Pending, Place, Query, Rules, Sign, StoreError,
-    Taken, Window,
-};
+use crate::store::{CountChange, MemoryStore, Pending, StoreError, kept_in_memory};
 use crate::surface::ResultCache;
 
 /// A store whose words reach everybody who has it, unless it is told to fail.
@@ -32,38 +29,10 @@ impl Default for Square {
 }
 
 impl Store for Square {
-    fn put(&self, place: Place, body: String, rules: Rules) -> Pending<'_, u64> {
-        self.store.put(place, body, rules)
-    }
-    fn get(&self, place: Place) -> Pending<'_, Option<Document>> {
-        self.store.get(place)
-    }
-    fn delete(&self, place: Place) -> Pending<'_, bool> {
-        self.store.delete(place)
-    }
-    fn list(&self, query: Query) -> Pending<'_, Vec<Document>> {
-        self.store.list(query)
-    }
+    kept_in_memory!();
+
     fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()> {
         self.store.count(changes)
-    }
-    fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
-        self.store.counts(subject)
-    }
-    fn forget(&self, subjects: std::ops::Range<String>) -> Pending<'_, bool> {
-        self.store.forget(subjects)
-    }
-    fn take(&self, window: Window) -> Pending<'_, Taken> {
-        self.store.take(window)
-    }
-    fn announce(&self, name: String) -> Pending<'_, Sign> {
-        self.store.announce(name)
-    }
-    fn lives(&self, name: String) -> Pending<'_, bool> {
-        self.store.lives(name)
-    }
-    fn check(&self) -> Pending<'_, String> {
-        self.store.check()
     }
     fn tell(&self, words: Vec<String>) -> Pending<'_, ()> {
         if self.fails.load(Ordering::SeqCst) {

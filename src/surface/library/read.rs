@@ -6,12 +6,10 @@ use super::{JSON, Library, MARKDOWN, PLAIN};
 use crate::accounts::Identity;
 use crate::exa::ExaErrorKind;
 use crate::operations::{Operation, Refusal, check, find, input_schema, nearest};
-use crate::render::{self, Answer, Envelope, Level, View};
+use crate::render::{self, Level, View};
+use crate::surface::answer::cleaned;
 use crate::surface::notes::NoteError;
 use crate::surface::{Address, Kept};
-
-/// Characters of a single text of an answer.
-const LONGEST_TEXT: usize = 500_000;
 
 /// Tokens of a kept answer: more than any has, because whoever reads a resource wants the whole of it.
 const EVERYTHING: usize = 100_000_000;
@@ -111,8 +109,7 @@ impl Library {
         let called = self.caller.call(operation, json!({"websetId": webset}));
         match called.await {
             Ok(called) => {
-                let mut answer = called.answer.value;
-                render::clean::clean_json(&mut answer, LONGEST_TEXT);
+                let answer = cleaned(called.answer.value);
                 Ok(Content {
                     mime: JSON,
                     text: pretty(&answer),
@@ -141,18 +138,6 @@ fn failed(operation: &Operation, webset: &str, refusal: &Refusal) -> ReadError {
 
 /// A kept answer in full, or one of its results.
 fn shown(kept: &Kept, index: Option<usize>) -> Result<Content, ReadError> {
-    let answer = serde_json::from_str(&kept.answer).unwrap_or_default();
-    let answer = Answer {
-        operation: &kept.operation,
-        envelope: Envelope::open(answer),
-        told: Map::new(),
-        cache_id: Some(&kept.id),
-        cached: true,
-        asked: kept.asked,
-        mended: Vec::new(),
-        warnings: Vec::new(),
-        sent_filters: Vec::new(),
-    };
     let view = View {
         level: Level::Full,
         max_tokens: EVERYTHING,
@@ -160,7 +145,7 @@ fn shown(kept: &Kept, index: Option<usize>) -> Result<Content, ReadError> {
         index,
         ..View::default()
     };
-    match render::show(answer, &view) {
+    match render::show(kept.opened(), &view) {
         Ok(rendered) => Ok(Content {
             mime: MARKDOWN,
             text: rendered.text,

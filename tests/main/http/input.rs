@@ -146,15 +146,21 @@ fn a_task_is_answered_by_its_owner_at_whichever_server_on_redis() {
     answered_at_another(redis.url());
 }
 
-fn answered_at_another(store: String) {
-    let sandbox = Sandbox::start();
+/// Two servers on one store, a webset, and a task of the first server that asks for it.
+fn asking(sandbox: &Sandbox, store: String) -> ([HttpServer; 2], Value, Value) {
     let mut variables = people();
     variables.push(("EXA_MCP_STORE", store));
-    let (one, other) = (serve(&sandbox, &variables), serve(&sandbox, &variables));
-    let webset = webset(&ask(&one, ANN, "tools/call", create()));
-    let task = ask(&one, ANN, "tools/call", search());
+    let servers = [(); 2].map(|()| serve(sandbox, &variables));
+    let [one, _] = &servers;
+    let webset = webset(&ask(one, ANN, "tools/call", create()));
+    let task = ask(one, ANN, "tools/call", search());
     assert_eq!(task["result"]["resultType"], "task", "{task}");
-    let id = task["result"]["taskId"].clone();
+    (servers, webset, task["result"]["taskId"].clone())
+}
+
+fn answered_at_another(store: String) {
+    let sandbox = Sandbox::start();
+    let ([one, other], webset, id) = asking(&sandbox, store);
     let waiting = after(&other, ANN, &id, "working");
     assert_eq!(waiting["status"], "input_required", "{waiting}");
     let requests = waiting["inputRequests"].as_object().expect("questions");
@@ -183,14 +189,9 @@ fn who_waits_at_another_server_is_asked_there_in_the_way_of_the_era() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = format!("sqlite:{}", folder.path().join("store.db").display());
     let sandbox = Sandbox::start();
-    let mut variables = people();
-    variables.push(("EXA_MCP_STORE", store));
-    let (one, other) = (serve(&sandbox, &variables), serve(&sandbox, &variables));
-    let webset = webset(&ask(&one, ANN, "tools/call", create()));
-    let task = ask(&one, ANN, "tools/call", search());
-    let id = &task["result"]["taskId"];
+    let ([_one, other], webset, id) = asking(&sandbox, store);
     let session = HttpSession::able(&other, &[ANN], json!({"elicitation": {}}));
-    let answer = asked_while_waiting(&other, &session, &sandbox, id, &webset);
+    let answer = asked_while_waiting(&other, &session, &sandbox, &id, &webset);
     assert_eq!(answer["result"]["isError"], false, "{answer}");
     assert_eq!(sandbox.requests("searches.create").len(), 1);
 }

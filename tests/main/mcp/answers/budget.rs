@@ -61,6 +61,21 @@ fn ten_thousand_tokens_are_the_usual_limit() {
 }
 
 #[test]
+fn what_fits_to_the_token_is_shown_whole() {
+    for format in ["markdown", "json"] {
+        let mut desk = Desk::answering(&many(5));
+        let look = |limit: u64| json!({"content_level": "full", "output_format": format, "max_tokens": limit});
+        // Kept from then on, which each of the looks says in the same words.
+        desk.search(look(100_000)).shown();
+        let (_, whole) = desk.search(look(100_000)).shown();
+        let (_, tight) = desk.search(look(tokens(&whole))).shown();
+        assert_eq!(tight["results"], whole["results"], "{format}");
+        let (_, less) = desk.search(look(tokens(&whole) - 1)).shown();
+        assert!(less["metadata"]["leftOut"].is_object(), "{format}");
+    }
+}
+
+#[test]
 fn short_answers_have_no_links() {
     let mut desk = Desk::answering(&specimens::pages());
     for level in ["summary", "standard", "full"] {

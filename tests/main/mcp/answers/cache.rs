@@ -43,6 +43,32 @@ fn looking_again_asks_nothing_of_exa() {
 }
 
 #[test]
+fn the_same_look_is_the_same_again_and_no_other() {
+    let (mut desk, id) = kept();
+    let mut look = |options: Value| {
+        desk.search(joined(json!({"cache_id": id}), &options))
+            .shown()
+    };
+    let (one, other) = (json!({"index": 0}), json!({"index": 1}));
+    let (first, second) = (look(one.clone()), look(other.clone()));
+    assert_ne!(first.1["results"], second.1["results"]);
+    for (wish, expected) in [(&other, &second), (&one, &first), (&one, &first)] {
+        let shown = look(wish.clone());
+        assert_eq!(shown.1, expected.1, "{wish}");
+    }
+    assert_eq!(look(one.clone()).0, look(one).0);
+    // A slip is told with the look that made it, and with no other.
+    let (_, mended) = look(json!({"index": "1"}));
+    assert_eq!(
+        mended["metadata"]["mended"].as_array().map(Vec::len),
+        Some(1)
+    );
+    let (_, plain) = look(other);
+    assert_eq!(plain["metadata"]["mended"], json!([]));
+    assert_eq!(desk.asked(), 0);
+}
+
+#[test]
 fn each_look_shows_what_it_asks_for() {
     let (mut desk, id) = kept();
     let mut look = |options: Value| {
