@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
+use tokio::task::yield_now;
 use tokio::time::timeout;
 
 use super::daily::{self, Day};
@@ -174,6 +175,8 @@ async fn write(store: Arc<dyn Store>, mut entries: mpsc::UnboundedReceiver<Entry
         if first.is_none() && unwritten.is_empty() {
             return;
         }
+        // Whoever is about to finish now is written with the first.
+        yield_now().await;
         let mut waiting = Vec::new();
         let mut next = first;
         while let Some(entry) = next {

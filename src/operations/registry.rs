@@ -5,6 +5,7 @@ use std::sync::{LazyLock, OnceLock};
 use serde_json::Value;
 
 use super::Operation;
+use super::check::InputSchema;
 use crate::generated::operations::OPERATIONS;
 
 /// Names further away than this are no help.
@@ -26,14 +27,15 @@ pub fn find(name: &str) -> Option<&'static Operation> {
 /// The JSON Schema of an operation's arguments, read once and kept.
 ///
 /// The largest is some ten kilobytes; reading it for every call would cost more than the call.
-pub fn input_schema(operation: &'static Operation) -> &'static Value {
-    static SCHEMAS: LazyLock<Vec<OnceLock<Value>>> =
+pub fn input_schema(operation: &'static Operation) -> &'static InputSchema {
+    static SCHEMAS: LazyLock<Vec<OnceLock<InputSchema>>> =
         LazyLock::new(|| OPERATIONS.iter().map(|_| OnceLock::new()).collect());
-    static NONE: Value = Value::Null;
+    static NONE: InputSchema = InputSchema::new(Value::Null);
     let index = OPERATIONS.binary_search_by(|known| known.name.cmp(operation.name));
     let slot = index.ok().and_then(|index| SCHEMAS.get(index));
     slot.map_or(&NONE, |slot| {
-        slot.get_or_init(|| serde_json::from_str(operation.input_schema).unwrap_or_default())
+        let read = || serde_json::from_str(operation.input_schema).unwrap_or_default();
+        slot.get_or_init(|| InputSchema::new(read()))
     })
 }
 

@@ -1,9 +1,10 @@
 //! Runs calls: not too many at once, stoppable, and none can take the server down.
 
-use std::future::Future;
+use std::{future::Future, panic::AssertUnwindSafe};
 
+use futures_util::FutureExt;
 use rmcp::model::ErrorData;
-use tokio::{sync::Semaphore, task::JoinSet};
+use tokio::sync::Semaphore;
 
 /// How many calls run at once; further ones wait for their turn.
 const CALLS_AT_ONCE: usize = 256;
@@ -27,9 +28,9 @@ impl Calls {
     }
 
     /// Runs a call to its end, or until `stopped`; a stopped call is dropped, not left to finish.
-    pub(super) async fn run<T: Send + 'static>(
+    pub(super) async fn run<T>(
         &self,
-        call: impl Future<Output = T> + Send + 'static,
+        call: impl Future<Output = T>,
         stopped: impl Future<Output = ()>,
     ) -> Result<T, ErrorData> {
         tokio::select! {
@@ -40,18 +41,11 @@ impl Calls {
         }
     }
 
-    async fn run_in_place<T: Send + 'static>(
-        &self,
-        call: impl Future<Output = T> + Send + 'static,
-    ) -> Result<T, ErrorData> {
+    async fn run_in_place<T>(&self, call: impl Future<Output = T>) -> Result<T, ErrorData> {
         let _place = self.places.acquire().await.map_err(|_| crashed())?;
-        // A task of its own keeps a panic away from the service, and the set ends it when dropped.
-        let mut task = JoinSet::new();
-        task.spawn(call);
-        match task.join_next().await {
-            Some(Ok(outcome)) => Ok(outcome),
-            Some(Err(_)) | None => Err(crashed()),
-        }
+        // A call that panicked is dropped, and what it shares with others are locks that outlive panics.
+        let outcome = AssertUnwindSafe(call).catch_unwind().await;
+        outcome.map_err(|_| crashed())
     }
 }
 
@@ -75,7 +69,7 @@ mod tests {
         time::Duration,
     };
 
-    use tokio::time::sleep;
+    use tokio::{task::JoinSet, time::sleep};
 
     use super::*;
 

@@ -225,7 +225,7 @@ impl Catalogue {
         for (name, value) in answered.work {
             told.entry(name).or_insert(value);
         }
-        let text = answered.answer.to_string();
+        let text = serde_json::to_string(&answered.answer).unwrap_or_default();
         let envelope = Envelope::open(answered.answer);
         let fresh = Fresh {
             title: title(asked.operation, &answered.arguments),

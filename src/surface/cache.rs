@@ -24,6 +24,10 @@ const DEFAULT_BYTES: usize = 32 * 1024 * 1024;
 /// half empty, and what the allocator rounds up.
 const OVERHEAD: usize = 950;
 
+/// The part of a text that is lost beside it: between texts that come and go, memory has gaps that
+/// nothing fits into.
+const LOST: usize = 8;
+
 /// Changes that a slow listener may miss before it is told that it missed some.
 const MOST_CHANGES: usize = 64;
 
@@ -246,7 +250,8 @@ impl ResultCache {
 
     /// Keeps an answer; one that is too large for the cache is not kept.
     pub(super) fn keep(&self, owner: &Identity, fresh: Fresh<'_>) -> Option<Kept> {
-        let bytes = fresh.answer.len() + fresh.title.len() + fresh.operation.len() + OVERHEAD;
+        let texts = fresh.answer.len() + fresh.title.len() + fresh.operation.len();
+        let bytes = texts + texts / LOST + OVERHEAD;
         // One answer must not throw out all others.
         if bytes > self.limits.bytes / 2 || self.limits.ttl.is_zero() {
             return None;

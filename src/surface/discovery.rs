@@ -223,7 +223,7 @@ fn rename_properties(entry: &Entry, schema: &mut Value) {
 
 /// The input schema without the words that only a validator needs.
 fn schema(operation: &'static Operation) -> Value {
-    let mut schema = operations::input_schema(operation).clone();
+    let mut schema = Value::clone(operations::input_schema(operation));
     if let Value::Object(schema) = &mut schema {
         schema.shift_remove("$schema");
     }

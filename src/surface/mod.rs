@@ -49,6 +49,7 @@ pub use work::{Attempt, Keeper, Soon, TaskCall, TaskLimits, Work};
 use crate::accounts::{Identity, KeyDesk, KeyPool};
 use crate::exa::ApiKey;
 use crate::generated::tools::TOOLS;
+use crate::operations::check::InputSchema;
 use crate::operations::client::ClientHandle;
 use crate::operations::{self, Caller, Folders, Operation, Progress, Refusal, check};
 use crate::render::Level;
@@ -101,15 +102,15 @@ pub struct ToolDefinition {
 struct Tool {
     definition: ToolDefinition,
     /// The schema in the form that checking needs; made by the first call.
-    schema: OnceLock<Value>,
+    schema: OnceLock<InputSchema>,
     plan: Plan,
     tokens: usize,
 }
 
 impl Tool {
     /// What the arguments are checked against.
-    fn schema(&self) -> &Value {
-        let read = || Value::Object(self.definition.input_schema.owned());
+    fn schema(&self) -> &InputSchema {
+        let read = || InputSchema::new(Value::Object(self.definition.input_schema.owned()));
         self.schema.get_or_init(read)
     }
 }

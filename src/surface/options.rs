@@ -13,8 +13,8 @@ use crate::render::{Level, View, ViewError};
 /// A name this close to an option is one.
 const CLOSE: f64 = 0.93;
 
-static SCHEMA: LazyLock<Value> =
-    LazyLock::new(|| serde_json::from_str(OPTIONS).unwrap_or_default());
+static SCHEMA: LazyLock<check::InputSchema> =
+    LazyLock::new(|| check::InputSchema::new(serde_json::from_str(OPTIONS).unwrap_or_default()));
 
 /// The options by name.
 fn known() -> impl Iterator<Item = &'static str> + Clone {

@@ -53,7 +53,12 @@ where
     Ok(())
 }
 
+/// Room for most messages: one that grows from nothing is copied again and again.
+const ROOM: usize = 4 * 1024;
+
 /// Writes a message as JSON on one line.
 pub(super) fn json<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {
-    serde_json::to_vec(message).map_err(io::Error::from)
+    let mut line = Vec::with_capacity(ROOM);
+    serde_json::to_writer(&mut line, message)?;
+    Ok(line)
 }

@@ -99,13 +99,13 @@ fn shortened(text: &str) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
-    use super::super::{Subject, check};
+    use super::super::{InputSchema, Subject, check};
     use super::*;
 
     fn missing(schema: Value, given: Value) -> Vec<String> {
         let subject = Subject {
             operation: "missing.test",
-            input_schema: &schema,
+            input_schema: &InputSchema::new(schema),
             aliases: &[],
         };
         check(&subject, given).unwrap_err().missing

@@ -33,6 +33,7 @@ use serde_json::{Map, Value};
 pub use example::example;
 pub use hints::hints;
 pub use missing::form_field;
+pub use validate::InputSchema;
 
 use mend::{Mender, Reach};
 use schema::Node;
@@ -46,8 +47,8 @@ const MAX_SENTENCES: usize = 25;
 pub struct Subject<'a> {
     /// The name of the operation, for example `items.list`.
     pub operation: &'a str,
-    /// The JSON Schema of its arguments.
-    pub input_schema: &'a Value,
+    /// The form of its arguments.
+    pub input_schema: &'a InputSchema,
     /// Other names of arguments: the alias, and the argument it means.
     pub aliases: &'a [(&'a str, &'a str)],
 }
@@ -109,16 +110,16 @@ pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, Refused
         Err(problem) => return Err(refused(subject, vec![problem], Vec::new())),
     };
     let mut problems = top::aliases(subject, &mut map, &mut notes);
-    let validator = match validate::validator(subject.operation, subject.input_schema) {
+    let validator = match subject.input_schema.validator() {
         Ok(validator) => validator,
         // A broken schema is no reason to refuse a call: the API will judge it.
         Err(error) => {
-            let error = words::short(&error);
+            let error = words::short(error);
             notes.push(format!("the arguments were not checked: {error}"));
             return Ok(checked(map, notes));
         }
     };
-    let (mut map, unfit) = fitted(subject.input_schema, &validator, map, &mut notes);
+    let (mut map, unfit) = fitted(subject.input_schema, validator, map, &mut notes);
     let special = domain::check(subject.operation, &mut map, &mut notes);
     problems.extend(unfit);
     for problem in special {

@@ -1,54 +1,42 @@
-//! Compiled validators, kept so that a second call of an operation is cheap.
+//! What arguments are held against: a schema, and its compiled form.
 
-use std::collections::HashMap;
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::ops::Deref;
+use std::sync::OnceLock;
 
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use super::super::registry;
 use super::words;
 
-/// More operations than there can be: a table this long is being filled with nonsense.
-const MAX_KEPT: usize = 512;
-
-struct Kept {
+/// The form that arguments must have, as a JSON Schema. It is compiled by the first check, and kept for all others.
+#[derive(Debug)]
+pub struct InputSchema {
     schema: Value,
-    is_lasting: bool,
-    validator: Arc<Validator>,
+    compiled: OnceLock<Result<Validator, String>>,
 }
 
-/// The validator of `schema`, compiled the first time that `operation` is checked.
-pub(super) fn validator(operation: &str, schema: &Value) -> Result<Arc<Validator>, String> {
-    static KEPT: OnceLock<RwLock<HashMap<String, Kept>>> = OnceLock::new();
-    let kept = KEPT.get_or_init(RwLock::default);
-    let known = kept.read().unwrap_or_else(PoisonError::into_inner);
-    if let Some(entry) = known.get(operation)
-        // A name alone does not say which schema it had: tests and overlays bring their own.
-        && (entry.is_lasting && is_lasting(operation, schema) || entry.schema == *schema)
-    {
-        return Ok(Arc::clone(&entry.validator));
+impl InputSchema {
+    /// A schema that is not compiled yet.
+    pub const fn new(schema: Value) -> Self {
+        Self {
+            schema,
+            compiled: OnceLock::new(),
+        }
     }
-    drop(known);
-    let validator = Arc::new(compile(schema)?);
-    let entry = Kept {
-        schema: schema.clone(),
-        is_lasting: is_lasting(operation, schema),
-        validator: Arc::clone(&validator),
-    };
-    let mut kept = kept.write().unwrap_or_else(PoisonError::into_inner);
-    if kept.len() >= MAX_KEPT {
-        kept.clear();
+
+    /// What tells whether arguments fit, or why the schema cannot be used.
+    pub(super) fn validator(&self) -> Result<&Validator, &str> {
+        let compiled = self.compiled.get_or_init(|| compile(&self.schema));
+        compiled.as_ref().map_err(String::as_str)
     }
-    kept.insert(operation.to_owned(), entry);
-    Ok(validator)
 }
 
-/// Whether a schema is that of an operation of the API: there is one for each name, as long as the
-/// process lives, and it need not be compared.
-fn is_lasting(operation: &str, schema: &Value) -> bool {
-    let known = registry::find(operation).map(registry::input_schema);
-    known.is_some_and(|known| std::ptr::eq(known, schema))
+impl Deref for InputSchema {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        &self.schema
+    }
 }
 
 fn compile(schema: &Value) -> Result<Validator, String> {

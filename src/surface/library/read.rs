@@ -173,7 +173,7 @@ fn operation(name: &str) -> Result<Content, ReadError> {
 
 /// Everything there is to know about an operation.
 pub(super) fn description(operation: &'static Operation) -> String {
-    let input = input_schema(operation);
+    let input: &Value = input_schema(operation);
     let output: Value = serde_json::from_str(operation.output_schema).unwrap_or_default();
     let mut described = json!({
         "name": operation.name,

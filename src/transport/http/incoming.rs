@@ -5,23 +5,34 @@
 
 use bytes::Bytes;
 use http::StatusCode;
-use rmcp::model::{ErrorCode, ErrorData};
+use rmcp::model::{ClientRequest, ErrorCode, ErrorData, RequestId};
+use serde::Deserialize;
 use serde_json::Value;
 
 use crate::transport::message::{self, Incoming};
 use crate::transport::shims;
 
-/// A message that rmcp may read.
+/// A message that rmcp may have.
 pub(super) struct Message {
-    pub(super) body: Bytes,
+    pub(super) content: Content,
     /// The id and method of a request; nothing waits for an answer otherwise.
     pub(super) request: Option<Asked>,
+}
+
+/// What a message says.
+pub(super) enum Content {
+    /// A request for a session.
+    Read(RequestId, Box<ClientRequest>),
+    /// Anything for rmcp to read.
+    Written(Bytes),
 }
 
 /// What is asked.
 pub(super) struct Asked {
     pub(super) id: Value,
     pub(super) method: String,
+    /// The level that the client chooses for its session; other servers must hear of it.
+    pub(super) level: Option<String>,
 }
 
 /// Why a message goes no further.
@@ -42,36 +53,85 @@ pub(super) fn parse(body: &[u8]) -> Result<Value, ErrorData> {
     message::parse(body).unwrap_or_else(|| Err(nothing()))
 }
 
-/// Checks one message; `modern` says that its headers name a version without a handshake.
-pub(super) fn check(mut value: Value, modern: bool) -> Result<Message, Stopped> {
+/// For whom a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reader {
+    /// A session, which takes requests as they were read.
+    Session,
+    /// rmcp, which finds out itself where a message belongs.
+    Legacy,
+    /// The same, with headers that name a version without a handshake.
+    Modern,
+}
+
+/// Checks one message.
+pub(super) fn check(mut value: Value, reader: Reader) -> Result<Message, Stopped> {
     if let Some(id) = value.get_mut("id") {
         plain_id(id)?;
     }
-    let request = match message::read(value.clone()) {
-        Incoming::Request { id, request } => Some(Asked {
-            id,
-            method: request.method().to_owned(),
-        }),
+    let modern = reader == Reader::Modern;
+    let level = chosen_level(&value);
+    let written = (reader != Reader::Session || is_special(&value)).then(|| value.clone());
+    let (asked, request) = match message::read(value) {
+        Incoming::Request { id, request } => {
+            let method = request.method().to_owned();
+            (Asked { id, method, level }, request)
+        }
         Incoming::Refused { id, error } => return Err(refused(id, error, modern)),
         Incoming::Ignored => return Err(Stopped::Ignored),
-        Incoming::Cancelled { .. } | Incoming::Notification(_) | Incoming::Reply(_) => None,
+        Incoming::Cancelled { .. } | Incoming::Notification(_) | Incoming::Reply(_) => {
+            let content = Content::of(written.unwrap_or_default());
+            return Ok(Message {
+                content,
+                request: None,
+            });
+        }
     };
-    if let Some(asked) = &request {
-        if shims::unmarked(&asked.method).is_some() {
-            let why = format!("Method not found: {}", asked.method);
-            let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None);
-            return Err(refused(asked.id.clone(), error, modern));
-        }
-        if !modern && shims::is_legacy_task(&asked.method, value.get("params")) {
-            let marked = shims::marked(&asked.method);
-            if let Value::Object(value) = &mut value {
-                value.insert("method".to_owned(), Value::String(marked));
-            }
-        }
+    if shims::unmarked(&asked.method).is_some() {
+        let why = format!("Method not found: {}", asked.method);
+        let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None);
+        return Err(refused(asked.id, error, modern));
     }
-    // Written anew: what was mended on reading, and names that came twice, are settled now.
-    let body = serde_json::to_vec(&value).unwrap_or_default().into();
-    Ok(Message { body, request })
+    let content = match written {
+        None => match RequestId::deserialize(&asked.id) {
+            Ok(id) => Content::Read(id, request),
+            Err(_) => return Err(unfit_id()),
+        },
+        Some(mut value) => {
+            if !modern && shims::is_legacy_task(&asked.method, value.get("params")) {
+                let marked = shims::marked(&asked.method);
+                if let Value::Object(value) = &mut value {
+                    value.insert("method".to_owned(), Value::String(marked));
+                }
+            }
+            Content::of(value)
+        }
+    };
+    Ok(Message {
+        content,
+        request: Some(asked),
+    })
+}
+
+impl Content {
+    /// Written anew: what was mended on reading, and names that came twice, are settled now.
+    fn of(value: Value) -> Self {
+        Self::Written(serde_json::to_vec(&value).unwrap_or_default().into())
+    }
+}
+
+/// Whether a message is not simply a request of the session that it came to.
+fn is_special(value: &Value) -> bool {
+    let method = value.get("method").and_then(Value::as_str);
+    let method = method.filter(|_| value.get("id").is_some());
+    let begins = |method| ["initialize", "server/discover"].contains(&method);
+    method.is_none_or(begins) || shims::introduces(value.get("params"))
+}
+
+fn chosen_level(value: &Value) -> Option<String> {
+    let chooses = value.get("method")?.as_str()? == "logging/setLevel";
+    let level = value.get("params").filter(|_| chooses)?.get("level")?;
+    level.as_str().map(str::to_owned)
 }
 
 fn refused(id: Value, error: ErrorData, modern: bool) -> Stopped {
@@ -101,12 +161,14 @@ fn plain_id(id: &mut Value) -> Result<(), Stopped> {
         }
         // What is no whole number is refused with the rest.
         Some(_) => Ok(()),
-        None => {
-            let why = "Invalid request: an id is a string or an integer below 2^63";
-            let error = ErrorData::invalid_request(why, None);
-            Err(refused(Value::Null, error, false))
-        }
+        None => Err(unfit_id()),
     }
+}
+
+fn unfit_id() -> Stopped {
+    let why = "Invalid request: an id is a string or an integer below 2^63";
+    let error = ErrorData::invalid_request(why, None);
+    refused(Value::Null, error, false)
 }
 
 #[cfg(test)]
@@ -116,15 +178,15 @@ mod tests {
 
     use super::*;
 
-    fn sent(value: Value, modern: bool) -> Value {
-        match check(value, modern) {
-            Ok(message) => serde_json::from_slice(&message.body).unwrap(),
-            Err(_) => Value::Null,
+    fn sent(value: Value, reader: Reader) -> Value {
+        match check(value, reader).map(|message| message.content) {
+            Ok(Content::Written(body)) => serde_json::from_slice(&body).unwrap(),
+            Ok(Content::Read(..)) | Err(_) => Value::Null,
         }
     }
 
     fn code(value: Value) -> (u16, i32) {
-        match check(value, false) {
+        match check(value, Reader::Legacy) {
             Err(Stopped::Refused { status, error, .. }) => (status.as_u16(), error.code.0),
             Err(Stopped::Ignored) => (202, 0),
             Ok(_) => (200, 0),
@@ -164,21 +226,38 @@ mod tests {
     #[test]
     fn tasks_of_the_older_era_are_marked() {
         let params = json!({"taskId": "x"});
-        let marked = sent(request("tasks/get", params.clone()), false);
+        let marked = sent(request("tasks/get", params.clone()), Reader::Legacy);
         assert_eq!(marked["method"], shims::marked("tasks/get"));
         assert_eq!(marked["params"], params);
-        let modern = sent(request("tasks/get", params), true);
+        let modern = sent(request("tasks/get", params), Reader::Modern);
         assert_eq!(modern["method"], "tasks/get");
-        let call = sent(request("tools/call", json!({"name": "t"})), false);
+        let call = sent(request("tools/call", json!({"name": "t"})), Reader::Legacy);
         assert_eq!(call["method"], "tools/call");
         let call = json!({"name": "t", "task": {}});
-        let call = sent(request("tools/call", call), false);
+        let call = sent(request("tools/call", call), Reader::Legacy);
         assert_eq!(call["method"], shims::marked("tools/call"));
+    }
+
+    #[test]
+    fn a_session_takes_its_requests_as_they_were_read() {
+        let read = |value: Value| {
+            let message = check(value, Reader::Session).ok().unwrap();
+            matches!(message.content, Content::Read(..))
+        };
+        assert!(read(request("tools/call", json!({"name": "t"}))));
+        assert!(read(request("tasks/get", json!({"taskId": "x"}))));
+        assert!(read(request("anything", json!({}))));
+        let version = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28"});
+        assert!(!read(request("tools/list", json!({"_meta": version}))));
+        let cancelled = json!({"jsonrpc": "2.0", "method": "notifications/cancelled",
+                               "params": {"requestId": 1}});
+        assert!(!read(cancelled));
+        assert!(!read(json!({"jsonrpc": "2.0", "id": 1, "result": {}})));
     }
 
     #[test]
     fn an_id_that_is_whole_is_written_so() {
         let ping = json!({"jsonrpc": "2.0", "id": 7.0, "method": "ping"});
-        assert_eq!(sent(ping, false)["id"].to_string(), "7");
+        assert_eq!(sent(ping, Reader::Legacy)["id"].to_string(), "7");
     }
 }

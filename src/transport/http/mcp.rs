@@ -20,7 +20,8 @@ use super::answers::{
 };
 use super::body::{self, holding, until};
 use super::gate::{Entry, strip};
-use super::incoming::{self, Stopped};
+use super::in_session;
+use super::incoming::{self, Content, Reader, Stopped};
 use super::outgoing::{Accepts, Answer, finish, only_answer};
 use super::peer::Peer;
 use super::restoring::catch_up;
@@ -30,7 +31,7 @@ use super::state::Shared;
 /// The header that names a session.
 pub(super) const SESSION: &str = "mcp-session-id";
 /// The header that names a version.
-const VERSION: &str = "mcp-protocol-version";
+pub(super) const VERSION: &str = "mcp-protocol-version";
 
 /// The most messages in one batch.
 const LARGEST_BATCH: usize = 100;
@@ -52,6 +53,19 @@ struct Visit {
     /// It names a version without a handshake.
     modern: bool,
     accepts: Accepts,
+}
+
+impl Visit {
+    /// For whom its messages are.
+    async fn reader(&self) -> Reader {
+        match &self.session {
+            _ if self.modern => Reader::Modern,
+            Some((_, held)) if in_session::suits(&self.parts) && held.is_running().await => {
+                Reader::Session
+            }
+            _ => Reader::Legacy,
+        }
+    }
 }
 
 /// Answers a request to `/mcp`.
@@ -208,13 +222,13 @@ async fn single<M: Mcp>(
     visit: &Visit,
     value: Value,
 ) -> Result<Response<Body>, Refused> {
-    let message = match incoming::check(value, visit.modern) {
+    let message = match incoming::check(value, visit.reader().await) {
         Ok(message) => message,
         Err(Stopped::Ignored) => return Ok(empty(StatusCode::ACCEPTED)),
         Err(Stopped::Refused { status, id, error }) => return Ok(refusal(status, &id, &error)),
     };
     let Some(asked) = message.request else {
-        let answer = forward(shared, visit, message.body).await;
+        let answer = forward(shared, visit, message.content).await;
         return Ok(finish(answer, None, visit.accepts).await);
     };
     within_limits(visit, &asked.id).await?;
@@ -225,12 +239,11 @@ async fn single<M: Mcp>(
     if let Some(meter) = meter {
         meter.request();
     }
-    let level = chosen_level(&asked.method, &message.body).filter(|_| visit.session.is_some());
     let started = Instant::now();
-    let answer = forward(shared, visit, message.body).await;
+    let answer = forward(shared, visit, message.content).await;
     let answer = finish(answer, Some(&asked.id), visit.accepts).await;
     super::metrics::served(&asked.method, answer.status(), started.elapsed());
-    if let (Some(level), Some((id, _))) = (level, &visit.session) {
+    if let (Some(level), Some((id, _))) = (asked.level, &visit.session) {
         shared.sessions.note_level(id, &level).await;
     }
     // A call counts itself at its end, with what it came to; everything else is counted here, before
@@ -253,16 +266,6 @@ async fn within_limits(visit: &Visit, id: &Value) -> Result<(), Refused> {
     allowed.map_err(|over| Box::new(over_limit(id, &over)))
 }
 
-/// The level that a client chooses for its session; other servers must hear of it.
-fn chosen_level(method: &str, body: &[u8]) -> Option<String> {
-    if method != "logging/setLevel" {
-        return None;
-    }
-    let message: Value = serde_json::from_slice(body).ok()?;
-    let level = message.get("params")?.get("level")?.as_str()?;
-    Some(level.to_owned())
-}
-
 fn is_json(answer: &Response<Body>) -> bool {
     let content = answer.headers().get(header::CONTENT_TYPE);
     content.is_some_and(|content| content.as_bytes().starts_with(b"application/json"))
@@ -283,9 +286,20 @@ async fn begin<M: Mcp>(shared: &Shared<M>, visit: &Visit, id: &Value) -> Result<
 }
 
 /// Hands a message to rmcp, without what it need not know.
-async fn forward<M: Mcp>(shared: &Shared<M>, visit: &Visit, body: Bytes) -> Answer {
+async fn forward<M: Mcp>(shared: &Shared<M>, visit: &Visit, content: Content) -> Answer {
     let mut parts = visit.parts.clone();
     strip(&mut parts);
+    parts.extensions.insert(visit.entry.requester.clone());
+    let body = match (content, &visit.session) {
+        (Content::Read(id, request), Some((session, _))) => {
+            let keep_alive = shared.config.limits.keep_alive;
+            let asked = in_session::ask(&shared.sessions, session, id, *request, parts, keep_alive);
+            return asked.await;
+        }
+        // Without a session nothing is read for one.
+        (Content::Read(..), None) => Bytes::new(),
+        (Content::Written(body), _) => body,
+    };
     let both = HeaderValue::from_static("application/json, text/event-stream");
     parts.headers.insert(header::ACCEPT, both);
     let json = HeaderValue::from_static("application/json");
@@ -294,7 +308,6 @@ async fn forward<M: Mcp>(shared: &Shared<M>, visit: &Visit, body: Bytes) -> Answ
     if visit.modern {
         parts.headers.remove(SESSION);
     }
-    parts.extensions.insert(visit.entry.requester.clone());
     let request = Request::from_parts(parts, Full::new(body));
     shared.mcp.answer(request).await
 }
@@ -338,7 +351,7 @@ async fn member_answer<M: Mcp>(
     visit: &Visit,
     member: Value,
 ) -> Option<Value> {
-    let message = match incoming::check(member, visit.modern) {
+    let message = match incoming::check(member, visit.reader().await) {
         Ok(message) => message,
         Err(Stopped::Ignored) => return None,
         Err(Stopped::Refused { id, error, .. }) => {
@@ -346,7 +359,7 @@ async fn member_answer<M: Mcp>(
         }
     };
     let Some(asked) = message.request else {
-        forward(shared, visit, message.body).await;
+        forward(shared, visit, message.content).await;
         return None;
     };
     if let Some(allowance) = &visit.entry.requester.allowance
@@ -359,7 +372,7 @@ async fn member_answer<M: Mcp>(
         meter.request();
         meter.commit().await;
     }
-    let answer = forward(shared, visit, message.body).await;
+    let answer = forward(shared, visit, message.content).await;
     let answer = only_answer(answer.into_body(), &asked.id).await;
     serde_json::from_slice(&answer).ok()
 }

@@ -14,6 +14,7 @@ mod dashboard;
 mod gate;
 mod guard;
 mod health;
+mod in_session;
 mod incoming;
 mod kept_sessions;
 mod legacy;

@@ -15,7 +15,7 @@ use super::answers::{FORBIDDEN, refusal};
 /// What rmcp answers.
 pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;
 
-const STREAM: &str = "text/event-stream";
+pub(super) const STREAM: &str = "text/event-stream";
 const JSON: &str = "application/json";
 
 /// In which forms the client takes an answer.

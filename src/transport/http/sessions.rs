@@ -74,6 +74,13 @@ pub(super) struct Held {
     id: SessionId,
 }
 
+impl Held {
+    /// Whether rmcp runs the session.
+    pub(super) async fn is_running(&self) -> bool {
+        self.sessions.has_session(&self.id).await.unwrap_or(false)
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         if let Some(session) = self.sessions.known().get_mut(&self.id) {

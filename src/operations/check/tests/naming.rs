@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{mended, run_with, untouched};
+use super::{InputSchema, mended, run_with, untouched};
 
 #[test]
 fn names_at_every_depth() {
@@ -104,7 +104,7 @@ fn aliases_and_wrappers() {
     );
     // A property of that name is no wrapper.
     let schema = json!({"type": "object", "properties": {"body": {"type": "object"}}});
-    let checked = run_with("own.body", &schema, json!({"body": {"a": 1}})).unwrap();
+    let checked = run_with("own.body", &InputSchema::new(schema), json!({"body": {"a": 1}})).unwrap();
     assert_eq!(checked.mended, Vec::<String>::new());
 }
 

@@ -3,8 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::super::schema::Node;
-use super::super::validate;
-use super::{run, run_with, schemas};
+use super::{InputSchema, run, run_with, schemas};
 
 const ROUNDS: usize = 60;
 
@@ -182,7 +181,7 @@ fn is_remark(note: &str) -> bool {
 fn what_fits_is_not_touched() {
     let mut dice = Dice(0x5eed);
     for (operation, schema) in schemas() {
-        let validator = validate::validator(operation, schema).unwrap();
+        let validator = schema.validator().unwrap();
         for _ in 0..ROUNDS {
             let mut value = dice.valid(&Node::top(schema), "");
             if value["format"] == "options" && value.get("options").is_none() {
@@ -215,7 +214,7 @@ fn whatever_is_taken_fits_and_would_be_taken_again() {
     for (operation, schema) in schemas() {
         let mut known = vec!["x".to_owned()];
         names(schema, &mut known);
-        let validator = validate::validator(operation, schema).unwrap();
+        let validator = schema.validator().unwrap();
         for round in 0..ROUNDS * 4 {
             // Half of them are right but for one argument.
             let value = if round % 2 == 0 {
@@ -251,7 +250,7 @@ fn whatever_is_taken_fits_and_would_be_taken_again() {
 
 #[test]
 fn schemas_that_contain_themselves_come_to_an_end() {
-    let schema = serde_json::json!({
+    let schema = InputSchema::new(serde_json::json!({
         "type": "object",
         "properties": {"tree": {"$ref": "#/$defs/Tree"}, "loop": {"$ref": "#/$defs/Loop"}},
         "$defs": {
@@ -262,7 +261,7 @@ fn schemas_that_contain_themselves_come_to_an_end() {
                 {"type": "array", "items": {"$ref": "#/$defs/Loop"}}
             ]}
         }
-    });
+    }));
     for text in ["x", "a", "[[\"x\"]]", "{\"next\": \"a\"}"] {
         let _ = run_with(
             "tree",

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{refused, run, run_with};
+use super::{InputSchema, refused, run, run_with};
 
 #[test]
 fn everything_is_told_at_once() {
@@ -60,7 +60,7 @@ fn unknown_arguments_of_closed_schemas() {
         ],
     );
     let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
-    let refused = run_with("closed", &schema, json!({"a": 1})).unwrap_err();
+    let refused = run_with("closed", &InputSchema::new(schema), json!({"a": 1})).unwrap_err();
     assert_eq!(
         refused.to_string(),
         "there is no argument `a`; none are taken"
