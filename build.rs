@@ -14,13 +14,16 @@ const UNWINDER: &str = "libgcc_eh.a";
 /// The variable that asks for a program that lies at another address with every start.
 const RELOCATABLE: &str = "EXA_MCP_PIE";
 
+/// The functions that are really run, for the linker; written by `scripts/order`.
+const FIRST: &str = "link/first.ld";
+
 fn main() {
-    for input in ["data-design", "generated", "codegen/src/fingerprint.rs"] {
+    for input in ["data-design", "generated", "codegen/src/fingerprint.rs", FIRST] {
         println!("cargo::rerun-if-changed={input}");
     }
     println!("cargo::rerun-if-env-changed=EXA_CODEGEN");
-    ease_loading();
     let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+    ease_loading(Path::new(&root));
     let check = std::env::var("EXA_CODEGEN").is_ok_and(|value| value == "check");
     if let Err(error) = regenerate(Path::new(&root), check).and_then(|()| guard(Path::new(&root))) {
         // One line for each line: cargo cuts a message at its first line end.
@@ -31,7 +34,7 @@ fn main() {
 }
 
 /// Leaves the loader less to do: nearly half of the time until the first answer is its work.
-fn ease_loading() {
+fn ease_loading(root: &Path) {
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
     if !is("CARGO_CFG_TARGET_OS", "linux") || !is("CARGO_CFG_TARGET_ENV", "gnu") {
         return;
@@ -47,11 +50,24 @@ fn ease_loading() {
             false => "-Wl,-z,pack-relative-relocs",
         }
     );
+    // Nearly every page has a function that is run; with those together a third of the pages are needed.
+    if is("PROFILE", "release") && takes_scripts() {
+        let list = root.join(FIRST);
+        println!("cargo::rustc-link-arg-bins=-Wl,-T,{}", list.display());
+    }
     // What unwinds a panic becomes a part of the program: a library less to find, map and relocate.
     // Named before the shared one, which the linker then leaves out as unneeded.
     if linker_has(UNWINDER) {
         println!("cargo::rustc-link-lib=dylib:+verbatim={UNWINDER}");
     }
+}
+
+/// Whether the linker takes a part of a script: that of Rust and GNU's do, which are used unless someone
+/// chose another one.
+fn takes_scripts() -> bool {
+    let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    let chosen = ["linker", "fuse-ld"].iter().any(|part| flags.contains(part));
+    !chosen && std::env::var_os("RUSTC_LINKER").is_none()
 }
 
 /// Whether the linker knows where this library is; not every stand-in for gcc brings it along.

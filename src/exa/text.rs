@@ -36,8 +36,9 @@ pub(super) fn tidy(key: Option<&ApiKey>, text: &str, max: usize) -> String {
 /// character, and one such half must not cost the whole answer.
 pub(super) fn readable_json(bytes: &mut Vec<u8>) -> serde_json::Result<()> {
     serde_json::from_slice::<IgnoredAny>(bytes)?;
-    let escaped = |window: &[u8]| matches!(window, [b'\\', b'u', b'd' | b'D', _]);
-    if bytes.windows(4).any(escaped) {
+    // What is no UTF-8 is refused when it is read.
+    let text = std::str::from_utf8(bytes).unwrap_or_default();
+    if text.contains("\\ud") || text.contains("\\uD") {
         *bytes = replace_halves(bytes);
     }
     Ok(())

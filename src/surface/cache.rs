@@ -464,7 +464,7 @@ mod tests {
                 .unwrap();
         }
         let inner = cache.open();
-        assert!(inner.bytes <= 100_000 && inner.entries.len() > 50);
+        assert!(inner.bytes <= 100_000 && inner.entries.len() > 40);
         assert_eq!(inner.entries.len(), inner.order.len());
         assert_eq!(inner.entries.len(), inner.questions.len());
         drop(inner);

@@ -162,6 +162,29 @@ fn a_silent_stream_is_kept_alive() {
 }
 
 #[test]
+fn a_quick_answer_leaves_whole_and_a_slow_one_as_it_comes() {
+    let sandbox = crate::support::Sandbox::start();
+    let server = HttpServer::upstream(&sandbox.url(), &[("EXA_MCP_KEEP_ALIVE", "1")]);
+    let session = HttpSession::usual(&server, &[("x-api-key", "some-key-of-mine")]);
+    let mut headers = session.headers();
+    headers.push(STREAMS);
+    let quick = server.post(&headers, &request(7, "ping", json!({})));
+    assert!(quick.header("content-length").is_some());
+    assert_eq!(quick.header("content-type"), Some("text/event-stream"));
+    assert_eq!(quick.events().last().unwrap()["id"], 7);
+    sandbox.fault("search", "delay=2500");
+    let call = json!({"name": "web_search_exa", "arguments": search()});
+    let body = request(8, "tools/call", call).to_string();
+    headers.push(("content-type", "application/json"));
+    let mut slow = server.events("POST", "/mcp", &headers, body.as_bytes());
+    assert_eq!(slow.head.header("content-length"), None);
+    assert_eq!(slow.head.header("content-type"), Some("text/event-stream"));
+    let mut lines = std::iter::from_fn(|| slow.line());
+    assert!(lines.any(|line| line.starts_with(':')));
+    assert_eq!(slow.message()["id"], 8);
+}
+
+#[test]
 fn a_call_can_be_cancelled() {
     let sandbox = crate::support::Sandbox::start();
     sandbox.fault("search", "delay=60000");
