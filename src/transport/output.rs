@@ -54,7 +54,7 @@ where
 }
 
 /// Room for most messages: one that grows from nothing is copied again and again.
-const ROOM: usize = 4 * 1024;
+const ROOM: usize = 16 * 1024;
 
 /// Writes a message as JSON on one line.
 pub(super) fn json<T: Serialize>(message: &T) -> io::Result<Vec<u8>> {

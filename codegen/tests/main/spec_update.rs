@@ -33,6 +33,7 @@ impl Project {
             "data-design",
             "generated",
             "codegen-snapshots",
+            "link",
         ] {
             copy_dir(&repository().join(folder), &root.join(folder));
         }
