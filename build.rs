@@ -18,7 +18,12 @@ const RELOCATABLE: &str = "EXA_MCP_PIE";
 const FIRST: &str = "link/first.ld";
 
 fn main() {
-    for input in ["data-design", "generated", "codegen/src/fingerprint.rs", FIRST] {
+    for input in [
+        "data-design",
+        "generated",
+        "codegen/src/fingerprint.rs",
+        FIRST,
+    ] {
         println!("cargo::rerun-if-changed={input}");
     }
     println!("cargo::rerun-if-env-changed=EXA_CODEGEN");
@@ -66,7 +71,9 @@ fn ease_loading(root: &Path) {
 /// chose another one.
 fn takes_scripts() -> bool {
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
-    let chosen = ["linker", "fuse-ld"].iter().any(|part| flags.contains(part));
+    let chosen = ["linker", "fuse-ld"]
+        .iter()
+        .any(|part| flags.contains(part));
     !chosen && std::env::var_os("RUSTC_LINKER").is_none()
 }
 

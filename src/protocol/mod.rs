@@ -19,6 +19,7 @@ mod progress;
 mod prompts;
 mod resources;
 mod scope;
+mod second;
 mod serve;
 mod subscriptions;
 mod tasks;

@@ -9,7 +9,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{handler::Handler, scope::Scope, tools::Tools, traced::Traced};
+use super::{calls::Calls, handler::Handler, scope::Scope, tools::Tools, traced::Traced};
 use crate::{
     surface::Catalogue,
     transport::stdio::{StdioTransport, Written},
@@ -35,8 +35,8 @@ pub enum ServeError {
 
 /// Runs [`serve_stdio`] on a runtime of its own.
 ///
-/// One thread is enough: calls wait for the network nearly all the time, and each further worker costs
-/// memory and start-up time. The runtime is left behind, not waited for, because where standard input
+/// One thread is enough for one call after the other, which wait for the network nearly all the time; each
+/// further worker costs memory and start-up time. Calls at the same time get a second one. The runtime is left behind, not waited for, because where standard input
 /// is no pipe a thread may be stuck reading from it.
 pub fn run_stdio(catalogue: Catalogue) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -57,11 +57,27 @@ pub fn run_stdio(catalogue: Catalogue) -> Result<(), ServeError> {
 pub async fn serve_stdio(catalogue: Catalogue) -> Result<(), ServeError> {
     let stop = termination().map_err(ServeError::Start)?;
     let (input, output) = stdio_pipes();
-    serve(catalogue, input, output, stop).await
+    serve_with(Calls::on_two_threads(), catalogue, input, output, stop).await
 }
 
 /// Serves one connection until it ends or `stop` does.
+#[cfg(test)]
 pub(super) async fn serve<T, R, W>(
+    tools: T,
+    input: R,
+    output: W,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError>
+where
+    T: Tools,
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    serve_with(Calls::default(), tools, input, output, stop).await
+}
+
+async fn serve_with<T, R, W>(
+    calls: Calls,
     tools: T,
     input: R,
     output: W,
@@ -74,7 +90,7 @@ where
 {
     let scope = Scope::local(tools);
     let tasks = scope.tasks.clone();
-    let handler = Handler::new(scope, Arc::default());
+    let handler = Handler::new(scope, Arc::new(calls));
     if let Some(tasks) = tasks.clone() {
         let resume = async move { tasks.resume().await };
         tokio::spawn(handler.listener().during(resume));

@@ -33,7 +33,10 @@ fn schemas() -> &'static BTreeMap<String, InputSchema> {
                 let file = path.file_name()?.to_str()?;
                 let operation = file.strip_suffix(".input.json")?.to_owned();
                 let text = std::fs::read_to_string(&path).unwrap();
-                Some((operation, InputSchema::new(serde_json::from_str(&text).unwrap())))
+                Some((
+                    operation,
+                    InputSchema::new(serde_json::from_str(&text).unwrap()),
+                ))
             })
             .collect()
     })

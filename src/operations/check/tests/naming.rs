@@ -104,7 +104,12 @@ fn aliases_and_wrappers() {
     );
     // A property of that name is no wrapper.
     let schema = json!({"type": "object", "properties": {"body": {"type": "object"}}});
-    let checked = run_with("own.body", &InputSchema::new(schema), json!({"body": {"a": 1}})).unwrap();
+    let checked = run_with(
+        "own.body",
+        &InputSchema::new(schema),
+        json!({"body": {"a": 1}}),
+    )
+    .unwrap();
     assert_eq!(checked.mended, Vec::<String>::new());
 }
 
