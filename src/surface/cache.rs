@@ -26,7 +26,7 @@ const OVERHEAD: usize = 950;
 
 /// The part of a text that is lost beside it: between texts that come and go, memory has gaps that
 /// nothing fits into.
-const LOST: usize = 8;
+const LOST: usize = 5;
 
 /// Changes that a slow listener may miss before it is told that it missed some.
 const MOST_CHANGES: usize = 64;
