@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! connection ▶ guard (host, origin) ▶ gate (who) ▶ incoming (checked) ▶ rmcp ▶ outgoing
+//!                                                                  └▶ in_session ▶┘
 //! ```
 
 mod admin;
