@@ -20,6 +20,7 @@ const CONNECTIONS = 32;
 const CALLS = 6_000;
 const FEW = 10;
 const MANY = 100_000;
+const MESSAGES = 8_000;
 const LONG = extent === "million" ? 1_000_000 : 100_000;
 const ADMIN = "the-token-of-the-admin";
 /** A search that is asked once, and then looked at in the cache, one result at a time. */
@@ -97,6 +98,54 @@ async function tokens() {
   return { times, sizes };
 }
 
+/** Processor time of a server so far, in microseconds. The unit of `/proc` is a hundredth of a second. */
+function processor({ pid }) {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1].split(" ");
+  return (Number(fields[11]) + Number(fields[12])) * 10_000;
+}
+
+/** Begins a session, and gives what sends a message in it that is neither answered nor counted. */
+async function notifier(server, headers) {
+  const send = async (message, more = {}) => {
+    const answer = await fetch(`${server.url}/mcp`, {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json, text/event-stream", ...headers, ...more },
+      body: JSON.stringify({ jsonrpc: "2.0", ...message }),
+    });
+    if (!answer.ok) throw new Error(`${answer.status} ${await answer.text()}`);
+    await answer.arrayBuffer();
+    return answer.headers.get("mcp-session-id");
+  };
+  const clientInfo = { name: "bench", version: "1" };
+  const params = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
+  const session = await send({ id: 1, method: "initialize", params });
+  return () => send({ method: "notifications/initialized" }, { "mcp-session-id": session });
+}
+
+/** What a server does for a message that does nothing, with tokens and without, interleaved. */
+async function authentication() {
+  const open = { EXA_MCP_STORE: `sqlite:${folder}/open.db` };
+  const servers = {
+    shown: await ours("shown"),
+    open: await start(join(programs, "exa-mcp-server"), ["--sandbox", "http", "--listen", "127.0.0.1:0"], open),
+  };
+  await makeTokens(servers.shown, 1_000);
+  const notify = {
+    shown: await notifier(servers.shown, { authorization: "Bearer bench-token" }),
+    open: await notifier(servers.open, {}),
+  };
+  const times = { shown: [], open: [] };
+  for (let round = 0; round <= ROUNDS; round++) {
+    for (const name of round % 2 ? ["shown", "open"] : ["open", "shown"]) {
+      const before = processor(servers[name]);
+      for (let sent = 0; sent < MESSAGES; sent += 8) await Promise.all(Array.from({ length: 8 }, notify[name]));
+      if (round > 0) times[name].push((processor(servers[name]) - before) / MESSAGES);
+    }
+  }
+  Object.values(servers).forEach(({ stop }) => stop());
+  return times;
+}
+
 /** Memory while very many requests go by. */
 async function endurance() {
   const server = await ours("long");
@@ -111,6 +160,7 @@ async function endurance() {
 
 const side = await sideBySide();
 const crowd = await tokens();
+const showing = await authentication();
 const steps = await endurance();
 rmSync(folder, { recursive: true });
 
@@ -120,6 +170,7 @@ const ratio = (ours, floor) => number(ours.median / floor.median);
 const [fast, least, alike] = [rate(side.ours), rate(side.floor), rate(side.alike)];
 const [alone, leastAlone, alikeAlone] = [wait(side.oursAlone), wait(side.floorAlone), wait(side.alikeAlone)];
 const [few, many] = [summary(crowd.times.few), summary(crowd.times.many)];
+const [shown, open] = [summary(showing.shown), summary(showing.open)];
 const text = `# Benchmark over HTTP
 
 Written by \`benches/run\`; not edited by hand, and asserted by no test.
@@ -152,6 +203,9 @@ ${table(
     ["memory, MiB", number(crowd.sizes.few), number(crowd.sizes.many), ""],
   ],
 )}
+
+Processor time of the server for a message that does nothing, in microseconds: ${cell(shown)} where a token is shown (1,000
+tokens), ${cell(open)} where none is needed. Authentication takes the difference, ${number(shown.median - open.median)} µs.
 
 Memory while ${number(LONG)} calls go by, after each tenth, MiB: ${steps.map(number).join(", ")}
 (the median of the last five is ${number(median(steps.slice(5)) / median(steps.slice(0, 5)))} times that of the first five).
