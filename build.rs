@@ -14,6 +14,9 @@ const UNWINDER: &str = "libgcc_eh.a";
 /// The variable that asks for a program that lies at another address with every start.
 const RELOCATABLE: &str = "EXA_MCP_PIE";
 
+/// The variable that asks for a program that still has the names of its functions.
+const SYMBOLS: &str = "EXA_MCP_SYMBOLS";
+
 /// The functions that are really run, for the linker; written by `scripts/order`.
 const FIRST: &str = "link/first.ld";
 
@@ -55,6 +58,10 @@ fn ease_loading(root: &Path) {
             false => "-Wl,-z,pack-relative-relocs",
         }
     );
+    println!("cargo::rerun-if-env-changed={SYMBOLS}");
+    if is("PROFILE", "release") && std::env::var_os(SYMBOLS).is_none() {
+        println!("cargo::rustc-link-arg-bins=-Wl,--strip-all");
+    }
     // Nearly every page has a function that is run; with those together a third of the pages are needed.
     if is("PROFILE", "release") && takes_scripts() {
         let list = root.join(FIRST);
