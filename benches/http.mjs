@@ -205,7 +205,8 @@ ${table(
 )}
 
 Processor time of the server for a message that does nothing, in microseconds: ${cell(shown)} where a token is shown (1,000
-tokens), ${cell(open)} where none is needed. Authentication takes the difference, ${number(shown.median - open.median)} µs.
+tokens), ${cell(open)} where none is needed. What authentication takes is the difference, ${number(shown.median - open.median)} µs, as far as it is
+more than the spread of both.
 
 Memory while ${number(LONG)} calls go by, after each tenth, MiB: ${steps.map(number).join(", ")}
 (the median of the last five is ${number(median(steps.slice(5)) / median(steps.slice(0, 5)))} times that of the first five).
