@@ -36,8 +36,9 @@ pub enum ServeError {
 /// Runs [`serve_stdio`] on a runtime of its own.
 ///
 /// One thread is enough for one call after the other, which wait for the network nearly all the time; each
-/// further worker costs memory and start-up time. Calls at the same time get a second one. The runtime is left behind, not waited for, because where standard input
-/// is no pipe a thread may be stuck reading from it.
+/// further worker costs memory and start-up time. Calls at the same time get a second one. The runtime is
+/// left behind, not waited for, because where standard input is no pipe a thread may be stuck reading from
+/// it.
 pub fn run_stdio(catalogue: Catalogue) -> Result<(), ServeError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
