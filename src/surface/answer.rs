@@ -11,6 +11,7 @@ use super::plan::Entry;
 use super::shared_cache::SharedCache;
 use super::{Call, Catalogue, failed, host, upstream};
 use crate::accounts::Identity;
+use crate::operations::check::Refused;
 use crate::operations::{Called, Caller, Operation, Paged, Refusal, Stopped, is_paged};
 use crate::render::{self, Answer, Envelope, Level, Rendered, View};
 
@@ -79,7 +80,7 @@ impl Catalogue {
         let operation = asked.operation;
         asked.options = match asked.options.check(&mut asked.mended) {
             Ok(options) => options,
-            Err(refused) => return Outcome::refused(operation.name, &refused),
+            Err(refused) => return unfit_options(*refused, operation, asked.arguments),
         };
         let mut view = match asked.options.view(asked.usual) {
             Ok(view) => view,
@@ -95,7 +96,7 @@ impl Catalogue {
         let sent_filters = send_filters(&mut asked);
         let checked = match Caller::check(operation, asked.arguments.take()) {
             Ok(checked) => checked,
-            Err(refusal) => return failed(operation, &refusal),
+            Err(refusal) => return failed(operation, &in_own_words(asked.entry, refusal)),
         };
         asked.mended.extend(checked.mended.iter().cloned());
         view.extract = extract(&checked.arguments);
@@ -284,6 +285,35 @@ impl Catalogue {
             Err(error) => Outcome::refused(&kept.operation, &options::unfit(&error)),
         }
     }
+}
+
+/// A refusal with the names that the caller of a host's entry knows.
+fn in_own_words(entry: Option<&Entry>, refusal: Refusal) -> Refusal {
+    match (entry, refusal) {
+        (Some(entry), Refusal::Arguments(refused)) => {
+            Refusal::Arguments(Box::new(host::in_own_words(entry, *refused)))
+        }
+        (_, refusal) => refusal,
+    }
+}
+
+/// Options that do not fit, told together with what is wrong with the arguments, and with a call that is
+/// right as a whole.
+fn unfit_options(mut refused: Refused, operation: &'static Operation, arguments: Value) -> Outcome {
+    let call = match Caller::check(operation, arguments) {
+        Ok(checked) => Value::Object(checked.arguments),
+        Err(Refusal::Arguments(more)) => {
+            refused.problems.extend(more.problems);
+            refused.hints = more.hints;
+            *more.example
+        }
+        Err(_) => Value::Null,
+    };
+    if let (Value::Object(example), Value::Object(mut call)) = (&mut *refused.example, call) {
+        call.append(example);
+        *example = call;
+    }
+    Outcome::refused(operation.name, &refused)
 }
 
 /// A kept answer; it has no more than Exa was asked for.

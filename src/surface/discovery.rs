@@ -3,7 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::outcome::{Outcome, put};
-use super::plan::Entry;
+use super::plan::{Entry, Plan, ToolFile};
+use crate::generated::tools::TOOLS;
 use crate::operations::{self, Operation, check};
 
 /// The operation and its arguments out of a call of a dispatcher or host.
@@ -102,28 +103,86 @@ pub(super) fn no_operation<'a>(problem: &str, known: impl Iterator<Item = &'a st
     Outcome::impossible(&message, json!({"operations": known}))
 }
 
-/// The failure of a call with an unknown operation.
+/// The failure of a call with an unknown operation: what was meant, where it is, and what there is.
 pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Outcome {
     let known: Vec<&str> = known.collect();
-    let near = operations::closest(name, known.iter().copied());
-    let hint = match near {
-        Some(near) => format!("Did you mean `{near}`?"),
-        None => format!("It must be one of: {}.", known.join(", ")),
-    };
     let mut more = json!({"operation": name});
-    if let Some(near) = near {
-        put(&mut more, "didYouMean", json!(near));
+    let hint = match elsewhere(name, &known) {
+        Some(Elsewhere::SameTool(near)) => {
+            put(&mut more, "didYouMean", json!(near));
+            format!("Did you mean `{near}`? ")
+        }
+        Some(Elsewhere::Tool(tool)) => {
+            put(&mut more, "tool", json!(tool));
+            format!("It belongs to the tool `{tool}`. ")
+        }
+        None => String::new(),
+    };
+    put(&mut more, "operations", json!(known));
+    let message = format!(
+        "There is no operation `{name}` here. {hint}It must be one of: {}.",
+        known.join(", ")
+    );
+    Outcome::impossible(&message, more)
+}
+
+/// Where an operation is that a tool does not have.
+enum Elsewhere<'a> {
+    /// In the same tool, under this name.
+    SameTool(&'a str),
+    /// In this other tool.
+    Tool(&'static str),
+}
+
+/// What a wrong name was probably meant for. What another tool has is no misspelling, and an operation may
+/// have a name of its own here.
+fn elsewhere<'a>(name: &str, known: &[&'a str]) -> Option<Elsewhere<'a>> {
+    let same = |own: &str| is_same(own, name);
+    let has_dots = known.iter().any(|own| own.contains('.'));
+    for (tool, plan) in open_tools() {
+        match plan {
+            Plan::Dispatcher { operations }
+                if has_dots && operations.iter().any(|own| same(own)) =>
+            {
+                return Some(Elsewhere::Tool(tool));
+            }
+            Plan::Host { entries } if !has_dots => {
+                let behind = |entry: &&Entry| entry.operation.as_deref().is_some_and(same);
+                let meant = entries
+                    .iter()
+                    .filter(behind)
+                    .find_map(|entry| known.iter().find(|own| **own == entry.name));
+                if let Some(own) = meant {
+                    return Some(Elsewhere::SameTool(own));
+                }
+                if entries.iter().any(|entry| same(&entry.name)) {
+                    return Some(Elsewhere::Tool(tool));
+                }
+            }
+            _ => {}
+        }
     }
-    Outcome::impossible(&format!("There is no operation `{name}`. {hint}"), more)
+    let near = operations::closest(name, known.iter().copied())?;
+    Some(Elsewhere::SameTool(near))
+}
+
+/// All tools whose caller chooses the operation, whether they are offered or not.
+fn open_tools() -> impl Iterator<Item = (&'static str, Plan)> {
+    TOOLS.iter().filter_map(|(name, text)| {
+        let file: ToolFile = serde_json::from_str(text).ok()?;
+        file.plan.is_open().then_some((*name, file.plan))
+    })
 }
 
 /// One line an operation.
-pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>) -> Map<String, Value> {
+pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>, mended: Vec<String>) -> Outcome {
     let lines: Vec<String> = names
         .filter_map(operations::find)
         .map(|operation| format!("{} — {}", operation.signature, operation.summary))
         .collect();
-    Map::from_iter([("operations".to_owned(), json!(lines))])
+    let text = lines.join("\n");
+    let listed = Map::from_iter([("operations".to_owned(), json!(lines))]);
+    Outcome::success(listed, mended).with_lines(text)
 }
 
 /// The exact schema, an example and the hints of one operation.
@@ -188,12 +247,42 @@ fn entry_description(entry: &Entry) -> Value {
     let Some(operation) = operation else {
         put(&mut described, "supported", json!(false));
         put(&mut described, "why", json!(entry.unsupported));
+        put(
+            &mut described,
+            "inputSchema",
+            plain_schema(&entry.parameters),
+        );
         return described;
     };
     let mut schema = schema(operation);
     rename_properties(entry, &mut schema);
+    add_own_properties(entry, &mut schema);
     put(&mut described, "inputSchema", schema);
     described
+}
+
+/// The schema of parameters that are all strings and all required.
+fn plain_schema(parameters: &[String]) -> Value {
+    let properties: Map<String, Value> = parameters
+        .iter()
+        .map(|name| (name.clone(), json!({"type": "string"})))
+        .collect();
+    json!({"type": "object", "properties": properties, "required": parameters})
+}
+
+/// Objects that an entry takes beside the arguments of its operation.
+fn add_own_properties(entry: &Entry, schema: &mut Value) {
+    let Some(Value::Object(properties)) = schema.get_mut("properties") else {
+        return;
+    };
+    let inside = entry.rename.iter().filter(|(_, to)| to.contains('.'));
+    let inside = inside.map(|(name, to)| (name, format!("Read as `{to}`.")));
+    let spread = entry.spread.iter();
+    let spread = spread.map(|name| (name, "Its fields are read as parameters.".to_owned()));
+    for (name, description) in inside.chain(spread) {
+        let property = json!({"type": "object", "description": description});
+        properties.insert(name.clone(), property);
+    }
 }
 
 /// A simple renaming shows in the schema; the operation's own name works as well.
@@ -212,9 +301,10 @@ fn rename_properties(entry: &Entry, schema: &mut Value) {
                 .for_each(|name| *name = json!(from));
         }
     }
+    // What is filled in, or partly filled in, need not be given.
     let defaulted = |name: &Value| {
-        name.as_str()
-            .is_some_and(|name| entry.defaults.contains_key(name))
+        let first = |path: &String| path.split('.').next() == name.as_str();
+        entry.defaults.keys().any(first)
     };
     if let Some(Value::Array(required)) = schema.get_mut("required") {
         required.retain(|name| !defaulted(name));

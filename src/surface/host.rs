@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::plan::{Entry, Role};
 use super::{discovery, path};
+use crate::operations::check::Refused;
 
 /// The arguments of the operation behind an entry.
 pub(super) fn arguments(
@@ -34,6 +35,54 @@ pub(super) fn arguments(
     path::fill(&mut arguments, &entry.defaults);
     path::force(&mut arguments, &entry.fixed);
     arguments
+}
+
+/// A refusal by the operation behind an entry, with the names that callers of the entry know.
+pub(super) fn in_own_words(entry: &Entry, mut refused: Refused) -> Refused {
+    for (own, behind) in &entry.rename {
+        for problem in &mut refused.problems {
+            problem.place = renamed(&problem.place, behind, own);
+            for end in ["`", ".", "["] {
+                let (old, new) = (format!("`{behind}{end}"), format!("`{own}{end}"));
+                problem.text = problem.text.replace(&old, &new);
+            }
+        }
+        for name in &mut refused.missing {
+            *name = renamed(name, behind, own);
+        }
+    }
+    if let Value::Object(example) = &mut *refused.example {
+        rename_example(entry, example);
+    }
+    refused
+}
+
+/// A place in arguments by its own name, if it is at or below what is behind that name.
+fn renamed(place: &str, behind: &str, own: &str) -> String {
+    match place.strip_prefix(behind) {
+        Some(rest) if rest.is_empty() || rest.starts_with(['.', '[']) => format!("{own}{rest}"),
+        _ => place.to_owned(),
+    }
+}
+
+/// A minimal call: by own names, and without what is filled in.
+fn rename_example(entry: &Entry, example: &mut Map<String, Value>) {
+    for (own, behind) in &entry.rename {
+        if let Some(value) = path::take(example, behind) {
+            example.insert(own.clone(), value);
+        }
+    }
+    for filled in entry.defaults.keys().chain(entry.fixed.keys()) {
+        path::take(example, filled);
+    }
+    let is_left = |name: &str| {
+        let behind = |path: &String| path.split('.').next() == Some(name) && path.contains('.');
+        entry.defaults.keys().any(behind)
+    };
+    example.retain(|name, value| {
+        let is_empty = value.as_object().is_some_and(Map::is_empty);
+        !(is_empty && is_left(name))
+    });
 }
 
 /// What the entry's role has to say beside the answer.
@@ -90,10 +139,10 @@ fn started(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Value {
             .map(|name| json!({"operation": name, "params": params}))
     };
     let message = match (&entry.check_with, &entry.cancel_with) {
-        (Some(check), Some(cancel)) => {
+        (Some(check), Some(cancel)) if !entry.cancel_is_refused => {
             format!("Started. Follow it with {check}, end it with {cancel}.")
         }
-        (Some(check), None) => {
+        (Some(check), _) => {
             format!("Started. Follow it with {check}; Exa offers no way to cancel it.")
         }
         _ => "Started.".to_owned(),
@@ -112,15 +161,22 @@ fn checked(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Value {
         let mut states = entry.final_states.iter();
         states.any(|state| status.as_str() == Some(state))
     };
-    let mut told = json!({
+    let is_complete = status.as_ref().is_some_and(is_final);
+    json!({
         "operationId": identifier(answer, sent),
-        "status": status.clone().unwrap_or(Value::Null),
-        "isComplete": status.as_ref().is_some_and(is_final),
-    });
-    if let (Value::Object(told), Some(progress)) = (&mut told, answer.get("progress")) {
-        told.insert("progress".to_owned(), progress.clone());
+        "status": status.unwrap_or_else(|| json!("none")),
+        "progress": progress(answer, is_complete),
+        "isComplete": is_complete,
+    })
+}
+
+/// How far work is, as Exa tells it. Of some kinds of work it tells nothing, but what is over is done.
+fn progress(answer: &Value, is_complete: bool) -> Value {
+    match answer.get("progress") {
+        Some(progress) => progress.clone(),
+        None if is_complete => json!({"completion": 100}),
+        None => Value::Null,
     }
-    told
 }
 
 /// The state of an answer; of a list, the state of its newest entry.
@@ -147,6 +203,7 @@ fn identifier(answer: &Value, sent: &Map<String, Value>) -> Value {
 #[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 mod tests {
     use super::*;
+    use crate::operations::check::Problem;
 
     fn entry(extra: Value) -> Entry {
         let mut entry =
@@ -212,6 +269,53 @@ mod tests {
         assert_eq!(
             (&list["operationId"], &list["isComplete"]),
             (&json!("m"), &json!(true))
+        );
+        assert_eq!(list["progress"], json!({"completion": 100}));
+        let none = tell(
+            &entry,
+            &map(json!({"monitorId": "m"})),
+            &json!({"data": []}),
+        );
+        assert_eq!(
+            (&none["status"], &none["progress"]),
+            (&json!("none"), &Value::Null)
+        );
+    }
+
+    #[test]
+    fn a_refusal_speaks_of_the_names_that_callers_know() {
+        let entry = entry(json!({
+            "rename": {"searchParams": "behavior.config", "type": "types"},
+            "defaults": {"behavior.type": "search", "behavior.config.count": 10}}));
+        let problem = |place: &str, text: &str| Problem {
+            place: place.to_owned(),
+            text: text.to_owned(),
+        };
+        let refused = Refused {
+            problems: vec![
+                problem(
+                    "behavior.config.count",
+                    "`behavior.config.count` must be at least 1",
+                ),
+                problem("types[0]", "`types[0]` is none"),
+                problem("behavior", "`behavior` is required"),
+            ],
+            example: Box::new(json!({"websetId": "w", "types": ["a"],
+                "behavior": {"type": "search", "config": {"query": "q", "count": 10}}})),
+            hints: Vec::new(),
+            missing: vec!["types".to_owned()],
+        };
+        let told = in_own_words(&entry, refused);
+        let places: Vec<&str> = told.problems.iter().map(|it| it.place.as_str()).collect();
+        assert_eq!(places, ["searchParams.count", "type[0]", "behavior"]);
+        assert_eq!(
+            told.problems[0].text,
+            "`searchParams.count` must be at least 1"
+        );
+        assert_eq!(told.missing, ["type"]);
+        assert_eq!(
+            *told.example,
+            json!({"websetId": "w", "searchParams": {"query": "q", "count": 10}, "type": ["a"]})
         );
     }
 }

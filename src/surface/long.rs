@@ -258,7 +258,8 @@ impl Catalogue {
         let arguments: Option<Map<String, Value>> = find.arguments.iter().map(argument).collect();
         if let Some(arguments) = arguments {
             let call = self.next_call(asked.tool, find.list, &arguments);
-            answered.work.insert("checkWith".to_owned(), call);
+            let call = call.map(|call| ("checkWith".to_owned(), call));
+            answered.work.extend(call);
         }
     }
 }

@@ -424,7 +424,8 @@ fn named_call<'a>(
     let own = |name: &str| {
         plan.moves.iter().any(|step| step.from == name) || options::is_argument(main, name)
     };
-    let options = Options::take(&mut arguments, own, &mut mended);
+    let mut options = Options::take(&mut arguments, own, &mut mended);
+    options.wait_by_default(plan.wait_seconds);
     let usual = plan.content_level.as_deref().and_then(Level::named);
     let usual = usual.unwrap_or(Level::Standard);
     let level = options.level().unwrap_or(usual);
@@ -446,8 +447,10 @@ fn named_call<'a>(
         input_schema: tool.schema(),
         aliases: &[],
     };
-    let checked = check::check(&subject, arguments.into())
-        .map_err(|refused| Box::new(Outcome::refused(&tool.definition.name, &refused)))?;
+    let checked = check::check(&subject, arguments.into()).map_err(|refused| {
+        let refused = asked.options.refusing(refused);
+        Box::new(Outcome::refused(&tool.definition.name, &refused))
+    })?;
     asked.mended.extend(checked.mended);
     let (name, mut arguments) = named::arguments(plan, checked.arguments, level);
     named::rewrite_query(
@@ -478,7 +481,7 @@ fn dispatch<'a>(names: &[String], mut arguments: Map<String, Value>) -> Request<
         .map_err(|problem| Box::new(discovery::no_operation(&problem, known())))?;
     match name.as_str() {
         "list_operations" => {
-            return Err(Box::new(Outcome::success(discovery::list(known()), mended)));
+            return Err(Box::new(discovery::list(known(), mended)));
         }
         "describe" => return Err(Box::new(discovery::describe(&args, known(), mended))),
         _ => {}

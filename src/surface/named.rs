@@ -47,7 +47,7 @@ pub(super) fn arguments(
     path::force(&mut arguments, &plan.fixed);
     // A switch that is off also takes away what a default would have asked for.
     for (to, ..) in switches.iter().filter(|(.., wanted)| !*wanted) {
-        path::remove(&mut arguments, to);
+        path::take(&mut arguments, to);
     }
     (&plan.operation, arguments)
 }
@@ -75,7 +75,15 @@ pub(super) fn rewrite_query(plan: &Named, arguments: &mut Map<String, Value>, ca
 /// `category:news` in a query, where `news` is a category, and the query without it.
 fn take_category(query: &str, categories: &[&str]) -> Option<(String, String)> {
     const MARK: &str = "category:";
-    let start = query.to_ascii_lowercase().find(MARK)?;
+    let lower = query.to_ascii_lowercase();
+    // The end of a longer word, or a part of an address, is none.
+    let is_word = |start: &usize| {
+        let before = lower
+            .get(..*start)
+            .and_then(|before| before.chars().next_back());
+        before.is_none_or(|before| before.is_whitespace() || "([\"'".contains(before))
+    };
+    let start = lower.match_indices(MARK).map(|(at, _)| at).find(is_word)?;
     let before = query.get(..start)?;
     let after = query
         .get(start + MARK.len()..)?
@@ -184,6 +192,16 @@ mod tests {
                 None,
             ),
             ("category:news", "category:news company", None),
+            (
+                "what does subcategory:news mean",
+                "what does subcategory:news mean company",
+                None,
+            ),
+            (
+                "https://a.example/?category:news x category:news",
+                "https://a.example/?category:news x company",
+                Some("news"),
+            ),
         ];
         for (query, expected, category) in cases {
             let mut arguments = Map::from_iter([("query".to_owned(), json!(query))]);

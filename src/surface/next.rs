@@ -12,39 +12,38 @@ impl Catalogue {
         let (get, arguments) = following.check_with();
         let mut next = Map::new();
         let check = self.next_call(tool, get, &arguments);
-        next.insert("checkWith".to_owned(), check);
+        next.extend(check.map(|check| ("checkWith".to_owned(), check)));
         if let Some((cancel, arguments)) = following.cancel_with() {
             let cancel = self.next_call(tool, cancel, &arguments);
-            next.insert("cancelWith".to_owned(), cancel);
+            next.extend(cancel.map(|cancel| ("cancelWith".to_owned(), cancel)));
         }
         next
     }
 
-    /// How to call an operation: with the same tool if it can, else with another, which is named then.
+    /// How to call an operation: with the same tool if it can, else with another, which is named then. Nothing
+    /// if none of the offered tools can.
     pub(super) fn next_call(
         &self,
         tool: &str,
         operation: &str,
         arguments: &Map<String, Value>,
-    ) -> Value {
-        if let Some(call) = self
-            .find(tool)
-            .and_then(|own| form(own, operation, arguments))
-        {
-            return Value::Object(call);
+    ) -> Option<Value> {
+        let own = self.find(tool);
+        if let Some(mut call) = own.and_then(|own| form(own, operation, arguments)) {
+            // Arguments alone do not say whose they are.
+            if call.contains_key("arguments") {
+                call.shift_insert(0, "tool".to_owned(), json!(tool));
+            }
+            return Some(Value::Object(call));
         }
         let others = self.tools.iter().filter_map(|other| {
             let call = form(other, operation, arguments)?;
             Some((&other.definition.name, call))
         });
-        match others.min_by_key(|(_, call)| call.len()) {
-            Some((name, call)) => {
-                let mut named = Map::from_iter([("tool".to_owned(), json!(name))]);
-                named.extend(call);
-                Value::Object(named)
-            }
-            None => json!({"operation": operation, "args": arguments}),
-        }
+        let (name, call) = others.min_by_key(|(_, call)| call.len())?;
+        let mut named = Map::from_iter([("tool".to_owned(), json!(name))]);
+        named.extend(call);
+        Some(Value::Object(named))
     }
 }
 
@@ -143,6 +142,8 @@ mod tests {
             webset("toolhost", "websets-sync").get("checkWith"),
             Some(&json!({"operation": "get_webset", "params": args}))
         );
+        // None of these tools can cancel a webset.
+        assert_eq!(webset("toolhost", "websets-sync").get("cancelWith"), None);
         let mixed = webset("websets-sync,manage_websets", "websets-sync");
         let cancel = json!({"tool": "manage_websets", "operation": "websets.cancel", "args": args});
         assert_eq!(mixed.get("cancelWith"), Some(&cancel));
@@ -166,7 +167,7 @@ mod tests {
             json!({"query": "x"}),
             json!({"id": "agent_run_1"}),
         );
-        let check = json!({"arguments": {"runId": "agent_run_1"}});
-        assert_eq!(run.get("checkWith"), Some(&check));
+        let check = json!({"tool": "agent_run", "arguments": {"runId": "agent_run_1"}});
+        assert_eq!(run, json!({"checkWith": check}));
     }
 }

@@ -69,7 +69,7 @@ impl Options {
     }
 
     /// Puts the values right or says what is wrong with them.
-    pub(super) fn check(self, mended: &mut Vec<String>) -> Result<Self, check::Refused> {
+    pub(super) fn check(self, mended: &mut Vec<String>) -> Result<Self, Box<check::Refused>> {
         if self.0.is_empty() {
             return Ok(self);
         }
@@ -86,9 +86,23 @@ impl Options {
             }
             Err(mut refused) => {
                 refused.example = Box::new(example(&given));
-                Err(refused)
+                Err(Box::new(refused))
             }
         }
+    }
+
+    /// A refusal of the arguments, with what is wrong with the options beside them.
+    pub(super) fn refusing(&self, mut refused: check::Refused) -> check::Refused {
+        if let Err(more) = self.clone().check(&mut Vec::new()) {
+            refused.problems.extend(more.problems);
+            refused.missing.clear();
+            if let (Value::Object(call), Value::Object(options)) =
+                (&mut *refused.example, *more.example)
+            {
+                call.extend(options);
+            }
+        }
+        refused
     }
 
     /// The view they describe; `usual` is the level for callers that name none.
@@ -122,7 +136,15 @@ impl Options {
         Duration::from_secs(seconds.unwrap_or(0))
     }
 
-    /// Whether the caller says how long to wait.
+    /// Waits this long unless the caller says how long.
+    pub(super) fn wait_by_default(&mut self, seconds: Option<u64>) {
+        let seconds = seconds.map(Value::from);
+        if let (false, Some(seconds)) = (self.waits(), seconds) {
+            self.0.insert("wait_seconds".to_owned(), seconds);
+        }
+    }
+
+    /// Whether it is said how long to wait.
     pub(super) fn waits(&self) -> bool {
         self.0.contains_key("wait_seconds")
     }

@@ -78,6 +78,16 @@ impl Outcome {
         }
     }
 
+    /// The same, with lines in place of JSON for those that read text.
+    pub(super) fn with_lines(mut self, mut lines: String) -> Self {
+        let mended = self.structured.get("mended").and_then(Value::as_array);
+        for note in mended.into_iter().flatten().filter_map(Value::as_str) {
+            lines.push_str(&format!("\nMended: {note}"));
+        }
+        self.text = lines;
+        self
+    }
+
     /// A call that was not made because of its arguments.
     pub(super) fn refused(operation: &str, refused: &Refused) -> Self {
         let mut lines = vec![format!(
@@ -87,7 +97,7 @@ impl Outcome {
             lines.push(format!("- {}: {}", problem.place, problem.text));
         }
         lines.push(format!("A minimal valid call: {}", refused.example));
-        lines.extend(refused.hints.iter().map(|hint| format!("Hint: {hint}")));
+        lines.extend(common_issues(&refused.hints));
         let problems: Vec<Value> = refused
             .problems
             .iter()
@@ -357,9 +367,7 @@ impl Outcome {
         }
         if code == code::INVALID_PARAMS && !hints.is_empty() {
             put(&mut data, "hints", json!(hints));
-            hints
-                .iter()
-                .for_each(|hint| text.push_str(&format!("\nHint: {hint}")));
+            common_issues(hints).for_each(|line| text.push_str(&format!("\n{line}")));
         }
         Self::failure(text, data)
     }
@@ -374,6 +382,13 @@ impl Outcome {
             is_error: true,
         }
     }
+}
+
+/// What often goes wrong, as lines of an error.
+fn common_issues<T: std::fmt::Display>(hints: &[T]) -> impl Iterator<Item = String> {
+    let heading = (!hints.is_empty()).then(|| "Common issues:".to_owned());
+    let lines = hints.iter().map(|hint| format!("- {hint}"));
+    heading.into_iter().chain(lines)
 }
 
 /// Adds warnings to those that an answer has.

@@ -46,14 +46,13 @@ pub(super) fn join(map: &mut Map<String, Value>, name: String, value: Value) {
 }
 
 /// Takes away what stands at the path.
-pub(super) fn remove(map: &mut Map<String, Value>, path: &str) {
+pub(super) fn take(map: &mut Map<String, Value>, path: &str) -> Option<Value> {
     match path.split_once('.') {
-        None => drop(map.shift_remove(path)),
-        Some((first, rest)) => {
-            if let Some(Value::Object(inner)) = map.get_mut(first) {
-                remove(inner, rest);
-            }
-        }
+        None => map.shift_remove(path),
+        Some((first, rest)) => match map.get_mut(first) {
+            Some(Value::Object(inner)) => take(inner, rest),
+            _ => None,
+        },
     }
 }
 

@@ -81,10 +81,16 @@ pub(super) struct Entry {
     #[serde(default)]
     pub(super) fixed: Map<String, Value>,
     pub(super) unsupported: Option<String>,
+    /// Parameters of an entry that has no operation.
+    #[serde(default)]
+    pub(super) parameters: Vec<String>,
     #[serde(default)]
     pub(super) role: Role,
     pub(super) check_with: Option<String>,
     pub(super) cancel_with: Option<String>,
+    /// What `cancel_with` names only says that Exa cannot do it.
+    #[serde(default)]
+    pub(super) cancel_is_refused: bool,
     #[serde(default)]
     pub(super) follow: BTreeMap<String, String>,
     #[serde(default, rename = "final")]
@@ -117,6 +123,7 @@ pub(super) struct Named {
     #[serde(default)]
     pub(super) levels: BTreeMap<String, Map<String, Value>>,
     pub(super) content_level: Option<String>,
+    pub(super) wait_seconds: Option<u64>,
     pub(super) suffix: Option<String>,
     pub(super) category_in_query: bool,
     pub(super) instead: Option<Instead>,

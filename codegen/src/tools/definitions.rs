@@ -107,6 +107,9 @@ pub struct HostEntry {
     /// Says why it cannot be done and what to do instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsupported: Option<String>,
+    /// The parameters of an entry that cannot be done; they are strings.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parameters: Vec<String>,
     /// How the answer is told.
     #[serde(default)]
     pub role: Role,
@@ -116,6 +119,13 @@ pub struct HostEntry {
     /// The entry that ends what this one starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_with: Option<String>,
+    /// Whether that entry can only say that it cannot be done; found, not declared.
+    #[serde(
+        default,
+        skip_deserializing,
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub cancel_is_refused: bool,
     /// Arguments of both, by the field of the answer or (with `$`) the argument of this entry.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub follow: BTreeMap<String, String>,
@@ -184,6 +194,8 @@ pub struct Named {
     pub levels: BTreeMap<String, Map<String, Value>>,
     /// The level of content for a caller that names none.
     pub content_level: Option<String>,
+    /// How long it waits for the end of what it starts, for callers that do not say.
+    pub wait_seconds: Option<u64>,
     /// Words added to the text of the first argument.
     pub suffix: Option<String>,
     /// `category:x` in the query is taken as the argument.

@@ -355,7 +355,18 @@ fn host_tool(host: &Host, model: &Model, notices: &mut Vec<Notice>) -> Option<To
         },
         "required": ["operation"],
     });
-    let entries: Vec<Value> = kept.iter().map(|entry| host_entry(entry, model)).collect();
+    let refused = |name: &String| {
+        let mut entries = kept.iter();
+        entries.any(|entry| entry.name == *name && entry.unsupported.is_some())
+    };
+    let entries: Vec<Value> = kept
+        .iter()
+        .map(|entry| {
+            let mut entry = entry.clone();
+            entry.cancel_is_refused = entry.cancel_with.as_ref().is_some_and(refused);
+            host_entry(entry, model)
+        })
+        .collect();
     Some(Tool {
         name: host.name.clone(),
         definition: definition(
@@ -371,8 +382,7 @@ fn host_tool(host: &Host, model: &Model, notices: &mut Vec<Notice>) -> Option<To
 }
 
 /// An entry with what the operation's long-running marker says about following it.
-fn host_entry(entry: &HostEntry, model: &Model) -> Value {
-    let mut entry = entry.clone();
+fn host_entry(mut entry: HostEntry, model: &Model) -> Value {
     let operation = entry.preset.as_ref().map(|preset| preset.operation.clone());
     let markers = model.operations.iter().filter_map(|operation| {
         operation

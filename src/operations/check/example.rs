@@ -9,6 +9,7 @@ const MAX_DEPTH: usize = 12;
 
 /// Optional arguments without which a call is right but does nothing.
 const TELLING: &[(&str, &str)] = &[
+    ("agent_run", "query"),
     ("enrichments.update", "description"),
     ("imports.create", "csvContent"),
     ("imports.update", "title"),

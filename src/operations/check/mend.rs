@@ -5,6 +5,7 @@
 
 use serde_json::{Map, Value};
 
+use super::Problem;
 use super::coerce::{self, Coerced};
 use super::names;
 use super::schema::{self, Node};
@@ -31,6 +32,8 @@ pub(super) struct Mender {
     unions: usize,
     /// One sentence a mend.
     pub(super) notes: Vec<String>,
+    /// Names that must be a slip, though an open schema takes them.
+    pub(super) problems: Vec<Problem>,
 }
 
 impl Mender {
@@ -41,6 +44,7 @@ impl Mender {
             trials: 0,
             unions: 0,
             notes: Vec::new(),
+            problems: Vec::new(),
         }
     }
 
@@ -112,6 +116,7 @@ impl Mender {
             trials: self.trials + 1,
             unions: self.unions,
             notes: Vec::new(),
+            problems: Vec::new(),
         };
         let mut value = value.clone();
         trial.value(node, &mut value, place);
@@ -210,9 +215,12 @@ impl Mender {
         }
     }
 
-    /// An open schema takes any name, so a misspelt one would get lost without a word.
+    /// An open schema takes any name, because the API may have learnt it since; but one that is nearly a
+    /// known name, or stands beside the object that has it, would get lost at Exa without a word.
     fn unknown(&mut self, node: &Node<'_>, known: &[&str], name: &str, place: &Place) {
-        if node.is_closed() || node.is_map() || self.trials > 0 {
+        // Where no names are told, or the forms of a union tell them, nothing can be said of others.
+        let is_told = !known.is_empty() && node.branches().is_empty();
+        if node.is_closed() || node.is_map() || !is_told || self.trials > 0 {
             return;
         }
         let candidates = || known.iter().copied();
@@ -220,10 +228,14 @@ impl Mender {
             .or_else(|| names::misspelt(name, candidates()))
             .map(str::to_owned)
             .or_else(|| further_in(node, known, name));
-        if let Some(meant) = meant {
-            self.notes.push(format!(
-                "unknown argument `{place}` was sent as it is; did you mean `{meant}`?"
-            ));
+        match meant {
+            Some(meant) => self.problems.push(Problem {
+                place: place.to_string(),
+                text: format!("there is no argument `{place}`; did you mean `{meant}`?"),
+            }),
+            None => self.notes.push(format!(
+                "`{place}` is not in the spec; it was sent as it is"
+            )),
         }
     }
 }

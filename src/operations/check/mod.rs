@@ -148,15 +148,21 @@ fn fitted(
         let mut value = given.clone();
         let mut mender = Mender::new(reach);
         mender.value(&Node::top(schema), &mut value, &Place::default());
-        (value, mender.notes)
+        (value, mender)
     };
-    let (mut value, mut mended) = mend(Reach::Form);
+    let (mut value, mut mender) = mend(Reach::Form);
     let mut problems = Vec::new();
     if !validator.is_valid(&value) {
-        (value, mended) = mend(Reach::Values);
+        (value, mender) = mend(Reach::Values);
         problems = explain::problems(schema, validator, &value);
     }
-    notes.extend(mended);
+    let told = |slip: &Problem| {
+        let by = format!("`{}` was given", slip.place);
+        problems.iter().any(|problem| problem.text.contains(&by))
+    };
+    let slips: Vec<Problem> = mender.problems.into_iter().filter(|it| !told(it)).collect();
+    problems.extend(slips);
+    notes.extend(mender.notes);
     match value {
         Value::Object(map) => (map, problems),
         // The walk keeps an object an object.

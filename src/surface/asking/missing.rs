@@ -117,7 +117,10 @@ async fn ask(
     };
     let fields: Option<Map<String, Value>> = missing
         .iter()
-        .map(|name| Some((name.clone(), check::form_field(schema, name)?.into())))
+        .map(|name| {
+            let field = check::form_field(schema, behind(&tool.plan, name))?;
+            Some((name.clone(), field.into()))
+        })
         .collect();
     let fields = fields.ok_or(NoReply::Unable)?;
     let schema = json!({"type": "object", "properties": fields, "required": missing});
@@ -136,6 +139,15 @@ async fn ask(
         true => Ok(content),
         false => Err(NoReply::Failed("a form that is not filled in".to_owned())),
     }
+}
+
+/// What the operation calls an argument that has a name of its own in a host.
+fn behind<'a>(plan: &'a Plan, name: &'a str) -> &'a str {
+    let Plan::Host { entries } = plan else {
+        return name;
+    };
+    let mut names = entries.iter().filter_map(|entry| entry.rename.get(name));
+    names.next().map_or(name, String::as_str)
 }
 
 /// What a refused call lacks, as its outcome tells it.

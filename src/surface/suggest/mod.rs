@@ -143,7 +143,7 @@ fn taken(
     };
     let mut mended = Vec::new();
     let options = Options::take(&mut arguments, known, &mut mended);
-    let options = options.check(&mut mended)?;
+    let options = options.check(&mut mended).map_err(|refused| *refused)?;
     let subject = check::Subject {
         operation: &tool.definition.name,
         input_schema: tool.schema(),

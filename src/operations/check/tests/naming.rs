@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{InputSchema, mended, run_with, untouched};
+use super::{InputSchema, mended, refused, run_with, untouched};
 
 #[test]
 fn names_at_every_depth() {
@@ -30,12 +30,14 @@ fn names_at_every_depth() {
             "`userLocation`: left out, because null is not allowed",
         ],
     );
-    // A name that was given rightly stays.
-    mended(
+    // A name that was given rightly is not replaced.
+    refused(
         "search",
         json!({"query": "x", "numResults": 3, "num_results": 4}),
-        json!({"query": "x", "numResults": 3, "num_results": 4}),
-        &["unknown argument `num_results` was sent as it is; did you mean `numResults`?"],
+        &[(
+            "num_results",
+            "there is no argument `num_results`; did you mean `numResults`?",
+        )],
     );
     // Names in maps are the caller's own.
     untouched(
@@ -115,19 +117,66 @@ fn aliases_and_wrappers() {
 
 #[test]
 fn unknown_names_in_open_schemas() {
+    // What nobody has heard of may be new.
+    let new = json!({"query": "x", "somethingNew": {"a": [1]}, "contents": {"brandNew": 1}});
     mended(
         "search",
-        json!({"query": "x", "querry": "y", "brandNew": 1}),
-        json!({"query": "x", "querry": "y", "brandNew": 1}),
-        &["unknown argument `querry` was sent as it is; did you mean `query`?"],
+        new.clone(),
+        new,
+        &[
+            "`somethingNew` is not in the spec; it was sent as it is",
+            "`contents.brandNew` is not in the spec; it was sent as it is",
+        ],
     );
-    untouched("search", json!({"query": "x", "somethingNew": {"a": [1]}}));
-    for (operation, name, meant) in [
-        ("search", "highlights", "contents.highlights"),
-        ("websets.create", "query", "search.query"),
+    // What is nearly a known name, or one of another place, is a slip that Exa would not notice.
+    for (operation, call, name, meant) in [
+        (
+            "search",
+            json!({"query": "x", "querry": "y"}),
+            "querry",
+            "query",
+        ),
+        (
+            "search",
+            json!({"query": "x", "highlights": "y"}),
+            "highlights",
+            "contents.highlights",
+        ),
+        (
+            "websets.create",
+            json!({"query": "x"}),
+            "query",
+            "search.query",
+        ),
+        (
+            "websets.create",
+            json!({"search": {"query": "x", "coutn": 5}}),
+            "search.coutn",
+            "count",
+        ),
+        (
+            "searches.create",
+            json!({"websetId": "w", "query": "x", "count": 1, "behaviour": "append"}),
+            "behaviour",
+            "behavior",
+        ),
     ] {
-        let call = json!({"query": "x", name: "y"});
-        let note = format!("unknown argument `{name}` was sent as it is; did you mean `{meant}`?");
-        mended(operation, call.clone(), call, &[&note]);
+        let problem = format!("there is no argument `{name}`; did you mean `{meant}`?");
+        refused(operation, call, &[(name, &problem)]);
     }
+    // It is told once, beside everything else that is wrong.
+    refused(
+        "search",
+        json!({"querry": "x", "numResult": 500}),
+        &[
+            (
+                "query",
+                "`query` is required: a string; `querry` was given, did you mean `query`?",
+            ),
+            (
+                "numResult",
+                "there is no argument `numResult`; did you mean `numResults`?",
+            ),
+        ],
+    );
 }

@@ -174,7 +174,7 @@ fn names(schema: &Value, found: &mut Vec<String>) {
 
 /// Things that are taken as they are, but with a word.
 fn is_remark(note: &str) -> bool {
-    note.contains("was sent as it is") || note.contains("only has an effect")
+    note.contains("it was sent as it is") || note.contains("only has an effect")
 }
 
 #[test]
