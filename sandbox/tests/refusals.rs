@@ -302,3 +302,34 @@ async fn names_of_the_registry_do_not_leak_into_the_api() {
         400
     );
 }
+
+#[tokio::test]
+async fn unknown_fields_are_found_however_deep() {
+    let server = Server::start().await;
+    let client = server.client();
+    for (path, body, field) in [
+        ("/search", json!({"query": "x", "foo": 1}), "foo"),
+        (
+            "/search",
+            json!({"query": "x", "contents": {"foo": 1}}),
+            "foo",
+        ),
+        (
+            "/websets/v0/websets",
+            json!({"search": {"query": "x", "coutn": 3}}),
+            "coutn",
+        ),
+        (
+            "/websets/v0/websets",
+            json!({"enrichments": [{"description": "d", "kind": "x"}]}),
+            "kind",
+        ),
+    ] {
+        let refused = client.clone().send("POST", path, Some(body.clone())).await;
+        assert_eq!(refused.status, 400, "{body}");
+        assert!(refused.json().to_string().contains(field), "{body}");
+        let lenient = client.clone().header("x-sandbox-lenient", "true");
+        let taken = lenient.send("POST", path, Some(body.clone())).await;
+        assert!(taken.status < 300, "{body}");
+    }
+}

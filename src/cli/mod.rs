@@ -274,7 +274,11 @@ async fn carried_out(arguments: Arguments, source: &Source) -> Result<String, Fa
         }
         Some(Command::Doctor) => match doctor::examine(&settings, source).await {
             (text, true) => Ok(text),
-            (text, false) => Err(Failure { text, code: FAILED }),
+            (text, false) => {
+                print(&text);
+                let text = "error: not all is well; the lines with FAIL say what to do".to_owned();
+                Err(Failure { text, code: FAILED })
+            }
         },
         Some(Command::Http {
             listen,

@@ -440,6 +440,7 @@ fn checked(
         operation: operation.name,
         input_schema: input_schema(operation),
         aliases: &aliases,
+        beyond: &[],
     };
     check::check(&subject, arguments)
 }

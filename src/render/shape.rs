@@ -83,7 +83,8 @@ pub(super) fn shape_rest(
     let mut shaped = Map::new();
     for (name, value) in rest.filter(told) {
         let value = match name.as_str() {
-            "statuses" => failures(value),
+            "statuses" if level == Level::Summary => failures(value),
+            "statuses" => states(value),
             // The text of all pages in one piece says again what the results say.
             "context" if level == Level::Summary => {
                 *cut = true;
@@ -98,11 +99,33 @@ pub(super) fn shape_rest(
     shaped
 }
 
+/// The states of single pages; of a success there is no more to tell.
+fn states(statuses: &Value) -> Value {
+    let brief = |status: &Value| match status.as_object() {
+        Some(told) if is_success(status) => {
+            let kept = told
+                .iter()
+                .filter(|(name, _)| ["id", "status"].contains(&name.as_str()));
+            Value::Object(
+                kept.map(|(name, value)| (name.clone(), value.clone()))
+                    .collect(),
+            )
+        }
+        _ => status.clone(),
+    };
+    let list = statuses.as_array().map(Vec::as_slice).unwrap_or_default();
+    list.iter().map(brief).collect()
+}
+
+fn is_success(status: &Value) -> bool {
+    status.get("status").and_then(Value::as_str) == Some("success")
+}
+
 /// The states of single pages, as far as they are no success.
 fn failures(statuses: &Value) -> Value {
-    let failed = |status: &&Value| status.get("status").and_then(Value::as_str) != Some("success");
     let list = statuses.as_array().map(Vec::as_slice).unwrap_or_default();
-    list.iter().filter(failed).cloned().collect()
+    let failed = list.iter().filter(|status| !is_success(status));
+    failed.cloned().collect()
 }
 
 fn summary(result: &Value) -> Map<String, Value> {

@@ -11,8 +11,10 @@ use super::plan::Entry;
 use super::shared_cache::SharedCache;
 use super::{Call, Catalogue, failed, host, upstream};
 use crate::accounts::Identity;
-use crate::operations::check::Refused;
-use crate::operations::{Called, Caller, Operation, Paged, Refusal, Stopped, is_paged};
+use crate::operations::check::{self, Refused};
+use crate::operations::{
+    Called, Caller, Operation, Paged, Refusal, Stopped, input_schema, is_paged,
+};
 use crate::render::{self, Answer, Envelope, Level, Rendered, View};
 
 /// Characters of a single text of an answer; more is no text.
@@ -84,7 +86,7 @@ impl Catalogue {
         };
         let mut view = match asked.options.view(asked.usual) {
             Ok(view) => view,
-            Err(refused) => return Outcome::refused(operation.name, &refused),
+            Err(refused) => return unfit_options(*refused, operation, asked.arguments),
         };
         if let Some(id) = asked.options.cache_id() {
             let Some(kept) = self.kept(&call.owner, id).await else {
@@ -98,7 +100,13 @@ impl Catalogue {
             Ok(checked) => checked,
             Err(refusal) => return failed(operation, &in_own_words(asked.entry, refusal)),
         };
-        asked.mended.extend(checked.mended.iter().cloned());
+        // A tool with presets may have said the same of its own arguments.
+        let new = checked
+            .mended
+            .iter()
+            .filter(|note| !asked.mended.contains(note));
+        let new: Vec<String> = new.cloned().collect();
+        asked.mended.extend(new);
         view.extract = extract(&checked.arguments);
         if repeats(operation)
             && !asked.options.fresh()
@@ -300,15 +308,11 @@ fn in_own_words(entry: Option<&Entry>, refusal: Refusal) -> Refusal {
 /// Options that do not fit, told together with what is wrong with the arguments, and with a call that is
 /// right as a whole.
 fn unfit_options(mut refused: Refused, operation: &'static Operation, arguments: Value) -> Outcome {
-    let call = match Caller::check(operation, arguments) {
-        Ok(checked) => Value::Object(checked.arguments),
-        Err(Refusal::Arguments(more)) => {
-            refused.problems.extend(more.problems);
-            refused.hints = more.hints;
-            *more.example
-        }
-        Err(_) => Value::Null,
-    };
+    if let Err(Refusal::Arguments(more)) = Caller::check(operation, arguments) {
+        refused.problems.extend(more.problems);
+        refused.hints = more.hints;
+    }
+    let call = check::example(operation.name, input_schema(operation));
     if let (Value::Object(example), Value::Object(mut call)) = (&mut *refused.example, call) {
         call.append(example);
         *example = call;

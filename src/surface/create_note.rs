@@ -20,6 +20,7 @@ impl Catalogue {
             operation: name,
             input_schema: tool.schema(),
             aliases: &[],
+            beyond: &[],
         };
         let checked = match check::check(&subject, arguments.into()) {
             Ok(checked) => checked,

@@ -180,9 +180,8 @@ pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>, mended: Vec<String>
         .filter_map(operations::find)
         .map(|operation| format!("{} — {}", operation.signature, operation.summary))
         .collect();
-    let text = lines.join("\n");
     let listed = Map::from_iter([("operations".to_owned(), json!(lines))]);
-    Outcome::success(listed, mended).with_lines(text)
+    Outcome::success(listed, mended).in_lines()
 }
 
 /// The exact schema, an example and the hints of one operation.

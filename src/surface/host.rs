@@ -142,7 +142,10 @@ fn started(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Value {
         (Some(check), Some(cancel)) if !entry.cancel_is_refused => {
             format!("Started. Follow it with {check}, end it with {cancel}.")
         }
-        (Some(check), _) => {
+        (Some(check), Some(cancel)) => format!(
+            "Started. Follow it with {check}; Exa offers no way to cancel it, as {cancel} says."
+        ),
+        (Some(check), None) => {
             format!("Started. Follow it with {check}; Exa offers no way to cancel it.")
         }
         _ => "Started.".to_owned(),

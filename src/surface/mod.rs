@@ -424,8 +424,7 @@ fn named_call<'a>(
     let own = |name: &str| {
         plan.moves.iter().any(|step| step.from == name) || options::is_argument(main, name)
     };
-    let mut options = Options::take(&mut arguments, own, &mut mended);
-    options.wait_by_default(plan.wait_seconds);
+    let options = Options::take(&mut arguments, own, &mut mended);
     let usual = plan.content_level.as_deref().and_then(Level::named);
     let usual = usual.unwrap_or(Level::Standard);
     let level = options.level().unwrap_or(usual);
@@ -442,10 +441,13 @@ fn named_call<'a>(
     if asked.options.cache_id().is_some() {
         return Ok(asked);
     }
+    let names: Vec<&str> = main.arguments.iter().map(|it| it.name).collect();
     let subject = check::Subject {
         operation: &tool.definition.name,
         input_schema: tool.schema(),
         aliases: &[],
+        // What the tool does not know may still be known to the operation.
+        beyond: &names,
     };
     let checked = check::check(&subject, arguments.into()).map_err(|refused| {
         let refused = asked.options.refusing(refused);

@@ -77,6 +77,7 @@ impl Options {
             operation: "options",
             input_schema: &SCHEMA,
             aliases: &[],
+            beyond: &[],
         };
         let given = self.0.clone();
         match check::check(&subject, self.0.into()) {
@@ -136,15 +137,7 @@ impl Options {
         Duration::from_secs(seconds.unwrap_or(0))
     }
 
-    /// Waits this long unless the caller says how long.
-    pub(super) fn wait_by_default(&mut self, seconds: Option<u64>) {
-        let seconds = seconds.map(Value::from);
-        if let (false, Some(seconds)) = (self.waits(), seconds) {
-            self.0.insert("wait_seconds".to_owned(), seconds);
-        }
-    }
-
-    /// Whether it is said how long to wait.
+    /// Whether the caller says how long to wait.
     pub(super) fn waits(&self) -> bool {
         self.0.contains_key("wait_seconds")
     }

@@ -78,13 +78,9 @@ impl Outcome {
         }
     }
 
-    /// The same, with lines in place of JSON for those that read text.
-    pub(super) fn with_lines(mut self, mut lines: String) -> Self {
-        let mended = self.structured.get("mended").and_then(Value::as_array);
-        for note in mended.into_iter().flatten().filter_map(Value::as_str) {
-            lines.push_str(&format!("\nMended: {note}"));
-        }
-        self.text = lines;
+    /// The same, with one line for each entry of a list.
+    pub(super) fn in_lines(mut self) -> Self {
+        self.text = serde_json::to_string_pretty(&self.structured).unwrap_or_default();
         self
     }
 

@@ -123,7 +123,6 @@ pub(super) struct Named {
     #[serde(default)]
     pub(super) levels: BTreeMap<String, Map<String, Value>>,
     pub(super) content_level: Option<String>,
-    pub(super) wait_seconds: Option<u64>,
     pub(super) suffix: Option<String>,
     pub(super) category_in_query: bool,
     pub(super) instead: Option<Instead>,

@@ -194,8 +194,6 @@ pub struct Named {
     pub levels: BTreeMap<String, Map<String, Value>>,
     /// The level of content for a caller that names none.
     pub content_level: Option<String>,
-    /// How long it waits for the end of what it starts, for callers that do not say.
-    pub wait_seconds: Option<u64>,
     /// Words added to the text of the first argument.
     pub suffix: Option<String>,
     /// `category:x` in the query is taken as the argument.

@@ -89,7 +89,6 @@ pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<T
         "fixed": named.fixed,
         "levels": named.levels,
         "contentLevel": named.content_level,
-        "waitSeconds": named.wait_seconds,
         "suffix": named.suffix,
         "categoryInQuery": named.category_in_query,
         "instead": instead,

@@ -1,10 +1,11 @@
 //! From a raw request to flat arguments in their types, checked against the input schema.
 
 use axum::http::HeaderMap;
+use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
-use super::routes::Operation;
+use super::routes::{Operation, validator};
 use crate::failure::{Failure, Issue};
 use crate::spec::Place;
 
@@ -45,7 +46,15 @@ pub(super) fn gather(operation: &Operation, raw: Raw<'_>) -> Result<Map<String, 
         unknown_query(operation, &raw, &mut issues);
     }
     take_body(operation, &raw, &mut args, &mut issues)?;
-    check(operation, &args, &mut issues);
+    match raw.lenient {
+        false => check(operation, &operation.validator, &args, &mut issues),
+        // Seldom wanted, so it is not kept; the spec itself was compiled before, so this does not fail.
+        true => {
+            if let Ok(open) = validator(&operation.spec.input_schema) {
+                check(operation, &open, &args, &mut issues);
+            }
+        }
+    }
     missing(operation, &args, &mut issues);
     if issues.is_empty() {
         Ok(args)
@@ -239,9 +248,14 @@ fn content_type(headers: &HeaderMap) -> Result<(), Failure> {
     Err(Failure::new(415, "UNSUPPORTED_MEDIA_TYPE", message))
 }
 
-fn check(operation: &Operation, args: &Map<String, Value>, issues: &mut Vec<Issue>) {
+fn check(
+    operation: &Operation,
+    validator: &Validator,
+    args: &Map<String, Value>,
+    issues: &mut Vec<Issue>,
+) {
     let instance = Value::Object(args.clone());
-    for error in operation.validator.iter_errors(&instance) {
+    for error in validator.iter_errors(&instance) {
         if issues.len() >= MOST_ISSUES {
             return;
         }

@@ -9,6 +9,7 @@ mod log;
 mod query;
 mod routes;
 pub(crate) mod stream;
+mod strict;
 mod uploads;
 mod wire;
 

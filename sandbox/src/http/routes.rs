@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
+use super::strict;
 use crate::behaviour::{self, Behaviour};
 use crate::percent::decode;
 use crate::{Error, OperationSpec, Place, time};
@@ -15,6 +16,16 @@ pub(super) struct Operation {
     /// Hand-written behaviour; without it the answer is a sample of the output schema.
     pub(super) behaviour: Option<Behaviour>,
     segments: Vec<Segment>,
+}
+
+/// What holds arguments against a schema.
+pub(super) fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
+    jsonschema::options()
+        .should_validate_formats(true)
+        // Exa takes plain dates where the spec says date-time.
+        .with_format("date-time", |text: &str| time::parse(text).is_some())
+        .build(schema)
+        .map_err(|error| error.to_string())
 }
 
 enum Segment {
@@ -81,15 +92,10 @@ impl Routes {
 
 impl Operation {
     fn new(spec: OperationSpec) -> Result<Self, Error> {
-        let validator = jsonschema::options()
-            .should_validate_formats(true)
-            // Exa takes plain dates where the spec says date-time.
-            .with_format("date-time", |text: &str| time::parse(text).is_some())
-            .build(&spec.input_schema)
-            .map_err(|error| Error::Schema {
-                operation: spec.name.clone(),
-                message: error.to_string(),
-            })?;
+        let validator = validator(&strict::closed(&spec.input_schema)).map_err(|message| {
+            let operation = spec.name.clone();
+            Error::Schema { operation, message }
+        })?;
         let segments = spec
             .path
             .trim_start_matches('/')

@@ -25,8 +25,10 @@ pub(super) enum Reach {
 }
 
 /// One walk over the arguments.
-pub(super) struct Mender {
+pub(super) struct Mender<'b> {
     reach: Reach,
+    /// Names at the top that are known elsewhere.
+    beyond: &'b [&'b str],
     trials: usize,
     /// How many unions the walk is inside of.
     unions: usize,
@@ -36,11 +38,12 @@ pub(super) struct Mender {
     pub(super) problems: Vec<Problem>,
 }
 
-impl Mender {
+impl<'b> Mender<'b> {
     /// A walk that may change as much as `reach` says.
-    pub(super) fn new(reach: Reach) -> Self {
+    pub(super) fn new(reach: Reach, beyond: &'b [&'b str]) -> Self {
         Self {
             reach,
+            beyond,
             trials: 0,
             unions: 0,
             notes: Vec::new(),
@@ -113,6 +116,7 @@ impl Mender {
         }
         let mut trial = Self {
             reach: self.reach,
+            beyond: self.beyond,
             trials: self.trials + 1,
             unions: self.unions,
             notes: Vec::new(),
@@ -220,7 +224,8 @@ impl Mender {
     fn unknown(&mut self, node: &Node<'_>, known: &[&str], name: &str, place: &Place) {
         // Where no names are told, or the forms of a union tell them, nothing can be said of others.
         let is_told = !known.is_empty() && node.branches().is_empty();
-        if node.is_closed() || node.is_map() || !is_told || self.trials > 0 {
+        let is_beyond = place.to_string() == name && self.beyond.contains(&name);
+        if node.is_closed() || node.is_map() || !is_told || is_beyond || self.trials > 0 {
             return;
         }
         let candidates = || known.iter().copied();

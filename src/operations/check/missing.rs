@@ -107,6 +107,7 @@ mod tests {
             operation: "missing.test",
             input_schema: &InputSchema::new(schema),
             aliases: &[],
+            beyond: &[],
         };
         check(&subject, given).unwrap_err().missing
     }

@@ -51,6 +51,8 @@ pub struct Subject<'a> {
     pub input_schema: &'a InputSchema,
     /// Other names of arguments: the alias, and the argument it means.
     pub aliases: &'a [(&'a str, &'a str)],
+    /// Names that the schema does not have, but whoever gets the arguments next.
+    pub beyond: &'a [&'a str],
 }
 
 /// Arguments that fit.
@@ -119,7 +121,7 @@ pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, Refused
             return Ok(checked(map, notes));
         }
     };
-    let (mut map, unfit) = fitted(subject.input_schema, validator, map, &mut notes);
+    let (mut map, unfit) = fitted(subject, validator, map, &mut notes);
     let special = domain::check(subject.operation, &mut map, &mut notes);
     problems.extend(unfit);
     for problem in special {
@@ -138,15 +140,16 @@ pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, Refused
 
 /// Mends `map` as far as needed; what still does not fit the schema comes with it.
 fn fitted(
-    schema: &Value,
+    subject: &Subject<'_>,
     validator: &Validator,
     map: Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> (Map<String, Value>, Vec<Problem>) {
+    let schema: &Value = subject.input_schema;
     let given = Value::Object(map);
     let mend = |reach| {
         let mut value = given.clone();
-        let mut mender = Mender::new(reach);
+        let mut mender = Mender::new(reach, subject.beyond);
         mender.value(&Node::top(schema), &mut value, &Place::default());
         (value, mender)
     };
@@ -156,11 +159,8 @@ fn fitted(
         (value, mender) = mend(Reach::Values);
         problems = explain::problems(schema, validator, &value);
     }
-    let told = |slip: &Problem| {
-        let by = format!("`{}` was given", slip.place);
-        problems.iter().any(|problem| problem.text.contains(&by))
-    };
-    let slips: Vec<Problem> = mender.problems.into_iter().filter(|it| !told(it)).collect();
+    let slips = mender.problems.into_iter();
+    let slips: Vec<Problem> = slips.filter(|slip| !is_told(slip, &problems)).collect();
     problems.extend(slips);
     notes.extend(mender.notes);
     match value {
@@ -168,6 +168,20 @@ fn fitted(
         // The walk keeps an object an object.
         _ => (Map::new(), problems),
     }
+}
+
+/// Whether a misspelt name was told with the required argument that it was meant to be.
+fn is_told(slip: &Problem, problems: &[Problem]) -> bool {
+    let (above, name) = apart(&slip.place);
+    let given = format!("`{name}` was given");
+    let told =
+        |problem: &Problem| problem.text.contains(&given) && apart(&problem.place).0 == above;
+    problems.iter().any(told)
+}
+
+/// A place as what it is in and its own name.
+fn apart(place: &str) -> (&str, &str) {
+    place.rsplit_once('.').unwrap_or(("", place))
 }
 
 fn checked(arguments: Map<String, Value>, notes: Vec<String>) -> Checked {

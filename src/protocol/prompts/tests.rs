@@ -124,6 +124,7 @@ fn the_suggested_webset_fits_the_operation() {
         operation: operation.name,
         input_schema: operations::input_schema(operation),
         aliases: &[],
+        beyond: &[],
     };
     for entity in [
         "company",

@@ -152,6 +152,7 @@ fn taken(
             ("id", "websetId"),
             ("query", "description"),
         ],
+        beyond: &[],
     };
     let checked = check::check(&subject, arguments.into())?;
     mended.extend(checked.mended);

@@ -107,11 +107,19 @@ fn the_dispatchers_name_each_operation_and_the_ways_to_learn_more() {
 fn list_operations_has_a_line_for_each() {
     let mut server = McpServer::sandboxed(&[]);
     for (tool, count) in [("manage_websets", 38), ("exa_api", 31)] {
-        let answer = server
-            .call(tool, json!({"operation": "list_operations"}))
-            .success();
-        let lines = answer["operations"].as_array().expect("lines");
+        let answer = server.ask(
+            "tools/call",
+            json!({"name": tool, "arguments": {"operation": "list_operations"}}),
+        );
+        let answer = &answer["result"];
+        let lines = &answer["structuredContent"]["operations"];
+        let lines = lines.as_array().expect("lines");
         assert_eq!(lines.len(), count, "{tool}");
+        let text = answer["content"][0]["text"].as_str().expect("text");
+        assert_eq!(
+            text.lines().filter(|line| line.contains(" — ")).count(),
+            count
+        );
         let own = all()
             .iter()
             .filter(|operation| dispatcher(operation) == tool);

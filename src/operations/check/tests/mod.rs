@@ -67,6 +67,7 @@ fn run_with(operation: &str, schema: &InputSchema, arguments: Value) -> Result<C
         operation,
         input_schema: schema,
         aliases: &aliases(schema),
+        beyond: &[],
     };
     check(&subject, arguments)
 }

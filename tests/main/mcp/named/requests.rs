@@ -149,17 +149,23 @@ fn slips_are_mended_and_each_is_told_once() {
     }
 }
 
-/// Models send what they remember of other servers; a likely slip is told, and only once.
+/// Models send what they remember of other servers; a likely slip is refused, because Exa would ignore it.
 #[test]
-fn a_misspelt_argument_is_told_once() {
+fn a_misspelt_argument_is_refused_and_an_unknown_one_is_told_once() {
     let mut classic = Classic::start();
-    let call = json!({"query": "x", "includeDomain": ["a.example"]});
-    let (_, _, answer) = classic.request("web_search_exa", call);
-    let mended = answer["mended"].as_array().expect("notes");
-    assert_eq!(mended.len(), 1, "{mended:?}");
-    let note = mended[0].as_str().expect("a note");
-    assert!(
-        note.contains("`includeDomain`") && note.contains("`includeDomains`"),
-        "{note}"
-    );
+    for (slip, meant) in [
+        ("includeDomain", "includeDomains"),
+        ("numResult", "numResults"),
+    ] {
+        let call = json!({"query": "x", slip: ["a.example"]});
+        let refused = classic.server.call("web_search_exa", call).failure();
+        refused.assert_code(-32602, "INVALID_PARAMS");
+        refused.assert_says(&[slip, &format!("did you mean `{meant}`?")]);
+    }
+    assert!(classic.recorder.take().is_empty());
+    let call = json!({"query": "x", "brandNew": 1});
+    let (_, body, answer) = classic.request("web_search_exa", call);
+    assert_eq!(body.expect("a body")["brandNew"], 1);
+    let told = json!(["`brandNew` is not in the spec; it was sent as it is"]);
+    assert_eq!(answer["mended"], told);
 }
