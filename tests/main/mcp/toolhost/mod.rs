@@ -138,3 +138,73 @@ fn an_unknown_operation_suggests_the_one_that_was_meant() {
     refused.assert_says(&["`start_serch`", "Did you mean `start_search`?"]);
     assert_eq!(refused.error["didYouMean"], "start_search");
 }
+
+/// What another tool has is no misspelling, and an operation may have another name here.
+#[test]
+fn an_operation_of_another_tool_is_led_there() {
+    let mut server = McpServer::sandboxed(&["--tools", "toolhost,default"]);
+    for (tool, operation, says) in [
+        (
+            "websets-sync",
+            "start_search",
+            "belongs to the tool `websets-async`",
+        ),
+        (
+            "exa-async",
+            "find_similar",
+            "belongs to the tool `exa-sync`",
+        ),
+        (
+            "websets-sync",
+            "websets.create",
+            "Did you mean `create_webset`?",
+        ),
+        (
+            "exa_api",
+            "items.list",
+            "belongs to the tool `manage_websets`",
+        ),
+        (
+            "manage_websets",
+            "get-contents",
+            "belongs to the tool `exa_api`",
+        ),
+    ] {
+        let refused = server.call(tool, json!({"operation": operation})).failure();
+        refused.assert_says(&[says, "It must be one of: "]);
+        assert!(refused.error["operations"].is_array(), "{tool}");
+    }
+}
+
+/// Callers read of the names that they know, and the list tells all of those.
+#[test]
+fn refusals_and_lists_speak_of_the_names_of_the_tool() {
+    let mut server = McpServer::sandboxed(&["--tools", "toolhost"]);
+    for (tool, operation, params, field) in [
+        ("exa-sync", "answer", json!({}), "question"),
+        ("websets-sync", "list_events", json!({"after": 5}), "after"),
+        (
+            "websets-async",
+            "start_monitor",
+            json!({"websetId": "w", "cadence": {"cron": "0 9 * * 1"}, "searchParams": {"count": 0}}),
+            "searchParams.count",
+        ),
+    ] {
+        let call = json!({"operation": operation, "params": params});
+        let refused = server.call(tool, call).failure();
+        assert_eq!(refused.fields(), [field], "{operation}");
+        refused.assert_says(&[&format!("`{field}`")]);
+    }
+    for (tool, operation, own) in [
+        ("exa-async", "cancel_research", "researchId"),
+        ("websets-async", "start_monitor", "searchParams"),
+        ("exa-sync", "search", "filters"),
+    ] {
+        let call = json!({"operation": "list_operations", "params": {"operation": operation}});
+        let listed = server.call(tool, call).success();
+        let schema = &listed["operations"][0]["inputSchema"];
+        assert!(schema["properties"][own].is_object(), "{schema}");
+        let required = schema["required"].as_array().expect("a list");
+        assert!(!required.contains(&json!("behavior")), "{schema}");
+    }
+}
