@@ -1,5 +1,6 @@
 //! From a call of an operation to what its caller sees: asked or remembered, cleaned, kept, shown.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -240,18 +241,31 @@ impl Catalogue {
         if let (Some(kept), Some(shared)) = (&kept, self.shared()) {
             shared.keep(&call.owner, &answered.arguments, kept).await;
         }
+        let cache_id = kept.as_ref().map(|kept| kept.id.as_str());
+        let mut warnings = answered.warnings;
+        let view = match view.within(envelope.results.len()) {
+            Ok(view) => view,
+            Err(error) if asked.operation.read_only => {
+                return Outcome::not_in_answer(asked.operation.name, &error, cache_id);
+            }
+            // What a change came to must be seen, whatever part of it was asked for.
+            Err(error) => {
+                warnings.push(format!("{error}; this is the whole answer"));
+                Cow::Owned(view.of_all())
+            }
+        };
         let shown = Answer {
             operation: asked.operation.name,
             envelope,
             told,
-            cache_id: kept.as_ref().map(|kept| kept.id.as_str()),
+            cache_id,
             cached: false,
             asked: asked.asked_for,
             mended: asked.mended,
-            warnings: answered.warnings,
+            warnings,
             sent_filters,
         };
-        match render::show(shown, view) {
+        match render::show(shown, &view) {
             Ok(rendered) => rendered.into(),
             Err(error) => Outcome::refused(asked.operation.name, &options::unfit(&error)),
         }

@@ -149,6 +149,35 @@ fn an_index_out_of_range_says_what_there_is() {
     failure.assert_says(&["no results"]);
 }
 
+/// A call that was made is not said not to have been, and its answer can be had without another.
+#[test]
+fn an_index_out_of_range_of_a_new_answer_says_that_it_was_asked_for() {
+    let mut desk = Desk::answering(&specimens::pages());
+    let failure = desk.search(json!({"index": 3})).failure();
+    failure.assert_says(&["`search` was called", "3 results"]);
+    assert!(!failure.text.contains("not called"), "{}", failure.text);
+    let id = failure.error["cacheId"].as_str().expect("an id").to_owned();
+    failure.assert_says(&[&id]);
+    let (_, shown) = desk.search(json!({"cache_id": id, "index": 2})).shown();
+    assert_eq!(shown["metadata"]["returned"], 1);
+    assert_eq!(desk.asked(), 1);
+    let kept = desk.search(json!({"cache_id": id, "index": 3})).failure();
+    kept.assert_says(&["was not called", "0 to 2"]);
+}
+
+#[test]
+fn what_was_changed_is_shown_whatever_the_index() {
+    let mut desk = Desk::answering(&json!({"id": "webset_1", "object": "webset", "status": "idle"}));
+    let args = json!({"search": {"query": "q", "count": 1}});
+    let (text, shown) = desk
+        .operate("websets.create", args, json!({"index": 7}))
+        .shown();
+    assert_eq!(shown["results"][0]["id"], "webset_1");
+    let warning = shown["metadata"]["warnings"][0].as_str().expect("a warning");
+    assert!(warning.contains("no result 7"), "{warning}");
+    assert!(text.contains("no result 7"), "{text}");
+}
+
 #[test]
 fn slips_are_put_right_and_told() {
     for (slip, name, value, notes) in [
