@@ -111,7 +111,7 @@ impl Catalogue {
         if let Err(outcome) = self.ready(call, operation, &checked.arguments).await {
             return *outcome;
         }
-        let mut answered = match self.ask(call, &asked, checked).await {
+        let mut answered = match self.ask(call, &asked, &sent_filters, checked).await {
             Ok(answered) => answered,
             Err(refusal) => return failed(operation, &refusal),
         };
@@ -153,6 +153,7 @@ impl Catalogue {
         &self,
         call: &Call,
         asked: &Asked<'_>,
+        sent_filters: &[String],
         mut checked: crate::operations::check::Checked,
     ) -> Result<Answered, Refusal> {
         let (operation, options) = (asked.operation, &asked.options);
@@ -166,7 +167,10 @@ impl Catalogue {
         let before = self.seen_before(call, asked, &checked.arguments).await;
         let mut warnings = Vec::new();
         let called = if options.all() && is_paged(operation) {
-            let most = options.most().unwrap_or(MOST_ENTRIES).min(MOST_ENTRIES);
+            let most = options
+                .most(sent_filters)
+                .unwrap_or(MOST_ENTRIES)
+                .min(MOST_ENTRIES);
             let paged = self
                 .caller
                 .send_all(operation, checked, most, &call.progress)

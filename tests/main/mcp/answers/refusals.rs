@@ -167,13 +167,16 @@ fn an_index_out_of_range_of_a_new_answer_says_that_it_was_asked_for() {
 
 #[test]
 fn what_was_changed_is_shown_whatever_the_index() {
-    let mut desk = Desk::answering(&json!({"id": "webset_1", "object": "webset", "status": "idle"}));
+    let mut desk =
+        Desk::answering(&json!({"id": "webset_1", "object": "webset", "status": "idle"}));
     let args = json!({"search": {"query": "q", "count": 1}});
     let (text, shown) = desk
         .operate("websets.create", args, json!({"index": 7}))
         .shown();
     assert_eq!(shown["results"][0]["id"], "webset_1");
-    let warning = shown["metadata"]["warnings"][0].as_str().expect("a warning");
+    let warning = shown["metadata"]["warnings"][0]
+        .as_str()
+        .expect("a warning");
     assert!(warning.contains("no result 7"), "{warning}");
     assert!(text.contains("no result 7"), "{text}");
 }
