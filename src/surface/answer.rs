@@ -37,8 +37,32 @@ pub(super) struct Asked<'a> {
     pub(super) entry: Option<&'a Entry>,
     /// The tool that was called.
     pub(super) tool: &'a str,
+    /// Arguments that the tool filled in because the caller did not give them.
+    pub(super) filled: Vec<String>,
     /// What was put right so far.
     pub(super) mended: Vec<String>,
+}
+
+impl Asked<'_> {
+    /// What a tool asks that sends exactly what it is given.
+    pub(super) fn plainly(
+        operation: &'static Operation,
+        arguments: Value,
+        options: Options,
+        mended: Vec<String>,
+    ) -> Self {
+        Self {
+            operation,
+            arguments,
+            options,
+            usual: Level::Standard,
+            asked_for: None,
+            entry: None,
+            tool: "",
+            filled: Vec::new(),
+            mended,
+        }
+    }
 }
 
 /// An answer and how it came.
@@ -337,7 +361,7 @@ pub(super) fn cleaned(mut answer: Value) -> Value {
 fn send_filters(asked: &mut Asked<'_>) -> Vec<String> {
     match (asked.options.filters(), &mut asked.arguments) {
         (Some(filters), Value::Object(arguments)) => {
-            upstream::send(asked.operation, filters, arguments)
+            upstream::send(asked.operation, filters, arguments, &asked.filled)
         }
         _ => Vec::new(),
     }

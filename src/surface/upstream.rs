@@ -17,10 +17,12 @@ const ARGUMENTS: [(&str, &str); 6] = [
 ];
 
 /// Adds the filters that the operation has arguments for, unless the caller used those; tells which.
+/// `filled` are arguments that the tool gave instead of the caller.
 pub(super) fn send(
     operation: &'static Operation,
     filters: &Map<String, Value>,
     arguments: &mut Map<String, Value>,
+    filled: &[String],
 ) -> Vec<String> {
     let mut sent: Vec<String> = Vec::new();
     let given = |argument: &str, arguments: &Map<String, Value>| {
@@ -37,7 +39,9 @@ pub(super) fn send(
             continue;
         }
         let schema = input_schema(operation).pointer(&format!("/properties/{argument}"));
-        let Some(schema) = schema.filter(|_| !given(argument, arguments)) else {
+        // How many results a tool usually asks for is no wish of the caller, unlike where it looks.
+        let is_usual = filter == "maxResults" && filled.iter().any(|name| name == argument);
+        let Some(schema) = schema.filter(|_| is_usual || !given(argument, arguments)) else {
             continue;
         };
         let Some(value) = fitting(filter, value, filters, schema) else {
@@ -81,8 +85,34 @@ mod tests {
             find(operation).unwrap(),
             filters.as_object().unwrap(),
             &mut arguments,
+            &[],
         );
         (arguments.into(), sent)
+    }
+
+    #[test]
+    fn what_a_tool_filled_in_gives_way_to_the_caller() {
+        let filled = ["numResults".to_owned(), "includeDomains".to_owned()];
+        for (filters, numbers) in [
+            (json!({"maxResults": 3}), 3),
+            (json!({"maxResults": 25}), 25),
+            (json!({"maxResults": 5_000}), 10),
+            (json!({"maxResults": 3, "minScore": 0.5}), 10),
+            (json!({"includeDomains": ["b.example"]}), 10),
+        ] {
+            let mut arguments = Map::from_iter([
+                ("numResults".to_owned(), json!(10)),
+                ("includeDomains".to_owned(), json!(["a.example"])),
+            ]);
+            let given = filters.as_object().unwrap();
+            send(find("search").unwrap(), given, &mut arguments, &filled);
+            assert_eq!(
+                arguments.get("numResults"),
+                Some(&json!(numbers)),
+                "{filters}"
+            );
+            assert_eq!(arguments.get("includeDomains"), Some(&json!(["a.example"])));
+        }
     }
 
     #[test]

@@ -65,6 +65,23 @@ fn the_format_changes_nothing_about_the_request() {
     assert_eq!(body["contents"], json!({"text": true}));
 }
 
+/// How many results a named tool usually asks for is nobody's wish.
+#[test]
+fn no_more_results_are_asked_for_than_wanted() {
+    let mut desk = Desk::offering("classic", &specimens::pages());
+    for (more, asked) in [
+        (json!({"filters": {"maxResults": 3}}), 3),
+        (json!({"filters": {"maxResults": 25}}), 25),
+        (json!({"filters": {"maxResults": 3}, "numResults": 7}), 7),
+        (json!({"filters": {"maxResults": 3, "minScore": 0.1}}), 10),
+        (json!({}), 10),
+    ] {
+        let call = joined(json!({"query": "q", "fresh": true}), &more);
+        let body = sent(&mut desk, "web_search_exa", call);
+        assert_eq!(body["numResults"], asked, "{more}");
+    }
+}
+
 /// What the caller asks for goes before what the level would.
 #[test]
 fn details_of_the_caller_win() {
