@@ -7,9 +7,12 @@ use crate::operations::{Operation, input_schema};
 use crate::render::Filters;
 
 /// The filters and the arguments that mean the same to Exa.
-const ARGUMENTS: [(&str, &str); 6] = [
+const ARGUMENTS: [(&str, &str); 9] = [
     ("afterDate", "startPublishedDate"),
+    ("afterDate", "createdAfter"),
+    ("afterDate", "since"),
     ("beforeDate", "endPublishedDate"),
+    ("beforeDate", "createdBefore"),
     ("includeDomains", "includeDomains"),
     ("excludeDomains", "excludeDomains"),
     ("maxResults", "numResults"),
@@ -36,6 +39,10 @@ pub(super) fn send(
         // What is taken away here must be made up for: fewer results from Exa would be too few.
         let others = filters.keys().filter(|other| *other != "maxResults");
         if filter == "maxResults" && others.clone().any(|other| !sent.contains(other)) {
+            continue;
+        }
+        // Only the changes of a monitor are as old as `since` says; other things have newer parts.
+        if argument == "since" && operation.name != "agent.monitors.changes.list" {
             continue;
         }
         let schema = input_schema(operation).pointer(&format!("/properties/{argument}"));
@@ -131,6 +138,32 @@ mod tests {
             names,
             ["afterDate", "beforeDate", "includeDomains", "maxResults"]
         );
+    }
+
+    #[test]
+    fn dates_are_sent_by_the_names_that_operations_have_for_them() {
+        let filters =
+            json!({"afterDate": "2024-01-01", "beforeDate": "2024-12-31", "maxResults": 3});
+        let (arguments, names) = sent("events.list", filters.clone(), json!({}));
+        assert_eq!(
+            arguments,
+            json!({"createdAfter": "2024-01-01T00:00:00.000Z", "createdBefore": "2024-12-31T23:59:59.999Z", "limit": 3})
+        );
+        assert_eq!(names, ["afterDate", "beforeDate", "maxResults"]);
+        let monitor = json!({"monitorId": "m"});
+        let (arguments, names) = sent(
+            "agent.monitors.changes.list",
+            filters.clone(),
+            monitor.clone(),
+        );
+        assert_eq!(
+            arguments,
+            json!({"monitorId": "m", "since": "2024-01-01T00:00:00.000Z"})
+        );
+        assert_eq!(names, ["afterDate"]);
+        let (arguments, names) = sent("agent.monitors.entities.list", filters, monitor.clone());
+        assert_eq!(arguments, monitor);
+        assert!(names.is_empty());
     }
 
     #[test]

@@ -214,7 +214,7 @@ fn arguments_of_the_caller_stay() {
     assert_eq!(body, json!({"query": "q", "numResults": 50}));
 }
 
-/// Lists have no such arguments but their limit.
+/// Most lists have no such arguments but their limit.
 #[test]
 fn lists_are_filtered_here() {
     let mut desk = Desk::answering(&specimens::items());
