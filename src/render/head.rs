@@ -35,7 +35,7 @@ impl Head<'_> {
         put("totalResults", json!(answer.envelope.results.len()));
         put("returned", json!(self.fitted.shown.len()));
         put("tokenEstimate", json!(tokens));
-        put("contentLevel", json!(self.view.level.name()));
+        put("contentLevel", json!(self.level().name()));
         put("cacheId", json!(answer.cache_id));
         put("costDollars", self.cost());
         put("requestId", self.request_id());
@@ -53,6 +53,12 @@ impl Head<'_> {
             .filter(|(_, value)| !path::is_empty(value));
         metadata.extend(told.map(|(name, value)| (name.to_owned(), value)));
         metadata
+    }
+
+    /// The level that the answer has: nothing shows more than Exa was asked for.
+    pub(super) fn level(&self) -> Level {
+        let asked = self.answer.asked.unwrap_or(Level::Full);
+        self.view.level.min(asked)
     }
 
     /// What this answer cost; one that was kept from before costs nothing more.

@@ -56,7 +56,8 @@ fn the_format_changes_nothing_about_the_request() {
     let mut desk = Desk::offering("classic", &specimens::pages());
     let call = json!({"query": "q", "output_format": "json"});
     let shown = desk.server.call_plainly("web_search_exa", call).envelope();
-    assert_eq!(shown["metadata"]["contentLevel"], "full");
+    // The level that is told is the one that was asked for.
+    assert_eq!(shown["metadata"]["contentLevel"], "standard");
     assert_eq!(shown["results"], specimens::pages()["results"]);
     let body = desk.recorder.only().json().expect("a body");
     assert_eq!(body["contents"], json!({"highlights": true}));
