@@ -7,7 +7,7 @@ use crate::accounts::{NoKey, OverLimit};
 use crate::exa::{ExaError, ExaErrorKind};
 use crate::operations::check::Refused;
 use crate::operations::client::Visit;
-use crate::render::clean::{clean, clean_json};
+use crate::render::clean::{clean, clean_json, neutral, neutral_json};
 use crate::render::{Link, Rendered, ViewError};
 
 /// The result of a tool call.
@@ -392,8 +392,9 @@ impl Outcome {
     fn failure(text: String, mut error: Value) -> Self {
         // What an API says of a failure may come from anywhere.
         clean_json(&mut error, LONGEST_ERROR);
+        neutral_json(&mut error);
         Self {
-            text: clean(&text).into_owned(),
+            text: neutral(&clean(&text)).into_owned(),
             structured: Map::from_iter([("error".to_owned(), error)]),
             links: Vec::new(),
             is_error: true,
