@@ -69,6 +69,7 @@ pub fn neutral(text: &str) -> Cow<'_, str> {
     safe.push_str(text.get(done..).unwrap_or_default());
     Cow::Owned(safe)
 }
+
 impl Default for Fence {
     fn default() -> Self {
         Fence::new()
