@@ -216,6 +216,7 @@ impl Head<'_> {
                 name: bounded(&one_line(title), 100).0,
                 description: format!("Result {index}, whole"),
                 mime_type: "text/markdown",
+                size: None,
             })
         };
         let places = self.fitted.shrunk.iter().chain(&self.fitted.left_out);
@@ -229,6 +230,7 @@ impl Head<'_> {
                 name: format!("All {} results", self.answer.envelope.results.len()),
                 description: "The whole answer".to_owned(),
                 mime_type: "text/markdown",
+                size: None,
             });
         }
         links

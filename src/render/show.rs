@@ -59,6 +59,8 @@ pub struct Link {
     pub description: String,
     /// The kind of its content.
     pub mime_type: &'static str,
+    /// Its size in bytes, where that is known.
+    pub size: Option<usize>,
 }
 
 /// What of an answer is wanted.
