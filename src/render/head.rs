@@ -160,11 +160,15 @@ impl Head<'_> {
         let asked = self.answer.asked.unwrap_or(Level::Full);
         let mut ways = Vec::new();
         let again = self.again(asked);
-        if self.answer.cache_id.is_some() && !again.is_empty() {
-            ways.push(format!(
-                "call again with this cache_id and {}, which costs nothing",
-                again.join(" or ")
-            ));
+        let again = again.join(" or ");
+        match self.answer.cache_id {
+            Some(_) if !again.is_empty() => ways.push(format!(
+                "call again with this cache_id and {again}, which costs nothing"
+            )),
+            None if self.fitted.is_tight() && self.answer.repeatable => ways.push(format!(
+                "call again with {again}; the answer was not kept, so Exa is asked again"
+            )),
+            _ => {}
         }
         if asked < Level::Full && asked <= level {
             ways.push(

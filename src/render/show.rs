@@ -25,6 +25,8 @@ pub struct Answer<'a> {
     pub told: Map<String, Value>,
     /// Under which name the answer is kept, if it is.
     pub cache_id: Option<&'a str>,
+    /// Calling again changes nothing.
+    pub repeatable: bool,
     /// Exa was not asked: the answer was kept from before.
     pub cached: bool,
     /// The level that Exa was asked for, where a tool chose that.

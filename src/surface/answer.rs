@@ -287,6 +287,7 @@ impl Catalogue {
             envelope,
             told,
             cache_id,
+            repeatable: asked.operation.read_only,
             cached: false,
             asked: asked.asked_for,
             mended: asked.mended,
