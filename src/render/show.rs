@@ -100,6 +100,7 @@ fn choose(answer: &Answer<'_>, view: &View) -> Result<(Chosen, Fitted), ViewErro
     let selected = view.select(results)?;
     let fields: Vec<&str> = view.fields.iter().map(String::as_str).collect();
     let mut warnings = answer.warnings.clone();
+    warnings.extend(idle_filters(answer, view));
     warnings.extend(unknown_fields(&selected, &envelope.rest, &fields));
     if selected.is_empty() && view.offset > 0 && matching > 0 {
         let offset = view.offset;
@@ -223,6 +224,25 @@ pub(super) fn as_rows(view: &View) -> bool {
 
 /// Fields of the API's answer that stand in the metadata instead.
 pub const IN_METADATA: [&str; 2] = ["requestId", "warnings"];
+
+/// A sentence for filters beside a choice of one result, which is shown whatever they say.
+fn idle_filters(answer: &Answer<'_>, view: &View) -> Option<String> {
+    let index = view.index?;
+    let given = view.filters.given();
+    let names = given.iter().map(|dropped| dropped.filter);
+    let idle: Vec<&str> = names
+        .filter(|name| !answer.sent_filters.iter().any(|sent| sent == name))
+        .collect();
+    (!idle.is_empty()).then(|| {
+        format!(
+            "result {index} is shown whether it fits or not: {} not applied beside index",
+            match idle.as_slice() {
+                [one] => format!("the filter {one} is"),
+                all => format!("the filters {} are", all.join(", ")),
+            }
+        )
+    })
+}
 
 /// A sentence for fields that nothing has.
 fn unknown_fields(

@@ -250,6 +250,30 @@ fn lists_are_filtered_here() {
     assert_eq!(titles(&shown).len(), 2);
 }
 
+#[test]
+fn filters_beside_an_index_are_said_to_do_nothing() {
+    let mut desk = Desk::answering(&specimens::pages());
+    let options = json!({"index": 1, "filters": {"titleContains": "nothing", "afterDate": "1999"}});
+    let (text, shown) = desk.search(options).shown();
+    let warnings = shown["metadata"]["warnings"].as_array().expect("warnings");
+    let warning = warnings[0].as_str().expect("a warning");
+    assert!(
+        warning.contains("the filter titleContains is not applied"),
+        "{warning}"
+    );
+    assert!(text.contains("titleContains is not applied"), "{text}");
+    let id = super::cache_id(&shown);
+    let options = json!({"cache_id": id, "index": 1, "filters": {"minScore": 2, "maxResults": 1}});
+    let (_, shown) = desk.search(options).shown();
+    let told = shown["metadata"]["warnings"].to_string();
+    assert!(
+        told.contains("the filters minScore, maxResults are"),
+        "{told}"
+    );
+    let (_, shown) = desk.search(json!({"cache_id": id, "index": 1})).shown();
+    assert_eq!(shown["metadata"]["warnings"], json!([]));
+}
+
 /// Dates that are numbers are dates.
 #[test]
 fn numbers_are_dates_too() {
