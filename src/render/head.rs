@@ -81,7 +81,12 @@ impl Head<'_> {
     }
 
     fn request_id(&self) -> Value {
-        match self.answer.envelope.rest.get("requestId") {
+        let envelope = &self.answer.envelope;
+        let thing = || match envelope.results.as_slice() {
+            [thing] => thing.get("requestId"),
+            _ => None,
+        };
+        match envelope.rest.get("requestId").or_else(thing) {
             None | Some(Value::Null) => Value::Null,
             Some(Value::String(id)) => json!(bounded(id, LONGEST_WARNING).0),
             Some(other) => json!(other.to_string()),

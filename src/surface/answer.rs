@@ -115,6 +115,10 @@ impl Catalogue {
                 return Outcome::not_kept(id, self.cache.limits());
             };
             view.extract = kept.extract;
+            if asked.options.fresh() {
+                let note = "`fresh` was left out: cache_id asks for the kept answer";
+                asked.mended.push(note.to_owned());
+            }
             return self.show_kept(call, &kept, view, asked, Vec::new());
         }
         let sent_filters = send_filters(&mut asked);

@@ -424,7 +424,7 @@ fn named_call<'a>(
         asked_for: Some(level).filter(|_| !plan.levels.is_empty()),
         ..Asked::plainly(main, Value::Null, options, mended)
     };
-    if asked.options.cache_id().is_some() {
+    if asked.options.looks_back() {
         return Ok(asked);
     }
     let subject = check::Subject {

@@ -111,6 +111,11 @@ impl Options {
         self.text("cache_id")
     }
 
+    /// Whether a kept answer is to be looked at, even if its id turns out to be none.
+    pub(super) fn looks_back(&self) -> bool {
+        self.0.contains_key("cache_id")
+    }
+
     /// Whether a kept answer to the same question will not do.
     pub(super) fn fresh(&self) -> bool {
         self.flag("fresh")

@@ -181,6 +181,33 @@ fn what_was_changed_is_shown_whatever_the_index() {
     assert!(text.contains("no result 7"), "{text}");
 }
 
+/// Whoever looks at a kept answer is told what is wrong with its id, not with what would be asked.
+#[test]
+fn an_id_that_is_none_is_named() {
+    let mut desk = Desk::answering(&specimens::pages());
+    for id in [json!(5), json!({"id": "r_x"}), json!([])] {
+        let call = json!({"cache_id": id});
+        let failure = desk.server.call_plainly("web_search_exa", call).failure();
+        assert!(!failure.text.contains("query"), "{}", failure.text);
+        let named = failure.text.contains("cache_id") || failure.text.contains("kept answer");
+        assert!(named, "{}", failure.text);
+    }
+    assert_eq!(desk.asked(), 0);
+}
+
+#[test]
+fn a_look_at_a_kept_answer_is_never_fresh() {
+    let mut desk = Desk::answering(&specimens::pages());
+    let (_, shown) = desk.search(json!({})).shown();
+    let id = super::cache_id(&shown);
+    let options = json!({"cache_id": id, "fresh": true});
+    let (text, shown) = desk.search(options).shown();
+    assert_eq!(desk.asked(), 1);
+    let told = shown["metadata"]["mended"].to_string();
+    assert!(told.contains("`fresh` was left out"), "{told}");
+    assert!(text.contains("fresh"), "{text}");
+}
+
 #[test]
 fn slips_are_put_right_and_told() {
     for (slip, name, value, notes) in [
