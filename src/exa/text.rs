@@ -91,8 +91,10 @@ pub(super) fn cut(text: &str, max: usize) -> String {
     short
 }
 
-/// Removes the key from all parts of a JSON value, and replaces a long value by its beginning.
-pub(super) fn tidy_value(key: Option<&ApiKey>, value: Value) -> Value {
+/// Cleans all parts of a JSON value, removes the key from them, and replaces a long value by its
+/// beginning.
+pub(super) fn tidy_value(key: Option<&ApiKey>, mut value: Value) -> Value {
+    clean::clean_json(&mut value, usize::MAX);
     let value = match key {
         Some(key) => redact_value(key, value),
         None => value,
@@ -251,6 +253,8 @@ mod tests {
             tidied,
             json!({"a[redacted]": ["x[redacted]", "[redacted]", null, true], "b": {"c": 15}})
         );
+        let hidden = tidy_value(Some(&key), json!(["a\u{1b}[31m 47\u{200b}11"]));
+        assert_eq!(hidden, json!(["a [redacted]"]));
         let long = tidy_value(Some(&key), json!(["x".repeat(9_000)]));
         assert_eq!(long.as_str().unwrap().chars().count(), MAX_DETAIL);
     }
