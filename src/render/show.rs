@@ -148,12 +148,22 @@ fn squeeze(answer: &Answer<'_>, view: &View, chosen: &Chosen, whole: &Fitted) ->
         let written = write(answer, view, chosen, &fitted);
         // How long the head will be is not known before the rest is.
         let excess = written.tokens.saturating_sub(view.max_tokens);
-        if excess == 0 || room == 0 || tries == 0 {
+        if excess == 0 {
             return (fitted, written);
         }
+        if room == 0 {
+            break;
+        }
         tries -= 1;
-        room = room.saturating_sub(excess);
+        room = match tries {
+            0 => 0,
+            _ => room.saturating_sub(excess),
+        };
     }
+    // Where even the least of a result is too much, the head says where everything is.
+    let nothing = Fitted::nothing(&whole.shown, &whole.rest);
+    let written = write(answer, view, chosen, &nothing);
+    (nothing, written)
 }
 
 fn write(answer: &Answer<'_>, view: &View, chosen: &Chosen, fitted: &Fitted) -> Written {

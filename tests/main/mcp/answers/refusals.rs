@@ -30,12 +30,12 @@ fn bad_values_are_explained_before_anything_is_sent() {
         (
             json!({"max_tokens": 0}),
             "max_tokens",
-            vec!["at least 100", "0"],
+            vec!["at least 200", "0"],
         ),
         (
             json!({"max_tokens": -5}),
             "max_tokens",
-            vec!["at least 100"],
+            vec!["at least 200"],
         ),
         (
             json!({"max_tokens": 99_999_999}),
