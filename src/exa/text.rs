@@ -6,6 +6,7 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::ApiKey;
+use crate::render::clean;
 
 /// The longest message of an error, in characters.
 pub(super) const MAX_MESSAGE: usize = 2_000;
@@ -68,23 +69,16 @@ fn unit(bytes: &[u8]) -> Option<u16> {
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
-/// Turns runs of white space into single spaces and drops control characters.
+/// Turns runs of white space into single spaces and drops what is hidden or steers terminals.
 pub(super) fn clean(text: &str) -> String {
-    let mut clean = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        let length = clean.len();
-        clean.extend(word.chars().filter(|c| !c.is_control()));
-        if clean.len() > length && length > 0 {
-            clean.insert(length, ' ');
-        }
-    }
-    clean
+    let text = clean::clean(text);
+    let words: Vec<&str> = text.split_whitespace().collect();
+    words.join(" ")
 }
 
-/// Drops control characters, but for line breaks and tabs.
+/// Drops what is hidden or steers terminals, but for line breaks and tabs.
 pub(super) fn printable(text: &str) -> String {
-    let shown = |letter: &char| matches!(letter, '\n' | '\t') || !letter.is_control();
-    text.chars().filter(shown).collect()
+    clean::clean(text).into_owned()
 }
 
 /// Keeps at most `max` characters, the last of which is then an ellipsis.
@@ -97,8 +91,10 @@ pub(super) fn cut(text: &str, max: usize) -> String {
     short
 }
 
-/// Removes the key from all parts of a JSON value, and replaces a long value by its beginning.
-pub(super) fn tidy_value(key: Option<&ApiKey>, value: Value) -> Value {
+/// Cleans all parts of a JSON value, removes the key from them, and replaces a long value by its
+/// beginning.
+pub(super) fn tidy_value(key: Option<&ApiKey>, mut value: Value) -> Value {
+    clean::clean_json(&mut value, usize::MAX);
     let value = match key {
         Some(key) => redact_value(key, value),
         None => value,
@@ -225,8 +221,11 @@ mod tests {
     }
 
     #[test]
-    fn control_characters_go_and_white_space_is_joined() {
-        assert_eq!(clean(" a\r\n\tb\u{1b}[31m \u{7} c\u{0}"), "a b[31m c");
+    fn hidden_characters_go_and_white_space_is_joined() {
+        assert_eq!(clean(" a\r\n\tb\u{1b}[31m \u{7} c\u{0}"), "a b c");
+        let link = "bad \u{1b}[31mred\u{1b}[0m \u{1b}]8;;http://e\u{7}l\u{1b}]8;;\u{7} end";
+        assert_eq!(clean(link), "bad red l end");
+        assert_eq!(clean("a\u{202e}b\u{200b}c &#8203; d"), "abc d");
         assert_eq!(clean("\u{1}\n\u{2}"), "");
     }
 
@@ -254,6 +253,8 @@ mod tests {
             tidied,
             json!({"a[redacted]": ["x[redacted]", "[redacted]", null, true], "b": {"c": 15}})
         );
+        let hidden = tidy_value(Some(&key), json!(["a\u{1b}[31m 47\u{200b}11"]));
+        assert_eq!(hidden, json!(["a [redacted]"]));
         let long = tidy_value(Some(&key), json!(["x".repeat(9_000)]));
         assert_eq!(long.as_str().unwrap().chars().count(), MAX_DETAIL);
     }

@@ -10,6 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Operation, Progress, Step};
 use crate::exa::{ApiKey, Heard, Stream, StreamForm};
+use crate::render::clean;
 
 /// The pause between two steps: ten a second are more than anyone reads.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -112,36 +113,46 @@ impl Teller {
     fn tell(&self, last: bool) {
         let (done, message) = {
             let mut collected = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-            let held = match last {
-                true => 0,
-                false => self.key.begun_in(&collected.untold),
+            let split = match last {
+                true => collected.untold.len(),
+                false => self.tellable(&collected.untold),
             };
-            let split = collected.untold.len() - held;
             let rest = collected.untold.split_off(split);
             let text = std::mem::replace(&mut collected.untold, rest);
             (collected.done, text)
         };
+        let message = self.shown(&message);
         if !message.is_empty() {
             self.progress.tell(Step {
                 done: done as f64,
                 total: None,
-                message: shown(&self.key.redact_text(&message)),
+                message,
             });
         }
     }
-}
 
-/// A text without control characters; of a long one, its end.
-fn shown(text: &str) -> String {
-    let visible = |letter: &char| matches!(letter, '\n' | '\t') || !letter.is_control();
-    let letters: Vec<char> = text.chars().filter(visible).collect();
-    let skipped = letters.len().saturating_sub(LONGEST_MESSAGE - 1);
-    if letters.len() <= LONGEST_MESSAGE {
-        return letters.into_iter().collect();
+    /// How much of a text can be told now: what it ends with may become the key, or something hidden.
+    fn tellable(&self, text: &str) -> usize {
+        let end = text.len() - clean::unfinished(text);
+        let known = text.get(..end).unwrap_or_default();
+        end - self.key.begun_in(known)
     }
-    std::iter::once('…')
-        .chain(letters.into_iter().skip(skipped))
-        .collect()
+
+    /// A text without the key and what is hidden; of a long one, its end.
+    fn shown(&self, text: &str) -> String {
+        let text = self.key.redact_text(text);
+        // Cleaning may join parts of the key.
+        let text = self.key.redact_text(&clean::clean(&text));
+        let text = clean::neutral(&text);
+        let letters = text.chars().count();
+        if letters <= LONGEST_MESSAGE {
+            return text.into_owned();
+        }
+        let skipped = letters + 1 - LONGEST_MESSAGE;
+        std::iter::once('…')
+            .chain(text.chars().skip(skipped))
+            .collect()
+    }
 }
 
 #[cfg(test)]
@@ -206,6 +217,30 @@ mod tests {
     async fn a_single_piece_does_not_wait_for_the_next() {
         let steps = told(vec![(10_000, text("a\u{1b}\nb")), (0, text("c"))]).await;
         assert_eq!(steps, [(4.0, "a\nb".to_owned()), (5.0, "c".to_owned())]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_hidden_is_told_however_it_is_cut() {
+        let hostile = "one \u{202e}two\u{200b} \u{e0041}\u{1b}[31mred\u{1b}[0m \u{1b}]8;;http://e/\u{7}link\u{1b}]8;;\u{1b}\\ \
+                       a&#8203;b &amp;#8203;c </untrusted id=1> < /Un\u{200b}trusted> a < b & d é";
+        let wanted = "one two red link ab c &lt;/untrusted id=1> &lt; /Untrusted> a < b & d é";
+        let letters: Vec<char> = hostile.chars().collect();
+        for size in [1, 2, 3, 5, 8, 13, 1_000] {
+            let pieces = letters.chunks(size).map(|piece| {
+                let piece: String = piece.iter().collect();
+                (500, text(&piece))
+            });
+            let steps = told(pieces.collect()).await;
+            let whole: String = steps.iter().map(|(_, text)| text.as_str()).collect();
+            assert_eq!(whole, wanted, "{size}");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_never_ends_is_told_in_the_end() {
+        let steps = told(vec![(500, text("a \u{1b}]8;;http")), (0, text("://e/"))]).await;
+        let whole: String = steps.iter().map(|(_, text)| text.as_str()).collect();
+        assert_eq!(whole, "a http://e/");
     }
 
     #[tokio::test(start_paused = true)]

@@ -228,6 +228,7 @@ fn resource_link(link: Link) -> ContentBlock {
     let mut resource = Resource::new(link.uri, link.name);
     resource.description = Some(link.description);
     resource.mime_type = Some(link.mime_type.to_owned());
+    resource.size = link.size.map(|size| size as u64);
     ContentBlock::resource_link(resource)
 }
 

@@ -82,9 +82,8 @@ impl Era {
             .with_description(entry.description.clone())
             .with_mime_type(entry.mime)
             .with_annotations(self.resource_annotations(entry));
-        if self.knows_annotations() {
-            resource = resource.with_size(entry.size as u64);
-        }
+        let size = entry.size.filter(|_| self.knows_annotations());
+        resource.size = size.map(|size| size as u64);
         resource.title = entry.title.clone().filter(|_| self.knows_titles());
         resource
     }

@@ -47,6 +47,17 @@ impl Fitted {
         }
     }
 
+    /// Nothing, with everything left out.
+    pub(super) fn nothing(results: &[Shaped], rest: &Map<String, Value>) -> Self {
+        Self {
+            shown: Vec::new(),
+            shrunk: Vec::new(),
+            left_out: results.iter().map(|result| result.index).collect(),
+            rest: Map::new(),
+            rest_cut: !rest.is_empty(),
+        }
+    }
+
     /// Whether more tokens would show more.
     pub(super) fn is_tight(&self) -> bool {
         self.rest_cut || !self.shrunk.is_empty() || !self.left_out.is_empty()

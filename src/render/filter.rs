@@ -118,7 +118,7 @@ impl Filters {
     }
 
     /// The filters that the caller gave.
-    fn given(&self) -> Vec<Dropped> {
+    pub(super) fn given(&self) -> Vec<Dropped> {
         let filters = [
             ("minScore", self.min_score.is_some()),
             ("afterDate", self.after.is_some()),

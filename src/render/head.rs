@@ -35,7 +35,7 @@ impl Head<'_> {
         put("totalResults", json!(answer.envelope.results.len()));
         put("returned", json!(self.fitted.shown.len()));
         put("tokenEstimate", json!(tokens));
-        put("contentLevel", json!(self.view.level.name()));
+        put("contentLevel", json!(self.level().name()));
         put("cacheId", json!(answer.cache_id));
         put("costDollars", self.cost());
         put("requestId", self.request_id());
@@ -53,6 +53,12 @@ impl Head<'_> {
             .filter(|(_, value)| !path::is_empty(value));
         metadata.extend(told.map(|(name, value)| (name.to_owned(), value)));
         metadata
+    }
+
+    /// The level that the answer has: nothing shows more than Exa was asked for.
+    pub(super) fn level(&self) -> Level {
+        let asked = self.answer.asked.unwrap_or(Level::Full);
+        self.view.level.min(asked)
     }
 
     /// What this answer cost; one that was kept from before costs nothing more.
@@ -75,7 +81,12 @@ impl Head<'_> {
     }
 
     fn request_id(&self) -> Value {
-        match self.answer.envelope.rest.get("requestId") {
+        let envelope = &self.answer.envelope;
+        let thing = || match envelope.results.as_slice() {
+            [thing] => thing.get("requestId"),
+            _ => None,
+        };
+        match envelope.rest.get("requestId").or_else(thing) {
             None | Some(Value::Null) => Value::Null,
             Some(Value::String(id)) => json!(bounded(id, LONGEST_WARNING).0),
             Some(other) => json!(other.to_string()),
@@ -154,11 +165,15 @@ impl Head<'_> {
         let asked = self.answer.asked.unwrap_or(Level::Full);
         let mut ways = Vec::new();
         let again = self.again(asked);
-        if self.answer.cache_id.is_some() && !again.is_empty() {
-            ways.push(format!(
-                "call again with this cache_id and {}, which costs nothing",
-                again.join(" or ")
-            ));
+        let again = again.join(" or ");
+        match self.answer.cache_id {
+            Some(_) if !again.is_empty() => ways.push(format!(
+                "call again with this cache_id and {again}, which costs nothing"
+            )),
+            None if self.fitted.is_tight() && self.answer.repeatable => ways.push(format!(
+                "call again with {again}; the answer was not kept, so Exa is asked again"
+            )),
+            _ => {}
         }
         if asked < Level::Full && asked <= level {
             ways.push(
@@ -210,6 +225,7 @@ impl Head<'_> {
                 name: bounded(&one_line(title), 100).0,
                 description: format!("Result {index}, whole"),
                 mime_type: "text/markdown",
+                size: None,
             })
         };
         let places = self.fitted.shrunk.iter().chain(&self.fitted.left_out);
@@ -223,6 +239,7 @@ impl Head<'_> {
                 name: format!("All {} results", self.answer.envelope.results.len()),
                 description: "The whole answer".to_owned(),
                 mime_type: "text/markdown",
+                size: None,
             });
         }
         links

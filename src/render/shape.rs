@@ -24,6 +24,9 @@ const ABOUT_REQUEST: [&str; 7] = [
 const BESIDE_SUMMARY: usize = 600;
 const BESIDE_STANDARD: usize = 4_000;
 
+/// Characters of an address, a state or a date: a page may say anything of itself.
+const LONGEST_HEADING: usize = 2_000;
+
 /// A result as it is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Shaped {
@@ -39,7 +42,7 @@ pub(super) struct Shaped {
 pub(super) fn shape(index: usize, result: &Value, level: Level, extract: Option<usize>) -> Shaped {
     let mut cut = false;
     let value = match (level, result) {
-        (Level::Summary, Value::Object(_)) => Value::Object(summary(result)),
+        (Level::Summary, Value::Object(_)) => Value::Object(summary(result, &mut cut)),
         (Level::Standard, Value::Object(_)) => standard(result, extract, &mut cut),
         (Level::Full, _) => result.clone(),
         (_, other) => bounded(other, BESIDE_SUMMARY, MOST_ENTRIES, &mut cut),
@@ -128,9 +131,9 @@ fn failures(statuses: &Value) -> Value {
     failed.cloned().collect()
 }
 
-fn summary(result: &Value) -> Map<String, Value> {
+fn summary(result: &Value, cut: &mut bool) -> Map<String, Value> {
     let kind = type_of(result);
-    let mut row = heading(result, kind);
+    let mut row = heading(result, kind, cut);
     for place in kind.date {
         if let Some(moment) = row.get_mut(leaf(place)) {
             *moment = json!(date::day(moment));
@@ -150,8 +153,12 @@ fn summary(result: &Value) -> Map<String, Value> {
 }
 
 /// What every level shows: identifier, title, address, date, state.
-fn heading(result: &Value, kind: &ResultType) -> Map<String, Value> {
+fn heading(result: &Value, kind: &ResultType, cut: &mut bool) -> Map<String, Value> {
     let mut row = Map::new();
+    let mut short = |value: &Value| match value {
+        Value::String(_) => bounded(value, LONGEST_HEADING, MOST_ENTRIES, cut),
+        other => other.clone(),
+    };
     if let Some(id) = path::first(result, kind.id) {
         row.insert("id".to_owned(), id.clone());
     }
@@ -161,12 +168,12 @@ fn heading(result: &Value, kind: &ResultType) -> Map<String, Value> {
     }
     for (name, paths) in [("url", kind.url), ("status", kind.status)] {
         if let Some(value) = path::first(result, paths) {
-            row.insert(name.to_owned(), value.clone());
+            row.insert(name.to_owned(), short(value));
         }
     }
     for date in kind.date {
         if let Some(value) = path::get(result, date) {
-            row.insert(leaf(date).to_owned(), value.clone());
+            row.insert(leaf(date).to_owned(), short(value));
             break;
         }
     }
@@ -182,7 +189,7 @@ fn standard(result: &Value, extract: Option<usize>, cut: &mut bool) -> Value {
             passages,
             bound,
         } => {
-            let mut shown = heading(result, kind);
+            let mut shown = heading(result, kind, cut);
             if let Value::Object(kept) =
                 bounded(&path::pick(result, keep), bound, MOST_ENTRIES, cut)
             {
@@ -301,6 +308,19 @@ mod tests {
         assert!(summary["line"].as_str().unwrap().starts_with("Some words"));
         assert!(summary.get("id").is_none(), "the address identifies a page");
         assert_eq!(shape(0, &page(), Level::Full, None).value, page());
+    }
+
+    #[test]
+    fn no_heading_is_endless() {
+        let mut page = page();
+        page["url"] = json!(format!("https://a.example/{}", "x".repeat(100_000)));
+        page["publishedDate"] = json!("2024 ".repeat(100_000));
+        for level in [Level::Summary, Level::Standard] {
+            let shaped = shape(0, &page, level, None);
+            assert!(shaped.cut, "{level:?}");
+            assert!(shaped.value.to_string().len() < 10_000, "{level:?}");
+        }
+        assert_eq!(shape(0, &page, Level::Full, None).value, page);
     }
 
     #[test]

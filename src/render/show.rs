@@ -25,6 +25,8 @@ pub struct Answer<'a> {
     pub told: Map<String, Value>,
     /// Under which name the answer is kept, if it is.
     pub cache_id: Option<&'a str>,
+    /// Calling again changes nothing.
+    pub repeatable: bool,
     /// Exa was not asked: the answer was kept from before.
     pub cached: bool,
     /// The level that Exa was asked for, where a tool chose that.
@@ -59,6 +61,8 @@ pub struct Link {
     pub description: String,
     /// The kind of its content.
     pub mime_type: &'static str,
+    /// Its size in bytes, where that is known.
+    pub size: Option<usize>,
 }
 
 /// What of an answer is wanted.
@@ -96,6 +100,7 @@ fn choose(answer: &Answer<'_>, view: &View) -> Result<(Chosen, Fitted), ViewErro
     let selected = view.select(results)?;
     let fields: Vec<&str> = view.fields.iter().map(String::as_str).collect();
     let mut warnings = answer.warnings.clone();
+    warnings.extend(idle_filters(answer, view));
     warnings.extend(unknown_fields(&selected, &envelope.rest, &fields));
     if selected.is_empty() && view.offset > 0 && matching > 0 {
         let offset = view.offset;
@@ -143,12 +148,22 @@ fn squeeze(answer: &Answer<'_>, view: &View, chosen: &Chosen, whole: &Fitted) ->
         let written = write(answer, view, chosen, &fitted);
         // How long the head will be is not known before the rest is.
         let excess = written.tokens.saturating_sub(view.max_tokens);
-        if excess == 0 || room == 0 || tries == 0 {
+        if excess == 0 {
             return (fitted, written);
         }
+        if room == 0 {
+            break;
+        }
         tries -= 1;
-        room = room.saturating_sub(excess);
+        room = match tries {
+            0 => 0,
+            _ => room.saturating_sub(excess),
+        };
     }
+    // Where even the least of a result is too much, the head says where everything is.
+    let nothing = Fitted::nothing(&whole.shown, &whole.rest);
+    let written = write(answer, view, chosen, &nothing);
+    (nothing, written)
 }
 
 fn write(answer: &Answer<'_>, view: &View, chosen: &Chosen, fitted: &Fitted) -> Written {
@@ -219,6 +234,25 @@ pub(super) fn as_rows(view: &View) -> bool {
 
 /// Fields of the API's answer that stand in the metadata instead.
 pub const IN_METADATA: [&str; 2] = ["requestId", "warnings"];
+
+/// A sentence for filters beside a choice of one result, which is shown whatever they say.
+fn idle_filters(answer: &Answer<'_>, view: &View) -> Option<String> {
+    let index = view.index?;
+    let given = view.filters.given();
+    let names = given.iter().map(|dropped| dropped.filter);
+    let idle: Vec<&str> = names
+        .filter(|name| !answer.sent_filters.iter().any(|sent| sent == name))
+        .collect();
+    (!idle.is_empty()).then(|| {
+        format!(
+            "result {index} is shown whether it fits or not: {} not applied beside index",
+            match idle.as_slice() {
+                [one] => format!("the filter {one} is"),
+                all => format!("the filters {} are", all.join(", ")),
+            }
+        )
+    })
+}
 
 /// A sentence for fields that nothing has.
 fn unknown_fields(

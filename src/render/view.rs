@@ -1,5 +1,7 @@
 //! How the caller wants to see an answer.
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value};
 
 use super::{Filters, Level};
@@ -121,6 +123,23 @@ impl View {
             index,
             extract: None,
         })
+    }
+
+    /// This view of an answer with so many results, if they have the one that it shows.
+    pub fn within(&self, results: usize) -> Result<Cow<'_, Self>, ViewError> {
+        match self.index {
+            Some(index) if index >= results => Err(ViewError::Index { index, results }),
+            _ => Ok(Cow::Borrowed(self)),
+        }
+    }
+
+    /// This view without a choice of one result.
+    #[must_use]
+    pub fn of_all(&self) -> Self {
+        Self {
+            index: None,
+            ..self.clone()
+        }
     }
 
     /// The results that this view shows, in order.

@@ -80,7 +80,7 @@ impl Head<'_> {
             told("returned"),
             told("totalResults"),
             told("tokenEstimate"),
-            self.view.level.name(),
+            self.level().name(),
         ));
         if let Some(cost) = metadata.get("costDollars").filter(|cost| cost.is_number()) {
             out.push_str(&format!(" · ${cost}"));

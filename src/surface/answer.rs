@@ -1,5 +1,6 @@
 //! From a call of an operation to what its caller sees: asked or remembered, cleaned, kept, shown.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
@@ -39,8 +40,32 @@ pub(super) struct Asked<'a> {
     pub(super) entry: Option<&'a Entry>,
     /// The tool that was called.
     pub(super) tool: &'a str,
+    /// Arguments that the tool filled in because the caller did not give them.
+    pub(super) filled: Vec<String>,
     /// What was put right so far.
     pub(super) mended: Vec<String>,
+}
+
+impl Asked<'_> {
+    /// What a tool asks that sends exactly what it is given.
+    pub(super) fn plainly(
+        operation: &'static Operation,
+        arguments: Value,
+        options: Options,
+        mended: Vec<String>,
+    ) -> Self {
+        Self {
+            operation,
+            arguments,
+            options,
+            usual: Level::Standard,
+            asked_for: None,
+            entry: None,
+            tool: "",
+            filled: Vec::new(),
+            mended,
+        }
+    }
 }
 
 /// An answer and how it came.
@@ -93,6 +118,10 @@ impl Catalogue {
                 return Outcome::not_kept(id, self.cache.limits());
             };
             view.extract = kept.extract;
+            if asked.options.fresh() {
+                let note = "`fresh` was left out: cache_id asks for the kept answer";
+                asked.mended.push(note.to_owned());
+            }
             return self.show_kept(call, &kept, view, asked, Vec::new());
         }
         let sent_filters = send_filters(&mut asked);
@@ -119,7 +148,7 @@ impl Catalogue {
         if let Err(outcome) = self.ready(call, operation, &checked.arguments).await {
             return *outcome;
         }
-        let mut answered = match self.ask(call, &asked, checked).await {
+        let mut answered = match self.ask(call, &asked, &sent_filters, checked).await {
             Ok(answered) => answered,
             Err(refusal) => return failed(operation, &refusal),
         };
@@ -161,6 +190,7 @@ impl Catalogue {
         &self,
         call: &Call,
         asked: &Asked<'_>,
+        sent_filters: &[String],
         mut checked: crate::operations::check::Checked,
     ) -> Result<Answered, Refusal> {
         let (operation, options) = (asked.operation, &asked.options);
@@ -174,7 +204,10 @@ impl Catalogue {
         let before = self.seen_before(call, asked, &checked.arguments).await;
         let mut warnings = Vec::new();
         let called = if options.all() && is_paged(operation) {
-            let most = options.most().unwrap_or(MOST_ENTRIES).min(MOST_ENTRIES);
+            let most = options
+                .most(sent_filters)
+                .unwrap_or(MOST_ENTRIES)
+                .min(MOST_ENTRIES);
             let paged = self
                 .caller
                 .send_all(operation, checked, most, &call.progress)
@@ -249,18 +282,32 @@ impl Catalogue {
         if let (Some(kept), Some(shared)) = (&kept, self.shared()) {
             shared.keep(&call.owner, &answered.arguments, kept).await;
         }
+        let cache_id = kept.as_ref().map(|kept| kept.id.as_str());
+        let mut warnings = answered.warnings;
+        let view = match view.within(envelope.results.len()) {
+            Ok(view) => view,
+            Err(error) if asked.operation.read_only => {
+                return Outcome::not_in_answer(asked.operation.name, &error, cache_id);
+            }
+            // What a change came to must be seen, whatever part of it was asked for.
+            Err(error) => {
+                warnings.push(format!("{error}; this is the whole answer"));
+                Cow::Owned(view.of_all())
+            }
+        };
         let shown = Answer {
             operation: asked.operation.name,
             envelope,
             told,
-            cache_id: kept.as_ref().map(|kept| kept.id.as_str()),
+            cache_id,
+            repeatable: asked.operation.read_only,
             cached: false,
             asked: asked.asked_for,
             mended: asked.mended,
-            warnings: answered.warnings,
+            warnings,
             sent_filters,
         };
-        match render::show(shown, view) {
+        match render::show(shown, &view) {
             Ok(rendered) => rendered.into(),
             Err(error) => Outcome::refused(asked.operation.name, &options::unfit(&error)),
         }
@@ -353,7 +400,7 @@ pub(super) fn cleaned(mut answer: Value) -> Value {
 fn send_filters(asked: &mut Asked<'_>) -> Vec<String> {
     match (asked.options.filters(), &mut asked.arguments) {
         (Some(filters), Value::Object(arguments)) => {
-            upstream::send(asked.operation, filters, arguments)
+            upstream::send(asked.operation, filters, arguments, &asked.filled)
         }
         _ => Vec::new(),
     }

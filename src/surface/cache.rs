@@ -97,6 +97,7 @@ impl Kept {
             envelope: Envelope::open(answer),
             told: Map::new(),
             cache_id: Some(&self.id),
+            repeatable: true,
             cached: true,
             asked: self.asked,
             mended: Vec::new(),

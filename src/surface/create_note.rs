@@ -69,6 +69,7 @@ fn told(operation: &str, note: &Note, mended: &[String]) -> Outcome {
             name: title.clone(),
             description: "The note".to_owned(),
             mime_type: super::library::PLAIN,
+            size: Some(note.text().len()),
         }],
         is_error: false,
     }

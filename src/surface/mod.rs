@@ -401,16 +401,7 @@ fn single<'a>(name: &str, mut arguments: Map<String, Value>) -> Request<'a> {
     let mut mended = Vec::new();
     let own = |name: &str| options::is_argument(operation, name);
     let options = Options::take(&mut arguments, own, &mut mended);
-    Ok(Asked {
-        operation,
-        arguments: arguments.into(),
-        options,
-        usual: Level::Standard,
-        asked_for: None,
-        entry: None,
-        tool: "",
-        mended,
-    })
+    Ok(Asked::plainly(operation, arguments.into(), options, mended))
 }
 
 /// A tool with presets. A look at a kept answer needs none of its arguments.
@@ -429,16 +420,11 @@ fn named_call<'a>(
     let usual = usual.unwrap_or(Level::Standard);
     let level = options.level().unwrap_or(usual);
     let mut asked = Asked {
-        operation: main,
-        arguments: Value::Null,
         usual,
         asked_for: Some(level).filter(|_| !plan.levels.is_empty()),
-        entry: None,
-        tool: "",
-        mended,
-        options,
+        ..Asked::plainly(main, Value::Null, options, mended)
     };
-    if asked.options.cache_id().is_some() {
+    if asked.options.looks_back() {
         return Ok(asked);
     }
     let names: Vec<&str> = main.arguments.iter().map(|it| it.name).collect();
@@ -454,6 +440,7 @@ fn named_call<'a>(
         Box::new(Outcome::refused(&tool.definition.name, &refused))
     })?;
     asked.mended.extend(checked.mended);
+    asked.filled = named::filled(plan, &checked.arguments);
     let (name, mut arguments) = named::arguments(plan, checked.arguments, level);
     named::rewrite_query(
         plan,
@@ -496,16 +483,7 @@ fn dispatch<'a>(names: &[String], mut arguments: Map<String, Value>) -> Request<
         let own = |name: &str| options::is_argument(operation, name);
         options.take_more(args, own, &mut mended);
     }
-    Ok(Asked {
-        operation,
-        arguments: args,
-        options,
-        usual: Level::Standard,
-        asked_for: None,
-        entry: None,
-        tool: "",
-        mended,
-    })
+    Ok(Asked::plainly(operation, args, options, mended))
 }
 
 /// A tool that takes operations under names of their own.
@@ -540,14 +518,8 @@ fn host_call<'a>(entries: &'a [plan::Entry], mut arguments: Map<String, Value>) 
     };
     let arguments = host::arguments(entry, params, &mut mended);
     Ok(Asked {
-        operation: operation(behind)?,
-        arguments: arguments.into(),
-        options,
-        usual: Level::Standard,
-        asked_for: None,
         entry: Some(entry),
-        tool: "",
-        mended,
+        ..Asked::plainly(operation(behind)?, arguments.into(), options, mended)
     })
 }
 

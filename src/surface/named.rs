@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::path;
 use super::plan::Named;
+use super::{discovery, path};
 use crate::render::Level;
 
 /// The operation that a call means, and its arguments.
@@ -50,6 +50,16 @@ pub(super) fn arguments(
         path::take(&mut arguments, to);
     }
     (&plan.operation, arguments)
+}
+
+/// The arguments that the tool's defaults give, because the caller does not.
+pub(super) fn filled(plan: &Named, given: &Map<String, Value>) -> Vec<String> {
+    let goes_to = |name: &str, to: &str| {
+        let mut moves = plan.moves.iter();
+        moves.any(|step| step.from == name && step.to == to) || discovery::is_same(name, to)
+    };
+    let is_free = |to: &&String| !given.keys().any(|name| goes_to(name, to));
+    plan.defaults.keys().filter(is_free).cloned().collect()
 }
 
 /// Adds the tool's words to the query, after `category:x` was taken out of it.
@@ -149,6 +159,14 @@ mod tests {
                     "contents": {"text": true, "highlights": true}})
             )
         );
+    }
+
+    #[test]
+    fn what_the_caller_gives_is_not_filled_in() {
+        let of = |given: Value| filled(&plan(), given.as_object().unwrap());
+        let contents = ["contents.text", "contents.highlights"];
+        assert_eq!(of(json!({"query": "x", "num_results": 3})), contents);
+        assert!(of(json!({"query": "x"})).contains(&"numResults".to_owned()));
     }
 
     #[test]

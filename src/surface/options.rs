@@ -126,6 +126,11 @@ impl Options {
         self.text("cache_id")
     }
 
+    /// Whether a kept answer is to be looked at, even if its id turns out to be none.
+    pub(super) fn looks_back(&self) -> bool {
+        self.0.contains_key("cache_id")
+    }
+
     /// Whether a kept answer to the same question will not do.
     pub(super) fn fresh(&self) -> bool {
         self.flag("fresh")
@@ -147,14 +152,18 @@ impl Options {
         self.flag("all")
     }
 
-    /// The most results that are wanted.
-    pub(super) fn most(&self) -> Option<usize> {
-        let most = |value: Option<&Value>| {
-            value
-                .and_then(Value::as_u64)
-                .and_then(|most| usize::try_from(most).ok())
-        };
-        most(self.0.get("limit")).or_else(|| most(self.filters()?.get("maxResults")))
+    /// The most results that are of use; `sent` are the filters that Exa applies. What other filters
+    /// take away must be made up for, so with these every result is of use.
+    pub(super) fn most(&self, sent: &[String]) -> Option<usize> {
+        let is_here = |filter: &String| filter != "maxResults" && !sent.contains(filter);
+        if self.filters().is_some_and(|all| all.keys().any(is_here)) {
+            return None;
+        }
+        let number = |value: Option<&Value>| usize::try_from(value?.as_u64()?).ok();
+        let offset = number(self.0.get("offset")).unwrap_or(0);
+        let limit = number(self.0.get("limit")).map(|limit| limit.saturating_add(offset));
+        let filter = self.filters().and_then(|all| number(all.get("maxResults")));
+        limit.into_iter().chain(filter).min()
     }
 
     /// The filters as they were given.
@@ -254,6 +263,35 @@ mod tests {
     }
 
     #[test]
+    fn no_more_is_wanted_than_is_of_use() {
+        for (given, sent, most) in [
+            (json!({}), None, None),
+            (json!({"filters": {"maxResults": 5}}), None, Some(5)),
+            (json!({"limit": 5, "offset": 2}), None, Some(7)),
+            (
+                json!({"limit": 5, "filters": {"maxResults": 3}}),
+                None,
+                Some(3),
+            ),
+            (
+                json!({"filters": {"maxResults": 5, "titleContains": "x"}}),
+                None,
+                None,
+            ),
+            (json!({"limit": 5, "filters": {"minScore": 1}}), None, None),
+            (
+                json!({"filters": {"maxResults": 5, "afterDate": "2024"}}),
+                Some("afterDate"),
+                Some(5),
+            ),
+        ] {
+            let options = Options(given.as_object().unwrap().clone());
+            let sent: Vec<String> = sent.into_iter().map(str::to_owned).collect();
+            assert_eq!(options.most(&sent), most, "{given}");
+        }
+    }
+
+    #[test]
     fn slips_are_mended() {
         let (options, _, mended) = take(
             json!({"contentLevel": "full", "output_fromat": "json"}),
@@ -270,7 +308,7 @@ mod tests {
     fn bad_values_are_explained() {
         for (given, part) in [
             (json!({"content_level": "everything"}), "summary"),
-            (json!({"max_tokens": 0}), "100"),
+            (json!({"max_tokens": 0}), "200"),
             (json!({"filters": {"minScor": 1}}), "minScore"),
             (json!({"index": -1}), "0"),
         ] {

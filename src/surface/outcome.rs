@@ -7,8 +7,8 @@ use crate::accounts::{NoKey, OverLimit};
 use crate::exa::{ExaError, ExaErrorKind};
 use crate::operations::check::Refused;
 use crate::operations::client::Visit;
-use crate::render::clean::{clean, clean_json};
-use crate::render::{Link, Rendered};
+use crate::render::clean::{clean, clean_json, neutral, neutral_json};
+use crate::render::{Link, Rendered, ViewError};
 
 /// The result of a tool call.
 #[derive(Debug, Clone)]
@@ -116,6 +116,31 @@ impl Outcome {
             put(&mut error, "missing", json!(refused.missing));
         }
         Self::failure(lines.join("\n"), error)
+    }
+
+    /// A call that was made, but whose answer has no such part.
+    pub(super) fn not_in_answer(
+        operation: &str,
+        error: &ViewError,
+        cache_id: Option<&str>,
+    ) -> Self {
+        let message = format!("`{operation}` was called and answered, but {error}");
+        let advice = match cache_id {
+            Some(id) => format!(
+                "call with cache_id {id} and an index that there is, or without index, which costs nothing"
+            ),
+            None => "the answer was not kept; call again without index".to_owned(),
+        };
+        let error = json!({
+            "code": code::INVALID_PARAMS,
+            "name": "INVALID_PARAMS",
+            "message": message,
+            "operation": operation,
+            "problems": [{"field": "index", "problem": error.to_string()}],
+            "cacheId": cache_id,
+            "whatToDo": advice,
+        });
+        Self::failure(format!("{message}.\nindex: {advice}."), error)
     }
 
     /// A call that cannot be made for a reason that is told in words.
@@ -371,8 +396,9 @@ impl Outcome {
     fn failure(text: String, mut error: Value) -> Self {
         // What an API says of a failure may come from anywhere.
         clean_json(&mut error, LONGEST_ERROR);
+        neutral_json(&mut error);
         Self {
-            text: clean(&text).into_owned(),
+            text: neutral(&clean(&text)).into_owned(),
             structured: Map::from_iter([("error".to_owned(), error)]),
             links: Vec::new(),
             is_error: true,

@@ -7,9 +7,12 @@ use crate::operations::{Operation, input_schema};
 use crate::render::Filters;
 
 /// The filters and the arguments that mean the same to Exa.
-const ARGUMENTS: [(&str, &str); 6] = [
+const ARGUMENTS: [(&str, &str); 9] = [
     ("afterDate", "startPublishedDate"),
+    ("afterDate", "createdAfter"),
+    ("afterDate", "since"),
     ("beforeDate", "endPublishedDate"),
+    ("beforeDate", "createdBefore"),
     ("includeDomains", "includeDomains"),
     ("excludeDomains", "excludeDomains"),
     ("maxResults", "numResults"),
@@ -17,10 +20,12 @@ const ARGUMENTS: [(&str, &str); 6] = [
 ];
 
 /// Adds the filters that the operation has arguments for, unless the caller used those; tells which.
+/// `filled` are arguments that the tool gave instead of the caller.
 pub(super) fn send(
     operation: &'static Operation,
     filters: &Map<String, Value>,
     arguments: &mut Map<String, Value>,
+    filled: &[String],
 ) -> Vec<String> {
     let mut sent: Vec<String> = Vec::new();
     let given = |argument: &str, arguments: &Map<String, Value>| {
@@ -36,8 +41,14 @@ pub(super) fn send(
         if filter == "maxResults" && others.clone().any(|other| !sent.contains(other)) {
             continue;
         }
+        // Only the changes of a monitor are as old as `since` says; other things have newer parts.
+        if argument == "since" && operation.name != "agent.monitors.changes.list" {
+            continue;
+        }
         let schema = input_schema(operation).pointer(&format!("/properties/{argument}"));
-        let Some(schema) = schema.filter(|_| !given(argument, arguments)) else {
+        // How many results a tool usually asks for is no wish of the caller, unlike where it looks.
+        let is_usual = filter == "maxResults" && filled.iter().any(|name| name == argument);
+        let Some(schema) = schema.filter(|_| is_usual || !given(argument, arguments)) else {
             continue;
         };
         let Some(value) = fitting(filter, value, filters, schema) else {
@@ -81,8 +92,34 @@ mod tests {
             find(operation).unwrap(),
             filters.as_object().unwrap(),
             &mut arguments,
+            &[],
         );
         (arguments.into(), sent)
+    }
+
+    #[test]
+    fn what_a_tool_filled_in_gives_way_to_the_caller() {
+        let filled = ["numResults".to_owned(), "includeDomains".to_owned()];
+        for (filters, numbers) in [
+            (json!({"maxResults": 3}), 3),
+            (json!({"maxResults": 25}), 25),
+            (json!({"maxResults": 5_000}), 10),
+            (json!({"maxResults": 3, "minScore": 0.5}), 10),
+            (json!({"includeDomains": ["b.example"]}), 10),
+        ] {
+            let mut arguments = Map::from_iter([
+                ("numResults".to_owned(), json!(10)),
+                ("includeDomains".to_owned(), json!(["a.example"])),
+            ]);
+            let given = filters.as_object().unwrap();
+            send(find("search").unwrap(), given, &mut arguments, &filled);
+            assert_eq!(
+                arguments.get("numResults"),
+                Some(&json!(numbers)),
+                "{filters}"
+            );
+            assert_eq!(arguments.get("includeDomains"), Some(&json!(["a.example"])));
+        }
     }
 
     #[test]
@@ -101,6 +138,32 @@ mod tests {
             names,
             ["afterDate", "beforeDate", "includeDomains", "maxResults"]
         );
+    }
+
+    #[test]
+    fn dates_are_sent_by_the_names_that_operations_have_for_them() {
+        let filters =
+            json!({"afterDate": "2024-01-01", "beforeDate": "2024-12-31", "maxResults": 3});
+        let (arguments, names) = sent("events.list", filters.clone(), json!({}));
+        assert_eq!(
+            arguments,
+            json!({"createdAfter": "2024-01-01T00:00:00.000Z", "createdBefore": "2024-12-31T23:59:59.999Z", "limit": 3})
+        );
+        assert_eq!(names, ["afterDate", "beforeDate", "maxResults"]);
+        let monitor = json!({"monitorId": "m"});
+        let (arguments, names) = sent(
+            "agent.monitors.changes.list",
+            filters.clone(),
+            monitor.clone(),
+        );
+        assert_eq!(
+            arguments,
+            json!({"monitorId": "m", "since": "2024-01-01T00:00:00.000Z"})
+        );
+        assert_eq!(names, ["afterDate"]);
+        let (arguments, names) = sent("agent.monitors.entities.list", filters, monitor.clone());
+        assert_eq!(arguments, monitor);
+        assert!(names.is_empty());
     }
 
     #[test]

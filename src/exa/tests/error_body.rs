@@ -124,7 +124,7 @@ fn html_plain_text_and_empty_bodies_are_understood() {
     assert_eq!(error.message, "Blocked by \"proxy\"");
     assert_eq!(
         error_of("text/plain", b"upstream\r\n error\x1b[0m").message,
-        "upstream error[0m"
+        "upstream error"
     );
     assert_eq!(error_of("text/plain", b"").message, "Bad Request");
     assert_eq!(

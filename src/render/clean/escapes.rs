@@ -32,6 +32,52 @@ pub(super) fn strip(units: &[Unit]) -> Vec<Unit> {
     kept
 }
 
+/// Where in its text a sequence begins whose end may be still to come.
+pub(super) fn open(units: &[Unit]) -> Option<usize> {
+    let mut rest = units;
+    while let Some((unit, tail)) = rest.split_first() {
+        let is_control = unit.c != '\r' && Fate::of(unit.c) == Fate::Control;
+        if is_control && is_open(unit.c, tail) {
+            return Some(unit.start());
+        }
+        let length = match is_control {
+            true => sequence(unit.c, tail),
+            false => 1,
+        };
+        rest = rest.get(length..).unwrap_or_default();
+    }
+    None
+}
+
+/// Whether what follows a control character may be but the beginning of its sequence.
+fn is_open(control: char, tail: &[Unit]) -> bool {
+    let first = tail.first().map(|unit| unit.c);
+    let rest = tail.get(1..).unwrap_or_default();
+    match (control, first) {
+        (ESCAPE, None) => true,
+        (ESCAPE, Some('[')) => is_open_command(rest),
+        (ESCAPE, Some(']' | 'P' | 'X' | '^' | '_')) => is_open_string(rest),
+        (ESCAPE, Some(' '..='/')) => rest.iter().all(|unit| matches!(unit.c, ' '..='/')),
+        ('\u{9b}', _) => is_open_command(tail),
+        ('\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}', _) => is_open_string(tail),
+        _ => false,
+    }
+}
+
+fn is_open_command(tail: &[Unit]) -> bool {
+    tail.iter().all(|unit| matches!(unit.c, ' '..='?'))
+}
+
+fn is_open_string(tail: &[Unit]) -> bool {
+    let inside = count(tail, |c| c != '\n' && Fate::of(c) != Fate::Control);
+    match tail.get(inside..) {
+        None | Some([]) => true,
+        // The second half of its end is missing.
+        Some([last]) => last.c == ESCAPE,
+        Some(_) => false,
+    }
+}
+
 /// The length of a sequence that begins with a control character, which is at least 1.
 fn sequence(control: char, tail: &[Unit]) -> usize {
     match control {

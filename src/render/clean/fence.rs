@@ -2,8 +2,13 @@
 
 use std::borrow::Cow;
 
+use serde_json::Value;
+
 /// The name of the tags.
 const NAME: &str = "untrusted";
+
+/// What tags begin with, or seem to.
+const BRACKETS: [char; 3] = ['<', '＜', '﹤'];
 
 /// A pair of tags around text that nobody vouches for. Their number is made for one answer, so the
 /// text cannot know it and cannot end its own fence.
@@ -37,32 +42,61 @@ impl Fence {
     /// The text in which nothing looks like such a line, whatever its number.
     #[must_use]
     pub fn neutral<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        // The first bytes of the three brackets; most texts have none of them.
-        if !text.bytes().any(|byte| matches!(byte, b'<' | 0xef)) {
-            return Cow::Borrowed(text);
-        }
-        let mut safe = String::new();
-        let mut done = 0;
-        for (at, bracket) in text.match_indices(['<', '＜', '﹤']) {
-            let after = at + bracket.len();
-            if is_tag(text.get(after..).unwrap_or_default()) {
-                safe.push_str(text.get(done..at).unwrap_or_default());
-                safe.push_str("&lt;");
-                done = after;
-            }
-        }
-        if done == 0 {
-            return Cow::Borrowed(text);
-        }
-        safe.push_str(text.get(done..).unwrap_or_default());
-        Cow::Owned(safe)
+        neutral(text)
     }
+}
+
+/// The text in which nothing looks like the line of a fence.
+#[must_use]
+pub fn neutral(text: &str) -> Cow<'_, str> {
+    // The first bytes of the three brackets; most texts have none of them.
+    if !text.bytes().any(|byte| matches!(byte, b'<' | 0xef)) {
+        return Cow::Borrowed(text);
+    }
+    let mut safe = String::new();
+    let mut done = 0;
+    for (at, bracket) in text.match_indices(BRACKETS) {
+        let after = at + bracket.len();
+        if is_tag(text.get(after..).unwrap_or_default()) {
+            safe.push_str(text.get(done..at).unwrap_or_default());
+            safe.push_str("&lt;");
+            done = after;
+        }
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    safe.push_str(text.get(done..).unwrap_or_default());
+    Cow::Owned(safe)
 }
 
 impl Default for Fence {
     fn default() -> Self {
         Fence::new()
     }
+}
+
+/// Does the same to all texts of a value.
+pub fn neutral_json(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(safe) = neutral(text) {
+                *text = safe;
+            }
+        }
+        Value::Array(entries) => entries.iter_mut().for_each(neutral_json),
+        Value::Object(fields) => fields.values_mut().for_each(neutral_json),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+/// Where in a text a line of a fence begins whose end may be still to come.
+pub(super) fn open(text: &str) -> Option<usize> {
+    let (at, bracket) = text.match_indices(BRACKETS).next_back()?;
+    let rest = super::clean(text.get(at + bracket.len()..)?);
+    let name = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '/');
+    let begun = NAME.get(..name.len())?;
+    begun.eq_ignore_ascii_case(name).then_some(at)
 }
 
 /// Whether a text, which follows a bracket, is the rest of a tag of a fence.

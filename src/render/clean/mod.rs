@@ -10,6 +10,7 @@ mod fate;
 mod fence;
 mod json;
 mod names;
+mod pieces;
 #[cfg(test)]
 mod tests;
 mod units;
@@ -20,8 +21,9 @@ use super::chars::is_mark;
 use fate::Fate;
 
 pub use cut::bounded;
-pub use fence::Fence;
+pub use fence::{Fence, neutral, neutral_json};
 pub use json::{Cleaned, clean_json};
+pub use pieces::unfinished;
 
 /// The most marks that stay on one character. Scripts need three or four.
 const MOST_MARKS: usize = 8;

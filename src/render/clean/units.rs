@@ -30,6 +30,11 @@ impl Unit {
         }
     }
 
+    /// Where in the text it begins.
+    pub(super) fn start(&self) -> usize {
+        self.start
+    }
+
     /// Another character in the same place.
     pub(super) fn replaced(self, c: char) -> Unit {
         Unit {

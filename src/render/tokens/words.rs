@@ -101,6 +101,9 @@ impl PlainWord {
             if !byte.is_ascii_alphabetic() || is_capital && letters > capitals {
                 break;
             }
+            if letters == LONGEST {
+                return None;
+            }
             if letters > 0 {
                 pairs += 1 << (16 * parting(before, byte));
             }
@@ -111,7 +114,7 @@ impl PlainWord {
         // A letter beyond ASCII would belong to the word, and so might what follows an apostrophe.
         let next = word.get(letters);
         let ends = next.is_none_or(|next| next.is_ascii() && *next != b'\'');
-        if letters == 0 || letters > LONGEST || !ends {
+        if letters == 0 || !ends {
             return None;
         }
         let rate = match (capitals, letters - capitals) {

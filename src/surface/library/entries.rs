@@ -25,8 +25,8 @@ pub struct Entry {
     pub description: String,
     /// What kind of text it is.
     pub mime: &'static str,
-    /// Its size in bytes.
-    pub size: usize,
+    /// Its size in bytes, where that is known without writing it.
+    pub size: Option<usize>,
     /// When it was made.
     pub modified: Option<String>,
     /// People read it too, not only models.
@@ -253,7 +253,8 @@ fn of_result(kept: &Kept) -> (String, Entry) {
         title: None,
         description: format!("Answer of {}: {results}", kept.operation),
         mime: MARKDOWN,
-        size: kept.bytes,
+        // What is kept is another text than the one that is read.
+        size: None,
         modified: timestamp(at(kept)),
         for_people: true,
     };
@@ -267,7 +268,7 @@ fn of_note(note: &Note) -> (String, Entry) {
         title: None,
         description: "A note made with create_note".to_owned(),
         mime: PLAIN,
-        size: note.text().len(),
+        size: Some(note.text().len()),
         modified: timestamp(note.created),
         for_people: true,
     };
@@ -283,7 +284,7 @@ fn of_operation(number: usize, operation: &'static Operation) -> (String, Entry)
         title: Some(operation.summary.to_owned()),
         description: operation.signature.to_owned(),
         mime: JSON,
-        size: sizes.get(number).copied().unwrap_or_default(),
+        size: sizes.get(number).copied(),
         modified: None,
         for_people: false,
     };

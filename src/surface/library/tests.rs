@@ -157,10 +157,10 @@ async fn entries_tell_what_they_are() {
         .await
         .unwrap()
         .text;
-    assert_eq!(note.size, text.len());
+    assert_eq!(note.size, Some(text.len()));
     assert_eq!(operation.mime, JSON);
     let text = read(&library, &ann(), &operation.address.to_string()).await;
-    assert_eq!(operation.size, text.unwrap().text.len());
+    assert_eq!(operation.size, Some(text.unwrap().text.len()));
 }
 
 #[tokio::test]

@@ -62,6 +62,9 @@ fn a_note_is_made_and_read_in_both_eras() {
         assert_eq!(link["name"], "Heat pumps");
         assert_eq!(link["mimeType"], "text/plain");
         let uri = link["uri"].as_str().expect("an address").to_owned();
+        let whole = server.ask("resources/read", json!({"uri": uri}));
+        let text = whole["result"]["contents"][0]["text"].as_str();
+        assert_eq!(link["size"], text.expect("a text").len());
         // Whoever reads only the text or only the data finds the address as well.
         assert!(
             made["content"][0]["text"]

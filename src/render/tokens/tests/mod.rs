@@ -177,6 +177,22 @@ fn data_costs_about_that() {
     Tally::of(&texts).check("data");
 }
 
+/// Rows of one letter come from keys that were held down, and from attackers.
+#[test]
+fn long_rows_of_a_letter_are_counted() {
+    for letter in ["a", "b", "h", "H", "e", "é", "中"] {
+        let row = letter.repeat(100_000);
+        for text in [row.clone(), format!(" {row}"), format!("{row}'s {row}!")] {
+            let estimate = estimate(&text);
+            assert!(
+                estimate >= 1_000,
+                "{estimate} for {} of {letter}",
+                text.len()
+            );
+        }
+    }
+}
+
 #[test]
 fn the_smallest_texts_cost_what_they_cost() {
     for (text, tokens) in [

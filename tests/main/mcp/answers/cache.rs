@@ -281,6 +281,21 @@ fn a_server_can_keep_nothing() {
     }
 }
 
+/// What is too large to be kept can be had in parts, or with more room.
+#[test]
+fn a_cut_answer_that_is_not_kept_says_how_to_get_the_rest() {
+    for variable in ["EXA_MCP_CACHE_TTL", "EXA_MCP_CACHE_BYTES"] {
+        let recorder = Recorder::always(Reply::json(200, &specimens::pages()));
+        let mut desk = Desk::with(recorder, &[], &[(variable, "0")]);
+        let options = json!({"content_level": "full", "max_tokens": 300});
+        let (text, shown) = desk.search(options).shown();
+        let more = shown["metadata"]["more"].as_str().expect("a way");
+        for part in ["offset", "a larger max_tokens", "Exa is asked again"] {
+            assert!(more.contains(part) && text.contains(part), "{more} {text}");
+        }
+    }
+}
+
 #[test]
 fn the_newest_answers_stay_where_room_is_short() {
     let recorder = Recorder::always(Reply::json(200, &specimens::pages()));

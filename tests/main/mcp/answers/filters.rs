@@ -214,7 +214,7 @@ fn arguments_of_the_caller_stay() {
     assert_eq!(body, json!({"query": "q", "numResults": 50}));
 }
 
-/// Lists have no such arguments but their limit.
+/// Most lists have no such arguments but their limit.
 #[test]
 fn lists_are_filtered_here() {
     let mut desk = Desk::answering(&specimens::items());
@@ -248,6 +248,30 @@ fn lists_are_filtered_here() {
         .shown();
     assert_eq!(desk.recorder.only().target, "/websets/v0/websets/w/items");
     assert_eq!(titles(&shown).len(), 2);
+}
+
+#[test]
+fn filters_beside_an_index_are_said_to_do_nothing() {
+    let mut desk = Desk::answering(&specimens::pages());
+    let options = json!({"index": 1, "filters": {"titleContains": "nothing", "afterDate": "1999"}});
+    let (text, shown) = desk.search(options).shown();
+    let warnings = shown["metadata"]["warnings"].as_array().expect("warnings");
+    let warning = warnings[0].as_str().expect("a warning");
+    assert!(
+        warning.contains("the filter titleContains is not applied"),
+        "{warning}"
+    );
+    assert!(text.contains("titleContains is not applied"), "{text}");
+    let id = super::cache_id(&shown);
+    let options = json!({"cache_id": id, "index": 1, "filters": {"minScore": 2, "maxResults": 1}});
+    let (_, shown) = desk.search(options).shown();
+    let told = shown["metadata"]["warnings"].to_string();
+    assert!(
+        told.contains("the filters minScore, maxResults are"),
+        "{told}"
+    );
+    let (_, shown) = desk.search(json!({"cache_id": id, "index": 1})).shown();
+    assert_eq!(shown["metadata"]["warnings"], json!([]));
 }
 
 /// Dates that are numbers are dates.

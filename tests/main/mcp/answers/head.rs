@@ -218,6 +218,15 @@ fn the_next_page_of_a_list() {
 }
 
 /// Indexes stay those of the whole answer, also where some are missing.
+/// The id of a request is told wherever in the answer it stands.
+#[test]
+fn the_request_of_a_single_thing_is_told() {
+    let mut desk = Desk::answering(&json!({"context": "c", "requestId": "req-7"}));
+    let (text, shown) = desk.search(json!({})).shown();
+    assert_eq!(shown["metadata"]["requestId"], "req-7");
+    assert!(text.contains("request req-7"), "{text}");
+}
+
 #[test]
 fn indexes_are_those_of_the_whole_answer() {
     let mut desk = Desk::answering(&specimens::pages());

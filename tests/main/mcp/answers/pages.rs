@@ -154,6 +154,24 @@ fn no_more_is_read_than_wanted() {
     assert!(warning.contains("\"after 6\""), "{warning}");
 }
 
+/// What falls out here is made up for by reading on.
+#[test]
+fn matches_are_looked_for_on_all_pages() {
+    let script = |request: &Seen, _: usize| {
+        let mut page = page(cursor_of(request).unwrap_or(0), 30, 2);
+        for entry in page["data"].as_array_mut().expect("entries") {
+            let wanted = entry["id"].as_str().is_some_and(|id| id.ends_with('7'));
+            entry["title"] = json!(if wanted { "this one" } else { "another" });
+        }
+        Reply::json(200, &page)
+    };
+    let mut desk = Desk::with(Recorder::start(script), &[], &[]);
+    let options = json!({"all": true, "filters": {"titleContains": "this", "maxResults": 2}});
+    let (_, shown) = desk.operate("websets.list", json!({}), options).shown();
+    assert_eq!(desk.asked(), 15);
+    assert_eq!(ids(&shown), ["x7", "x17"]);
+}
+
 /// Steps of a call that are told before its answer comes.
 fn progress(server: &mut McpServer, call: Value, token: Option<Value>) -> (Vec<Value>, Value) {
     let mut params = json!({"name": "manage_websets", "arguments": call});

@@ -30,12 +30,12 @@ fn bad_values_are_explained_before_anything_is_sent() {
         (
             json!({"max_tokens": 0}),
             "max_tokens",
-            vec!["at least 100", "0"],
+            vec!["at least 200", "0"],
         ),
         (
             json!({"max_tokens": -5}),
             "max_tokens",
-            vec!["at least 100"],
+            vec!["at least 200"],
         ),
         (
             json!({"max_tokens": 99_999_999}),
@@ -149,6 +149,65 @@ fn an_index_out_of_range_says_what_there_is() {
     let mut desk = Desk::answering(&json!({"results": []}));
     let failure = desk.search(json!({"index": 0})).failure();
     failure.assert_says(&["no results"]);
+}
+
+/// A call that was made is not said not to have been, and its answer can be had without another.
+#[test]
+fn an_index_out_of_range_of_a_new_answer_says_that_it_was_asked_for() {
+    let mut desk = Desk::answering(&specimens::pages());
+    let failure = desk.search(json!({"index": 3})).failure();
+    failure.assert_says(&["`search` was called", "3 results"]);
+    assert!(!failure.text.contains("not called"), "{}", failure.text);
+    let id = failure.error["cacheId"].as_str().expect("an id").to_owned();
+    failure.assert_says(&[&id]);
+    let (_, shown) = desk.search(json!({"cache_id": id, "index": 2})).shown();
+    assert_eq!(shown["metadata"]["returned"], 1);
+    assert_eq!(desk.asked(), 1);
+    let kept = desk.search(json!({"cache_id": id, "index": 3})).failure();
+    kept.assert_says(&["was not called", "0 to 2"]);
+}
+
+#[test]
+fn what_was_changed_is_shown_whatever_the_index() {
+    let mut desk =
+        Desk::answering(&json!({"id": "webset_1", "object": "webset", "status": "idle"}));
+    let args = json!({"search": {"query": "q", "count": 1}});
+    let (text, shown) = desk
+        .operate("websets.create", args, json!({"index": 7}))
+        .shown();
+    assert_eq!(shown["results"][0]["id"], "webset_1");
+    let warning = shown["metadata"]["warnings"][0]
+        .as_str()
+        .expect("a warning");
+    assert!(warning.contains("no result 7"), "{warning}");
+    assert!(text.contains("no result 7"), "{text}");
+}
+
+/// Whoever looks at a kept answer is told what is wrong with its id, not with what would be asked.
+#[test]
+fn an_id_that_is_none_is_named() {
+    let mut desk = Desk::answering(&specimens::pages());
+    for id in [json!(5), json!({"id": "r_x"}), json!([])] {
+        let call = json!({"cache_id": id});
+        let failure = desk.server.call_plainly("web_search_exa", call).failure();
+        assert!(!failure.text.contains("query"), "{}", failure.text);
+        let named = failure.text.contains("cache_id") || failure.text.contains("kept answer");
+        assert!(named, "{}", failure.text);
+    }
+    assert_eq!(desk.asked(), 0);
+}
+
+#[test]
+fn a_look_at_a_kept_answer_is_never_fresh() {
+    let mut desk = Desk::answering(&specimens::pages());
+    let (_, shown) = desk.search(json!({})).shown();
+    let id = super::cache_id(&shown);
+    let options = json!({"cache_id": id, "fresh": true});
+    let (text, shown) = desk.search(options).shown();
+    assert_eq!(desk.asked(), 1);
+    let told = shown["metadata"]["mended"].to_string();
+    assert!(told.contains("`fresh` was left out"), "{told}");
+    assert!(text.contains("fresh"), "{text}");
 }
 
 #[test]

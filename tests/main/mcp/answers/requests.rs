@@ -56,13 +56,31 @@ fn the_format_changes_nothing_about_the_request() {
     let mut desk = Desk::offering("classic", &specimens::pages());
     let call = json!({"query": "q", "output_format": "json"});
     let shown = desk.server.call_plainly("web_search_exa", call).envelope();
-    assert_eq!(shown["metadata"]["contentLevel"], "full");
+    // The level that is told is the one that was asked for.
+    assert_eq!(shown["metadata"]["contentLevel"], "standard");
     assert_eq!(shown["results"], specimens::pages()["results"]);
     let body = desk.recorder.only().json().expect("a body");
     assert_eq!(body["contents"], json!({"highlights": true}));
     let call = json!({"query": "q", "output_format": "json", "content_level": "full"});
     let body = sent(&mut desk, "web_search_exa", call);
     assert_eq!(body["contents"], json!({"text": true}));
+}
+
+/// How many results a named tool usually asks for is nobody's wish.
+#[test]
+fn no_more_results_are_asked_for_than_wanted() {
+    let mut desk = Desk::offering("classic", &specimens::pages());
+    for (more, asked) in [
+        (json!({"filters": {"maxResults": 3}}), 3),
+        (json!({"filters": {"maxResults": 25}}), 25),
+        (json!({"filters": {"maxResults": 3}, "numResults": 7}), 7),
+        (json!({"filters": {"maxResults": 3, "minScore": 0.1}}), 10),
+        (json!({}), 10),
+    ] {
+        let call = joined(json!({"query": "q", "fresh": true}), &more);
+        let body = sent(&mut desk, "web_search_exa", call);
+        assert_eq!(body["numResults"], asked, "{more}");
+    }
 }
 
 /// What the caller asks for goes before what the level would.
