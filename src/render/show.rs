@@ -11,6 +11,9 @@ use super::{Dropped, Envelope, Format, Level, View, ViewError, json, markdown, p
 /// How often a text that came out too long is tried again.
 const TRIES: usize = 4;
 
+/// The least budget that every answer keeps to; a smaller one may be less than its head.
+const LEAST_KEPT: usize = 200;
+
 /// Names of fields that are told to someone who asked for others.
 const MOST_NAMES: usize = 50;
 
@@ -101,6 +104,7 @@ fn choose(answer: &Answer<'_>, view: &View) -> Result<(Chosen, Fitted), ViewErro
     let fields: Vec<&str> = view.fields.iter().map(String::as_str).collect();
     let mut warnings = answer.warnings.clone();
     warnings.extend(idle_filters(answer, view));
+    warnings.extend(tiny_budget(view));
     warnings.extend(unknown_fields(&selected, &envelope.rest, &fields));
     if selected.is_empty() && view.offset > 0 && matching > 0 {
         let offset = view.offset;
@@ -234,6 +238,12 @@ pub(super) fn as_rows(view: &View) -> bool {
 
 /// Fields of the API's answer that stand in the metadata instead.
 pub const IN_METADATA: [&str; 2] = ["requestId", "warnings"];
+
+/// A sentence for a budget that the head of an answer alone may need more than.
+fn tiny_budget(view: &View) -> Option<String> {
+    let most = view.max_tokens;
+    (most < LEAST_KEPT).then(|| format!("max_tokens {most} cannot be kept to; {LEAST_KEPT} can"))
+}
 
 /// A sentence for filters beside a choice of one result, which is shown whatever they say.
 fn idle_filters(answer: &Answer<'_>, view: &View) -> Option<String> {

@@ -308,7 +308,7 @@ mod tests {
     fn bad_values_are_explained() {
         for (given, part) in [
             (json!({"content_level": "everything"}), "summary"),
-            (json!({"max_tokens": 0}), "200"),
+            (json!({"max_tokens": 0}), "at least 1"),
             (json!({"filters": {"minScor": 1}}), "minScore"),
             (json!({"index": -1}), "0"),
         ] {

@@ -154,6 +154,16 @@ fn the_least_limit_still_shows_something() {
         .shown();
     assert!(tokens(&shown) <= 200, "{}", tokens(&shown));
     assert_eq!(shown["results"][0]["title"], "Page 0");
+    // Less than the head takes is answered all the same, and told.
+    let (_, shown) = desk
+        .search(json!({"max_tokens": 20, "content_level": "full"}))
+        .shown();
+    let warnings = shown["metadata"]["warnings"].to_string();
+    assert!(
+        warnings.contains("max_tokens 20 cannot be kept to"),
+        "{warnings}"
+    );
+    assert!(tokens(&shown) < 300, "{}", tokens(&shown));
 }
 
 /// A result that alone is too long is cut where a sentence ends, and can be had whole.

@@ -30,13 +30,9 @@ fn bad_values_are_explained_before_anything_is_sent() {
         (
             json!({"max_tokens": 0}),
             "max_tokens",
-            vec!["at least 200", "0"],
+            vec!["at least 1", "0"],
         ),
-        (
-            json!({"max_tokens": -5}),
-            "max_tokens",
-            vec!["at least 200"],
-        ),
+        (json!({"max_tokens": -5}), "max_tokens", vec!["at least 1"]),
         (
             json!({"max_tokens": 99_999_999}),
             "max_tokens",
@@ -112,7 +108,7 @@ fn bad_values_are_explained_before_anything_is_sent() {
 fn several_problems_are_told_together() {
     let failure = refused(
         &mut Desk::answering(&specimens::pages()),
-        json!({"content_level": "all", "max_tokens": 1, "filters": {"minScore": "x"}}),
+        json!({"content_level": "all", "max_tokens": 0, "filters": {"minScore": "x"}}),
     );
     assert_eq!(
         failure.fields(),
