@@ -355,13 +355,13 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_that_failed_are_told() {
-        let rest = json!({"statuses": [{"id": "a", "status": "success"}, {"id": "b", "status": "error"}], "searchTime": 5});
-        let mut cut = false;
-        let shown = shape_rest(rest.as_object().unwrap(), Level::Standard, &mut cut);
-        assert_eq!(
-            Value::from(shown),
-            json!({"statuses": [{"id": "b", "status": "error"}]})
-        );
+    fn the_state_of_every_page_is_told_but_for_those_that_say_nothing_new() {
+        let rest = json!({"statuses": [{"id": "a", "status": "success", "source": "cached"}, {"id": "b", "status": "error"}], "searchTime": 5});
+        let shown = |level| Value::from(shape_rest(rest.as_object().unwrap(), level, &mut false));
+        let told =
+            json!({"statuses": [{"id": "a", "status": "success"}, {"id": "b", "status": "error"}]});
+        assert_eq!(shown(Level::Standard), told);
+        let failed = json!({"statuses": [{"id": "b", "status": "error"}]});
+        assert_eq!(shown(Level::Summary), failed);
     }
 }

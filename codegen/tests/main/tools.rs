@@ -122,7 +122,10 @@ fn dispatchers_show_a_signature_of_every_operation() {
         .as_str()
         .unwrap();
     assert!(websets.contains("items: delete(websetId, itemId) get(websetId, itemId) list(websetId, cursor?, limit?, sourceId?)"));
-    assert!(websets.contains("create(search{query}?, "), "{websets}");
+    assert!(
+        websets.contains("create(search{query, count?}?, "),
+        "{websets}"
+    );
 }
 
 #[test]

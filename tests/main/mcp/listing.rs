@@ -6,7 +6,7 @@ use std::path::Path;
 use exa_mcp_server::operations::all;
 use serde_json::{Value, json};
 
-use crate::support::{McpServer, Program, USUAL, assert_none};
+use crate::support::{McpServer, Program, STATELESS, USUAL, assert_none};
 
 /// Operations that change nothing although they are no GET.
 const HARMLESS_POSTS: [&str; 5] = [
@@ -220,5 +220,22 @@ fn the_lists_stay_within_their_budget() {
             .nth(3)
             .and_then(|cell| cell.trim().parse().ok());
         assert!(noted.is_some_and(|noted: u64| noted <= budget), "{row}");
+    }
+}
+
+/// What a client pays for, in every version: the whole answer, with all that the version adds to it.
+#[test]
+fn the_sets_stay_within_their_budgets_in_every_version() {
+    let versions = ["2024-11-05", "2025-03-26", "2025-06-18", USUAL, STATELESS];
+    for version in versions {
+        for (set, most) in [("default", 1_800), ("toolhost", 1_000)] {
+            let mut server = McpServer::connect(Program::new(["--tools", set]), version);
+            let answer = server.ask("tools/list", json!({}));
+            let tokens = bpe_openai::o200k_base().count(&answer["result"].to_string());
+            assert!(
+                tokens > most / 2 && tokens <= most,
+                "{version} {set}: {tokens}"
+            );
+        }
     }
 }

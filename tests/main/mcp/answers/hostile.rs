@@ -112,7 +112,7 @@ fn answers(operation: &Operation) -> Vec<Value> {
 const LOOKS: [(&str, &str, usize); 6] = [
     ("full", "markdown", 100_000),
     ("full", "json", 100_000),
-    ("full", "markdown", 150),
+    ("full", "markdown", 200),
     ("summary", "markdown", 100_000),
     ("standard", "json", 100_000),
     ("summary", "json", 100_000),
