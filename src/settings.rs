@@ -82,6 +82,9 @@ pub enum SettingsError {
     },
     /// A variable has a value that there is not.
     #[error("{variable}: `{value}` is not {choices}")]
+    /// A variable that must not be is blank.
+    #[error("{0} is set but empty: give it a value, or do not set it")]
+    Blank(&'static str),
     Choice {
         /// The variable.
         variable: &'static str,

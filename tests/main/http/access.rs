@@ -139,6 +139,9 @@ fn malformed_tokens_stop_the_start_and_are_not_shown() {
             "perhaps",
             "EXA_MCP_ALLOW_KEY_IN_URL",
         ),
+        ("USER_TOKENS", ",", "USER_TOKENS"),
+        ("USER_TOKENS", " ", "USER_TOKENS is set but empty"),
+        ("MCP_AUTH_TOKEN", "  ", "MCP_AUTH_TOKEN is set but empty"),
     ] {
         let program = Program::new(["http", "--listen", "127.0.0.1:0"]).env(name, value);
         let output = program.run();
