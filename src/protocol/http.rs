@@ -242,6 +242,7 @@ impl<R: Room> Mcp for Service<R> {
         let handler = Traced::over_http(self.room.handler_for(&requester));
         let (input, output) = tokio::io::split(stream);
         async move {
+        let handler = handler.counted(requester.meter);
             // How it ended is known at the other end.
             let _ = connection(handler, input, output, pending(), ready(())).await;
         }

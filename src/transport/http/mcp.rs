@@ -27,6 +27,7 @@ use super::peer::Peer;
 use super::restoring::catch_up;
 use super::sessions::{Behind, Held, NotAdmitted};
 use super::state::Shared;
+use crate::accounts::daily;
 
 /// The header that names a session.
 pub(super) const SESSION: &str = "mcp-session-id";
@@ -225,7 +226,10 @@ async fn single<M: Mcp>(
     let message = match incoming::check(value, visit.reader().await) {
         Ok(message) => message,
         Err(Stopped::Ignored) => return Ok(empty(StatusCode::ACCEPTED)),
-        Err(Stopped::Refused { status, id, error }) => return Ok(refusal(status, &id, &error)),
+        Err(Stopped::Refused { status, id, error }) => {
+            count_refused(visit, &id).await;
+            return Ok(refusal(status, &id, &error));
+        }
     };
     let Some(asked) = message.request else {
         let answer = forward(shared, visit, message.content).await;
@@ -260,6 +264,21 @@ async fn single<M: Mcp>(
 /// Counts a request towards what its token may make a minute.
 async fn within_limits(visit: &Visit, id: &Value) -> Result<(), Refused> {
     let Some(allowance) = &visit.entry.requester.allowance else {
+/// Counts a request that is refused before anybody could serve it. What has no id is no request.
+async fn count_refused(visit: &Visit, id: &Value) {
+    if let Some(meter) = visit
+        .entry
+        .requester
+        .meter
+        .as_ref()
+        .filter(|_| !id.is_null())
+    {
+        meter.request();
+        meter.add(daily::ERRORS, 1);
+        meter.commit().await;
+    }
+}
+
         return Ok(());
     };
     let allowed = allowance.requests(1).await;
@@ -358,6 +377,7 @@ async fn member_answer<M: Mcp>(
             return Some(serde_json::json!({"jsonrpc": "2.0", "id": id, "error": error}));
         }
     };
+            count_refused(visit, &id).await;
     let Some(asked) = message.request else {
         forward(shared, visit, message.content).await;
         return None;
