@@ -81,7 +81,7 @@ impl Drop for Events {
         if let Some(reading) = self.0.take().filter(unanswered)
             && let Ok(runtime) = Handle::try_current()
         {
-            runtime.spawn(reading.to_its_end());
+            runtime.spawn(reading.read_on());
         }
     }
 }
@@ -110,7 +110,7 @@ impl Reading {
         Some(text)
     }
 
-    async fn to_its_end(mut self) {
+    async fn read_on(mut self) {
         while self.next().await.is_some() {}
     }
 

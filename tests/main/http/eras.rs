@@ -281,6 +281,50 @@ fn an_answer_that_came_while_nobody_listened_is_read_later() {
 }
 
 #[test]
+fn what_a_session_says_by_itself_is_heard_after_every_return() {
+    let variables = [
+        ("ENABLED_TOOLS", "default,notes"),
+        ("EXA_MCP_KEEP_ALIVE", "1"),
+    ];
+    let server = HttpServer::sandboxed(&variables);
+    let mut session = HttpSession::usual(&server, &[]);
+    let mut last: Option<String> = None;
+    for number in 0..3 {
+        let own = session.headers();
+        let own: Vec<(String, String)> = own
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let mut headers: Vec<(&str, &str)> = own
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        headers.push(("accept", "text/event-stream"));
+        if let Some(last) = &last {
+            headers.push(("last-event-id", last));
+        }
+        let mut standing = server.events("GET", "/mcp", &headers, b"");
+        let note = json!({"title": format!("note {number}"), "content": "c"});
+        session.call("create_note", note);
+        let mut id = None;
+        loop {
+            let line = standing.line().expect("news");
+            id = line
+                .strip_prefix("id:")
+                .map(|id| id.trim().to_owned())
+                .or(id);
+            if line.contains("list_changed") {
+                break;
+            }
+        }
+        last = id;
+        drop(standing);
+        // The server notices when it next sends something.
+        std::thread::sleep(std::time::Duration::from_millis(2_500));
+    }
+}
+
+#[test]
 fn only_clients_that_know_them_get_events_without_a_message() {
     for (version, knows) in [
         ("2025-03-26", false),
