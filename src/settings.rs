@@ -7,7 +7,7 @@ mod source;
 
 use std::time::Duration;
 
-use crate::accounts::{KeyPool, LimitsError};
+use crate::accounts::{Holder, KeyPool, LimitsError};
 use crate::exa::{ApiKey, BASE_URL_VARIABLE, ConfigError, ExaConfig, ExaHttp};
 use crate::operations::{Caller, Folders, IMPORT_DIR_VARIABLE};
 use crate::store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
@@ -32,6 +32,8 @@ pub struct Settings {
     pub more_keys: Vec<ApiKey>,
     /// Requests a second that one key makes at most.
     pub rate: Option<u64>,
+    /// Whose keys they are.
+    pub holder: Holder,
     /// How Exa is reached.
     pub exa: ExaConfig,
     /// Sets and tools, comma-separated.
@@ -80,6 +82,9 @@ pub enum SettingsError {
         /// What it says.
         value: String,
     },
+    /// A variable that must not be is blank.
+    #[error("{0} is set but empty: give it a value, or do not set it")]
+    Blank(&'static str),
     /// A variable has a value that there is not.
     #[error("{variable}: `{value}` is not {choices}")]
     Choice {
@@ -118,6 +123,7 @@ impl Settings {
             key: keys.next(),
             more_keys: keys.collect(),
             rate: rate.filter(|rate| *rate > 0),
+            holder: Holder::Own,
             exa,
             tools,
             store,
@@ -132,7 +138,7 @@ impl Settings {
     pub fn caller(&self) -> Result<Caller, ConfigError> {
         let http = ExaHttp::new(self.exa.clone())?;
         let keys = self.key.iter().chain(&self.more_keys).cloned();
-        let keys = KeyPool::paced(keys, self.rate);
+        let keys = KeyPool::paced(keys, self.rate, self.holder);
         let caller = Caller::new(http, None).with_keys(keys);
         Ok(caller.with_folders(self.folders.clone()))
     }

@@ -11,7 +11,9 @@ use tokio::time::Instant;
 
 use crate::exa::{ApiKey, ExaError, ExaErrorKind};
 
-const SECOND: Duration = Duration::from_secs(1);
+/// In such a time a key makes no more requests than a second allows. It is a little longer than a second,
+/// because some requests take longer on their way to Exa than others.
+const WINDOW: Duration = Duration::from_millis(1_050);
 
 /// How long a key rests that Exa turned away without saying for how long.
 const COOLDOWN: Duration = Duration::from_secs(180);
@@ -39,8 +41,56 @@ pub struct KeyPool(Arc<Pool>);
 struct Pool {
     slots: Mutex<Vec<Slot>>,
     homes: Mutex<Homes>,
-    /// The time between two requests with one key, where they are paced.
-    interval: Option<Duration>,
+    /// Requests a second with one key, where they are paced.
+    rate: Option<usize>,
+    holder: Holder,
+}
+
+/// Whose keys they are. This says what becomes of a single key that Exa turns away, and who can help
+/// where there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Holder {
+    /// One person's. A single key is always tried, so that it works again at once when its owner has
+    /// topped it up; Exa itself says when it is turned away.
+    #[default]
+    Own,
+    /// Those of a server that many share. A single key rests and is out like any of several, and
+    /// everybody is told when it is ready.
+    Shared,
+    /// Nobody's: every client of the server brings one of its own, which is spared as one's own is.
+    Clients,
+    /// The same for a client that put its key into the address, where none is taken.
+    ClientsNotByAddress,
+}
+
+impl Holder {
+    /// What to do where there is no key.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Own => {
+                "No Exa API key is set. Get one at https://dashboard.exa.ai/api-keys, set EXA_API_KEY in \
+                 the environment of this server, and restart it."
+            }
+            Self::Shared => {
+                "This server has no Exa API key. Its operator must set EXA_API_KEYS and restart it."
+            }
+            Self::Clients => {
+                "No Exa API key came with the request. Get one at https://dashboard.exa.ai/api-keys, and have \
+                 the client send it with every request to this server, in the header `x-api-key` or as \
+                 `Authorization: Bearer`."
+            }
+            Self::ClientsNotByAddress => {
+                "Exa API keys in the address are not taken here. Have the client send the key with every \
+                 request to this server in the header `x-api-key` or as `Authorization: Bearer`, and take it \
+                 out of the address."
+            }
+        }
+    }
+
+    /// Whether a single key is used again at once, however Exa turned it away.
+    fn spares_single(self) -> bool {
+        self != Self::Shared
+    }
 }
 
 /// With which key things were found, the oldest first.
@@ -56,8 +106,8 @@ struct Slot {
     calls: u64,
     refusals: u32,
     rests_until: Option<Instant>,
-    /// When a request would be exactly on time; earlier ones use up the second's allowance.
-    due: Option<Instant>,
+    /// When the latest requests were or will be sent, where they are paced.
+    turns: VecDeque<Instant>,
     last_problem: Option<&'static str>,
 }
 
@@ -74,9 +124,9 @@ pub struct Lease {
 pub enum NoKey {
     /// There is none.
     #[error("no Exa API key is set")]
-    Empty,
+    Empty(Holder),
     /// Every key rests.
-    #[error("all Exa API keys rest; the next is ready in {} seconds", .0.as_secs().max(1))]
+    #[error("all Exa API keys rest; the next is ready in {} seconds", whole_seconds(*.0))]
     AllRest(Duration),
     /// Exa refused every key.
     #[error("Exa refused every API key; set new ones in EXA_API_KEYS")]
@@ -101,18 +151,23 @@ pub struct KeyState {
 }
 
 impl KeyPool {
-    /// A pool of these keys; the same key twice counts once.
+    /// A pool of one person's keys; the same key twice counts once.
     pub fn new(keys: impl IntoIterator<Item = ApiKey>) -> Self {
-        Self::paced(keys, None)
+        Self::paced(keys, None, Holder::Own)
     }
 
     /// A pool whose keys make at most this many requests a second each.
-    pub fn paced(keys: impl IntoIterator<Item = ApiKey>, rate: Option<u64>) -> Self {
-        let rate = rate.and_then(|rate| u32::try_from(rate).ok());
+    pub fn paced(
+        keys: impl IntoIterator<Item = ApiKey>,
+        rate: Option<u64>,
+        holder: Holder,
+    ) -> Self {
+        let rate = rate.and_then(|rate| usize::try_from(rate).ok());
         let pool = Self(Arc::new(Pool {
             slots: Mutex::default(),
             homes: Mutex::default(),
-            interval: rate.and_then(|rate| SECOND.checked_div(rate)),
+            rate: rate.filter(|rate| *rate > 0),
+            holder,
         }));
         for key in keys {
             pool.add(key);
@@ -130,10 +185,15 @@ impl KeyPool {
                 calls: 0,
                 refusals: 0,
                 rests_until: None,
-                due: None,
+                turns: VecDeque::new(),
                 last_problem: None,
             });
         }
+    }
+
+    /// Whose keys they are.
+    pub fn holder(&self) -> Holder {
+        self.0.holder
     }
 
     /// How many keys there are.
@@ -167,11 +227,11 @@ impl KeyPool {
                     key: slot.key.clone(),
                     wait: self
                         .0
-                        .interval
-                        .map_or(Duration::ZERO, |interval| slot.turn(now, interval)),
+                        .rate
+                        .map_or(Duration::ZERO, |rate| slot.turn(now, rate)),
                 })
             }
-            None => Err(none_ready(&slots, now)),
+            None => Err(self.none_ready(&slots, now)),
         }
     }
 
@@ -188,6 +248,25 @@ impl KeyPool {
         let slots = self.slots();
         let mut others = slots.iter().enumerate();
         others.any(|(place, slot)| slot.is_ready(now) && !tried.contains(&place))
+    }
+
+    /// Why no key is ready after an error that is the fault of the key with which it came.
+    pub fn out_after(&self, error: &ExaError) -> Option<NoKey> {
+        Fault::of(error)?;
+        let now = Instant::now();
+        let slots = self.slots();
+        let ready = slots.iter().any(|slot| slot.is_ready(now));
+        (!ready).then(|| self.none_ready(&slots, now))
+    }
+
+    fn none_ready(&self, slots: &[Slot], now: Instant) -> NoKey {
+        let rests = slots.iter().filter(|slot| slot.refusals < MOST_REFUSALS);
+        let next = rests.filter_map(|slot| slot.rests_until).min();
+        match (slots.is_empty(), next) {
+            (true, _) => NoKey::Empty(self.holder()),
+            (false, Some(next)) => NoKey::AllRest(next.saturating_duration_since(now)),
+            (false, None) => NoKey::AllRefused,
+        }
     }
 
     /// How many keys are in each state.
@@ -226,13 +305,40 @@ impl Homes {
     }
 }
 
-fn none_ready(slots: &[Slot], now: Instant) -> NoKey {
-    let rests = slots.iter().filter(|slot| slot.refusals < MOST_REFUSALS);
-    let next = rests.filter_map(|slot| slot.rests_until).min();
-    match (slots.is_empty(), next) {
-        (true, _) => NoKey::Empty,
-        (false, Some(next)) => NoKey::AllRest(next.saturating_duration_since(now)),
-        (false, None) => NoKey::AllRefused,
+/// Whole seconds, after which a wait is over for certain.
+fn whole_seconds(wait: Duration) -> u64 {
+    (wait.as_secs_f64().ceil() as u64).max(1)
+}
+
+impl NoKey {
+    /// In how many seconds the next key is ready, if one ever is.
+    pub fn seconds(&self) -> Option<u64> {
+        match self {
+            Self::AllRest(wait) => Some(whole_seconds(*wait)),
+            Self::Empty(_) | Self::AllRefused => None,
+        }
+    }
+}
+
+/// What is wrong with a key.
+#[derive(Clone, Copy)]
+enum Fault {
+    RateLimited,
+    OutOfCredits,
+    Refused,
+}
+
+impl Fault {
+    /// What an error says against the key with which it came, if anything.
+    fn of(error: &ExaError) -> Option<Self> {
+        let tag = error.tag.as_deref().unwrap_or_default();
+        match error.kind {
+            ExaErrorKind::Api(429) => Some(Self::RateLimited),
+            ExaErrorKind::Api(402) => Some(Self::OutOfCredits),
+            _ if QUOTA_TAGS.contains(&tag) => Some(Self::OutOfCredits),
+            ExaErrorKind::Api(401) => Some(Self::Refused),
+            _ => None,
+        }
     }
 }
 
@@ -260,13 +366,17 @@ impl Slot {
         }
     }
 
-    /// Takes the next turn and says how long to wait for it. A burst of one second's requests goes out
-    /// at once, later ones at an even pace.
-    fn turn(&mut self, now: Instant, interval: Duration) -> Duration {
-        let due = self.due.map_or(now, |due| due.max(now));
-        self.due = Some(due + interval);
-        let burst = SECOND.saturating_sub(interval);
-        due.saturating_duration_since(now).saturating_sub(burst)
+    /// Takes the next turn and says how long to wait for it. What a second allows goes out at once; each
+    /// further request waits until the one so many before it is long enough ago.
+    fn turn(&mut self, now: Instant, rate: usize) -> Duration {
+        while self.turns.front().is_some_and(|turn| *turn + WINDOW <= now) {
+            self.turns.pop_front();
+        }
+        let before = self.turns.len().checked_sub(rate);
+        let before = before.and_then(|place| self.turns.get(place));
+        let turn = before.map_or(now, |before| (*before + WINDOW).max(now));
+        self.turns.push_back(turn);
+        turn.saturating_duration_since(now)
     }
 
     fn rest(&mut self, wait: Option<Duration>, problem: &'static str) {
@@ -295,28 +405,22 @@ impl Lease {
     /// Notes how the call went; says whether another key might do better.
     pub fn report(&self, outcome: Result<(), &ExaError>) -> bool {
         let mut slots = self.pool.slots();
-        // A single key cannot be spared; Exa itself says when it is turned away.
-        let is_alone = slots.len() == 1;
-        let Some(slot) = slots.get_mut(self.place).filter(|_| !is_alone) else {
+        let is_spared = slots.len() == 1 && self.pool.holder().spares_single();
+        let Some(slot) = slots.get_mut(self.place).filter(|_| !is_spared) else {
             return false;
         };
         let Err(error) = outcome else {
             slot.refusals = 0;
             return false;
         };
-        let quota = error
-            .tag
-            .as_deref()
-            .is_some_and(|tag| QUOTA_TAGS.contains(&tag));
-        match error.kind {
-            ExaErrorKind::Api(429) => slot.rest(error.retry_after, "rate limited"),
-            ExaErrorKind::Api(402) => slot.rest(None, "out of credits"),
-            _ if quota => slot.rest(None, "out of credits"),
-            ExaErrorKind::Api(401) => {
+        match Fault::of(error) {
+            Some(Fault::RateLimited) => slot.rest(error.retry_after, "rate limited"),
+            Some(Fault::OutOfCredits) => slot.rest(error.retry_after, "out of credits"),
+            Some(Fault::Refused) => {
                 slot.refusals += 1;
                 slot.last_problem = Some("refused");
             }
-            _ => return false,
+            None => return false,
         }
         // A stream that failed on its way has told something already, and is not asked for again.
         error.kind != ExaErrorKind::Stream
@@ -332,146 +436,6 @@ impl Drop for Lease {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use super::*;
-
-    fn pool(count: usize) -> KeyPool {
-        KeyPool::new(
-            (0..count).map(|number| ApiKey::new(format!("key-number-{number}-secret")).unwrap()),
-        )
-    }
-
-    fn failure(status: u16) -> ExaError {
-        ExaError {
-            status: Some(status),
-            ..ExaError::new(ExaErrorKind::Api(status), "no".to_owned())
-        }
-    }
-
-    #[test]
-    fn the_work_is_shared() {
-        let pool = pool(3);
-        let leases: Vec<Lease> = (0..9).map(|_| pool.lease(None, &[]).unwrap()).collect();
-        assert!(pool.states().iter().all(|state| state.in_flight == 3));
-        drop(leases);
-        assert!(
-            pool.states()
-                .iter()
-                .all(|state| state.in_flight == 0 && state.calls == 3)
-        );
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_key_that_was_turned_away_rests() {
-        let pool = pool(2);
-        let lease = pool.lease(None, &[]).unwrap();
-        let turned_away = ExaError {
-            retry_after: Some(Duration::from_secs(10)),
-            ..failure(429)
-        };
-        assert!(lease.report(Err(&turned_away)));
-        for _ in 0..5 {
-            assert_ne!(pool.lease(None, &[]).unwrap().place, lease.place);
-        }
-        tokio::time::advance(Duration::from_secs(11)).await;
-        assert!(pool.states().iter().all(|state| state.state == "ready"));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn when_all_rest_the_next_is_named() {
-        let pool = pool(2);
-        for _ in 0..2 {
-            pool.lease(None, &[]).unwrap().report(Err(&failure(402)));
-        }
-        assert_eq!(pool.lease(None, &[]).err(), Some(NoKey::AllRest(COOLDOWN)));
-        assert!(!pool.has_ready(&[]));
-        tokio::time::advance(COOLDOWN).await;
-        assert!(pool.lease(None, &[]).is_ok());
-    }
-
-    #[test]
-    fn a_refused_key_is_out_after_three_times_in_a_row() {
-        let pool = pool(2);
-        let all = |outcome: Option<u16>| {
-            for _ in 0..2 {
-                let failure = outcome.map(failure);
-                pool.lease(None, &[])
-                    .unwrap()
-                    .report(failure.as_ref().map_or(Ok(()), Err));
-            }
-        };
-        all(Some(401));
-        all(Some(401));
-        all(None);
-        all(Some(401));
-        all(Some(401));
-        assert!(pool.has_ready(&[]));
-        all(Some(401));
-        assert_eq!(pool.lease(None, &[]).err(), Some(NoKey::AllRefused));
-        assert_eq!(KeyPool::new([]).lease(None, &[]).err(), Some(NoKey::Empty));
-    }
-
-    #[test]
-    fn a_thing_is_looked_for_where_it_was_found() {
-        let pool = pool(3);
-        let lease = pool.lease(None, &[0]).unwrap();
-        pool.remember("webset_1", &lease);
-        for _ in 0..5 {
-            assert_eq!(
-                pool.lease(Some("webset_1"), &[]).unwrap().place,
-                lease.place
-            );
-        }
-        // Where it is no longer, the others are asked, each once.
-        let next = pool.lease(Some("webset_1"), &[lease.place]).unwrap();
-        assert_ne!(next.place, lease.place);
-        assert!(pool.lease(None, &[0, 1, 2]).is_err());
-    }
-
-    #[test]
-    fn what_is_remembered_is_bounded() {
-        let pool = pool(2);
-        let lease = pool.lease(None, &[]).unwrap();
-        for number in 0..MOST_HOMES + 10 {
-            pool.remember(&number.to_string(), &lease);
-        }
-        let homes = pool.homes();
-        assert_eq!(
-            (homes.places.len(), homes.order.len()),
-            (MOST_HOMES, MOST_HOMES)
-        );
-        assert!(homes.places.contains_key("11") && !homes.places.contains_key("9"));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn bursts_are_spread_over_the_seconds() {
-        let key = ApiKey::new("key-number-0-secret").unwrap();
-        let pool = KeyPool::paced([key], Some(10));
-        let waits: Vec<Duration> = (0..30)
-            .map(|_| pool.lease(None, &[]).unwrap().wait())
-            .collect();
-        assert!(waits.iter().take(10).all(Duration::is_zero), "{waits:?}");
-        assert_eq!(waits.last(), Some(&Duration::from_millis(2_000)));
-        tokio::time::advance(Duration::from_secs(5)).await;
-        assert!(pool.lease(None, &[]).unwrap().wait().is_zero());
-    }
-
-    #[test]
-    fn a_single_key_is_always_tried() {
-        let pool = pool(1);
-        for status in [429, 402, 401, 401, 401] {
-            assert!(!pool.lease(None, &[]).unwrap().report(Err(&failure(status))));
-        }
-        assert!(pool.has_ready(&[]));
-    }
-
-    #[test]
-    fn states_do_not_show_the_key() {
-        let states = format!("{:?}", pool(1).states());
-        assert!(
-            !states.contains("secret") && states.contains("key-"),
-            "{states}"
-        );
-    }
-}
+#[path = "keys_tests.rs"]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

@@ -24,7 +24,7 @@ pub use directory::{Denied, Directory, DirectoryError};
 pub use identity::Identity;
 pub use kept::kept_secret;
 pub use key_page::{KeyDesk, KeyPage, KeyPageError};
-pub use keys::{KeyPool, KeyState, Lease, NoKey};
+pub use keys::{Holder, KeyPool, KeyState, Lease, NoKey};
 pub use limits::{LimitsError, TokenLimits};
 pub use pool::Pool;
 pub use registrar::{Amendment, NewToken, Registrar, RegistrarError};

@@ -14,6 +14,8 @@ pub struct Requester {
     pub owner: Identity,
     /// The key that the request brought; without one the server's own is used, if it has any.
     pub key: Option<ApiKey>,
+    /// The request brought a key in its address, where none is taken.
+    pub key_in_address: bool,
     /// The sets and tools to which the request narrows down what is offered.
     pub tools: Option<Arc<str>>,
     /// Where the request is counted, if it is.
@@ -37,6 +39,7 @@ impl Requester {
         Self {
             owner,
             key: None,
+            key_in_address: false,
             tools: None,
             meter: None,
             allowance: None,

@@ -173,6 +173,13 @@ pub(super) fn read(
         }
         tokens.push(token);
     }
+    if tokens.is_empty() {
+        return Err(TokenError {
+            variable: "USER_TOKENS",
+            entry: None,
+            why: "there is no token in it",
+        });
+    }
     Ok(tokens)
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 use super::Failure;
-use crate::accounts::{Directory, Pool, Secret, kept_secret};
+use crate::accounts::{Directory, Holder, Pool, Secret, kept_secret};
 use crate::protocol;
 use crate::settings::Settings;
 use crate::settings::http::HttpSettings;
@@ -24,9 +24,13 @@ pub(super) async fn serve(
     if let Some(store) = http.usual_store.as_ref().filter(|_| !sandbox) {
         settings.store = store.clone();
     }
-    if !http.is_pool() && !sandbox {
+    if http.is_pool() {
+        settings.holder = Holder::Shared;
+    } else if !sandbox {
         // Whoever brings no key of their own must not use the operator's.
         settings.key = None;
+        settings.more_keys.clear();
+        settings.holder = Holder::Clients;
     }
     let listener = TcpListener::bind(listen)
         .await

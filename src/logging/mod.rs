@@ -18,18 +18,19 @@ pub fn start(source: &Source) -> Result<(), String> {
         source.text("EXA_MCP_LOG_LEVEL").as_deref(),
         source.text("EXA_MCP_DEBUG").as_deref(),
     )?;
-    // The protocol library tells every step at `info` and every refused request as a warning; the
-    // client is told the same, so here it is for debugging.
-    let library = match level >= LevelFilter::DEBUG {
-        true => level,
-        false => level.min(LevelFilter::ERROR),
-    };
     let targets = Targets::new()
-        .with_default(library)
+        .with_default(libraries(level))
         .with_target(env!("CARGO_CRATE_NAME"), level);
     // A second start, as in tests, keeps the first logger.
     let _ = tracing::subscriber::set_global_default(late::Late::new(targets, level));
     Ok(())
+}
+
+/// How much libraries may tell. The one of the protocol tells every refused request as a warning and
+/// every notification at `info`, with what the client wrote in it; at `debug` it and others tell whole
+/// messages. What people ask and secrets in answers are for no log, so only errors are left.
+fn libraries(level: LevelFilter) -> LevelFilter {
+    level.min(LevelFilter::ERROR)
 }
 
 fn level(level: Option<&str>, debug: Option<&str>) -> Result<LevelFilter, String> {

@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 
 use super::stream::{self, Teller};
 use super::{CallError, Folders, Operation, Place, Progress, check, import, input_schema, split};
-use crate::accounts::{KeyPool, NoKey};
+use crate::accounts::{Holder, KeyPool, NoKey};
 use crate::exa::{Answer, ApiKey, CallContext, ExaError, ExaHttp, Stream, StreamForm};
 use crate::telemetry::{self, Ended, Span, Trace};
 
@@ -42,7 +42,7 @@ pub struct Called {
 impl From<NoKey> for Refusal {
     fn from(none: NoKey) -> Self {
         match none {
-            NoKey::Empty => Self::NoKey,
+            NoKey::Empty(holder) => Self::NoKey(holder),
             out => Self::KeysOut(out),
         }
     }
@@ -62,8 +62,8 @@ pub(crate) struct Exchanged {
 /// Why there is no answer.
 #[derive(Debug)]
 pub enum Refusal {
-    /// There is no key to call with.
-    NoKey,
+    /// There is no key to call with; it would have to come from these.
+    NoKey(Holder),
     /// Every key rests or was refused.
     KeysOut(NoKey),
     /// The arguments do not fit; nothing was sent.
@@ -244,9 +244,24 @@ impl Caller {
             };
             tried.push(lease.place());
             if !another || !self.keys.has_ready(&tried) {
+                let outcome = outcome.map_err(|error| self.with_next_key(error));
                 return Ok((lease.key().clone(), outcome));
             }
         }
+    }
+
+    /// Adds to an error after which no key is ready when the next one is.
+    fn with_next_key(&self, mut error: CallError) -> CallError {
+        if let CallError::Exa(error) = &mut error
+            && let Some(out) = self.keys.out_after(error)
+        {
+            let said = error.message.trim_end_matches('.');
+            error.message = format!("{said} ({out})");
+            if let NoKey::AllRest(wait) = out {
+                error.retry_after = Some(wait);
+            }
+        }
+        error
     }
 
     /// Calls in the way that the arguments ask for: at once, as a stream, or with a file to upload.

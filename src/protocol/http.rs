@@ -212,6 +212,8 @@ impl<R: Room> Service<R> {
             .with_max_request_body_bytes(usize::MAX)
             .with_json_response(true)
             .with_sse_keep_alive(Some(config.limits.keep_alive))
+            // Not every client can read an event without a message; sessions know which can.
+            .with_sse_retry(None)
             .with_cancellation_token(end);
         if sessions.are_shared() {
             settings.session_store = Some(Arc::new(Introductions(Arc::clone(&sessions))));
@@ -240,6 +242,7 @@ impl<R: Room> Mcp for Service<R> {
         stream: DuplexStream,
     ) -> impl Future<Output = ()> + Send + 'static {
         let handler = Traced::over_http(self.room.handler_for(&requester));
+        let handler = handler.counted(requester.meter);
         let (input, output) = tokio::io::split(stream);
         async move {
             // How it ended is known at the other end.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rmcp::model::JsonObject;
 
-use crate::accounts::{KeyPage, KeyPool, Requester};
+use crate::accounts::{Holder, KeyPage, KeyPool, Requester};
 use crate::operations::client::ClientHandle;
 use crate::store::Store;
 use crate::surface::library::Library;
@@ -124,6 +124,7 @@ impl Tools for Catalogue {
     fn for_requester(&self, requester: &Requester) -> Self {
         let own = match &requester.key {
             Some(key) => self.with_key(key.clone()),
+            None if requester.key_in_address => self.without_key(Holder::ClientsNotByAddress),
             None => self.clone(),
         };
         let own = match requester.read_only {

@@ -24,6 +24,7 @@ use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
 use serde_json::Value;
 
 use crate::{
+    accounts::{Requester, daily, usage::Meter},
     telemetry::{Asked, Ended, OTHER, Span, Trace},
     transport::unmarked,
 };
@@ -45,25 +46,39 @@ const CUSTOM_METHODS: [&str; 6] = [
 pub(super) struct Traced<H> {
     handler: H,
     over_http: bool,
+    /// Where requests are counted that do not say themselves who makes them.
+    meter: Option<Meter>,
 }
 
 /// A request that has begun.
 struct Begun {
     span: Span,
     trace: Option<Trace>,
+    meter: Option<Meter>,
 }
 
 impl<H: ServerHandler> Traced<H> {
     /// A handler of requests that come through a pipe.
     pub(super) fn piped(handler: H) -> Self {
-        let over_http = false;
-        Self { handler, over_http }
+        Self {
+            handler,
+            over_http: false,
+            meter: None,
+        }
     }
 
     /// A handler of requests that come over HTTP.
     pub(super) fn over_http(handler: H) -> Self {
-        let over_http = true;
-        Self { handler, over_http }
+        Self {
+            handler,
+            over_http: true,
+            meter: None,
+        }
+    }
+
+    /// The same with a meter for all requests of one client.
+    pub(super) fn counted(self, meter: Option<Meter>) -> Self {
+        Self { meter, ..self }
     }
 
     fn begin(
@@ -72,6 +87,8 @@ impl<H: ServerHandler> Traced<H> {
         tool: Option<&str>,
         context: &RequestContext<RoleServer>,
     ) -> Begun {
+        let id = plain(&context.id);
+        tracing::debug!(method, id = id.as_deref().unwrap_or("-"), "asked");
         let parts = context.extensions.get::<Parts>();
         let trace = Trace::of(&context.meta, parts.map(|parts| &parts.headers));
         let asked = || Asked {
@@ -80,7 +97,7 @@ impl<H: ServerHandler> Traced<H> {
             tool: tool
                 .filter(|name| self.handler.get_tool(name).is_some())
                 .map(str::to_owned),
-            id: plain(&context.id),
+            id,
             version: context
                 .protocol_version()
                 .map(|version| version.as_str().to_owned()),
@@ -88,7 +105,13 @@ impl<H: ServerHandler> Traced<H> {
         };
         let span = Span::of_request(asked, trace.as_ref());
         let trace = span.trace().or(trace);
-        Begun { span, trace }
+        let requester = parts.and_then(|parts| parts.extensions.get::<Requester>());
+        let meter = requester.map_or(&self.meter, |requester| &requester.meter);
+        Begun {
+            span,
+            trace,
+            meter: meter.clone(),
+        }
     }
 }
 
@@ -101,8 +124,17 @@ impl Begun {
         fails: fn(&A) -> bool,
     ) -> Result<A, ErrorData> {
         let answer = Trace::during(self.trace, request).await;
+        count(self.meter, &answer).await;
         self.span.end(|| ended(&answer, fails));
         answer
+    }
+}
+
+/// Counts a request that is answered by an error; calls that fail otherwise count themselves.
+async fn count<A>(meter: Option<Meter>, answer: &Result<A, ErrorData>) {
+    if let (Some(meter), Err(_)) = (meter, answer) {
+        meter.add(daily::ERRORS, 1);
+        meter.commit().await;
     }
 }
 
@@ -232,10 +264,15 @@ impl<H: ServerHandler> ServerHandler for Traced<H> {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let Begun { mut span, trace } = self.begin("prompts/get", None, &context);
+        let Begun {
+            mut span,
+            trace,
+            meter,
+        } = self.begin("prompts/get", None, &context);
         let name = request.name.clone();
         let got = Box::pin(self.handler.get_prompt(request, context));
         let answer = Trace::during(trace, got).await;
+        count(meter, &answer).await;
         // Only now it is known that there is such a prompt.
         if answer.is_ok() {
             span.name_prompt(&name);

@@ -124,10 +124,14 @@ impl ConfigFile {
 
     /// What the file says instead of a variable.
     pub(super) fn text(&self, variable: &str) -> Option<&str> {
+        self.as_written(variable)
+            .filter(|text| !text.trim().is_empty())
+    }
+
+    /// What it sets, even if that is nothing.
+    pub(super) fn as_written(&self, variable: &str) -> Option<&str> {
         let entry = self.values.get(variable)?;
         Some(&entry.text)
-            .filter(|text| !text.trim().is_empty())
-            .map(String::as_str)
     }
 
     /// The settings that it has, and the line of each.

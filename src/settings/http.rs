@@ -48,8 +48,8 @@ impl HttpSettings {
     pub fn read(source: &Source) -> Result<Self, SettingsError> {
         Ok(Self {
             listen: source.text("EXA_MCP_LISTEN"),
-            admin: source.text("MCP_AUTH_TOKEN"),
-            users: source.text("USER_TOKENS"),
+            admin: source.not_blank("MCP_AUTH_TOKEN")?,
+            users: source.not_blank("USER_TOKENS")?,
             token_limits: token_limits(source)?,
             usage_days: usage_days(source)?,
             key_in_url: source.switch("EXA_MCP_ALLOW_KEY_IN_URL")?,

@@ -40,6 +40,20 @@ impl Source {
         variable(name).or_else(|| self.in_file(name).map(str::to_owned))
     }
 
+    /// What is set, where blanks alone are a mistake: whoever sets it means to close a door. Nothing at
+    /// all counts as not set, because that is how others hand on what is not set.
+    pub(super) fn not_blank(&self, name: &'static str) -> Result<Option<String>, SettingsError> {
+        let is_blank = |text: &str| !text.is_empty() && text.trim().is_empty();
+        let text = self.text(name);
+        let in_file = self.file.as_ref().and_then(|file| file.as_written(name));
+        let blank = std::env::var(name).is_ok_and(|value| is_blank(&value))
+            || text.is_none() && in_file.is_some_and(is_blank);
+        match blank {
+            true => Err(SettingsError::Blank(name)),
+            false => Ok(text),
+        }
+    }
+
     /// What the file sets, unless the environment does.
     pub(super) fn in_file(&self, name: &str) -> Option<&str> {
         let text = self.file.as_ref()?.text(name)?;

@@ -544,7 +544,7 @@ fn library(
 
 fn failed(operation: &Operation, refusal: &Refusal) -> Outcome {
     match refusal {
-        Refusal::NoKey => Outcome::no_key(),
+        Refusal::NoKey(holder) => Outcome::no_key(*holder),
         Refusal::KeysOut(out) => Outcome::keys_out(out),
         Refusal::Arguments(refused) => Outcome::refused(operation.name, refused),
         Refusal::Exa(error) => Outcome::exa(operation.name, error, check::hints(operation.name)),

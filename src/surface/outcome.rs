@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::cache::Limits;
-use crate::accounts::{NoKey, OverLimit};
+use crate::accounts::{Holder, NoKey, OverLimit};
 use crate::exa::{ExaError, ExaErrorKind};
 use crate::operations::check::Refused;
 use crate::operations::client::Visit;
@@ -242,9 +242,8 @@ impl Outcome {
     }
 
     /// No key is set.
-    pub(super) fn no_key() -> Self {
-        let message = "No Exa API key is set. Get one at https://dashboard.exa.ai/api-keys, set EXA_API_KEY in \
-                       the environment of this server, and restart it.";
+    pub(super) fn no_key(holder: Holder) -> Self {
+        let message = holder.advice();
         Self::failure(
             message.to_owned(),
             json!({"code": code::AUTHENTICATION, "name": "AUTHENTICATION_ERROR", "message": message}),
@@ -253,7 +252,7 @@ impl Outcome {
 
     /// No key is set, and asking for one gave none.
     pub(super) fn key_not_given(why: &str) -> Self {
-        let mut outcome = Self::no_key();
+        let mut outcome = Self::no_key(Holder::Own);
         outcome.text.push_str(&format!(" {why}"));
         if let Some(error) = outcome.structured.get_mut("error") {
             put(error, "message", json!(outcome.text));
@@ -335,17 +334,13 @@ impl Outcome {
 
     /// Every key rests, or Exa refused them all.
     pub(super) fn keys_out(out: &NoKey) -> Self {
-        let (code, name, wait) = match out {
-            NoKey::AllRest(wait) => (
-                code::RATE_LIMITED,
-                "RATE_LIMITED",
-                Some(wait.as_secs().max(1)),
-            ),
-            _ => (code::AUTHENTICATION, "AUTHENTICATION_ERROR", None),
+        let (code, name) = match out {
+            NoKey::AllRest(_) => (code::RATE_LIMITED, "RATE_LIMITED"),
+            _ => (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
         };
         let message = format!("The call was not made: {out}.");
         let mut error = json!({"code": code, "name": name, "message": message});
-        if let Some(wait) = wait {
+        if let Some(wait) = out.seconds() {
             put(&mut error, "retryAfter", json!(wait));
         }
         Self::failure(message, error)

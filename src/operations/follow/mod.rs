@@ -294,7 +294,7 @@ pub(super) fn passing(refusal: &Refusal) -> Option<Duration> {
         // A proxy on the way may answer with a page of its own for a moment.
         Refusal::Exa(error) if error.kind == ExaErrorKind::NotJson => Some(Duration::ZERO),
         Refusal::KeysOut(NoKey::AllRest(wait)) => Some(*wait),
-        Refusal::Exa(_) | Refusal::NoKey | Refusal::KeysOut(_) | Refusal::Arguments(_) => None,
+        Refusal::Exa(_) | Refusal::NoKey(_) | Refusal::KeysOut(_) | Refusal::Arguments(_) => None,
     }
 }
 

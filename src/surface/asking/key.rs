@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::super::{Call, Catalogue, Outcome};
+use crate::accounts::{Holder, KeyPool};
 use crate::operations::client::Visit;
 
 /// How long a call waits for the key after the user went to the page. Many clients give a call up after
@@ -16,6 +17,17 @@ const MESSAGE: &str = "The server needs your Exa API key. Enter it on this page 
                        nor its model sees it.";
 
 impl Catalogue {
+    /// The same tools without a key; it would have to come from these.
+    #[must_use]
+    pub fn without_key(&self, holder: Holder) -> Self {
+        let caller = self.caller.with_keys(KeyPool::paced([], None, holder));
+        Self {
+            library: self.library.with_caller(caller.clone()),
+            caller,
+            ..self.clone()
+        }
+    }
+
     /// Goes on if there is a key, or once there is one.
     pub(in super::super) async fn demand_key(&self, call: &Call) -> Result<(), Box<Outcome>> {
         let keys = self.caller.keys();
@@ -24,7 +36,7 @@ impl Catalogue {
         }
         let desk = self.desk.as_ref().filter(|_| call.client.powers().urls);
         let Some(desk) = desk else {
-            return Err(Box::new(Outcome::no_key()));
+            return Err(Box::new(Outcome::no_key(keys.holder())));
         };
         let _turn = desk.turn().await;
         // Another call may have asked meanwhile.

@@ -129,10 +129,7 @@ fn failed(operation: &Operation, webset: &str, refusal: &Refusal) -> ReadError {
         Refusal::Arguments(_) => ReadError::NotFound(format!("`{webset}` is no id of a webset.")),
         Refusal::Exa(error) => ReadError::Failed(format!("`{}` failed. {error}", operation.name)),
         Refusal::KeysOut(out) => ReadError::Failed(out.to_string()),
-        Refusal::NoKey => ReadError::Failed(
-            "No Exa API key is set. Set EXA_API_KEY in the environment of this server, and restart it."
-                .to_owned(),
-        ),
+        Refusal::NoKey(holder) => ReadError::Failed(holder.advice().to_owned()),
     }
 }
 

@@ -52,8 +52,7 @@ impl Hosts {
             names: Vec::new(),
         };
         let Some(list) = list else {
-            let own = LOOPBACK.map(|name| (name.to_owned(), None));
-            hosts.names.extend(own);
+            hosts = Self::loopback();
             let address = listening.filter(|address| !address.is_unspecified());
             hosts
                 .names
@@ -74,6 +73,14 @@ impl Hosts {
             hosts.names.push(name);
         }
         Ok(hosts)
+    }
+
+    /// This machine's own names for itself.
+    pub(super) fn loopback() -> Self {
+        Self {
+            any: false,
+            names: LOOPBACK.map(|name| (name.to_owned(), None)).to_vec(),
+        }
     }
 
     /// Whether a request names one of the hosts, and only one.

@@ -72,7 +72,7 @@ impl Gate {
 
     /// Lets a request in, or answers it.
     pub(super) fn admit(&self, parts: &Parts, address: IpAddr) -> Result<Entry, Answer> {
-        let shown = Shown::of(parts, self.takes_key_in_url())?;
+        let shown = Shown::of(parts)?;
         match self {
             Self::Pool(pool) => {
                 let found = pool.directory.known(shown.bearer.as_deref(), address);
@@ -85,21 +85,15 @@ impl Gate {
                     guest: false,
                 })
             }
-            Self::Passthrough { secret, guests, .. } => match shown.key() {
+            Self::Passthrough {
+                secret,
+                guests,
+                key_in_url,
+            } => match shown.key(*key_in_url) {
                 Some(key) => with_key(key, secret),
-                None => guest(*guests),
+                None => guest(*guests, &shown),
             },
         }
-    }
-
-    fn takes_key_in_url(&self) -> bool {
-        matches!(
-            self,
-            Self::Passthrough {
-                key_in_url: true,
-                ..
-            }
-        )
     }
 }
 
@@ -140,7 +134,7 @@ fn with_key(key: &str, secret: &Secret) -> Result<Entry, Answer> {
     })
 }
 
-fn guest(guests: Guests) -> Result<Entry, Answer> {
+fn guest(guests: Guests, shown: &Shown) -> Result<Entry, Answer> {
     let owner = match guests {
         Guests::OneUser => Identity::local(),
         Guests::Strangers => {
@@ -149,7 +143,11 @@ fn guest(guests: Guests) -> Result<Entry, Answer> {
         }
     };
     Ok(Entry {
-        requester: Requester::new(owner),
+        requester: Requester {
+            // The user of a sandbox needs no key.
+            key_in_address: guests == Guests::Strangers && shown.key_in_url.is_some(),
+            ..Requester::new(owner)
+        },
         token: None,
         guest: guests == Guests::Strangers,
     })
@@ -164,7 +162,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(parts: &Parts, in_url: bool) -> Result<Self, Answer> {
+    fn of(parts: &Parts) -> Result<Self, Answer> {
         let mut shown = Self {
             bearer: bearer(&parts.headers)?,
             ..Self::default()
@@ -173,8 +171,7 @@ impl Shown {
             let value = only(&parts.headers, name)?;
             shown.key = shown.key.or(value);
         }
-        if in_url {
-            let query = parts.uri.query().unwrap_or_default();
+        if let Some(query) = parts.uri.query() {
             let mut pairs = url::form_urlencoded::parse(query.as_bytes());
             let pair = pairs.find(|(name, _)| name == KEY_IN_URL);
             shown.key_in_url = pair.map(|(_, value)| value.into_owned());
@@ -182,10 +179,10 @@ impl Shown {
         Ok(shown)
     }
 
-    /// The Exa key, where clients bring one.
-    fn key(&self) -> Option<&str> {
+    /// The Exa key, where clients bring one; perhaps out of the address.
+    fn key(&self, in_url: bool) -> Option<&str> {
         let key = self.key.as_deref().or(self.bearer.as_deref());
-        key.or(self.key_in_url.as_deref())
+        key.or(self.key_in_url.as_deref().filter(|_| in_url))
             .filter(|key| !key.trim().is_empty())
     }
 }

@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::middleware::Next;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
+use super::allowed::Hosts;
 use super::answers::{FORBIDDEN, bad_request, empty, refuse};
 use super::gate::Gate;
 use super::peer::Peer;
@@ -34,6 +35,9 @@ const EXPOSED: &str = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, R
 const METHODS: &str = "GET, POST, PATCH, DELETE, OPTIONS";
 const HEADERS: &str = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, \
                        Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-API-Key, X-Exa-Api-Key";
+
+/// Paths that only tell how the server is.
+const LOOKS: [&str; 2] = ["/health", "/metrics"];
 
 /// Guards everything.
 pub(super) async fn guard<M: Send + Sync + 'static>(
@@ -68,7 +72,7 @@ fn check<M>(shared: &Shared<M>, request: &Request<Body>) -> Result<(), Box<Respo
         let why = "a body has either a length or chunks";
         return Err(Box::new(bad_request(why)));
     }
-    if !shared.config.hosts.allow(request.uri(), headers) {
+    if !shared.config.hosts.allow(request.uri(), headers) && !is_look_from_here(request) {
         tracing::info!("denied: a foreign host");
         deny(shared, request, "denied.host");
         return Err(forbidden(
@@ -90,6 +94,15 @@ fn check<M>(shared: &Shared<M>, request: &Request<Body>) -> Result<(), Box<Respo
         ));
     }
     Ok(())
+}
+
+/// Whether this machine, under one of its own names, asks how the server is. Health checks and scrapers
+/// beside the server do so, whatever clients call it.
+fn is_look_from_here(request: &Request<Body>) -> bool {
+    let peer = request.extensions().get::<Peer>();
+    LOOKS.contains(&request.uri().path())
+        && peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback())
+        && Hosts::loopback().allow(request.uri(), request.headers())
 }
 
 /// Keeps that a request was denied, where such things are kept.

@@ -14,6 +14,7 @@ use super::Mcp;
 use super::answers::json_answer;
 use super::state::Shared;
 use crate::store::Store;
+use crate::telemetry::Gauges;
 
 /// How long the store may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -42,10 +43,13 @@ impl StoreState {
 /// Tells how the server is; nothing that helps an attacker.
 pub(super) async fn health<M: Mcp>(State(shared): State<Arc<Shared<M>>>) -> Response<Body> {
     let well = shared.store_state.is_well(&*shared.store).await;
-    let (code, status) = match (shared.draining.is_cancelled(), well) {
+    let gauges = shared.mcp.gauges();
+    let has_key = !shared.gate.needs_token() || has_ready_key(&gauges);
+    let (code, status) = match (shared.draining.is_cancelled(), well && has_key) {
         (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "ending"),
         (false, true) => (StatusCode::OK, "ok"),
-        // Most requests need no store, so the server is not taken out of service.
+        // Most requests need no store, and kept answers no key, so the server is not taken out of
+        // service.
         (false, false) => (StatusCode::OK, "degraded"),
     };
     let health = json!({
@@ -55,7 +59,8 @@ pub(super) async fn health<M: Mcp>(State(shared): State<Arc<Shared<M>>>) -> Resp
         "mode": shared.gate.mode(),
         "authRequired": shared.gate.needs_token(),
         "uptimeSeconds": shared.started.elapsed().as_secs(),
-        "upstream": match shared.mcp.gauges().upstream {
+        "upstream": match gauges.upstream {
+            _ if !has_key => "no key ready",
             None => "unknown",
             Some(true) => "ok",
             Some(false) => "failing",
@@ -64,4 +69,10 @@ pub(super) async fn health<M: Mcp>(State(shared): State<Arc<Shared<M>>>) -> Resp
         "sessions": shared.sessions.count() + shared.streams.count(),
     });
     json_answer(code, &health)
+}
+
+/// Whether one of the server's own keys can be used now.
+fn has_ready_key(gauges: &Gauges) -> bool {
+    let mut keys = gauges.keys.iter();
+    keys.any(|(state, count)| *state == "ready" && *count > 0)
 }

@@ -4,23 +4,22 @@
 //! in three packets: the head, the answer, the end. Most answers are there at once, and leave as one.
 
 use std::convert::Infallible;
-use std::io::Write;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{Stream, StreamExt, stream};
+use futures_util::{StreamExt, future, stream};
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetExtensions, ProtocolVersion, RequestId};
-use rmcp::transport::streamable_http_server::SessionManager;
-use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
+use rmcp::transport::streamable_http_server::session::SessionId;
 use tokio::time::timeout;
 
+use super::events::Events;
+use super::kept_answers::EventId;
 use super::mcp::VERSION;
 use super::outgoing::{Answer, STREAM};
 use super::sessions::Sessions;
@@ -33,8 +32,6 @@ const ROOM: usize = 4 * 1024;
 
 /// What keeps a stream open while there is nothing to say.
 const STILL_HERE: &[u8] = b":\n\n";
-
-type Events = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
 
 /// Whether a session may take a request of this head as it was read: rmcp has nothing to say about the
 /// version that it names.
@@ -62,8 +59,11 @@ pub(super) async fn ask(
     request.extensions_mut().insert(parts);
     let message = ClientJsonRpcMessage::request(request, id);
     let session = SessionId::from(session);
-    match sessions.create_stream(&session, message).await {
-        Ok(events) => answer(Box::pin(events), keep_alive).await,
+    match sessions.open_stream(&session, message).await {
+        Ok(events) => {
+            let events = Events::new(sessions, &session, Box::pin(events), true);
+            answer(events, keep_alive).await
+        }
         Err(error) => {
             let mut lost = Response::new(Full::from(error.to_string()).boxed());
             *lost.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
@@ -72,19 +72,45 @@ pub(super) async fn ask(
     }
 }
 
+/// Goes on with a stream that was cut after an event: with what is kept of it, or with the session's own.
+/// Of an event that nobody knows there is nothing to go on with.
+pub(super) async fn resume(
+    sessions: &Arc<Sessions>,
+    session: &str,
+    last_event: &str,
+    keep_alive: Duration,
+) -> Option<Answer> {
+    if let Some(kept) = sessions.answers.after(session, last_event) {
+        return Some(streamed(Full::new(kept).boxed(), true));
+    }
+    let session = SessionId::from(session);
+    let rest = sessions
+        .rest_of(&session, last_event.to_owned())
+        .await
+        .ok()?;
+    let awaits_answer = EventId::of_request(last_event).is_some();
+    // rmcp begins with the event that the client has.
+    let last_event = last_event.to_owned();
+    let rest = rest
+        .filter(move |event| future::ready(event.event_id.as_deref() != Some(last_event.as_str())));
+    let events = Events::new(sessions, &session, Box::pin(rest), awaits_answer);
+    Some(answer(events, keep_alive).await)
+}
+
 async fn answer(mut events: Events, keep_alive: Duration) -> Answer {
     let mut text = Vec::with_capacity(ROOM);
-    let all = async {
-        while let Some(event) = events.next().await {
-            push(&mut text, &event);
-        }
-    };
+    let all = async { while events.write_next(&mut text).await.is_some() {} };
     let ended = timeout(SOON, all).await.is_ok();
     let begun = Bytes::from(text);
     let body = match ended {
         true => Full::new(begun).boxed(),
         false => going_on(begun, events, keep_alive),
     };
+    streamed(body, ended)
+}
+
+/// An answer that is a stream of events.
+fn streamed(body: BoxBody<Bytes, Infallible>, ended: bool) -> Answer {
     let mut answer = Response::new(body);
     let headers = answer.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(STREAM));
@@ -100,31 +126,11 @@ fn going_on(begun: Bytes, events: Events, keep_alive: Duration) -> BoxBody<Bytes
     let begun = stream::iter(Some(begun).filter(|begun| !begun.is_empty()));
     let rest = stream::unfold(events, move |mut events| async move {
         let text = match timeout(keep_alive, events.next()).await {
-            Ok(event) => {
-                let mut text = Vec::new();
-                push(&mut text, &event?);
-                Bytes::from(text)
-            }
+            Ok(event) => event?,
             Err(_) => Bytes::from_static(STILL_HERE),
         };
         Some((text, events))
     });
     let frames = begun.chain(rest).map(|text| Ok(Frame::data(text)));
     BodyExt::boxed(StreamBody::new(frames))
-}
-
-/// Writes an event. Its data is JSON, which has no line ends.
-fn push(text: &mut Vec<u8>, event: &ServerSseMessage) {
-    if let Some(id) = &event.event_id {
-        let _ = writeln!(text, "id: {id}");
-    }
-    if let Some(retry) = event.retry {
-        let _ = writeln!(text, "retry: {}", retry.as_millis());
-    }
-    text.extend_from_slice(b"data: ");
-    if let Some(message) = &event.message {
-        // What a handler answers can be written.
-        let _ = serde_json::to_writer(&mut *text, &**message);
-    }
-    text.extend_from_slice(b"\n\n");
 }

@@ -27,11 +27,15 @@ use super::peer::Peer;
 use super::restoring::catch_up;
 use super::sessions::{Behind, Held, NotAdmitted};
 use super::state::Shared;
+use crate::accounts::daily;
 
 /// The header that names a session.
 pub(super) const SESSION: &str = "mcp-session-id";
 /// The header that names a version.
 pub(super) const VERSION: &str = "mcp-protocol-version";
+
+/// The header that names the last event that came of a stream.
+const LAST_EVENT: &str = "last-event-id";
 
 /// The most messages in one batch.
 const LARGEST_BATCH: usize = 100;
@@ -225,7 +229,10 @@ async fn single<M: Mcp>(
     let message = match incoming::check(value, visit.reader().await) {
         Ok(message) => message,
         Err(Stopped::Ignored) => return Ok(empty(StatusCode::ACCEPTED)),
-        Err(Stopped::Refused { status, id, error }) => return Ok(refusal(status, &id, &error)),
+        Err(Stopped::Refused { status, id, error }) => {
+            count_refused(visit, &id).await;
+            return Ok(refusal(status, &id, &error));
+        }
     };
     let Some(asked) = message.request else {
         let answer = forward(shared, visit, message.content).await;
@@ -255,6 +262,21 @@ async fn single<M: Mcp>(
         }
     }
     Ok(answer)
+}
+
+/// Counts a request that is refused before anybody could serve it. What has no id is no request.
+async fn count_refused(visit: &Visit, id: &Value) {
+    if let Some(meter) = visit
+        .entry
+        .requester
+        .meter
+        .as_ref()
+        .filter(|_| !id.is_null())
+    {
+        meter.request();
+        meter.add(daily::ERRORS, 1);
+        meter.commit().await;
+    }
 }
 
 /// Counts a request towards what its token may make a minute.
@@ -355,6 +377,7 @@ async fn member_answer<M: Mcp>(
         Ok(message) => message,
         Err(Stopped::Ignored) => return None,
         Err(Stopped::Refused { id, error, .. }) => {
+            count_refused(visit, &id).await;
             return Some(serde_json::json!({"jsonrpc": "2.0", "id": id, "error": error}));
         }
     };
@@ -380,16 +403,36 @@ async fn member_answer<M: Mcp>(
 /// A stream for what the server has to say by itself, or the rest of one that was cut.
 async fn get<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Response<Body>, Refused> {
     let visit = visit(shared, parts).await?;
-    let mut parts = visit.parts;
-    strip(&mut parts);
-    parts.extensions.insert(visit.entry.requester);
-    let request = Request::from_parts(parts, Full::default());
-    let answer = shared.mcp.answer(request).await;
+    let answer = match resumed(shared, &visit).await {
+        Some(answer) => answer?,
+        None => {
+            let mut parts = visit.parts;
+            strip(&mut parts);
+            parts.extensions.insert(visit.entry.requester);
+            let request = Request::from_parts(parts, Full::default());
+            shared.mcp.answer(request).await
+        }
+    };
     let answer = finish(answer, None, Accepts::Streams).await;
     let (held, end) = (visit.session, shared.draining.clone());
     let gone = visit.entry.token.map(|token| token.gone.clone());
     let gone = gone.unwrap_or_default();
     Ok(answer.map(|body| holding(until(until(body, end), gone), held)))
+}
+
+/// The rest of a stream that was cut, where a session is asked for that. All others are rmcp's.
+async fn resumed<M: Mcp>(shared: &Shared<M>, visit: &Visit) -> Option<Result<Answer, Refused>> {
+    let (session, held) = visit.session.as_ref()?;
+    let last = visit.parts.headers.get(LAST_EVENT)?.to_str().ok()?;
+    let suits = visit.accepts == Accepts::Streams && in_session::suits(&visit.parts);
+    if !suits || !held.is_running().await {
+        return None;
+    }
+    let keep_alive = shared.config.limits.keep_alive;
+    let rest = in_session::resume(&shared.sessions, session, last, keep_alive).await;
+    // An empty stream would say that the answer was empty.
+    let unknown = "there is no stream to go on with after the event of Last-Event-ID";
+    Some(rest.ok_or_else(|| Box::new(bad_request(unknown))))
 }
 
 /// Ends a session.

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_util::Stream;
+use futures_util::{Stream, StreamExt, future, stream};
 use http::request::Parts;
 use rmcp::model::{
     ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage,
@@ -25,6 +25,7 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 
 use super::config::HttpLimits;
 use super::gate::Entry;
+use super::kept_answers::KeptAnswers;
 use super::kept_sessions::KeptSessions;
 use crate::accounts::{Identity, Requester};
 use crate::store::Store;
@@ -35,6 +36,9 @@ use shared::Shared;
 /// The least time between two looks for sessions that nobody uses.
 const SHORTEST_LOOK: Duration = Duration::from_millis(100);
 
+/// How long a client waits before it comes back to a stream that was cut.
+const RETRY: Duration = Duration::from_secs(3);
+
 /// The sessions of a server.
 pub(crate) struct Sessions {
     inner: LocalSessionManager,
@@ -42,6 +46,8 @@ pub(crate) struct Sessions {
     limits: HttpLimits,
     /// Sessions that other servers know, too.
     kept: Option<KeptSessions>,
+    /// Answers that clients may come back for.
+    pub(super) answers: KeptAnswers,
     /// One after the other: rmcp must not be told twice to begin the same session.
     pub(super) restoring: tokio::sync::Mutex<()>,
 }
@@ -101,6 +107,7 @@ impl Sessions {
             known: Mutex::default(),
             limits,
             kept: KeptSessions::new(store, limits),
+            answers: KeptAnswers::default(),
             restoring: tokio::sync::Mutex::default(),
         }
     }
@@ -158,6 +165,37 @@ impl Sessions {
     /// The version that was agreed on in a session.
     pub(super) fn version(&self, id: &str) -> Option<ProtocolVersion> {
         Some(self.known().get(id)?.version.clone())
+    }
+
+    /// Whether the client of a session reads events without a message, which tell it how to come back.
+    /// Older ones take the empty data for broken JSON.
+    pub(super) fn reads_priming(&self, id: &str) -> bool {
+        let version = self.version(id);
+        version.is_some_and(|version| version.as_str() >= ProtocolVersion::V_2025_11_25.as_str())
+    }
+
+    /// Hands a request to a session, whose events come as rmcp has them.
+    pub(super) async fn open_stream(
+        &self,
+        id: &SessionId,
+        message: ClientJsonRpcMessage,
+    ) -> Result<
+        impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
+        LocalSessionManagerError,
+    > {
+        self.inner.create_stream(id, message).await
+    }
+
+    /// The rest of a stream that was cut, as rmcp has it.
+    pub(super) async fn rest_of(
+        &self,
+        id: &SessionId,
+        last_event: String,
+    ) -> Result<
+        impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
+        LocalSessionManagerError,
+    > {
+        self.inner.resume(id, last_event).await
     }
 
     /// Makes room for another session of this owner; only their own make way.
@@ -228,6 +266,14 @@ impl Sessions {
     }
 }
 
+/// Events without those that a client cannot read.
+fn readable<S>(events: S, reads_priming: bool) -> impl Stream<Item = ServerSseMessage> + use<S>
+where
+    S: Stream<Item = ServerSseMessage>,
+{
+    events.filter(move |event| future::ready(reads_priming || event.message.is_some()))
+}
+
 /// Who makes a request.
 fn owner(message: &ClientJsonRpcMessage) -> Option<Identity> {
     let JsonRpcMessage::Request(request) = message else {
@@ -286,7 +332,8 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.inner.create_stream(id, message).await
+        let events = self.open_stream(id, message).await?;
+        Ok(readable(events, self.reads_priming(id)))
     }
 
     async fn accept_message(
@@ -301,7 +348,11 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.inner.create_standalone_stream(id).await
+        let primes = self
+            .reads_priming(id)
+            .then(|| ServerSseMessage::priming("0", RETRY));
+        let events = self.inner.create_standalone_stream(id).await?;
+        Ok(stream::iter(primes).chain(events))
     }
 
     async fn resume(
@@ -309,8 +360,10 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        self.inner.resume(id, last_event_id).await
+        let events = self.rest_of(id, last_event_id).await?;
+        Ok(readable(events, self.reads_priming(id)))
     }
+
     async fn restore_session(
         &self,
         id: SessionId,

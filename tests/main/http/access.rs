@@ -139,6 +139,9 @@ fn malformed_tokens_stop_the_start_and_are_not_shown() {
             "perhaps",
             "EXA_MCP_ALLOW_KEY_IN_URL",
         ),
+        ("USER_TOKENS", ",", "USER_TOKENS"),
+        ("USER_TOKENS", " ", "USER_TOKENS is set but empty"),
+        ("MCP_AUTH_TOKEN", "  ", "MCP_AUTH_TOKEN is set but empty"),
     ] {
         let program = Program::new(["http", "--listen", "127.0.0.1:0"]).env(name, value);
         let output = program.run();
@@ -205,7 +208,11 @@ fn every_client_brings_its_own_key() {
 #[test]
 fn without_a_key_one_can_look_around_but_not_call_exa() {
     let exa = upstream();
-    let server = HttpServer::upstream(&exa.url(), &[("EXA_API_KEY", KEY)]);
+    let operators = [
+        ("EXA_API_KEY", KEY),
+        ("EXA_API_KEYS", "pool-key-1,pool-key-2"),
+    ];
+    let server = HttpServer::upstream(&exa.url(), &operators);
     let mut session = HttpSession::usual(&server, &[]);
     let tools = session.ask("tools/list", json!({}));
     assert!(
@@ -217,7 +224,12 @@ fn without_a_key_one_can_look_around_but_not_call_exa() {
     let answer = session.ask("tools/call", call);
     let failure = Outcome::of(&answer);
     assert!(failure.is_error, "{answer}");
-    assert_eq!(exa.take().len(), 0, "the operator's key is nobody else's");
+    let text = answer.to_string();
+    assert!(
+        text.contains("x-api-key") && !text.contains("environment of this server"),
+        "{text}"
+    );
+    assert_eq!(exa.take().len(), 0, "the operator's keys are nobody else's");
 }
 
 #[test]
@@ -226,7 +238,13 @@ fn a_key_in_the_address_is_taken_only_where_the_operator_allows_it() {
     let path = "/mcp?exaApiKey=key-in-the-url";
     let strict = HttpServer::upstream(&exa.url(), &[]);
     let mut session = HttpSession::begin(&strict, path, USUAL, &[]);
-    assert_eq!(session.call("web_search_exa", search())["isError"], true);
+    let refused = session.call("web_search_exa", search());
+    assert_eq!(refused["isError"], true);
+    let text = refused.to_string();
+    assert!(
+        text.contains("in the address are not taken here") && !text.contains("key-in-the-url"),
+        "{text}"
+    );
     assert_eq!(exa.take().len(), 0);
     let open = HttpServer::upstream(&exa.url(), &[("EXA_MCP_ALLOW_KEY_IN_URL", "true")]);
     let mut session = HttpSession::begin(&open, path, USUAL, &[]);

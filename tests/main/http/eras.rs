@@ -235,6 +235,132 @@ fn the_rest_of_a_cut_stream_is_read_later() {
     assert_eq!(answer["result"]["isError"], false, "{answer}");
 }
 
+/// Begins a slow call, and gives the lines that came before the answer.
+fn begun(server: &HttpServer, session: &HttpSession) -> Vec<String> {
+    let mut headers = session.headers();
+    headers.extend([STREAMS, ("content-type", "application/json")]);
+    let call = json!({"name": "web_search_exa", "arguments": search()});
+    let body = request(7, "tools/call", call).to_string();
+    let mut events = server.events("POST", "/mcp", &headers, body.as_bytes());
+    let mut lines = Vec::new();
+    while let Some(line) = events.line().filter(|line| !line.is_empty()) {
+        lines.push(line);
+    }
+    lines
+}
+
+#[test]
+fn an_answer_that_came_while_nobody_listened_is_read_later() {
+    for version in ["2025-06-18", "2025-11-25"] {
+        let sandbox = crate::support::Sandbox::start();
+        sandbox.fault("search", "delay=500");
+        let server = HttpServer::upstream(&sandbox.url(), &[]);
+        let session = server.session(version, &[("x-api-key", "some-key-of-mine")]);
+        let lines = begun(&server, &session);
+        let last = lines.iter().find_map(|line| line.strip_prefix("id: "));
+        let resume = |last: &str| {
+            let mut headers = session.headers();
+            headers.extend([STREAMS, ("last-event-id", last)]);
+            server.get("/mcp", &headers)
+        };
+        std::thread::sleep(std::time::Duration::from_millis(1500));
+        for _ in 0..2 {
+            let reply = resume(last.expect("an id"));
+            let messages = reply.events();
+            let [answer] = messages.as_slice() else {
+                panic!("{messages:?}")
+            };
+            assert_eq!(answer["id"], 7, "{answer}");
+            assert_eq!(answer["result"]["isError"], false, "{answer}");
+        }
+        for unknown in ["0/999", "nonsense", "99999999"] {
+            let reply = resume(unknown);
+            assert_eq!(reply.status, 400, "{unknown}: {}", reply.text());
+        }
+    }
+}
+
+#[test]
+fn what_a_session_says_by_itself_is_heard_after_every_return() {
+    let variables = [
+        ("ENABLED_TOOLS", "default,notes"),
+        ("EXA_MCP_KEEP_ALIVE", "1"),
+    ];
+    let server = HttpServer::sandboxed(&variables);
+    let mut session = HttpSession::usual(&server, &[]);
+    let mut last: Option<String> = None;
+    for number in 0..3 {
+        let own = session.headers();
+        let own: Vec<(String, String)> = own
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let mut headers: Vec<(&str, &str)> = own
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_str()))
+            .collect();
+        headers.push(("accept", "text/event-stream"));
+        if let Some(last) = &last {
+            headers.push(("last-event-id", last));
+        }
+        let mut standing = server.events("GET", "/mcp", &headers, b"");
+        let note = json!({"title": format!("note {number}"), "content": "c"});
+        session.call("create_note", note);
+        let mut id = None;
+        loop {
+            let line = standing.line().expect("news");
+            id = line
+                .strip_prefix("id:")
+                .map(|id| id.trim().to_owned())
+                .or(id);
+            if line.contains("list_changed") {
+                break;
+            }
+        }
+        last = id;
+        drop(standing);
+        // The server notices when it next sends something.
+        std::thread::sleep(std::time::Duration::from_millis(2_500));
+    }
+}
+
+#[test]
+fn only_clients_that_know_them_get_events_without_a_message() {
+    for (version, knows) in [
+        ("2025-03-26", false),
+        ("2025-06-18", false),
+        ("2025-11-25", true),
+    ] {
+        let sandbox = crate::support::Sandbox::start();
+        sandbox.fault("search", "delay=200");
+        let server = HttpServer::upstream(&sandbox.url(), &[("EXA_MCP_KEEP_ALIVE", "1")]);
+        let session = server.session(version, &[("x-api-key", "some-key-of-mine")]);
+        let lines = begun(&server, &session);
+        assert!(
+            lines.iter().any(|line| line.starts_with("id: ")),
+            "{lines:?}"
+        );
+        let empty = |line: &String| line.trim_end() == "data:";
+        assert_eq!(lines.iter().any(empty), knows, "{version}: {lines:?}");
+        let mut headers = session.headers();
+        headers.push(("accept", "text/event-stream"));
+        let mut standing = server.events("GET", "/mcp", &headers, b"");
+        let mut lines = Vec::new();
+        while !lines
+            .last()
+            .is_some_and(|line: &String| line.starts_with(':'))
+        {
+            lines.push(standing.line().expect("a line"));
+        }
+        assert_eq!(lines.iter().any(empty), knows, "{version}: {lines:?}");
+        let hello = server.post(&[STREAMS], &initialize(version)).text();
+        assert!(
+            !hello.contains("data:\n") && !hello.contains("data: \n"),
+            "{hello}"
+        );
+    }
+}
+
 #[test]
 fn batches_belong_to_one_version() {
     let server = HttpServer::sandboxed(&[]);

@@ -39,6 +39,28 @@ fn a_name_that_was_made_to_mean_this_machine_does_not_help() {
 }
 
 #[test]
+fn this_machine_may_always_look_how_the_server_is() {
+    let variables = [("EXA_MCP_ALLOWED_HOSTS", "mcp.example.com")];
+    let server = HttpServer::sandboxed(&variables);
+    for host in ["127.0.0.1", "localhost:3000", "[::1]", "mcp.example.com"] {
+        for path in ["/health", "/metrics"] {
+            let reply = server.get(path, &[("host", host)]);
+            assert_eq!(reply.status, 200, "{path} {host}");
+        }
+    }
+    for path in ["/", "/mcp", "/sse", "/admin", "/admin/keys", "/health/"] {
+        let reply = server.get(path, &[("host", "127.0.0.1")]);
+        assert_eq!(reply.status, 403, "{path}");
+    }
+    let own = [("host", "127.0.0.1"), ("origin", "https://evil.example")];
+    assert_eq!(server.get("/metrics", &own).status, 403);
+    assert_eq!(
+        server.get("/health", &[("host", "evil.example")]).status,
+        403
+    );
+}
+
+#[test]
 fn pages_of_other_sites_do_not_get_in() {
     let server = HttpServer::sandboxed(&[]);
     for origin in [

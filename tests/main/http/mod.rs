@@ -8,6 +8,7 @@ mod eras;
 mod errors;
 mod guard;
 mod input;
+mod keys;
 mod legacy;
 mod limits;
 mod limits_of_tokens;

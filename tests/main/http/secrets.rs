@@ -82,6 +82,35 @@ fn keys_of_clients_are_neither_logged_nor_told() {
 }
 
 #[test]
+fn what_is_asked_and_answered_is_not_logged() {
+    for level in ["debug", "trace"] {
+        let secret = json!({"id": "webhook_1", "secret": "hunter2-of-a-webhook"});
+        let exa = Recorder::always(Reply::json(200, &secret));
+        let server = HttpServer::upstream(&exa.url(), &[("EXA_MCP_LOG_LEVEL", level)]);
+        let key = ("x-api-key", "hunter2-client-key");
+        let question = json!({"query": "a-private-question", "numResults": 1});
+        let hook = json!({"operation": "webhooks.create", "args": {
+            "events": ["webset.created"], "url": "https://a.example/h?tok=a-private-question",
+        }});
+        let mut session = HttpSession::usual(&server, &[key]);
+        for (name, arguments) in [("web_search_exa", question), ("manage_websets", hook)] {
+            let call = json!({"name": name, "arguments": arguments});
+            session.ask("tools/call", call.clone());
+            server.stateless(&[key], "tools/call", call);
+        }
+        session.ask("tools/call", json!({"name": "a-private-question"}));
+        let note = json!({"progressToken": 1, "progress": 1, "message": "a-private-question"});
+        let note = json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": note});
+        session.post(&note);
+        let log = server.log();
+        for private in ["a-private-question", "hunter2"] {
+            assert!(!log.contains(private), "{private} in {log}");
+        }
+        assert!(log.contains("asked") && log.contains("tools/call"), "{log}");
+    }
+}
+
+#[test]
 fn tokens_are_neither_logged_nor_told_nor_kept() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = format!("sqlite:{}", folder.path().join("store.db").display());

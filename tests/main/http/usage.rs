@@ -50,13 +50,18 @@ fn calls_are_counted_with_what_they_came_to() {
     session.call("web_search_exa", search());
     session.call("web_search_exa", json!({}));
     session.ask("tools/call", json!({"name": "no_such_tool"}));
+    session.ask("tools/call", json!({"name": 5}));
+    session.ask("no/such", json!({}));
+    session.ask("prompts/get", json!({"name": "nothing"}));
+    let call = json!({"name": "no_such_tool", "arguments": {}});
+    server.stateless(&headers, "tools/call", call);
     let usage = server.get("/mcp/usage", &headers).json();
-    assert_eq!(usage["usageCount"], 5);
+    assert_eq!(usage["usageCount"], 9);
     let details = &usage["details"];
     assert_eq!(details["tool:web_search_exa"], 3, "{usage}");
     assert_eq!(details["operation:search"], 2, "{usage}");
     assert_eq!(details["cacheHits"], 1, "{usage}");
-    assert_eq!(details["errors"], 1, "{usage}");
+    assert_eq!(details["errors"], 6, "{usage}");
     assert!(
         details["tokens"].as_u64().is_some_and(|tokens| tokens > 0),
         "{usage}"
