@@ -105,13 +105,21 @@ impl Catalogue {
     /// Asks an operation, or looks at a kept answer, and shows what it says.
     pub(super) async fn answer(&self, call: &Call, mut asked: Asked<'_>) -> Outcome {
         let operation = asked.operation;
+        // Whoever looks at a kept answer asks nothing, so there are no arguments to speak of.
+        let asks = !asked.options.looks_back();
         asked.options = match asked.options.check(&mut asked.mended) {
             Ok(options) => options,
-            Err(refused) => return unfit_options(*refused, operation, asked.arguments),
+            Err(refused) => {
+                let arguments = Some(asked.arguments).filter(|_| asks);
+                return unfit_options(*refused, operation, arguments);
+            }
         };
         let mut view = match asked.options.view(asked.usual) {
             Ok(view) => view,
-            Err(refused) => return unfit_options(*refused, operation, asked.arguments),
+            Err(refused) => {
+                let arguments = Some(asked.arguments).filter(|_| asks);
+                return unfit_options(*refused, operation, arguments);
+            }
         };
         if let Some(id) = asked.options.cache_id() {
             let Some(kept) = self.kept(&call.owner, id).await else {
@@ -354,7 +362,14 @@ fn in_own_words(entry: Option<&Entry>, refusal: Refusal) -> Refusal {
 
 /// Options that do not fit, told together with what is wrong with the arguments, and with a call that is
 /// right as a whole.
-fn unfit_options(mut refused: Refused, operation: &'static Operation, arguments: Value) -> Outcome {
+fn unfit_options(
+    mut refused: Refused,
+    operation: &'static Operation,
+    arguments: Option<Value>,
+) -> Outcome {
+    let Some(arguments) = arguments else {
+        return Outcome::refused(operation.name, &refused);
+    };
     if let Err(Refusal::Arguments(more)) = Caller::check(operation, arguments) {
         refused.problems.extend(more.problems);
         refused.hints = more.hints;

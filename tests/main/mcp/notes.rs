@@ -257,7 +257,7 @@ fn a_store_that_cannot_be_used_is_told_when_it_is_used() {
         .run();
     assert_eq!(doctor.code, Some(1), "{doctor:#?}");
     assert!(
-        doctor.stderr.contains("FAIL store") && doctor.stderr.contains("EXA_MCP_STORE"),
+        doctor.stdout.contains("FAIL store") && doctor.stdout.contains("EXA_MCP_STORE"),
         "{doctor:#?}"
     );
 }
