@@ -440,7 +440,9 @@ fn named_call<'a>(
         Box::new(Outcome::refused(&tool.definition.name, &refused))
     })?;
     asked.mended.extend(checked.mended);
-    asked.filled = named::filled(plan, &checked.arguments);
+    if asked.options.filter() {
+        asked.filled = named::filled(plan, &checked.arguments);
+    }
     let (name, mut arguments) = named::arguments(plan, checked.arguments, level);
     named::rewrite_query(
         plan,

@@ -166,6 +166,11 @@ impl Options {
         limit.into_iter().chain(filter).min()
     }
 
+    /// Whether there are filters, in whatever form.
+    pub(super) fn filter(&self) -> bool {
+        self.0.contains_key("filters")
+    }
+
     /// The filters as they were given.
     pub(super) fn filters(&self) -> Option<&Map<String, Value>> {
         self.0.get("filters").and_then(Value::as_object)
