@@ -13,6 +13,23 @@ pub(super) const NON_JOINER: char = '\u{200c}';
 /// Ends a flag that is spelled with tags.
 pub(super) const LAST_TAG: char = '\u{e007f}';
 
+/// Whether all bytes of a text pass. Sixteen are looked at in one go, without a way out between them.
+pub(super) fn all_bytes(text: &str, passes: impl Fn(u8) -> bool) -> bool {
+    let bytes = text.as_bytes();
+    let Some(last) = bytes.last_chunk::<16>() else {
+        return bytes.iter().all(|byte| passes(*byte));
+    };
+    let all = |chunk: &[u8; 16]| chunk.iter().fold(true, |all, byte| all & passes(*byte));
+    let (chunks, _) = bytes.as_chunks::<16>();
+    // The last ones are looked at again with what is left over.
+    chunks.iter().all(all) && all(last)
+}
+
+/// Whether a byte is one of these; comparing with all of them is what several bytes can do in one go.
+pub(super) fn is_any<const N: usize>(byte: u8, of: [u8; N]) -> bool {
+    of.iter().fold(false, |any, one| any | (byte == *one))
+}
+
 /// The general category of a character.
 pub(super) fn category(c: char) -> GeneralCategory {
     CodePointMapData::<GeneralCategory>::new().get(c)

@@ -1,19 +1,45 @@
 //! Text on one line of Markdown, written so that it shows exactly what it says.
 
+use super::chars::{all_bytes, is_any};
 use super::text::one_line;
 
 /// Adds a text on one line, with everything escaped that Markdown would take for a mark.
 pub(super) fn push_inline(out: &mut String, text: &str) {
     let text = one_line(text);
     let mut done = 0;
-    for (at, byte) in text.bytes().enumerate() {
-        if byte.is_ascii_punctuation() && is_mark(&text, at, byte) {
-            out.push_str(text.get(done..at).unwrap_or_default());
-            out.push('\\');
-            done = at;
+    let mut escape = |at: usize| {
+        out.push_str(text.get(done..at).unwrap_or_default());
+        out.push('\\');
+        done = at;
+    };
+    if let Some(at) = mark_at_start(&text) {
+        escape(at);
+    }
+    if !all_bytes(&text, |byte| !may_be_mark(byte)) {
+        for (at, byte) in text.bytes().enumerate() {
+            if may_be_mark(byte) && is_mark(&text, at, byte) {
+                escape(at);
+            }
         }
     }
     out.push_str(text.get(done..).unwrap_or_default());
+}
+
+/// The mark of a quote or list with which a line begins.
+fn mark_at_start(text: &str) -> Option<usize> {
+    if text.starts_with(['>', '+', '-']) {
+        return Some(0);
+    }
+    // A number with a point begins a list.
+    let after = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let number = text.len() - after.len();
+    let rest = after.strip_prefix(['.', ')'])?;
+    (number > 0 && (rest.is_empty() || rest.starts_with(' '))).then_some(number)
+}
+
+/// Whether a character is a mark wherever it stands, or by what stands around it.
+fn may_be_mark(byte: u8) -> bool {
+    is_any(byte, *b"\\`*[]<|_~&#")
 }
 
 /// Whether Markdown would take the mark at a place for one, by what stands before and after it.
@@ -24,20 +50,13 @@ fn is_mark(text: &str, at: usize, mark: u8) -> bool {
     let before = || head.chars().next_back();
     let next = || after.chars().next();
     match mark {
-        b'\\' | b'`' | b'*' | b'[' | b']' | b'<' | b'|' => true,
         // An underline between letters is part of a name.
         b'_' => !(is_word(before()) && is_word(next())),
         b'~' => before() == Some('~') || next() == Some('~'),
         b'&' => is_entity(after),
-        b'>' | b'+' | b'-' => at == 0,
         // At its end, a heading loses such marks.
         b'#' => at == 0 || before() == Some(' ') && after.bytes().all(|byte| byte == b'#'),
-        // A number with a point begins a list.
-        b'.' | b')' => {
-            let is_number = !head.is_empty() && head.bytes().all(|byte| byte.is_ascii_digit());
-            is_number && next().is_none_or(|next| next == ' ')
-        }
-        _ => false,
+        _ => true,
     }
 }
 
@@ -67,14 +86,23 @@ pub(super) fn push_link(out: &mut String, title: &str, url: &str) {
 
 /// Adds an address with everything encoded that would end it.
 fn push_target(out: &mut String, url: &str) {
+    if all_bytes(url, |byte| byte.is_ascii_graphic() & !may_end_target(byte)) {
+        return out.push_str(url);
+    }
     for (at, letter) in url.char_indices() {
         match letter {
-            '(' | ')' | '<' | '>' | '|' | '\\' | '`' => push_encoded(out, letter),
-            letter if letter.is_whitespace() => push_encoded(out, letter),
             '&' if is_entity(url.get(at + 1..).unwrap_or_default()) => out.push_str("\\&"),
+            '&' => out.push('&'),
+            letter if letter.is_whitespace() => push_encoded(out, letter),
+            letter if u8::try_from(letter).is_ok_and(may_end_target) => push_encoded(out, letter),
             letter => out.push(letter),
         }
     }
+}
+
+/// Whether a character may end an address, or be read as another.
+fn may_end_target(byte: u8) -> bool {
+    is_any(byte, *b"()<>|\\`&")
 }
 
 fn push_encoded(target: &mut String, letter: char) {

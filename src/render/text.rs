@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::chars::{all_bytes, is_any};
 use super::clean;
 
 /// Characters of the one line that says most.
@@ -19,7 +20,7 @@ pub(super) const CUT: &str = "…";
 /// cut. Addresses and identifiers are no use in part, so they stay whole.
 pub(super) fn bounded(text: &str, most: usize) -> (String, bool) {
     let is_letter = |byte: u8| byte.is_ascii_graphic();
-    if text.len() <= LONGEST_WORD && text.bytes().all(is_letter) {
+    if text.len() <= LONGEST_WORD && all_bytes(text, is_letter) {
         return (text.to_owned(), false);
     }
     match clean::bounded(text, most) {
@@ -71,16 +72,15 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Whether there is nothing to do: ASCII on one line, with single spaces between its words.
+/// Whether there is nothing to do, as far as that is seen at once: no white space but single spaces between
+/// words.
 fn is_one_line(text: &str) -> bool {
-    let mut before = b' ';
-    for byte in text.bytes() {
-        if !matches!(byte, b' '..=b'~') || byte == b' ' && before == b' ' {
-            return false;
-        }
-        before = byte;
-    }
-    before != b' ' || text.is_empty()
+    // What white space beyond ASCII begins with, and much else.
+    let is_white = |byte| (byte < b' ') | is_any(byte, [0xc2, 0xe1, 0xe2, 0xe3]);
+    all_bytes(text, |byte| !is_white(byte))
+        && !text.starts_with(' ')
+        && !text.ends_with(' ')
+        && !text.contains("  ")
 }
 
 #[cfg(test)]

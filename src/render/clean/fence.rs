@@ -4,6 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::super::chars::{all_bytes, is_any};
+
 /// The name of the tags.
 const NAME: &str = "untrusted";
 
@@ -50,7 +52,7 @@ impl Fence {
 #[must_use]
 pub fn neutral(text: &str) -> Cow<'_, str> {
     // The first bytes of the three brackets; most texts have none of them.
-    if !text.bytes().any(|byte| matches!(byte, b'<' | 0xef)) {
+    if all_bytes(text, |byte| !is_any(byte, [b'<', 0xef])) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::new();

@@ -49,13 +49,16 @@ impl Cleaned {
     /// A better text, unless it is good as it is.
     fn text(&mut self, text: &str, longest: usize) -> Option<String> {
         let clean = clean(text);
-        if matches!(clean, Cow::Owned(_)) {
+        if let Cow::Owned(clean) = &clean {
             let fewer = text.chars().count().saturating_sub(clean.chars().count());
             self.removed += fewer;
         }
         let (_, long) = bounded(&clean, longest);
         if !long {
-            return (clean != text).then(|| clean.into_owned());
+            return match clean {
+                Cow::Borrowed(_) => None,
+                Cow::Owned(clean) => (clean != text).then_some(clean),
+            };
         }
         self.cut += 1;
         let room = longest.saturating_sub(MARK.chars().count());

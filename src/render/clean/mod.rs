@@ -17,7 +17,7 @@ mod units;
 
 use std::borrow::Cow;
 
-use super::chars::is_mark;
+use super::chars::{all_bytes, is_any, is_mark};
 use fate::Fate;
 
 pub use cut::bounded;
@@ -97,16 +97,9 @@ fn pass(text: &str) -> Option<String> {
 
 /// Whether a text is ASCII without anything that could be a part of what has to go, as most texts are.
 fn is_plain(text: &str) -> bool {
-    let is_plain = |byte: &u8| match byte {
-        b'&' | b'[' => false,
-        byte => matches!(byte, b' '..=b'~' | b'\n' | b'\t'),
-    };
-    // Without a way out, a piece is looked at several bytes at a time.
-    let mut pieces = text.as_bytes().chunks(64);
-    pieces.all(|piece| {
-        piece
-            .iter()
-            .fold(true, |plain, byte| plain & is_plain(byte))
+    all_bytes(text, |byte| {
+        let is_shown = byte.wrapping_sub(b' ') <= b'~' - b' ';
+        (is_shown | is_any(byte, *b"\n\t")) & !is_any(byte, *b"&[")
     })
 }
 

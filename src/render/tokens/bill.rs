@@ -1,8 +1,9 @@
 //! Adds up what the pieces of a text cost.
 
+use super::plain::Plain;
 use super::script::{Script, has_common_accent, is_traditional};
 use super::split::{Kind, Piece};
-use super::words::{self, Joint, PlainWord, long};
+use super::words::{self, Joint, long};
 use super::{Price, TOKEN, symbols};
 
 /// Each piece may cost this much more than pieces of its kind do on average, in percent.
@@ -71,11 +72,11 @@ impl Bill {
         self.extra += price.saturating_sub(TOKEN);
     }
 
-    pub(super) fn add_plain(&mut self, word: PlainWord) {
-        self.signs.words += 1;
-        self.signs.long += long(word.letters);
+    pub(super) fn add_plain(&mut self, piece: Plain) {
+        self.signs.words += Price::from(piece.letters > 0);
+        self.signs.long += long(piece.letters);
         self.pieces += TOKEN;
-        self.extra += word.price.saturating_sub(TOKEN);
+        self.extra += piece.price.saturating_sub(TOKEN);
     }
 
     /// The price of all, with a margin.
@@ -97,7 +98,8 @@ impl Bill {
         };
         self.signs.words += 1;
         self.signs.long += long(plain.len());
-        words::price(plain, joint) + ending
+        let (_, price) = words::measure(plain, joint);
+        price + ending
     }
 
     /// A word with letters beyond ASCII.

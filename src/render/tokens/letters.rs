@@ -39,9 +39,19 @@ const PAIRS: [u64; 32] = [
     0x0,
 ];
 
-/// From 0, they stay together, to 3, they part. Both must be ASCII letters.
-pub(super) fn parting(first: u8, second: u8) -> usize {
-    let place = |letter: u8| usize::from(letter & 0x1f);
-    let row = PAIRS.get(place(first)).copied().unwrap_or(0);
+/// The row of what is no letter: nothing parts from it.
+pub(super) const NO_ROW: u64 = 0;
+
+/// How readily tokens end between an ASCII letter and each that may follow it.
+pub(super) fn row_of(first: u8) -> u64 {
+    PAIRS.get(place(first)).copied().unwrap_or(NO_ROW)
+}
+
+/// From 0, the letter of the row and the second one stay together, to 3, they part.
+pub(super) fn parting(row: u64, second: u8) -> usize {
     usize::from((row >> (2 * place(second))) as u8 & 3)
+}
+
+fn place(letter: u8) -> usize {
+    usize::from(letter & 0x1f)
 }

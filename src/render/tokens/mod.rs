@@ -6,6 +6,7 @@
 
 mod bill;
 mod letters;
+mod plain;
 mod script;
 mod split;
 mod symbols;
@@ -30,10 +31,9 @@ const ROUNDING: Price = 70;
 pub fn estimate(text: &str) -> usize {
     let mut bill = Bill::default();
     let mut pieces = Pieces::of(text);
-    // Most pieces are plain words, which are measured and priced in one go.
     loop {
-        if let Some(word) = pieces.plain_word() {
-            bill.add_plain(word);
+        if let Some(piece) = pieces.plain() {
+            bill.add_plain(piece);
         } else if let Some(piece) = pieces.next() {
             bill.add(piece);
         } else {

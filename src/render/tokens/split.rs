@@ -1,7 +1,7 @@
 //! Splits a text where `o200k` splits it before it looks for tokens, which never reach across.
 
 use super::super::chars::category;
-use super::words::PlainWord;
+use super::plain::Plain;
 use icu_properties::props::GeneralCategory as Category;
 
 /// What a piece consists of.
@@ -91,11 +91,11 @@ impl<'a> Pieces<'a> {
         Pieces { rest: text }
     }
 
-    /// The next piece, if it is a plain word.
-    pub(super) fn plain_word(&mut self) -> Option<PlainWord> {
-        let (word, length) = PlainWord::at_start(self.rest.as_bytes())?;
-        self.rest = self.rest.get(length..)?;
-        Some(word)
+    /// The next piece, if it is a plain one.
+    pub(super) fn plain(&mut self) -> Option<Plain> {
+        let piece = Plain::at_start(self.rest.as_bytes())?;
+        self.rest = self.rest.get(piece.length..)?;
+        Some(piece)
     }
 }
 

@@ -18,7 +18,7 @@ pub(super) fn marks(text: &str) -> Price {
     let mut before = ' ';
     for c in text.trim_matches([' ', '\r', '\n']).chars() {
         others += match (c.is_ascii(), c == before) {
-            (true, true) => 4,
+            (true, true) => AGAIN,
             (true, false) => {
                 changes += 1;
                 0
@@ -28,17 +28,30 @@ pub(super) fn marks(text: &str) -> Price {
         };
         before = c;
     }
-    let spaced = if text.starts_with(' ') && changes > 2 {
-        40
-    } else {
-        0
-    };
-    let changes = match changes {
+    of_changes(changes, text.starts_with(' ')) + others
+}
+
+/// The same for symbols of ASCII alone, without what stands around them.
+pub(super) fn plain_marks(marks: &[u8], spaced: bool) -> Price {
+    let mut before = b' ';
+    let mut changes: Price = 0;
+    for mark in marks.iter().copied() {
+        changes += Price::from(mark != before);
+        before = mark;
+    }
+    of_changes(changes, spaced) + AGAIN * (marks.len() as Price - changes)
+}
+
+/// The same symbol once more.
+const AGAIN: Price = 4;
+
+fn of_changes(changes: Price, spaced: bool) -> Price {
+    match changes {
         0 => 0,
         1 | 2 => 100 + 6 * (changes - 1),
+        _ if spaced => 156 + 62 * (changes - 3),
         _ => 116 + 62 * (changes - 3),
-    };
-    changes + spaced + others
+    }
 }
 
 /// A character that lines and frames are drawn with, in long rows.

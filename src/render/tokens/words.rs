@@ -1,7 +1,7 @@
 //! What words in plain ASCII letters cost.
 
 use super::Price;
-use super::letters::parting;
+use super::letters::{NO_ROW, parting, row_of};
 
 /// How a word hangs on what stands before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,25 +51,16 @@ impl Rate {
         }
     }
 
-    fn of(letters: &[u8], joint: Joint) -> &'static Rate {
-        let capitals = letters.iter().filter(|byte| byte.is_ascii_uppercase());
-        let capitals = capitals.count();
-        let first = letters.first().is_some_and(u8::is_ascii_uppercase);
-        match (joint, capitals - usize::from(first)) {
-            (Joint::None, 0) => &Rate::PLAIN,
-            (Joint::Tight, 0) => &Rate::TIGHT,
-            (Joint::Loose, 0) => &Rate::LOOSE,
-            _ if capitals < letters.len() => &Rate::MIXED,
+    /// The rate of a word that begins with so many capitals.
+    fn of(capitals: usize, all_capitals: bool, joint: Joint) -> &'static Rate {
+        match (joint, capitals) {
+            (Joint::None, 0 | 1) => &Rate::PLAIN,
+            (Joint::Tight, 0 | 1) => &Rate::TIGHT,
+            (Joint::Loose, 0 | 1) => &Rate::LOOSE,
+            _ if !all_capitals => &Rate::MIXED,
             (Joint::None, _) => &Rate::CAPITALS,
             _ => &Rate::JOINED_CAPITALS,
         }
-    }
-
-    /// The price of pairs whose numbers stand in sixteen bits a kind.
-    fn all_pairs(&self, counts: u64) -> Price {
-        let [_, a, b, c] = self.pairs;
-        let count = |kind: u32| counts >> (16 * kind) & 0xffff;
-        a * count(1) + b * count(2) + c * count(3)
     }
 
     fn pair(&self, parting: usize) -> Price {
@@ -77,62 +68,23 @@ impl Rate {
     }
 }
 
-/// What most texts consist of: a word of ASCII letters, perhaps with a space before it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct PlainWord {
-    pub(super) letters: usize,
-    pub(super) price: Price,
-}
-
-/// No plain word is longer: the pairs of its letters are counted in sixteen bits.
-const LONGEST: usize = 1_000;
-
-impl PlainWord {
-    /// The word that a text begins with, and its length in bytes with the space.
-    pub(super) fn at_start(text: &[u8]) -> Option<(PlainWord, usize)> {
-        let space = usize::from(text.first() == Some(&b' '));
-        let word = text.get(space..)?;
-        let (mut letters, mut capitals, mut before) = (0, 0, 0);
-        // How many pairs there are of each kind, sixteen bits a kind.
-        let mut pairs: u64 = 0;
-        for byte in word.iter().copied() {
-            let is_capital = byte.is_ascii_uppercase();
-            // A capital after a small letter begins the next word.
-            if !byte.is_ascii_alphabetic() || is_capital && letters > capitals {
-                break;
-            }
-            if letters == LONGEST {
-                return None;
-            }
-            if letters > 0 {
-                pairs += 1 << (16 * parting(before, byte));
-            }
-            letters += 1;
-            capitals += usize::from(is_capital);
-            before = byte;
+/// How many letters the word has that a text begins with, and what it costs. It has capitals first, then
+/// small letters.
+pub(super) fn measure(text: &[u8], joint: Joint) -> (usize, Price) {
+    let capitals = text.iter().take_while(|byte| byte.is_ascii_uppercase());
+    let capitals = capitals.count();
+    let all_capitals = !text.get(capitals).is_some_and(u8::is_ascii_lowercase);
+    let rate = Rate::of(capitals, all_capitals, joint);
+    let (mut letters, mut pairs, mut row) = (0, 0, NO_ROW);
+    for letter in text.iter().copied() {
+        if letters >= capitals && !letter.is_ascii_lowercase() {
+            break;
         }
-        // A letter beyond ASCII would belong to the word, and so might what follows an apostrophe.
-        let next = word.get(letters);
-        let ends = next.is_none_or(|next| next.is_ascii() && *next != b'\'');
-        if letters == 0 || !ends {
-            return None;
-        }
-        let rate = match (capitals, letters - capitals) {
-            (0 | 1, _) => &Rate::PLAIN,
-            (_, 0) => &Rate::CAPITALS,
-            _ => &Rate::MIXED,
-        };
-        let price = rate.start + rate.letter * long(letters) + rate.all_pairs(pairs);
-        Some((PlainWord { letters, price }, space + letters))
+        pairs += rate.pair(parting(row, letter));
+        row = row_of(letter);
+        letters += 1;
     }
-}
-
-/// What a word costs.
-pub(super) fn price(letters: &[u8], joint: Joint) -> Price {
-    let rate = Rate::of(letters, joint);
-    let pairs = letters.iter().zip(letters.iter().skip(1));
-    let partings: Price = pairs.map(|(a, b)| rate.pair(parting(*a, *b))).sum();
-    rate.start + rate.letter * long(letters.len()) + partings
+    (letters, rate.start + rate.letter * long(letters) + pairs)
 }
 
 /// How many letters a word has after its fourth.
