@@ -13,16 +13,10 @@ pub(super) const NON_JOINER: char = '\u{200c}';
 /// Ends a flag that is spelled with tags.
 pub(super) const LAST_TAG: char = '\u{e007f}';
 
-/// Whether all bytes of a text pass. Sixteen are looked at in one go, without a way out between them.
+/// Whether all bytes of a text pass. Without a way out of the loop, many are looked at in one go.
 pub(super) fn all_bytes(text: &str, passes: impl Fn(u8) -> bool) -> bool {
-    let bytes = text.as_bytes();
-    let Some(last) = bytes.last_chunk::<16>() else {
-        return bytes.iter().all(|byte| passes(*byte));
-    };
-    let all = |chunk: &[u8; 16]| chunk.iter().fold(true, |all, byte| all & passes(*byte));
-    let (chunks, _) = bytes.as_chunks::<16>();
-    // The last ones are looked at again with what is left over.
-    chunks.iter().all(all) && all(last)
+    let failed = text.bytes().map(|byte| u8::from(!passes(byte)));
+    failed.fold(0, |any, one| any | one) == 0
 }
 
 /// Whether a byte is one of these; comparing with all of them is what several bytes can do in one go.

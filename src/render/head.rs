@@ -7,6 +7,9 @@ use super::show::{Answer, Chosen, Link};
 use super::text::{bounded, one_line};
 use super::{Dropped, Level, View, level, path};
 
+/// Fields that the metadata never exceed.
+const MOST_FIELDS: usize = 15;
+
 /// More links than this help nobody: the whole answer has one too.
 const MOST_LINKS: usize = 20;
 
@@ -28,7 +31,7 @@ impl Head<'_> {
     /// The same for code; the number of tokens is put in later.
     pub(super) fn metadata(&self, tokens: u64) -> Map<String, Value> {
         let answer = self.answer;
-        let mut metadata = Map::new();
+        let mut metadata = Map::with_capacity(MOST_FIELDS);
         // Code relies on the first ten; the others are told where there is something to tell.
         let mut put = |name: &str, value: Value| drop(metadata.insert(name.to_owned(), value));
         put("operation", json!(answer.operation));

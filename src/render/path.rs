@@ -45,12 +45,11 @@ fn part(value: &Value, paths: &[&str]) -> Option<Value> {
         Value::Array(list) => list.iter().filter_map(|entry| part(entry, paths)).collect(),
         Value::Object(map) => {
             let inside = |(name, inner): (&String, &Value)| {
-                let mut below = below(paths, name).peekable();
-                below.peek()?;
-                let below: Vec<&str> = below.collect();
-                let inner = match below.contains(&"") {
-                    true => inner.clone(),
-                    false => part(inner, &below)?,
+                let below: Vec<&str> = below(paths, name).collect();
+                let inner = match below.as_slice() {
+                    [] => return None,
+                    below if below.contains(&"") => inner.clone(),
+                    below => part(inner, below)?,
                 };
                 Some((name.clone(), inner))
             };

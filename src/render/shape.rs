@@ -9,6 +9,9 @@ use super::{date, path, text};
 /// Entries of a list inside a result that is shown by its fields.
 const MOST_ENTRIES: usize = 50;
 
+/// Fields that a result which is shown by its fields seldom exceeds.
+const MOST_FIELDS: usize = 8;
+
 /// Fields of an answer that tell about the request, not about what was found.
 const ABOUT_REQUEST: [&str; 7] = [
     "object",
@@ -154,7 +157,7 @@ fn summary(result: &Value, cut: &mut bool) -> Map<String, Value> {
 
 /// What every level shows: identifier, title, address, date, state.
 fn heading(result: &Value, kind: &ResultType, cut: &mut bool) -> Map<String, Value> {
-    let mut row = Map::new();
+    let mut row = Map::with_capacity(MOST_FIELDS);
     let mut short = |value: &Value| match value {
         Value::String(_) => bounded(value, LONGEST_HEADING, MOST_ENTRIES, cut),
         other => other.clone(),

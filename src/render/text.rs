@@ -76,11 +76,19 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
 /// words.
 fn is_one_line(text: &str) -> bool {
     // What white space beyond ASCII begins with, and much else.
-    let is_white = |byte| (byte < b' ') | is_any(byte, [0xc2, 0xe1, 0xe2, 0xe3]);
-    all_bytes(text, |byte| !is_white(byte))
-        && !text.starts_with(' ')
+    let is_white = |byte: u8| (byte < b' ') | is_any(byte, [0xc2, 0xe1, 0xe2, 0xe3]);
+    let (bytes, next) = (text.bytes(), text.bytes().skip(1));
+    let two_spaces = |(one, next): (u8, u8)| u8::from((one == b' ') & (next == b' '));
+    let doubled = || {
+        bytes
+            .zip(next)
+            .map(two_spaces)
+            .fold(0, |any, one| any | one)
+    };
+    !text.starts_with(' ')
         && !text.ends_with(' ')
-        && !text.contains("  ")
+        && all_bytes(text, |byte| !is_white(byte))
+        && doubled() == 0
 }
 
 #[cfg(test)]
