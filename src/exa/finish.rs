@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{
     ExaError, ExaErrorKind,
     error_body::ErrorBody,
-    send::{REQUEST_ID_HEADER, header_text},
+    send::{Outcome, REQUEST_ID_HEADER, header_text},
     text, transport,
 };
 
@@ -25,7 +25,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    fn new(value: Value, headers: &HeaderMap, status: u16) -> Self {
+    pub(super) fn new(value: Value, headers: &HeaderMap, status: u16) -> Self {
         let in_body = value.get("requestId").and_then(Value::as_str);
         let id = in_body.or_else(|| header_text(headers, REQUEST_ID_HEADER));
         Self {
@@ -39,7 +39,7 @@ impl Answer {
 /// Turns the result of a generated client into an answer or the one error type.
 ///
 /// # Errors
-/// Whatever went wrong, including the failures that [`super::send`] hid in an answer.
+/// Whatever went wrong, be it that [`super::send`] says so or the generated client.
 pub fn finish<E>(result: Result<ResponseValue<Value>, Error<E>>) -> Result<Answer, ExaError> {
     let error = match result {
         Ok(answer) => {
@@ -78,15 +78,15 @@ fn not_sent(message: &str) -> ExaError {
     ))
 }
 
-/// Opens an answer that the generated client did not expect: one of our own failures, or a success
-/// whose status the spec does not name.
-fn unexpected(mut response: Response) -> Result<Answer, ExaError> {
-    if let Some(error) = response.extensions_mut().remove::<ExaError>() {
-        return Err(error);
+/// Opens an answer that the generated client did not expect: what [`super::send`] made of the real one,
+/// or one that did not come through it.
+fn unexpected(mut response: Response) -> Outcome {
+    if let Some(outcome) = response.extensions_mut().remove::<Outcome>() {
+        return outcome;
     }
     let status = response.status();
     let headers = response.headers().clone();
-    // An answer from `send` is in memory, so reading it does not wait.
+    // It is in memory, or else reading it would have to wait.
     let bytes = match response.bytes().now_or_never() {
         Some(Ok(bytes)) => bytes,
         Some(Err(error)) => return Err(transport::error(&error)),
@@ -99,8 +99,8 @@ fn unexpected(mut response: Response) -> Result<Answer, ExaError> {
     Ok(Answer::new(value, &headers, status.as_u16()))
 }
 
-/// The error for a body that passes as JSON at first sight but cannot be kept as a value, such as
-/// one with numbers out of range. Its text tells only what and where, not the body.
+/// The error for a body that did not come through [`super::send`] and is no JSON. Its text tells only
+/// what and where, not the body.
 fn unreadable(error: &serde_json::Error) -> ExaError {
     ExaError::new(
         ExaErrorKind::NotJson,

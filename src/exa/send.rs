@@ -5,14 +5,11 @@ use std::{
     time::{Instant, SystemTime},
 };
 
-use http::{
-    HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
-    header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
-};
+use http::{HeaderMap, HeaderName, Method, StatusCode, header::CONTENT_TYPE};
 use reqwest::{Client, Request, Response};
 
 use super::{
-    CallContext, ExaError, ExaErrorKind,
+    Answer, CallContext, ExaError, ExaErrorKind,
     advice::status_name,
     body::{self, ReadError},
     error_body::ErrorBody,
@@ -22,14 +19,18 @@ use super::{
     transport::{self, Failure},
 };
 
-/// The status of the answers that carry an [`ExaError`] to [`super::finish`]. No spec can declare it,
+/// The status of the answers that carry an [`Outcome`] to [`super::finish`]. No spec can declare it,
 /// so no generated client takes such an answer for one that it knows how to read.
-const FAILED: u16 = 999;
+const OURS: u16 = 999;
 
-/// Sends a request, several times if need be, and hands back an answer that is already in memory.
+/// What came of a request.
+pub(super) type Outcome = Result<Answer, ExaError>;
+
+/// Sends a request, several times if need be, and reads what is answered.
 ///
-/// A failure of any kind travels as an answer with an [`ExaError`] in its extensions, since generated
-/// clients keep answers with unknown statuses as they are; [`super::finish`] takes it out again.
+/// The outcome travels in the extensions of an empty answer, since generated clients keep answers with
+/// unknown statuses as they are; [`super::finish`] takes it out again. So a body is read once, here,
+/// where another attempt can still be made.
 ///
 /// # Errors
 /// None at present; the result is what the hook of a generated client has to return.
@@ -38,24 +39,15 @@ pub async fn send(
     context: &CallContext,
     request: Request,
 ) -> reqwest::Result<Response> {
-    Ok(match exchange(client, context, request).await {
-        Ok(response) => response,
-        Err(error) => {
-            let mut response = http::Response::new(reqwest::Body::default());
-            *response.status_mut() =
-                StatusCode::from_u16(FAILED).unwrap_or(StatusCode::BAD_GATEWAY);
-            response.extensions_mut().insert(error);
-            Response::from(response)
-        }
-    })
+    let outcome: Outcome = exchange(client, context, request).await;
+    let mut response = http::Response::new(reqwest::Body::default());
+    *response.status_mut() = StatusCode::from_u16(OURS).unwrap_or(StatusCode::BAD_GATEWAY);
+    response.extensions_mut().insert(outcome);
+    Ok(Response::from(response))
 }
 
 /// Attempts a request until it succeeds or another attempt is not allowed.
-async fn exchange(
-    client: &Client,
-    context: &CallContext,
-    mut request: Request,
-) -> Result<Response, ExaError> {
+async fn exchange(client: &Client, context: &CallContext, mut request: Request) -> Outcome {
     let mut waits = Waits::new(context.retry());
     let mut attempts = 0;
     loop {
@@ -64,7 +56,7 @@ async fn exchange(
         // A body that is a stream cannot be sent twice.
         let again = request.try_clone();
         let Failure { mut error, effect } = match attempt(client, context, request).await {
-            Ok(response) => return Ok(response),
+            Ok(answer) => return Ok(answer),
             Err(failure) => failure,
         };
         error.attempts = attempts;
@@ -94,7 +86,7 @@ async fn attempt(
     client: &Client,
     context: &CallContext,
     request: Request,
-) -> Result<Response, Failure> {
+) -> Result<Answer, Failure> {
     let method = request.method().clone();
     let response = in_time(context, follow(client, context, request)).await?;
     let status = response.status();
@@ -131,7 +123,7 @@ async fn answer(
     context: &CallContext,
     response: Response,
     method: &Method,
-) -> Result<Response, Failure> {
+) -> Result<Answer, Failure> {
     let status = response.status();
     if status.is_success() {
         success(context, response).await
@@ -168,68 +160,66 @@ async fn follow(
     }
 }
 
-/// Reads a successful answer and rebuilds it in memory.
-async fn success(context: &CallContext, mut response: Response) -> Result<Response, Failure> {
+/// Reads a successful answer.
+async fn success(context: &CallContext, mut response: Response) -> Result<Answer, Failure> {
     let status = response.status();
-    let mut headers = response.headers().clone();
-    let fail = |kind, message: String| {
-        let mut error = ExaError::new(kind, message);
-        error.status = Some(status.as_u16());
-        error.request_id = request_id(context, &headers);
-        Failure::from(error)
-    };
-    if is_event_stream(&headers) {
+    let limit = context.http().config().max_response_bytes;
+    if is_event_stream(response.headers()) {
         // Such an answer may never end, so it is not even begun to be read.
         let message = "The Exa API answered with a stream of events, which this call does not read. \
                        Leave `stream` out of the request.";
-        return Err(fail(ExaErrorKind::NotJson, message.to_owned()));
+        return Err(unread(context, &response, ExaErrorKind::NotJson, message));
     }
-    let limit = context.http().config().max_response_bytes;
-    let mut bytes = match body::read_all(&mut response, limit).await {
+    let bytes = match body::read_all(&mut response, limit).await {
         Ok(bytes) => bytes,
         Err(ReadError::TooLarge) => {
             let message = format!("The answer of the Exa API is longer than {limit} bytes.");
-            return Err(fail(ExaErrorKind::TooLarge, message));
+            return Err(unread(context, &response, ExaErrorKind::TooLarge, &message));
         }
         Err(ReadError::Transport(error)) => {
             let error = error.with_url(response.url().clone());
             return Err(transport::failure(&error, context));
         }
     };
-    if bytes.trim_ascii().is_empty() {
-        // Generated clients decode every success as JSON, also one without content.
-        bytes = b"null".to_vec();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    } else if let Err(error) = text::readable_json(&mut bytes) {
-        let message = not_json(context, status, content_type(&headers), &bytes, &error);
-        return Err(fail(ExaErrorKind::NotJson, message));
+    match text::read_json(&bytes) {
+        Ok(value) => Ok(Answer::new(value, response.headers(), status.as_u16())),
+        Err(error) => {
+            let message = not_json(context, status, response.headers(), &bytes, &error);
+            Err(unread(context, &response, ExaErrorKind::NotJson, &message))
+        }
     }
-    Ok(rebuilt(status, headers, bytes))
 }
 
-/// An answer in memory, with these headers of the one on the wire.
-pub(super) fn rebuilt(status: StatusCode, mut headers: HeaderMap, bytes: Vec<u8>) -> Response {
-    // What these say was true of the bytes on the wire only.
-    for name in [CONTENT_LENGTH, CONTENT_ENCODING, TRANSFER_ENCODING] {
-        headers.remove(name);
-    }
-    let mut rebuilt = http::Response::new(bytes);
-    *rebuilt.status_mut() = status;
-    *rebuilt.headers_mut() = headers;
-    Response::from(rebuilt)
+/// The failure of a success that cannot be read.
+fn unread(
+    context: &CallContext,
+    response: &Response,
+    kind: ExaErrorKind,
+    message: &str,
+) -> Failure {
+    let mut error = ExaError::new(kind, message);
+    error.status = Some(response.status().as_u16());
+    error.request_id = request_id(context, response.headers());
+    error.into()
 }
 
 /// Says what came instead of JSON.
 fn not_json(
     context: &CallContext,
     status: StatusCode,
-    content_type: &str,
+    headers: &HeaderMap,
     bytes: &[u8],
     error: &serde_json::Error,
 ) -> String {
+    let content_type = content_type(headers);
     let name = status_name(status.as_u16());
     let what = if content_type.contains("json") {
-        format!("with JSON that is cut off or malformed ({error})")
+        let how = if error.is_eof() {
+            "is cut off"
+        } else {
+            "could not be read"
+        };
+        format!("with JSON that {how} ({error})")
     } else if content_type.is_empty() {
         "with something other than JSON".to_owned()
     } else {

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::ApiKey;
@@ -31,18 +30,21 @@ pub(super) fn tidy(key: Option<&ApiKey>, text: &str, max: usize) -> String {
     cut(&redact(&clean(&redact(text))), max)
 }
 
-/// Checks that bytes are JSON and replaces halves of characters in it.
+/// Reads JSON, with halves of characters in it replaced; no bytes at all are `null`.
 ///
 /// A writer that cuts text by UTF-16 units leaves `\ud83d` without its other half. That is no
 /// character, and one such half must not cost the whole answer.
-pub(super) fn readable_json(bytes: &mut Vec<u8>) -> serde_json::Result<()> {
-    serde_json::from_slice::<IgnoredAny>(bytes)?;
-    // What is no UTF-8 is refused when it is read.
-    let text = std::str::from_utf8(bytes).unwrap_or_default();
-    if text.contains("\\ud") || text.contains("\\uD") {
-        *bytes = replace_halves(bytes);
+pub(super) fn read_json(bytes: &[u8]) -> serde_json::Result<Value> {
+    if bytes.trim_ascii().is_empty() {
+        return Ok(Value::Null);
     }
-    Ok(())
+    serde_json::from_slice(bytes).or_else(|error| {
+        let whole = replace_halves(bytes);
+        match whole == bytes {
+            true => Err(error),
+            false => serde_json::from_slice(&whole),
+        }
+    })
 }
 
 /// Replaces every escaped surrogate that has no partner by the replacement character.
@@ -213,11 +215,13 @@ mod tests {
             (r#""\u00e9""#, r#""\u00e9""#),
         ];
         for (given, expected) in cases {
-            let mut bytes = given.as_bytes().to_vec();
-            readable_json(&mut bytes).unwrap();
-            assert_eq!(String::from_utf8(bytes).unwrap(), expected);
+            assert_eq!(replace_halves(given.as_bytes()), expected.as_bytes());
+            let read = read_json(given.as_bytes()).unwrap();
+            assert_eq!(read, serde_json::from_str::<Value>(expected).unwrap());
         }
-        assert!(readable_json(&mut b"{".to_vec()).is_err());
+        assert!(read_json(b"{").is_err());
+        assert!(read_json(br#"{"a": "\ud83d"#).is_err());
+        assert_eq!(read_json(b" ").unwrap(), Value::Null);
     }
 
     #[test]

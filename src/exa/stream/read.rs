@@ -6,8 +6,8 @@ use std::{
 };
 
 use http::{
-    HeaderMap, HeaderValue, Version,
-    header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
+    HeaderMap, Version,
+    header::{CONTENT_LENGTH, TRANSFER_ENCODING},
 };
 use reqwest::Response;
 use serde_json::Value;
@@ -17,9 +17,9 @@ use super::{
     events::{Event, Events, TooLong},
 };
 use crate::exa::{
-    CallContext, ExaError, ExaErrorKind,
+    Answer, CallContext, ExaError, ExaErrorKind,
     retry::Effect,
-    send::{rebuilt, request_id},
+    send::request_id,
     text,
     transport::{self, Failure},
 };
@@ -33,15 +33,15 @@ const MOST_UNREADABLE: usize = 20;
 /// What ends a stream of the kind that chat completions use.
 const DONE: &str = "[DONE]";
 
-/// Reads a stream and gives its whole answer as one in memory. It is never asked for twice: what
+/// Reads a stream and gives its whole answer. It is never asked for twice: what
 /// came until a failure was paid for, and is told with it.
 pub(in crate::exa) async fn read(
     context: &CallContext,
     stream: &Stream,
     mut response: Response,
-) -> Result<Response, Failure> {
+) -> Result<Answer, Failure> {
     let status = response.status();
-    let mut headers = response.headers().clone();
+    let headers = response.headers().clone();
     let mut reading = Reading {
         context,
         stream,
@@ -58,8 +58,7 @@ pub(in crate::exa) async fn read(
             {
                 fields.entry("requestId").or_insert(id.into());
             }
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            Ok(rebuilt(status, headers, answer.to_string().into_bytes()))
+            Ok(Answer::new(answer, &headers, status.as_u16()))
         }
         Err(error) => {
             let mut error = reading.told(error);
@@ -129,9 +128,7 @@ impl Reading<'_> {
         if data.is_empty() {
             return Ok(false);
         }
-        let mut bytes = data.as_bytes().to_vec();
-        let value = text::readable_json(&mut bytes).and_then(|()| serde_json::from_slice(&bytes));
-        let Ok(value) = value else {
+        let Ok(value) = text::read_json(data.as_bytes()) else {
             self.unreadable += 1;
             return match self.unreadable > MOST_UNREADABLE {
                 true => Err(self.gibberish(data)),
