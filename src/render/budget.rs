@@ -141,11 +141,11 @@ fn shrink(result: &Shaped, most: usize, written: &impl Fn(&Shaped) -> String) ->
         fields: MOST_ENTRIES,
     };
     loop {
-        let shrunk = Shaped {
-            index: result.index,
-            value: bounds.apply(&result.value, &mut false),
+        let mut shrunk = Shaped {
             cut: true,
+            ..result.clone()
         };
+        bounds.apply(&mut shrunk.value, &mut false);
         if bounds == LEAST || cost(&written(&shrunk)) <= most {
             return shrunk;
         }

@@ -24,6 +24,26 @@ pub(super) fn get<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     }
 }
 
+/// The value at a path, if it says anything: taken out, with null in its place. Only an object is copied,
+/// because other paths may lead through it.
+pub(super) fn take(value: &mut Value, path: &str) -> Option<Value> {
+    let (head, rest) = match path.split_once('.') {
+        Some((head, rest)) => (head, Some(rest)),
+        None => (path, None),
+    };
+    let inside = |value: &mut Value| match rest {
+        Some(rest) => take(value, rest),
+        None if is_empty(value) => None,
+        None if value.is_object() => Some(value.clone()),
+        None => Some(value.take()),
+    };
+    match (value, head) {
+        (Value::Object(map), "*") => map.values_mut().find_map(inside),
+        (Value::Object(map), head) => inside(map.get_mut(head)?),
+        _ => None,
+    }
+}
+
 /// Whether a value says nothing.
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {
@@ -83,6 +103,14 @@ mod tests {
         assert_eq!(first(&value, &["empty", "n"]), Some(&json!(0)));
         assert_eq!(get(&value, "a.c"), None);
         assert_eq!(get(&value, "n.c"), None);
+        let mut value = value;
+        assert_eq!(take(&mut value, "a.*.name"), Some(json!("x")));
+        assert_eq!(take(&mut value, "a.b.name"), None);
+        assert_eq!(take(&mut value, "empty"), None);
+        assert_eq!(
+            value,
+            json!({"a": {"b": {"name": null}}, "empty": "", "n": 0})
+        );
     }
 
     #[test]

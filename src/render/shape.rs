@@ -41,14 +41,20 @@ pub(super) struct Shaped {
     pub(super) cut: bool,
 }
 
-/// Shapes a result; `extract` is how many characters of text the caller asked for.
-pub(super) fn shape(index: usize, result: &Value, level: Level, extract: Option<usize>) -> Shaped {
+/// Shapes a result; `extract` is how many characters of text the caller asked for. Passages may be taken
+/// out of the result; what it is called stays.
+pub(super) fn shape(
+    index: usize,
+    result: &mut Value,
+    level: Level,
+    extract: Option<usize>,
+) -> Shaped {
     let mut cut = false;
-    let value = match (level, result) {
+    let value = match (level, &*result) {
         (Level::Summary, Value::Object(_)) => Value::Object(summary(result, &mut cut)),
         (Level::Standard, Value::Object(_)) => standard(result, extract, &mut cut),
         (Level::Full, _) => result.clone(),
-        (_, other) => bounded(other, BESIDE_SUMMARY, MOST_ENTRIES, &mut cut),
+        (_, other) => bounded(other.clone(), BESIDE_SUMMARY, MOST_ENTRIES, &mut cut),
     };
     Shaped { index, value, cut }
 }
@@ -59,8 +65,8 @@ pub(super) fn shape_fields(index: usize, result: &Value, level: Level, fields: &
     let picked = path::pick(result, fields);
     let value = match level {
         Level::Full => picked,
-        Level::Standard => bounded(&picked, BESIDE_STANDARD, MOST_ENTRIES, &mut cut),
-        Level::Summary => bounded(&picked, BESIDE_SUMMARY, MOST_ENTRIES, &mut cut),
+        Level::Standard => bounded(picked, BESIDE_STANDARD, MOST_ENTRIES, &mut cut),
+        Level::Summary => bounded(picked, BESIDE_SUMMARY, MOST_ENTRIES, &mut cut),
     };
     Shaped { index, value, cut }
 }
@@ -96,7 +102,7 @@ pub(super) fn shape_rest(
                 *cut = true;
                 continue;
             }
-            _ => bounded(value, bound, MOST_ENTRIES, cut),
+            _ => bounded(value.clone(), bound, MOST_ENTRIES, cut),
         };
         if !path::is_empty(&value) {
             shaped.insert(name.clone(), value);
@@ -159,7 +165,7 @@ fn summary(result: &Value, cut: &mut bool) -> Map<String, Value> {
 fn heading(result: &Value, kind: &ResultType, cut: &mut bool) -> Map<String, Value> {
     let mut row = Map::with_capacity(MOST_FIELDS);
     let mut short = |value: &Value| match value {
-        Value::String(_) => bounded(value, LONGEST_HEADING, MOST_ENTRIES, cut),
+        Value::String(_) => bounded(value.clone(), LONGEST_HEADING, MOST_ENTRIES, cut),
         other => other.clone(),
     };
     if let Some(id) = path::first(result, kind.id) {
@@ -183,24 +189,23 @@ fn heading(result: &Value, kind: &ResultType, cut: &mut bool) -> Map<String, Val
     row
 }
 
-fn standard(result: &Value, extract: Option<usize>, cut: &mut bool) -> Value {
+fn standard(result: &mut Value, extract: Option<usize>, cut: &mut bool) -> Value {
     let kind = type_of(result);
     match kind.standard {
-        Standard::Bounded { bound, entries } => bounded(result, bound, entries, cut),
+        Standard::Bounded { bound, entries } => bounded(result.clone(), bound, entries, cut),
         Standard::Fields {
             keep,
             passages,
             bound,
         } => {
             let mut shown = heading(result, kind, cut);
-            if let Value::Object(kept) =
-                bounded(&path::pick(result, keep), bound, MOST_ENTRIES, cut)
-            {
+            let kept = path::pick(result, keep);
+            if let Value::Object(kept) = bounded(kept, bound, MOST_ENTRIES, cut) {
                 shown.extend(kept);
             }
             let bound = extract.unwrap_or(bound);
             for passage in passages {
-                if let Some(value) = path::get(result, passage) {
+                if let Some(value) = path::take(result, passage) {
                     shown.insert(leaf(passage).to_owned(), extract_of(value, bound, cut));
                     break;
                 }
@@ -215,12 +220,12 @@ fn leaf(path: &str) -> &str {
 }
 
 /// Passages share their characters; other values are bounded text by text.
-fn extract_of(value: &Value, bound: usize, cut: &mut bool) -> Value {
+fn extract_of(value: Value, bound: usize, cut: &mut bool) -> Value {
     let Value::Array(passages) = value else {
         return bounded(value, bound, MOST_ENTRIES, cut);
     };
     let mut left = bound;
-    let mut taken = Vec::new();
+    let mut taken = Vec::with_capacity(passages.len());
     for passage in passages {
         // A few characters of a passage say nothing.
         if left < bound / 10 {
@@ -235,13 +240,14 @@ fn extract_of(value: &Value, bound: usize, cut: &mut bool) -> Value {
 }
 
 /// A value without what says nothing, with long texts and lists cut.
-fn bounded(value: &Value, text: usize, entries: usize, cut: &mut bool) -> Value {
+fn bounded(mut value: Value, text: usize, entries: usize, cut: &mut bool) -> Value {
     let bounds = Bounds {
         text,
         entries,
         fields: usize::MAX,
     };
-    bounds.apply(value, cut)
+    bounds.apply(&mut value, cut);
+    value
 }
 
 /// How much of a value is shown.
@@ -256,29 +262,25 @@ pub(super) struct Bounds {
 }
 
 impl Bounds {
-    /// A value without what says nothing, and with everything cut that is longer.
-    pub(super) fn apply(&self, value: &Value, cut: &mut bool) -> Value {
+    /// Leaves out of a value what says nothing, and cuts everything that is longer.
+    pub(super) fn apply(&self, value: &mut Value, cut: &mut bool) {
         match value {
-            Value::String(text) => {
-                let (text, was_cut) = text::bounded(text, self.text);
-                *cut |= was_cut;
-                Value::String(text)
-            }
+            Value::String(text) => *cut |= text::shorten(text, self.text),
             Value::Array(list) => {
                 *cut |= list.len() > self.entries;
-                let entries = list.iter().take(self.entries);
-                entries.map(|entry| self.apply(entry, cut)).collect()
+                list.truncate(self.entries);
+                list.iter_mut().for_each(|entry| self.apply(entry, cut));
             }
             Value::Object(map) => {
                 *cut |= map.len() > self.fields;
-                map.iter()
-                    // The identifier begins with the kind of thing it is.
-                    .filter(|(name, value)| !path::is_empty(value) && *name != "object")
-                    .take(self.fields)
-                    .map(|(name, value)| (name.clone(), self.apply(value, cut)))
-                    .collect()
+                // The identifier begins with the kind of thing it is.
+                map.retain(|name, value| !path::is_empty(value) && name != "object");
+                if map.len() > self.fields {
+                    *map = std::mem::take(map).into_iter().take(self.fields).collect();
+                }
+                map.values_mut().for_each(|value| self.apply(value, cut));
             }
-            other => other.clone(),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 }
@@ -299,18 +301,18 @@ mod tests {
     #[test]
     fn each_level_shows_more() {
         let sizes: Vec<usize> = [Level::Summary, Level::Standard, Level::Full]
-            .map(|level| shape(0, &page(), level, None).value.to_string().len())
+            .map(|level| shape(0, &mut page(), level, None).value.to_string().len())
             .into();
         assert!(
             sizes[0] * 2 < sizes[1] && sizes[1] * 3 < sizes[2],
             "{sizes:?}"
         );
-        let summary = shape(0, &page(), Level::Summary, None).value;
+        let summary = shape(0, &mut page(), Level::Summary, None).value;
         assert_eq!(summary["title"], "A | title in two lines");
         assert_eq!(summary["publishedDate"], "2024-01-02");
         assert!(summary["line"].as_str().unwrap().starts_with("Some words"));
         assert!(summary.get("id").is_none(), "the address identifies a page");
-        assert_eq!(shape(0, &page(), Level::Full, None).value, page());
+        assert_eq!(shape(0, &mut page(), Level::Full, None).value, page());
     }
 
     #[test]
@@ -319,16 +321,16 @@ mod tests {
         page["url"] = json!(format!("https://a.example/{}", "x".repeat(100_000)));
         page["publishedDate"] = json!("2024 ".repeat(100_000));
         for level in [Level::Summary, Level::Standard] {
-            let shaped = shape(0, &page, level, None);
+            let shaped = shape(0, &mut page.clone(), level, None);
             assert!(shaped.cut, "{level:?}");
             assert!(shaped.value.to_string().len() < 10_000, "{level:?}");
         }
-        assert_eq!(shape(0, &page, Level::Full, None).value, page);
+        assert_eq!(shape(0, &mut page.clone(), Level::Full, None).value, page);
     }
 
     #[test]
     fn the_extract_is_as_long_as_asked_for() {
-        let standard = |extract| shape(0, &page(), Level::Standard, extract);
+        let standard = |extract| shape(0, &mut page(), Level::Standard, extract);
         let length =
             |extract: Option<usize>| standard(extract).value["text"].as_str().unwrap().len();
         assert!(length(None) <= 610 && length(None) > 400);
@@ -338,13 +340,13 @@ mod tests {
 
     #[test]
     fn an_item_shows_what_was_found_out() {
-        let item = json!({
+        let mut item = json!({
             "id": "item_1", "properties": {"type": "company", "url": "https://a.example", "description": "Makes things",
             "company": {"name": "Acme", "logoUrl": "l"}},
             "evaluations": [{"criterion": "c", "satisfied": "yes", "reasoning": "long", "references": [1]}],
             "enrichments": [{"enrichmentId": "e", "result": ["Ann"], "reasoning": "r"}], "createdAt": "2024-01-01",
         });
-        let shown = shape(0, &item, Level::Standard, None).value;
+        let shown = shape(0, &mut item, Level::Standard, None).value;
         assert_eq!(shown["title"], "Acme");
         assert_eq!(
             shown["evaluations"],

@@ -81,8 +81,8 @@ pub(super) struct Chosen {
 }
 
 /// Shows an answer.
-pub fn show(answer: Answer<'_>, view: &View) -> Result<Rendered, ViewError> {
-    let (chosen, whole) = choose(&answer, view)?;
+pub fn show(mut answer: Answer<'_>, view: &View) -> Result<Rendered, ViewError> {
+    let (chosen, whole) = choose(&mut answer, view)?;
     let written = write(&answer, view, &chosen, &whole);
     // Most answers fit, and these are written but once.
     if written.tokens <= view.max_tokens {
@@ -92,7 +92,7 @@ pub fn show(answer: Answer<'_>, view: &View) -> Result<Rendered, ViewError> {
     Ok(finish(&answer, view, &chosen, fitted, written))
 }
 
-fn choose(answer: &Answer<'_>, view: &View) -> Result<(Chosen, Fitted), ViewError> {
+fn choose(answer: &mut Answer<'_>, view: &View) -> Result<(Chosen, Fitted), ViewError> {
     let envelope = &answer.envelope;
     let mut results: Vec<(usize, &Value)> = envelope.results.iter().enumerate().collect();
     let dropped = match view.index {
@@ -119,12 +119,14 @@ fn choose(answer: &Answer<'_>, view: &View) -> Result<(Chosen, Fitted), ViewErro
         false => Level::Summary,
     };
     let rest = shape_rest(&envelope.rest, rest_level, &mut rest_cut);
-    let results = selected
-        .iter()
-        .map(|(index, result)| match view.fields.is_empty() {
-            true => shape(*index, result, view.level, view.extract),
-            false => shape_fields(*index, result, view.level, &fields),
-        });
+    let selected: Vec<usize> = selected.into_iter().map(|(index, _)| index).collect();
+    let results = selected.into_iter().filter_map(|index| {
+        let result = answer.envelope.results.get_mut(index)?;
+        Some(match view.fields.is_empty() {
+            true => shape(index, result, view.level, view.extract),
+            false => shape_fields(index, result, view.level, &fields),
+        })
+    });
     let whole = Fitted::whole(results.collect(), rest);
     let chosen = Chosen {
         rest_cut,

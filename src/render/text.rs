@@ -19,14 +19,30 @@ pub(super) const CUT: &str = "…";
 /// A text of at most `most` characters, cut where a paragraph, sentence or word ends; whether it was
 /// cut. Addresses and identifiers are no use in part, so they stay whole.
 pub(super) fn bounded(text: &str, most: usize) -> (String, bool) {
+    match short(text, most) {
+        Some(short) => (format!("{short}{CUT}"), true),
+        None => (text.to_owned(), false),
+    }
+}
+
+/// Cuts a text in the same way; says whether it did.
+pub(super) fn shorten(text: &mut String, most: usize) -> bool {
+    let Some(length) = short(text, most).map(str::len) else {
+        return false;
+    };
+    text.truncate(length);
+    text.push_str(CUT);
+    true
+}
+
+/// What stays of a text that is too long.
+fn short(text: &str, most: usize) -> Option<&str> {
     let is_letter = |byte: u8| byte.is_ascii_graphic();
     if text.len() <= LONGEST_WORD && all_bytes(text, is_letter) {
-        return (text.to_owned(), false);
+        return None;
     }
-    match clean::bounded(text, most) {
-        (kept, true) => (format!("{}{CUT}", kept.trim_end()), true),
-        (whole, false) => (whole.to_owned(), false),
-    }
+    let (kept, is_cut) = clean::bounded(text, most);
+    is_cut.then(|| kept.trim_end())
 }
 
 /// The first words of a value on one line.
