@@ -15,6 +15,7 @@ mod context;
 mod error;
 mod error_body;
 mod finish;
+mod json;
 mod key;
 mod maybe;
 mod redirect;

@@ -4,6 +4,7 @@
 //! which holds together even what is itself broken Markdown.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
 use serde_json::{Map, Value};
 
@@ -46,7 +47,7 @@ fn push_lines(out: &mut String, results: &[Shaped], push: fn(&mut String, &Shape
 
 /// Adds one line: number, title, address, date, state, identifier, and what says most.
 pub(super) fn push_row(out: &mut String, result: &Shaped) {
-    out.push_str(&format!("{}. ", result.index));
+    push_number(out, "", result.index, ". ");
     let Value::Object(map) = &result.value else {
         return push_scalar(out, &result.value);
     };
@@ -60,6 +61,11 @@ pub(super) fn push_row(out: &mut String, result: &Shaped) {
             _ => push_between(out, " · ", value, ""),
         }
     }
+}
+
+fn push_number(out: &mut String, before: &str, number: usize, after: &str) {
+    // Writing into a text cannot fail.
+    let _ = write!(out, "{before}{number}{after}");
 }
 
 fn push_between(out: &mut String, before: &str, value: &Value, after: &str) {
@@ -83,7 +89,7 @@ fn push_table(out: &mut String, results: &[Shaped]) {
     out.push_str(&format!("| # | {} |\n", columns.join(" | ")));
     out.push_str(&format!("|---|{}", "---|".repeat(columns.len())));
     for result in results {
-        out.push_str(&format!("\n| {} |", result.index));
+        push_number(out, "\n| ", result.index, " |");
         for column in &columns {
             out.push(' ');
             if let Some(value) = result.value.get(*column) {
@@ -96,7 +102,7 @@ fn push_table(out: &mut String, results: &[Shaped]) {
 
 /// Adds a result with its fields.
 pub(super) fn push_section(out: &mut String, result: &Shaped) {
-    out.push_str(&format!("### {}", result.index));
+    push_number(out, "### ", result.index, "");
     let Value::Object(map) = &result.value else {
         out.push('\n');
         return push_field_value(out, &result.value, 0);

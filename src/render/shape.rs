@@ -71,14 +71,15 @@ pub(super) fn shape_fields(index: usize, result: &Value, level: Level, fields: &
     Shaped { index, value, cut }
 }
 
-/// What stands beside the results, as a level shows it; what the head tells is left to it.
+/// What stands beside the results, as a level shows it; what the head tells is left to it. Lists and
+/// objects may be taken out.
 pub(super) fn shape_rest(
-    rest: &Map<String, Value>,
+    rest: &mut Map<String, Value>,
     level: Level,
     cut: &mut bool,
 ) -> Map<String, Value> {
     let rest = rest
-        .iter()
+        .iter_mut()
         .filter(|(name, _)| !IN_METADATA.contains(&name.as_str()));
     let bound = match level {
         Level::Full => {
@@ -88,21 +89,25 @@ pub(super) fn shape_rest(
         Level::Standard => BESIDE_STANDARD,
         Level::Summary => BESIDE_SUMMARY,
     };
-    let told = |(name, value): &(&String, &Value)| {
-        let says_nothing = path::is_empty(value) || *value == &json!(false) && *name == "hasMore";
+    let told = |(name, value): &(&String, &mut Value)| {
+        let says_nothing = path::is_empty(value) || **value == json!(false) && *name == "hasMore";
         !says_nothing && !ABOUT_REQUEST.contains(&name.as_str())
     };
     let mut shaped = Map::new();
     for (name, value) in rest.filter(told) {
+        let value = match value {
+            Value::Array(_) | Value::Object(_) => value.take(),
+            // The head has a word to say about where a list goes on.
+            scalar => scalar.clone(),
+        };
         let value = match name.as_str() {
-            "statuses" if level == Level::Summary => failures(value),
-            "statuses" => states(value),
+            "statuses" => states(value, level),
             // The text of all pages in one piece says again what the results say.
             "context" if level == Level::Summary => {
                 *cut = true;
                 continue;
             }
-            _ => bounded(value.clone(), bound, MOST_ENTRIES, cut),
+            _ => bounded(value, bound, MOST_ENTRIES, cut),
         };
         if !path::is_empty(&value) {
             shaped.insert(name.clone(), value);
@@ -111,33 +116,24 @@ pub(super) fn shape_rest(
     shaped
 }
 
-/// The states of single pages; of a success there is no more to tell.
-fn states(statuses: &Value) -> Value {
-    let brief = |status: &Value| match status.as_object() {
-        Some(told) if is_success(status) => {
-            let kept = told
-                .iter()
-                .filter(|(name, _)| ["id", "status"].contains(&name.as_str()));
-            Value::Object(
-                kept.map(|(name, value)| (name.clone(), value.clone()))
-                    .collect(),
-            )
-        }
-        _ => status.clone(),
+/// The states of single pages; of a success there is no more to tell, and nothing in a summary.
+fn states(statuses: Value, level: Level) -> Value {
+    let Value::Array(mut list) = statuses else {
+        return Value::Array(Vec::new());
     };
-    let list = statuses.as_array().map(Vec::as_slice).unwrap_or_default();
-    list.iter().map(brief).collect()
+    if level == Level::Summary {
+        list.retain(|status| !is_success(status));
+    }
+    for status in list.iter_mut().filter(|status| is_success(status)) {
+        if let Value::Object(told) = status {
+            told.retain(|name, _| ["id", "status"].contains(&name.as_str()));
+        }
+    }
+    Value::Array(list)
 }
 
 fn is_success(status: &Value) -> bool {
     status.get("status").and_then(Value::as_str) == Some("success")
-}
-
-/// The states of single pages, as far as they are no success.
-fn failures(statuses: &Value) -> Value {
-    let list = statuses.as_array().map(Vec::as_slice).unwrap_or_default();
-    let failed = list.iter().filter(|status| !is_success(status));
-    failed.cloned().collect()
 }
 
 fn summary(result: &Value, cut: &mut bool) -> Map<String, Value> {
@@ -362,7 +358,13 @@ mod tests {
     #[test]
     fn the_state_of_every_page_is_told_but_for_those_that_say_nothing_new() {
         let rest = json!({"statuses": [{"id": "a", "status": "success", "source": "cached"}, {"id": "b", "status": "error"}], "searchTime": 5});
-        let shown = |level| Value::from(shape_rest(rest.as_object().unwrap(), level, &mut false));
+        let shown = |level| {
+            Value::from(shape_rest(
+                &mut rest.as_object().unwrap().clone(),
+                level,
+                &mut false,
+            ))
+        };
         let told =
             json!({"statuses": [{"id": "a", "status": "success"}, {"id": "b", "status": "error"}]});
         assert_eq!(shown(Level::Standard), told);

@@ -118,8 +118,8 @@ fn choose(answer: &mut Answer<'_>, view: &View) -> Result<(Chosen, Fitted), View
         true => view.level,
         false => Level::Summary,
     };
-    let rest = shape_rest(&envelope.rest, rest_level, &mut rest_cut);
     let selected: Vec<usize> = selected.into_iter().map(|(index, _)| index).collect();
+    let rest = shape_rest(&mut answer.envelope.rest, rest_level, &mut rest_cut);
     let results = selected.into_iter().filter_map(|index| {
         let result = answer.envelope.results.get_mut(index)?;
         Some(match view.fields.is_empty() {
@@ -202,7 +202,7 @@ fn finish(
 ) -> Rendered {
     let Written {
         mut metadata,
-        text,
+        mut text,
         tokens,
     } = written;
     let head = Head {
@@ -213,8 +213,12 @@ fn finish(
     };
     let links = head.links();
     metadata.insert("tokenEstimate".to_owned(), json!(tokens));
+    let placeholder = PLACEHOLDER.to_string();
+    if let Some(at) = text.find(&placeholder) {
+        text.replace_range(at..at + placeholder.len(), &tokens.to_string());
+    }
     Rendered {
-        text: text.replacen(&PLACEHOLDER.to_string(), &tokens.to_string(), 1),
+        text,
         structured: json::structured(metadata, &answer.told, fitted),
         links,
     }

@@ -70,8 +70,14 @@ pub(super) fn parsed(value: Value, holder: &str, mended: &mut Vec<String>) -> Va
 
 /// Whether two names differ in nothing but their punctuation and case.
 pub(super) fn is_same(one: &str, other: &str) -> bool {
-    let plain = |text: &str| text.to_lowercase().replace(['.', '_', '-', '/', ' '], "");
-    plain(one) == plain(other)
+    plain(one).eq(plain(other))
+}
+
+/// A name without punctuation and case.
+fn plain(name: &str) -> impl Iterator<Item = char> {
+    name.chars()
+        .filter(|letter| !['.', '_', '-', '/', ' '].contains(letter))
+        .flat_map(char::to_lowercase)
 }
 
 /// A name that differs from a known one only in its punctuation or case.
