@@ -11,6 +11,7 @@ mod serve;
 mod tools;
 
 use std::io::{IsTerminal, Write};
+use std::pin::Pin;
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
@@ -231,73 +232,112 @@ fn configured(arguments: Arguments, source: &Source) -> Result<String, Failure> 
         tracing::warn!("{warning}");
     }
     let runtime = runtime(&arguments.command).map_err(Failure::usage)?;
-    let result = runtime.block_on(carried_out(arguments, source));
-    // Not waited for: a thread may be stuck reading from a terminal.
-    runtime.shutdown_background();
-    result
-}
-
-async fn carried_out(arguments: Arguments, source: &Source) -> Result<String, Failure> {
     let Arguments {
         sandbox,
         tools,
         command,
         ..
     } = arguments;
-    match &command {
-        Some(Command::Sandbox { listen }) => {
-            let served = sandbox::serve(listen).await;
-            return served.map(|()| String::new()).map_err(Failure::usage);
-        }
-        Some(Command::Health { address }) => {
-            return health::ask(address.as_deref(), source).await;
-        }
-        _ => {}
-    }
-    let mut settings = Settings::read(source, tools.as_deref()).map_err(Failure::usage)?;
-    if sandbox {
-        let embedded = sandbox::embed(&mut settings).await;
-        embedded.map_err(Failure::usage)?;
-    }
-    match command {
-        Some(Command::Call {
-            operation,
-            arguments,
-        }) => call::run(&settings, &operation, arguments.as_deref()).await,
-        Some(Command::Tools { json }) => {
-            let catalogue = catalogue(&settings)?;
-            Ok(if json {
-                tools::json(&catalogue)
-            } else {
-                tools::table(&catalogue)
-            })
-        }
-        Some(Command::Doctor) => match doctor::examine(&settings, source).await {
-            (text, true) => Ok(text),
-            (text, false) => {
-                print(&text);
-                let text = "error: not all is well; the lines with FAIL say what to do".to_owned();
-                Err(Failure { text, code: FAILED })
+    let work = match command {
+        None => stdio(source, tools, sandbox),
+        Some(command) => other(command, source, tools, sandbox),
+    };
+    let result = runtime.block_on(work);
+    // Not waited for: a thread may be stuck reading from a terminal.
+    runtime.shutdown_background();
+    result
+}
+
+/// A command that is being carried out. Boxed, and never a part of who starts it: what one command does
+/// not need is no room on the stack of another, which would be touched at every start.
+type Work<'a> = Pin<Box<dyn Future<Output = Result<String, Failure>> + 'a>>;
+
+/// Serves the client that started the program.
+#[inline(never)]
+fn stdio(source: &Source, tools: Option<String>, sandbox: bool) -> Work<'_> {
+    Box::pin(async move {
+        let settings = settings(source, tools.as_deref(), sandbox).await?;
+        // The user of a stdio server sits in front of this machine.
+        let catalogue = catalogue(&settings)?.with_key_page();
+        serve::stdio(catalogue, std::io::stdin().is_terminal()).await
+    })
+}
+
+/// Carries out any other command.
+#[inline(never)]
+fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool) -> Work<'_> {
+    Box::pin(async move {
+        match &command {
+            Command::Sandbox { listen } => {
+                let served = sandbox::serve(listen).await;
+                return served.map(|()| String::new()).map_err(Failure::usage);
             }
-        },
-        Some(Command::Http {
-            listen,
-            allowed_hosts,
-            allowed_origins,
-        }) => {
-            let mut http = HttpSettings::read(source).map_err(Failure::usage)?;
-            http.hosts = allowed_hosts.or(http.hosts);
-            http.origins = allowed_origins.or(http.origins);
-            let listen = listen.or_else(|| http.listen.clone());
-            let listen = listen.as_deref().unwrap_or(USUAL_ADDRESS);
-            http::serve(settings, http, listen, sandbox).await
+            Command::Health { address } => {
+                return health::ask(address.as_deref(), source).await;
+            }
+            _ => {}
         }
-        _ => {
-            // The user of a stdio server sits in front of this machine.
-            let catalogue = catalogue(&settings)?.with_key_page();
-            serve::stdio(catalogue, std::io::stdin().is_terminal()).await
+        let settings = settings(source, tools.as_deref(), sandbox).await?;
+        match command {
+            Command::Call {
+                operation,
+                arguments,
+            } => call::run(&settings, &operation, arguments.as_deref()).await,
+            Command::Tools { json } => {
+                let catalogue = catalogue(&settings)?;
+                Ok(if json {
+                    tools::json(&catalogue)
+                } else {
+                    tools::table(&catalogue)
+                })
+            }
+            Command::Doctor => match doctor::examine(&settings, source).await {
+                (text, true) => Ok(text),
+                (text, false) => {
+                    print(&text);
+                    let text =
+                        "error: not all is well; the lines with FAIL say what to do".to_owned();
+                    Err(Failure { text, code: FAILED })
+                }
+            },
+            Command::Http {
+                listen,
+                allowed_hosts,
+                allowed_origins,
+            } => {
+                let mut http = HttpSettings::read(source).map_err(Failure::usage)?;
+                http.hosts = allowed_hosts.or(http.hosts);
+                http.origins = allowed_origins.or(http.origins);
+                let listen = listen.or_else(|| http.listen.clone());
+                let listen = listen.as_deref().unwrap_or(USUAL_ADDRESS);
+                http::serve(settings, http, listen, sandbox).await
+            }
+            // The others need no settings, and were carried out before.
+            _ => Ok(String::new()),
         }
+    })
+}
+
+/// The settings, pointed at a sandbox in this process if one is wanted.
+async fn settings(
+    source: &Source,
+    tools: Option<&str>,
+    sandbox: bool,
+) -> Result<Settings, Failure> {
+    let mut settings = Settings::read(source, tools).map_err(Failure::usage)?;
+    if sandbox {
+        embedded(&mut settings).await?;
     }
+    Ok(settings)
+}
+
+/// Starts a sandbox in this process.
+#[inline(never)]
+fn embedded(settings: &mut Settings) -> Work<'_> {
+    Box::pin(async move {
+        let embedded = sandbox::embed(settings).await;
+        embedded.map(|()| String::new()).map_err(Failure::usage)
+    })
 }
 
 /// One thread is enough for one client, and starts sooner; many clients get all of them.
