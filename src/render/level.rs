@@ -187,7 +187,8 @@ pub(super) static TYPES: [ResultType; 4] = [
 /// The type of a result.
 pub(super) fn type_of(result: &Value) -> &'static ResultType {
     let [.., record] = &TYPES;
-    let has = |name: &str| result.get(name).is_some();
+    let fields = result.as_object();
+    let has = |name: &str| fields.is_some_and(|map| path::field(map, name).is_some());
     TYPES
         .iter()
         .find(|kind| {

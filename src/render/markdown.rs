@@ -9,6 +9,7 @@ use std::fmt::Write;
 use serde_json::{Map, Value};
 
 use super::inline::{push_inline, push_link};
+use super::path;
 use super::shape::Shaped;
 use super::text::one_line;
 
@@ -242,7 +243,7 @@ fn has_name(map: &Map<String, Value>) -> bool {
 /// Adds title and address as a link.
 fn push_heading(out: &mut String, map: &Map<String, Value>) {
     let text = |name: &str| {
-        map.get(name)
+        path::field(map, name)
             .and_then(Value::as_str)
             .filter(|text| !text.is_empty())
     };

@@ -2,6 +2,18 @@
 
 use serde_json::{Map, Value};
 
+/// Among so many names or fewer, one is found sooner by comparing than by hashing.
+const FEW: usize = 16;
+
+/// A field of an object.
+pub(super) fn field<'a>(map: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    if map.len() > FEW {
+        return map.get(name);
+    }
+    let mut fields = map.iter();
+    fields.find_map(|(own, value)| (own == name).then_some(value))
+}
+
 /// The first value that one of the paths leads to; null and empty ones do not count.
 pub(super) fn first<'a>(value: &'a Value, paths: &[&str]) -> Option<&'a Value> {
     paths.iter().find_map(|path| get(value, path))
@@ -19,7 +31,7 @@ pub(super) fn get<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     };
     match (value, head) {
         (Value::Object(map), "*") => map.values().find_map(inside),
-        (Value::Object(map), head) => inside(map.get(head)?),
+        (Value::Object(map), head) => inside(field(map, head)?),
         _ => None,
     }
 }
@@ -60,21 +72,24 @@ pub(super) fn pick(value: &Value, paths: &[&str]) -> Value {
     part(value, paths).unwrap_or_else(|| Value::Object(Map::new()))
 }
 
+/// The fields of such parts.
+pub(super) fn pick_fields(value: &Value, paths: &[&str]) -> impl Iterator<Item = (String, Value)> {
+    let fields = value.as_object().into_iter().flatten();
+    fields.filter_map(|(name, inner)| {
+        let below: Vec<&str> = below(paths, name).collect();
+        let inner = match below.as_slice() {
+            [] => return None,
+            below if below.contains(&"") => inner.clone(),
+            below => part(inner, below)?,
+        };
+        Some((name.clone(), inner))
+    })
+}
+
 fn part(value: &Value, paths: &[&str]) -> Option<Value> {
     let picked = match value {
         Value::Array(list) => list.iter().filter_map(|entry| part(entry, paths)).collect(),
-        Value::Object(map) => {
-            let inside = |(name, inner): (&String, &Value)| {
-                let below: Vec<&str> = below(paths, name).collect();
-                let inner = match below.as_slice() {
-                    [] => return None,
-                    below if below.contains(&"") => inner.clone(),
-                    below => part(inner, below)?,
-                };
-                Some((name.clone(), inner))
-            };
-            Value::Object(map.iter().filter_map(inside).collect())
-        }
+        Value::Object(_) => Value::Object(pick_fields(value, paths).collect()),
         // The paths lead on, but there is nothing below.
         _ => return None,
     };

@@ -133,7 +133,10 @@ fn states(statuses: Value, level: Level) -> Value {
 }
 
 fn is_success(status: &Value) -> bool {
-    status.get("status").and_then(Value::as_str) == Some("success")
+    let state = status
+        .as_object()
+        .and_then(|told| path::field(told, "status"));
+    state.and_then(Value::as_str) == Some("success")
 }
 
 fn summary(result: &Value, cut: &mut bool) -> Map<String, Value> {
@@ -195,9 +198,9 @@ fn standard(result: &mut Value, extract: Option<usize>, cut: &mut bool) -> Value
             bound,
         } => {
             let mut shown = heading(result, kind, cut);
-            let kept = path::pick(result, keep);
-            if let Value::Object(kept) = bounded(kept, bound, MOST_ENTRIES, cut) {
-                shown.extend(kept);
+            let kept = path::pick_fields(result, keep);
+            for (name, value) in kept.filter(|(_, value)| !path::is_empty(value)) {
+                shown.insert(name, bounded(value, bound, MOST_ENTRIES, cut));
             }
             let bound = extract.unwrap_or(bound);
             for passage in passages {
