@@ -31,6 +31,7 @@ impl Plain {
             [b' ', b'0'..=b'9', ..] => Some(Plain::token(1)),
             [b' ', mark, ..] if is_symbol(*mark) => marks(text, 1),
             [mark, ..] if is_symbol(*mark) => marks(text, 0),
+            [b' ', b' ', ..] => indent(text),
             [b'\n', ..] => line_ends(text),
             _ => None,
         }
@@ -92,12 +93,21 @@ fn marks(text: &[u8], spaces: usize) -> Option<Plain> {
     })
 }
 
-/// A few line ends alone, which are one token.
+/// White space that is longer is not one token.
+const MOST_WHITE: usize = 10;
+
+/// A few spaces; the last one belongs to what follows.
+fn indent(text: &[u8]) -> Option<Plain> {
+    let spaces = text.iter().take_while(|byte| **byte == b' ').count();
+    let follows = text.get(spaces).is_some_and(u8::is_ascii_graphic);
+    (follows && spaces <= MOST_WHITE).then(|| Plain::token(spaces - 1))
+}
+
+/// A few line ends; spaces after them belong to what follows.
 fn line_ends(text: &[u8]) -> Option<Plain> {
-    const MOST: usize = 10;
     let length = text.iter().take_while(|byte| **byte == b'\n').count();
-    // More white space might belong to them.
-    let is_other = |next: &u8| next.is_ascii_graphic();
-    let alone = text.get(length).is_none_or(is_other);
-    (alone && length <= MOST).then(|| Plain::token(length))
+    let mut rest = text.iter().skip(length).skip_while(|byte| **byte == b' ');
+    // After other white space there may be more line ends.
+    let alone = rest.next().is_none_or(u8::is_ascii_graphic);
+    (alone && length <= MOST_WHITE).then(|| Plain::token(length))
 }
