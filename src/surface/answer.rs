@@ -275,7 +275,7 @@ impl Catalogue {
         for (name, value) in answered.work {
             told.entry(name).or_insert(value);
         }
-        let text = serde_json::to_string(&answered.answer).unwrap_or_default();
+        let text = render::compact(&answered.answer);
         let envelope = Envelope::open(answered.answer);
         let fresh = Fresh {
             title: title(asked.operation, &answered.arguments),
