@@ -14,7 +14,7 @@ const MARGIN_OF_EXTRA: Price = 22;
 const SPREAD: Price = 30;
 
 /// The pieces so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Bill {
     /// A token for each piece: no piece costs less.
     pieces: Price,
@@ -25,7 +25,7 @@ pub(super) struct Bill {
 }
 
 /// What tells one language from another.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Signs {
     /// Words in Latin letters, and their letters after the fourth.
     words: Price,

@@ -12,6 +12,8 @@ use std::fs;
 use bpe_openai::o200k_base;
 use fastrand::Rng;
 
+use super::bill::Bill;
+use super::plain::Plain;
 use super::{Pieces, estimate};
 use texts::{
     address, cjk, code, corpus, english, excerpts, files, hex, json, paragraphs, root, some,
@@ -223,4 +225,37 @@ fn texts_are_split_where_the_tokenizer_splits_them() {
         let expected: Vec<&str> = o200k_base().split(text).collect();
         assert_eq!(pieces, expected);
     }
+}
+
+#[test]
+fn what_is_plain_costs_the_same_in_one_go() {
+    const PARTS: [&str; 40] = [
+        "a", "the", "Word", "HTTP", "iOS", "don't", "It's", "é", "ß", "Я", "中", "\u{301}", "0",
+        "12", "2024", "٣", "²", " ", "  ", "   ", "\t", "\u{b}", "\u{a0}", "\n", "\n\n", "\r\n",
+        "-", "--", ".", "...", "/", "://", "(", ")", "_", "'", "\"", "·", "\u{1}", "\u{7f}",
+    ];
+    let mut rng = Rng::with_seed(7);
+    let random = (0..20_000).map(|_| {
+        let parts = rng.usize(1..20);
+        (0..parts)
+            .map(|_| PARTS[rng.usize(0..PARTS.len())])
+            .collect()
+    });
+    let texts: Vec<String> = random.collect();
+    let mut plain_pieces = 0;
+    for text in texts.iter().chain(&english()).chain(&code()) {
+        let mut rest = text.as_str();
+        while let Some(piece) = Pieces::of(rest).next() {
+            if let Some(plain) = Plain::at_start(rest.as_bytes()) {
+                assert_eq!(plain.length, piece.text.len(), "{rest:?}");
+                let (mut in_one_go, mut bill) = (Bill::default(), Bill::default());
+                in_one_go.add_plain(plain);
+                bill.add(piece);
+                assert_eq!(in_one_go, bill, "{rest:?}");
+                plain_pieces += 1;
+            }
+            rest = &rest[piece.text.len()..];
+        }
+    }
+    assert!(plain_pieces > 100_000);
 }
