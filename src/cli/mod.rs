@@ -248,9 +248,9 @@ fn configured(arguments: Arguments, source: &Source) -> Result<String, Failure> 
     result
 }
 
-/// A command that is being carried out. Boxed, and never a part of who starts it: what one command does
-/// not need is no room on the stack of another, which would be touched at every start.
-type Work<'a> = Pin<Box<dyn Future<Output = Result<String, Failure>> + 'a>>;
+/// A command, or a part of one, that is being carried out. Boxed, and never a part of who starts it: what
+/// one command does not need is no room on the stack of another, which would be touched at every start.
+type Work<'a, T = String> = Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a>>;
 
 /// Serves the client that started the program.
 #[inline(never)]
@@ -267,44 +267,27 @@ fn stdio(source: &Source, tools: Option<String>, sandbox: bool) -> Work<'_> {
 #[inline(never)]
 fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool) -> Work<'_> {
     Box::pin(async move {
-        match &command {
-            Command::Sandbox { listen } => {
-                let served = sandbox::serve(listen).await;
-                return served.map(|()| String::new()).map_err(Failure::usage);
-            }
-            Command::Health { address } => {
-                return health::ask(address.as_deref(), source).await;
-            }
-            _ => {}
-        }
-        let settings = settings(source, tools.as_deref(), sandbox).await?;
+        // Read by those commands that need them.
+        let settings = settings(source, tools.as_deref(), sandbox);
         match command {
+            Command::Sandbox { listen } => {
+                let served = sandbox::serve(&listen).await;
+                served.map(|()| String::new()).map_err(Failure::usage)
+            }
+            Command::Health { address } => health::ask(address.as_deref(), source).await,
             Command::Call {
                 operation,
                 arguments,
-            } => call::run(&settings, &operation, arguments.as_deref()).await,
-            Command::Tools { json } => {
-                let catalogue = catalogue(&settings)?;
-                Ok(if json {
-                    tools::json(&catalogue)
-                } else {
-                    tools::table(&catalogue)
-                })
-            }
-            Command::Doctor => match doctor::examine(&settings, source).await {
-                (text, true) => Ok(text),
-                (text, false) => {
-                    print(&text);
-                    let text =
-                        "error: not all is well; the lines with FAIL say what to do".to_owned();
-                    Err(Failure { text, code: FAILED })
-                }
-            },
+            } => call::run(&settings.await?, &operation, arguments.as_deref()).await,
+            Command::Tools { json: true } => Ok(tools::json(&catalogue(&settings.await?)?)),
+            Command::Tools { json: false } => Ok(tools::table(&catalogue(&settings.await?)?)),
+            Command::Doctor => examined(doctor::examine(&settings.await?, source).await),
             Command::Http {
                 listen,
                 allowed_hosts,
                 allowed_origins,
             } => {
+                let settings = settings.await?;
                 let mut http = HttpSettings::read(source).map_err(Failure::usage)?;
                 http.hosts = allowed_hosts.or(http.hosts);
                 http.origins = allowed_origins.or(http.origins);
@@ -312,10 +295,22 @@ fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool
                 let listen = listen.as_deref().unwrap_or(USUAL_ADDRESS);
                 http::serve(settings, http, listen, sandbox).await
             }
-            // The others need no settings, and were carried out before.
-            _ => Ok(String::new()),
+            // These were carried out before any settings were looked for.
+            Command::Operations { .. } | Command::Completions { .. } | Command::Sdk { .. } => {
+                Ok(String::new())
+            }
         }
     })
+}
+
+/// What the doctor found, and whether all is well.
+fn examined((text, is_well): (String, bool)) -> Result<String, Failure> {
+    if is_well {
+        return Ok(text);
+    }
+    print(&text);
+    let text = "error: not all is well; the lines with FAIL say what to do".to_owned();
+    Err(Failure { text, code: FAILED })
 }
 
 /// The settings, pointed at a sandbox in this process if one is wanted.
@@ -333,11 +328,8 @@ async fn settings(
 
 /// Starts a sandbox in this process.
 #[inline(never)]
-fn embedded(settings: &mut Settings) -> Work<'_> {
-    Box::pin(async move {
-        let embedded = sandbox::embed(settings).await;
-        embedded.map(|()| String::new()).map_err(Failure::usage)
-    })
+fn embedded(settings: &mut Settings) -> Work<'_, ()> {
+    Box::pin(async move { sandbox::embed(settings).await.map_err(Failure::usage) })
 }
 
 /// One thread is enough for one client, and starts sooner; many clients get all of them.

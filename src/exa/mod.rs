@@ -15,7 +15,6 @@ mod context;
 mod error;
 mod error_body;
 mod finish;
-mod json;
 mod key;
 mod maybe;
 mod redirect;

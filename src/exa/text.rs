@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{ApiKey, json};
+use super::ApiKey;
 use crate::render::clean;
 
 /// The longest message of an error, in characters.
@@ -38,11 +38,11 @@ pub(super) fn read_json(bytes: &[u8]) -> serde_json::Result<Value> {
     if bytes.trim_ascii().is_empty() {
         return Ok(Value::Null);
     }
-    json::read(bytes).or_else(|error| {
+    serde_json::from_slice(bytes).or_else(|error| {
         let whole = replace_halves(bytes);
         match whole == bytes {
             true => Err(error),
-            false => json::read(&whole),
+            false => serde_json::from_slice(&whole),
         }
     })
 }

@@ -1,15 +1,9 @@
 //! An answer as JSON: what is said about it, then what it says.
 
-use std::fmt::Write;
-
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use super::budget::Fitted;
-use super::chars::{all_bytes, is_any};
-
-/// Bytes for which there is room from the beginning: most answers are not much longer.
-const ROOM: usize = 8 * 1024;
 
 /// The fields of the server's own, which nothing that is told can replace.
 const OWN: [&str; 2] = ["metadata", "results"];
@@ -70,79 +64,5 @@ impl Serialize for Whole<'_> {
             whole.serialize_entry(name, value)?;
         }
         whole.end()
-    }
-}
-
-/// An answer of Exa as a text, without white space.
-#[must_use]
-pub fn compact(answer: &Value) -> String {
-    let mut text = String::with_capacity(ROOM);
-    push(&mut text, answer);
-    text
-}
-
-fn push(out: &mut String, value: &Value) {
-    match value {
-        Value::String(text) => push_text(out, text),
-        Value::Array(list) => {
-            out.push('[');
-            for (place, entry) in list.iter().enumerate() {
-                if place > 0 {
-                    out.push(',');
-                }
-                push(out, entry);
-            }
-            out.push(']');
-        }
-        Value::Object(map) => {
-            out.push('{');
-            for (place, (name, field)) in map.iter().enumerate() {
-                if place > 0 {
-                    out.push(',');
-                }
-                push_text(out, name);
-                out.push(':');
-                push(out, field);
-            }
-            out.push('}');
-        }
-        // Writing into a text cannot fail.
-        Value::Null | Value::Bool(_) | Value::Number(_) => drop(write!(out, "{value}")),
-    }
-}
-
-/// Most texts have nothing to escape, which is seen faster than letter by letter.
-fn push_text(out: &mut String, text: &str) {
-    if all_bytes(text, |byte| (byte >= b' ') & !is_any(byte, *b"\"\\")) {
-        out.push('"');
-        out.push_str(text);
-        out.push('"');
-    } else {
-        out.push_str(&serde_json::to_string(text).unwrap_or_default());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn a_compact_text_is_what_the_library_writes() {
-        let value = json!({
-            "a\"b": [null, true, false, 0, -1, u64::MAX, i64::MIN, 0.1, 1e300, -0.0, 1.0, 5e-324],
-            "": {"x": [], "y": {}, "z": ["\n\t\u{0}\u{7f}é\\ \u{2028}", "plain text, long enough for a look"]},
-        });
-        assert_eq!(compact(&value), value.to_string());
-        for value in [
-            json!("x"),
-            json!([]),
-            json!({}),
-            json!(null),
-            json!([[[1]]]),
-        ] {
-            assert_eq!(compact(&value), value.to_string());
-        }
     }
 }

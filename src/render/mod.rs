@@ -26,7 +26,6 @@ mod words;
 pub(crate) use date::instant;
 pub use envelope::{Envelope, results_field};
 pub use filter::{Dropped, Filters};
-pub use json::compact;
 pub use level::Level;
 pub use show::{Answer, IN_METADATA, Link, Rendered, show};
 pub use view::{DEFAULT_MAX_TOKENS, Format, View, ViewError};

@@ -107,15 +107,13 @@ impl Catalogue {
         let operation = asked.operation;
         // Whoever looks at a kept answer asks nothing, so there are no arguments to speak of.
         let asks = !asked.options.looks_back();
-        asked.options = match asked.options.check(&mut asked.mended) {
-            Ok(options) => options,
-            Err(refused) => {
-                let arguments = Some(asked.arguments).filter(|_| asks);
-                return unfit_options(*refused, operation, arguments);
+        let checked = asked.options.check(&mut asked.mended);
+        let seen = checked.and_then(|options| Ok((options.view(asked.usual)?, options)));
+        let mut view = match seen {
+            Ok((view, options)) => {
+                asked.options = options;
+                view
             }
-        };
-        let mut view = match asked.options.view(asked.usual) {
-            Ok(view) => view,
             Err(refused) => {
                 let arguments = Some(asked.arguments).filter(|_| asks);
                 return unfit_options(*refused, operation, arguments);
@@ -275,7 +273,7 @@ impl Catalogue {
         for (name, value) in answered.work {
             told.entry(name).or_insert(value);
         }
-        let text = render::compact(&answered.answer);
+        let text = serde_json::to_string(&answered.answer).unwrap_or_default();
         let envelope = Envelope::open(answered.answer);
         let fresh = Fresh {
             title: title(asked.operation, &answered.arguments),

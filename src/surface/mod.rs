@@ -440,7 +440,7 @@ fn named_call<'a>(
         Box::new(Outcome::refused(&tool.definition.name, &refused))
     })?;
     asked.mended.extend(checked.mended);
-    if asked.options.filter() {
+    if asked.options.has_filters() {
         asked.filled = named::filled(plan, &checked.arguments);
     }
     let (name, mut arguments) = named::arguments(plan, checked.arguments, level);

@@ -167,7 +167,7 @@ impl Options {
     }
 
     /// Whether there are filters, in whatever form.
-    pub(super) fn filter(&self) -> bool {
+    pub(super) fn has_filters(&self) -> bool {
         self.0.contains_key("filters")
     }
 
