@@ -5,7 +5,7 @@ WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/src/target \
-    CARGO_PROFILE_RELEASE_STRIP=true cargo build --release --locked && cp target/release/exa-mcp-server /exa-mcp-server
+    cargo build --profile dist --locked && cp target/dist/exa-mcp-server /exa-mcp-server
 RUN mkdir /data
 
 FROM scratch

@@ -6,9 +6,6 @@ use std::path::Path;
 #[allow(dead_code, unreachable_pub)]
 mod fingerprint;
 
-#[path = "link/flags.rs"]
-mod link;
-
 const COMMAND: &str = "cargo build --features codegen";
 
 fn main() {
@@ -17,7 +14,6 @@ fn main() {
     }
     println!("cargo::rerun-if-env-changed=EXA_CODEGEN");
     let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
-    link::ease_loading(Path::new(&root));
     let check = std::env::var("EXA_CODEGEN").is_ok_and(|value| value == "check");
     if let Err(error) = regenerate(Path::new(&root), check).and_then(|()| guard(Path::new(&root))) {
         // One line for each line: cargo cuts a message at its first line end.

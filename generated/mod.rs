@@ -3,6 +3,7 @@
 //! Clients, operations and schemas made from the specs.
 
 pub mod operations;
+pub mod prices;
 pub mod tools;
 pub mod search;
 pub mod websets;

@@ -27,6 +27,14 @@ pub(crate) fn fill(bytes: &mut [u8]) -> Result<(), NoRandomness> {
     getrandom::fill(bytes).map_err(NoRandomness)
 }
 
+/// Whether a text can only be a name: an id, a tag or a state, but no sentence. Names that others give may
+/// stand where sentences of theirs may not.
+pub(crate) fn is_name(text: &str) -> bool {
+    const LONGEST: usize = 64;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"_-.:".contains(&byte);
+    (1..=LONGEST).contains(&text.len()) && text.bytes().all(fits)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {

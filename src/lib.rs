@@ -13,6 +13,7 @@ pub mod protocol;
 pub mod render;
 pub mod sdk;
 pub mod settings;
+pub mod spending;
 pub mod store;
 pub mod surface;
 pub mod telemetry;

@@ -3,12 +3,16 @@
 mod file;
 pub mod http;
 mod known;
+mod secret_files;
 mod source;
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::accounts::{Holder, KeyPool, LimitsError};
+use crate::accounts::budget::{BudgetPolicy, Unenforced};
+use crate::accounts::{Holder, KeyPool, LimitsError, TokenLimits};
 use crate::exa::{ApiKey, BASE_URL_VARIABLE, ConfigError, ExaConfig, ExaHttp};
+use crate::operations::spend::Unlimited;
 use crate::operations::{Caller, Folders, IMPORT_DIR_VARIABLE};
 use crate::store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 use crate::surface::{Limits, Manners, TaskLimits};
@@ -17,6 +21,7 @@ pub(crate) use file::ConfigFile;
 pub use file::{ConfigFileError, Problem};
 #[cfg(test)]
 pub(crate) use known::KNOWN;
+pub use secret_files::SecretFileError;
 pub use source::Source;
 pub(crate) use source::usual_place;
 
@@ -48,6 +53,10 @@ pub struct Settings {
     pub folders: Folders,
     /// How clients are asked.
     pub manners: Manners,
+    /// What the local user may spend.
+    pub local_limits: TokenLimits,
+    /// What happens where budgets cannot be enforced.
+    pub budgets: BudgetPolicy,
 }
 
 /// Why the program cannot run like this.
@@ -95,6 +104,14 @@ pub enum SettingsError {
         /// What it may say.
         choices: &'static str,
     },
+    /// A sum of money is none.
+    #[error("{variable}: `{value}` is not a number of dollars from 0 up")]
+    Dollars {
+        /// The variable.
+        variable: &'static str,
+        /// What it says.
+        value: String,
+    },
     /// The store cannot be used.
     #[error("{STORE_VARIABLE} cannot be used: {0}")]
     Store(#[from] StoreConfigError),
@@ -131,7 +148,18 @@ impl Settings {
             tasks: task_limits(source)?,
             folders: Folders::from_env_or(source.in_file(IMPORT_DIR_VARIABLE)),
             manners: manners(source)?,
+            local_limits: local_limits(source)?,
+            budgets: budget_policy(source)?,
         })
+    }
+
+    /// Leaves room for others: several people share a server over HTTP.
+    pub fn share_tasks(&mut self, source: &Source) -> Result<(), SettingsError> {
+        let own = source.number("EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER", "tasks")?;
+        if own.is_none() {
+            self.tasks.per_owner = TaskLimits::usual_share(self.tasks.concurrent);
+        }
+        Ok(())
     }
 
     /// The way to Exa that these settings describe.
@@ -139,7 +167,7 @@ impl Settings {
         let http = ExaHttp::new(self.exa.clone())?;
         let keys = self.key.iter().chain(&self.more_keys).cloned();
         let keys = KeyPool::paced(keys, self.rate, self.holder);
-        let caller = Caller::new(http, None).with_keys(keys);
+        let caller = Caller::new(http, None, Arc::new(Unlimited)).with_keys(keys);
         Ok(caller.with_folders(self.folders.clone()))
     }
 }
@@ -169,13 +197,19 @@ fn task_limits(source: &Source) -> Result<TaskLimits, SettingsError> {
     // No operator's setting makes a task live longer than a day.
     let max_ttl = max_ttl.clamp(TaskLimits::SHORTEST_TTL, usual.max_ttl);
     let default_ttl = milliseconds("EXA_MCP_DEFAULT_TASK_TTL")?.unwrap_or(usual.default_ttl);
-    let concurrent = source.number("EXA_MCP_MAX_CONCURRENT_TASKS", "tasks")?;
+    let count = |name: &'static str, usual: usize| {
+        let number = source.number(name, "tasks")?;
+        let number = number.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+        Ok::<_, SettingsError>(number.unwrap_or(usual))
+    };
+    let concurrent = count("EXA_MCP_MAX_CONCURRENT_TASKS", usual.concurrent)?;
     Ok(TaskLimits {
         default_ttl: default_ttl.clamp(TaskLimits::SHORTEST_TTL, max_ttl),
         max_ttl,
-        concurrent: concurrent.map_or(usual.concurrent, |most| {
-            usize::try_from(most).unwrap_or(usize::MAX)
-        }),
+        concurrent,
+        // Over HTTP it is less, see `share_tasks`.
+        per_owner: count("EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER", concurrent)?,
+        per_guest_address: count("EXA_MCP_MAX_TASKS_PER_ADDRESS", usual.per_guest_address)?,
     })
 }
 
@@ -186,6 +220,46 @@ fn manners(source: &Source) -> Result<Manners, SettingsError> {
     Ok(Manners {
         confirm_deletes: source.switch("EXA_MCP_CONFIRM_DELETES")?,
         patience,
+    })
+}
+
+/// What the user of the command line and of a stdio server may spend.
+fn local_limits(source: &Source) -> Result<TokenLimits, SettingsError> {
+    let dollars = |variable: &'static str| {
+        let Some(text) = source.text(variable) else {
+            return Ok(None);
+        };
+        let number = text.trim().parse().ok();
+        let number = number.filter(|dollars| (0.0..=TokenLimits::MOST_DOLLARS).contains(dollars));
+        let wrong = SettingsError::Dollars {
+            variable,
+            value: text,
+        };
+        number.map(Some).ok_or(wrong)
+    };
+    Ok(TokenLimits {
+        dollars_per_day: dollars("EXA_MCP_DOLLARS_PER_DAY")?,
+        dollars_per_month: dollars("EXA_MCP_DOLLARS_PER_MONTH")?,
+        ..TokenLimits::default()
+    })
+}
+
+fn budget_policy(source: &Source) -> Result<BudgetPolicy, SettingsError> {
+    let choice = |variable: &'static str| {
+        let text = source.text(variable).unwrap_or_default();
+        match text.trim().to_ascii_lowercase().as_str() {
+            "" | "deny" => Ok(Unenforced::Deny),
+            "allow" => Ok(Unenforced::Allow),
+            _ => Err(SettingsError::Choice {
+                variable,
+                value: text,
+                choices: "deny or allow",
+            }),
+        }
+    };
+    Ok(BudgetPolicy {
+        on_store_failure: choice("EXA_MCP_BUDGET_ON_STORE_FAILURE")?,
+        unpriced: choice("EXA_MCP_BUDGET_UNPRICED")?,
     })
 }
 

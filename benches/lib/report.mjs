@@ -88,7 +88,7 @@ Written by \`benches/run\` on ${date}; not edited by hand, and asserted by no te
 
 Machine: ${machine}.
 
-**ours** is the release build with its default tools; **floor** is the least that a server on the same rmcp can be, with one
+**ours** is the `dist` build with its default tools; **floor** is the least that a server on the same rmcp can be, with one
 tool that answers "hello" and makes no HTTP request; **official** is \`exa-mcp-server\` 3.4.1 from npm, run by node directly.
 
 ## Three servers

@@ -19,6 +19,7 @@ pub mod operations;
 pub mod output;
 pub mod overlay;
 pub mod parameters;
+pub mod prices;
 pub mod references;
 pub mod schemas;
 pub mod snapshots;
@@ -51,6 +52,10 @@ pub struct Design {
     pub model: Model,
     /// The tools.
     pub tools: tools::Catalogue,
+    /// What the operations cost, by name.
+    pub prices: BTreeMap<String, prices::Price>,
+    /// Dotted path of the field that holds a cost.
+    pub cost_path: String,
     /// The documents after their overlays, by API.
     pub documents: BTreeMap<String, Document>,
     /// What a maintainer should know.
@@ -80,11 +85,19 @@ pub fn read(data_design: &Path) -> Result<Design> {
     }
     operations::finish(&apis, &mut operations)?;
     surface_check::check(&surface, &mut operations, &mut notices);
+    let document = load::load(data_design, "prices.yaml")?;
+    let list = prices::parse(&document)?;
+    let prices = prices::check(&document, &list, &operations, &mut notices)?;
+    for operation in &mut operations {
+        operation.price = prices.get(&operation.name).cloned();
+    }
     let model = Model { apis, operations };
     let tools = tools::build(&surface.tools, &model, &mut notices);
     Ok(Design {
         model,
         tools,
+        prices,
+        cost_path: list.cost,
         documents,
         notices,
     })
@@ -113,6 +126,8 @@ pub fn generate(root: &Path) -> Result<Output> {
         files.insert(format!("generated/{name}.rs"), rust(&client.file));
     }
     files.insert("generated/operations.rs".to_owned(), rust(&glue));
+    let table = prices::table(&design.prices, &design.cost_path)?;
+    files.insert("generated/prices.rs".to_owned(), rust(&table));
     files.insert("generated/mod.rs".to_owned(), module(&clients));
     for operation in &design.model.operations {
         let schemas = [
@@ -179,7 +194,7 @@ fn rust(file: &syn::File) -> String {
 
 fn module(clients: &BTreeMap<String, clients::Client>) -> String {
     let mut text = format!("{HEADER}//! Clients, operations and schemas made from the specs.\n\n");
-    text.push_str("pub mod operations;\npub mod tools;\n");
+    text.push_str("pub mod operations;\npub mod prices;\npub mod tools;\n");
     for name in clients.keys() {
         text.push_str(&format!("pub mod {name};\n"));
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::prices::Price;
 use crate::surface::{LongRunning, OwnArgument};
 
 /// Everything that the specs and the surface say, read once.
@@ -71,6 +72,8 @@ pub struct Operation {
     pub show: Vec<String>,
     /// Arguments that the server itself acts on.
     pub own: Vec<OwnArgument>,
+    /// What a call costs.
+    pub price: Option<Price>,
 }
 
 impl Operation {

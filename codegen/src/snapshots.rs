@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Notice;
 use crate::model::{Body, Model, Operation};
+use crate::prices::Price;
 
 /// Schema keywords that a snapshot shows beside an argument's type.
 const SHOWN: &[&str] = &[
@@ -81,6 +82,13 @@ fn snapshot(operation: &Operation) -> Value {
     }
     if let Some(marker) = &operation.long_running {
         snapshot["longRunning"] = json!(marker);
+    }
+    if let Some(price) = &operation.price {
+        snapshot["price"] = match price {
+            Price::Free => json!("free"),
+            Price::Unpriced(unpriced) => json!({ "unpriced": unpriced }),
+            Price::Priced(rule) => json!(rule),
+        };
     }
     snapshot
 }

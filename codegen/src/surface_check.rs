@@ -140,7 +140,7 @@ fn lost(find: &Find, known: &[(String, Value)]) -> Option<String> {
 }
 
 /// Whether an answer of this schema can have the field; a schema that says nothing can.
-fn has_property(schema: &Value, name: &str) -> bool {
+pub(crate) fn has_property(schema: &Value, name: &str) -> bool {
     fn search(schema: &Value, root: &Value, name: &str, depth: usize) -> Option<bool> {
         if depth > 16 {
             return None;

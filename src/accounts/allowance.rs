@@ -1,21 +1,23 @@
 //! Whether a token may do more just now.
 //!
-//! Requests a minute and dollars are counted in the store, so that all servers that share it count
-//! together. Calls at once are counted by each server for itself. A store that fails locks nobody out:
-//! requests are then counted here alone, and dollars not at all.
+//! Requests a minute, calls at once and dollars are counted in the store, so that all servers that share it
+//! count together. While the store fails, each server counts requests and calls for itself; whether calls that
+//! cost something are made then is for the operator to say.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::audit::Audit;
-use super::daily::{Day, Spent, dollars};
+use super::budget::{self, Account, HeldSlot, Ledger};
+use super::daily::{ANONYMOUS, Day, Spent, dollars};
+use super::usage::Usage;
 use super::{Directory, Token, now, timestamp};
-use crate::store::{Pending, Store, StoreError, Taken, Window, Windows};
+use crate::store::{BudgetState, Pending, SlotLimit, Store, StoreError, Taken, Window, Windows};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -30,6 +32,8 @@ pub(super) struct Warden {
     pub(super) store: Arc<dyn Store>,
     pub(super) directory: Arc<Directory>,
     pub(super) audit: Audit,
+    pub(super) usage: Usage,
+    pub(super) ledger: Arc<Ledger>,
     /// Requests, while the store cannot count them.
     pub(super) spare: Mutex<Windows>,
 }
@@ -52,6 +56,21 @@ pub struct OverLimit {
     pub message: String,
     /// How long it takes until there is room.
     pub retry_after: Duration,
+    /// How the budget stands that refused.
+    pub money: Option<BudgetDetail>,
+}
+
+/// How a budget stands that refused a call, in millionths of a dollar.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BudgetDetail {
+    /// The most that the call can cost.
+    pub would_cost: u64,
+    /// What is left of the budget.
+    pub left: u64,
+    /// What is spent.
+    pub spent: u64,
+    /// What is reserved for calls and runs under way.
+    pub reserved: u64,
 }
 
 impl OverLimit {
@@ -59,14 +78,39 @@ impl OverLimit {
     pub fn seconds(&self) -> u64 {
         (self.retry_after.as_secs_f64().ceil() as u64).max(1)
     }
+
+    /// What code reads: which limit, when to come back, and how a budget stands, in dollars.
+    pub fn detail(&self) -> Vec<(&'static str, Value)> {
+        let mut detail = vec![
+            ("limit", json!(self.limit)),
+            ("retryAfter", json!(self.seconds())),
+        ];
+        if let Some(money) = self.money {
+            detail.extend([
+                ("wouldCost", json!(dollars(money.would_cost))),
+                ("left", json!(dollars(money.left))),
+                ("spent", json!(dollars(money.spent))),
+                ("reserved", json!(dollars(money.reserved))),
+            ]);
+        }
+        detail
+    }
 }
 
 /// A call that may be made; it counts as under way until this is dropped.
 #[derive(Debug, Default)]
 pub struct Permit {
     calls: Option<Arc<AtomicUsize>>,
+    slot: Option<HeldSlot>,
     /// What the caller should know.
     pub warnings: Vec<String>,
+}
+
+impl Permit {
+    /// The slot of the call, where calls are counted.
+    pub(crate) fn slot(&self) -> Option<&HeldSlot> {
+        self.slot.as_ref()
+    }
 }
 
 impl Drop for Permit {
@@ -112,6 +156,7 @@ impl Allowance {
             limit: "requestsPerMinute",
             message: String::new(),
             retry_after: taken.retry_after,
+            money: None,
         };
         over.message = format!(
             "Limit reached: {most} requests a minute with this token. Come back in {} seconds.",
@@ -120,23 +165,24 @@ impl Allowance {
         Err(self.denied(over))
     }
 
-    /// Lets a call of a tool begin, or says when to come back.
-    pub async fn call(&self) -> Result<Permit, OverLimit> {
+    /// Lets a call of a tool begin, or says when to come back. One that starts work, which may cost so many
+    /// millionths of a dollar, counts beside the runs that were started before and have not ended.
+    pub async fn call(&self, starts_work: Option<u64>) -> Result<Permit, OverLimit> {
         let token = self.token();
         let mut permit = Permit::default();
         if let Some(most) = token.in_force.concurrent_calls {
-            let calls = Arc::clone(&token.calls);
-            let before = calls.fetch_add(1, Ordering::SeqCst);
-            // From here on the permit takes it back.
-            permit.calls = Some(calls);
-            if before as u64 >= most {
-                return Err(self.denied(too_many_at_once(most)));
-            }
+            let limit = SlotLimit {
+                most,
+                counts_lasting: starts_work.is_some(),
+            };
+            self.occupy(&token, limit, &mut permit).await?;
         }
         if token.in_force.count_dollars() {
             let day = Day::of(now());
             let spent = self.warden.spent(&token, day).await;
-            if let Some(over) = over_budget(&token, spent, day) {
+            // Nobody is told that work has begun which cannot be paid for.
+            let over = starts_work.and_then(|cost| over_budget(&token, spent, day, cost));
+            if let Some(over) = over {
                 return Err(self.denied(over));
             }
             permit.warnings = warnings(&token, spent, day);
@@ -147,12 +193,69 @@ impl Allowance {
         Ok(permit)
     }
 
+    /// Lets a call go on that another server began.
+    pub async fn resumed_call(&self) -> Permit {
+        let token = self.token();
+        let mut permit = Permit::default();
+        if token.in_force.concurrent_calls.is_some() {
+            let slot = self.warden.ledger.occupy(&slots(&token), None).await;
+            permit.slot = slot.ok().flatten();
+        }
+        permit
+    }
+
+    async fn occupy(
+        &self,
+        token: &Token,
+        limit: SlotLimit,
+        permit: &mut Permit,
+    ) -> Result<(), OverLimit> {
+        let calls = Arc::clone(&token.calls);
+        let before = calls.fetch_add(1, Ordering::SeqCst);
+        // From here on the permit takes it back.
+        permit.calls = Some(calls);
+        let has_room = match self.warden.ledger.occupy(&slots(token), Some(limit)).await {
+            Ok(slot) => {
+                permit.slot = slot;
+                permit.slot.is_some()
+            }
+            Err(error) => {
+                tracing::warn!(%error, "calls at once are counted by this server alone");
+                (before as u64) < limit.most
+            }
+        };
+        match has_room {
+            true => Ok(()),
+            false => Err(self.denied(too_many_at_once(limit.most))),
+        }
+    }
+
+    /// The account that pays for what the token's holder asks for.
+    pub fn account(&self) -> Account {
+        let (warden, token) = (&self.warden, &self.token);
+        let user = token.user.as_deref().unwrap_or(ANONYMOUS);
+        let (own, teller) = (self.clone(), self.clone());
+        let limits = move || own.token().in_force.clone();
+        let usage = Some(warden.usage.clone());
+        let account = Account::new(&warden.ledger, &token.id, user, limits, usage);
+        account.telling(move |over| teller.tell_denied(over))
+    }
+
+    /// The id of the token.
+    pub fn token_id(&self) -> &str {
+        &self.token.id
+    }
+
     fn denied(&self, over: OverLimit) -> OverLimit {
+        self.tell_denied(&over);
+        over
+    }
+
+    fn tell_denied(&self, over: &OverLimit) {
         let detail = json!({"limit": over.limit});
         let target = Some(self.token.id.as_str());
         let audit = &self.warden.audit;
         audit.deny("denied.limit", &self.address, target, Some(detail));
-        over
     }
 }
 
@@ -186,6 +289,11 @@ impl Warden {
     }
 }
 
+/// What the slots of a token's calls are called.
+fn slots(token: &Token) -> String {
+    format!("calls:{}", token.id)
+}
+
 /// Waits for the store, but not for long: a request is worth more than its count.
 async fn patiently<T>(pending: Pending<'_, T>) -> Result<T, StoreError> {
     let late = |_| Err(StoreError::Unavailable("it does not answer".to_owned()));
@@ -196,30 +304,29 @@ fn too_many_at_once(most: u64) -> OverLimit {
     OverLimit {
         limit: "concurrentCalls",
         message: format!(
-            "Limit reached: {most} calls at once with this token. Call again when one of them has ended."
+            "Limit reached: {most} calls at once with this token, tasks and runs under way included. Call again when \
+             one of them has ended."
         ),
         retry_after: SOON,
+        money: None,
     }
 }
 
-/// The budgets with what counts towards them: the name of the hard limit, its sum, that of the soft
-/// one, what was spent, the period, and when it ends.
-fn budgets(token: &Token, spent: Spent, day: Day) -> [Budget; 2] {
+/// The marks of the budgets with what counts towards them.
+fn marks(token: &Token, spent: Spent, day: Day) -> [Budget; 2] {
     let limits = &token.in_force;
     [
         Budget {
-            limit: "dollarsPerDay",
-            hard: limits.dollars_per_day,
             soft: limits.soft_dollars_per_day,
-            spent: dollars(spent.today),
+            spent: spent.today,
+            reserved: spent.reserved_today,
             period: "day",
             ends: day.end(),
         },
         Budget {
-            limit: "dollarsPerMonth",
-            hard: limits.dollars_per_month,
             soft: limits.soft_dollars_per_month,
-            spent: dollars(spent.this_month),
+            spent: spent.this_month,
+            reserved: spent.reserved_this_month,
             period: "month",
             ends: day.month_end(),
         },
@@ -227,41 +334,45 @@ fn budgets(token: &Token, spent: Spent, day: Day) -> [Budget; 2] {
 }
 
 struct Budget {
-    limit: &'static str,
-    hard: Option<f64>,
     soft: Option<f64>,
-    spent: f64,
+    /// Millionths of a dollar.
+    spent: u64,
+    reserved: u64,
     period: &'static str,
     ends: i64,
 }
 
-/// The budget that is used up; of several the one that renews last.
-fn over_budget(token: &Token, spent: Spent, day: Day) -> Option<OverLimit> {
-    let budgets = budgets(token, spent, day).into_iter();
-    let used_up = budgets.filter(|budget| budget.hard.is_some_and(|hard| budget.spent >= hard));
-    let budget = used_up.max_by_key(|budget| budget.ends)?;
-    let wait = u64::try_from(budget.ends.saturating_sub(now())).unwrap_or_default();
-    Some(OverLimit {
-        limit: budget.limit,
-        message: format!(
-            "Budget used up: this token spent ${:.4} of ${} a {}. The call was not made; the budget renews at {} (UTC).",
-            budget.spent,
-            budget.hard.unwrap_or_default(),
-            budget.period,
-            timestamp(budget.ends),
-        ),
-        retry_after: Duration::from_millis(wait),
-    })
+impl Budget {
+    /// What is spent and reserved, in dollars.
+    fn used(&self) -> f64 {
+        dollars(self.spent.saturating_add(self.reserved))
+    }
+}
+
+/// The budget that has not enough left for what costs so much.
+fn over_budget(token: &Token, spent: Spent, day: Day, cost: u64) -> Option<OverLimit> {
+    let states = [
+        BudgetState {
+            spent: spent.today,
+            reserved: spent.reserved_today,
+        },
+        BudgetState {
+            spent: spent.this_month,
+            reserved: spent.reserved_this_month,
+        },
+    ];
+    budget::exceeded(&token.in_force, cost, &states, day)
 }
 
 fn warnings(token: &Token, spent: Spent, day: Day) -> Vec<String> {
-    let budgets = budgets(token, spent, day).into_iter();
-    let beyond = budgets.filter(|budget| budget.soft.is_some_and(|soft| budget.spent >= soft));
+    let budgets = marks(token, spent, day).into_iter();
+    let beyond = budgets.filter(|budget| budget.soft.is_some_and(|soft| budget.used() >= soft));
     let warning = |budget: Budget| {
         format!(
-            "this token spent ${:.4} this {}, beyond the mark of ${}; the {} ends at {} (UTC)",
-            budget.spent,
+            "this token spent ${:.4} this {} and reserved ${:.4}, beyond the mark of ${}; the {} ends at {} (UTC)",
+            dollars(budget.spent),
             budget.period,
+            dollars(budget.reserved),
             budget.soft.unwrap_or_default(),
             budget.period,
             timestamp(budget.ends),

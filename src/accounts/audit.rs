@@ -14,6 +14,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::{Identity, now};
+use crate::store::format::{self, Format};
 use crate::store::{Place, Query, Rules, Store, StoreError, Window};
 
 /// Where entries are kept.
@@ -36,24 +37,36 @@ const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
 /// Something that happened.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+#[serde(default)]
 pub struct Event {
     /// When, in milliseconds since 1970.
+    #[serde(rename = "at")]
     pub at: i64,
     /// The id of the token with which it was done.
+    #[serde(rename = "actor")]
     pub actor: Option<String>,
     /// Whose token that is.
+    #[serde(rename = "actorUser")]
     pub actor_user: Option<String>,
     /// What was done, such as `token.create` or `denied.unknown`.
+    #[serde(rename = "action")]
     pub action: String,
     /// The id of the token to which it was done.
+    #[serde(rename = "target")]
     pub target: Option<String>,
     /// More about it.
+    #[serde(rename = "detail")]
     pub detail: Option<Value>,
     /// Where it came from.
+    #[serde(rename = "address")]
     pub address: Option<String>,
     /// How often it happened in that minute.
+    #[serde(rename = "count")]
     pub count: u64,
+}
+
+impl Format for Event {
+    const KIND: &'static str = "audit entry";
 }
 
 /// An entry, with its place among all.
@@ -192,7 +205,7 @@ impl Audit {
         let documents = self.0.store.list(query).await?;
         let entries = documents.into_iter().map(|document| Entry {
             number: document.number,
-            event: serde_json::from_str(&document.body).unwrap_or_default(),
+            event: format::decode(&document.body).unwrap_or_default(),
         });
         Ok(entries.collect())
     }
@@ -263,7 +276,7 @@ impl Inner {
     }
 
     async fn put(&self, id: String, event: &Event) -> Result<(), StoreError> {
-        let body = serde_json::to_string(event).unwrap_or_default();
+        let body = format::encode(event);
         let put = self.store.put(place(&id), body, Rules::default());
         put.await.map(drop)
     }
@@ -347,5 +360,28 @@ mod tests {
         assert_eq!(entries[999].event.action, "deed 5");
         let older = audit.entries(Some(entries[0].number), 1).await.unwrap();
         assert_eq!(older[0].event.action, "deed 1003");
+    }
+
+    /// The format of audit entries in stores. Whoever changes it breaks the stores of others: see
+    /// docs/upgrading.md.
+    #[test]
+    fn the_format_of_a_stored_entry_does_not_change() {
+        let event = Event {
+            at: 1,
+            actor: Some("a".to_owned()),
+            actor_user: Some("ann".to_owned()),
+            action: "token.create".to_owned(),
+            target: Some("t".to_owned()),
+            detail: Some(serde_json::json!({"x": 1})),
+            address: Some("10.0.0.1".to_owned()),
+            count: 2,
+        };
+        let text = concat!(
+            r#"{"v":1,"at":1,"actor":"a","actorUser":"ann","action":"token.create","target":"t","#,
+            r#""detail":{"x":1},"address":"10.0.0.1","count":2}"#,
+        );
+        assert_eq!(format::encode(&event), text);
+        let before = text.replacen(r#""v":1,"#, "", 1);
+        assert_eq!(format::decode(&before), Some(event));
     }
 }

@@ -19,9 +19,18 @@ pub const TOKENS: &str = "tokens";
 pub const CACHE_HITS: &str = "cacheHits";
 /// Millionths of a dollar.
 pub const MICRODOLLARS: &str = "microdollars";
+/// Calls whose cost is not known, or not all of it.
+pub const UNPRICED_CALLS: &str = "unpricedCalls";
 
 /// What is counted by day.
-const BY_DAY: [&str; 5] = [REQUESTS, ERRORS, TOKENS, CACHE_HITS, MICRODOLLARS];
+const BY_DAY: [&str; 6] = [
+    REQUESTS,
+    ERRORS,
+    TOKENS,
+    CACHE_HITS,
+    MICRODOLLARS,
+    UNPRICED_CALLS,
+];
 
 /// What is counted by day and person.
 const BY_USER: [&str; 2] = [REQUESTS, MICRODOLLARS];
@@ -33,6 +42,9 @@ pub const MOST_DAYS_KEPT: u64 = 4_000;
 
 /// Whoever holds a token that names nobody.
 pub const ANONYMOUS: &str = "anonymous";
+
+/// What the names of reserved sums begin with.
+const RESERVED: &str = "reserved:";
 
 /// The name under which a month's sum is kept.
 const WHOLE: &str = "month";
@@ -51,6 +63,20 @@ impl Day {
     pub fn of(moment: i64) -> Self {
         let moment = DateTime::from_timestamp_millis(moment).unwrap_or_default();
         Self(moment.date_naive())
+    }
+
+    /// Reads a day as it is written.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        text.parse().ok().map(Self)
+    }
+
+    /// The counters of what a token spent and reserved, on the day and in its month: the names of each pair.
+    pub(super) fn spending_counters(self) -> [(String, String); 2] {
+        let names = [self.in_month(), WHOLE.to_owned()];
+        names.map(|spent| {
+            let reserved = format!("{RESERVED}{spent}");
+            (spent, reserved)
+        })
     }
 
     /// The day so many days before.
@@ -170,19 +196,26 @@ pub struct Spent {
     pub today: u64,
     /// In its month.
     pub this_month: u64,
+    /// What is reserved beside that for calls and runs that were begun on the day and have not ended.
+    pub reserved_today: u64,
+    /// The same for those that were begun in the month.
+    pub reserved_this_month: u64,
 }
 
 impl Spent {
     /// Reads the numbers of a token's month.
     pub fn read<'a>(day: Day, counts: impl IntoIterator<Item = &'a Count>) -> Self {
         let mut spent = Self::default();
-        let today = day.in_month();
+        let [(today, reserved_today), (month, reserved_month)] = day.spending_counters();
         for count in counts {
-            if count.name == today {
-                spent.today = count.value;
-            } else if count.name == WHOLE {
-                spent.this_month = count.value;
-            }
+            let number = match &count.name {
+                name if *name == today => &mut spent.today,
+                name if *name == month => &mut spent.this_month,
+                name if *name == reserved_today => &mut spent.reserved_today,
+                name if *name == reserved_month => &mut spent.reserved_this_month,
+                _ => continue,
+            };
+            *number = count.value;
         }
         spent
     }

@@ -1,13 +1,11 @@
 //! Who holds which token.
 
 use std::cmp::Ordering;
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::net::IpAddr;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
-
-use tokio_util::sync::CancellationToken;
 
 use super::limits::TokenLimits;
 use super::record::Record;
@@ -82,6 +80,11 @@ impl Directory {
         })
     }
 
+    /// What keys the hashes of this server.
+    pub(super) fn secret(&self) -> &Secret {
+        &self.secret
+    }
+
     /// The token that someone at an address shows, if it lets them in.
     pub fn find(&self, shown: Option<&str>, address: IpAddr) -> Result<Arc<Token>, Denied> {
         let token = self.known(shown, address)?;
@@ -92,14 +95,58 @@ impl Directory {
     pub fn known(&self, shown: Option<&str>, address: IpAddr) -> Result<Arc<Token>, Denied> {
         let shown = shown.ok_or(Denied::Unknown)?;
         let digest = self.digest(shown);
-        let admitted = self.throttle.admit(address, &digest);
-        admitted.map_err(Denied::Throttled)?;
-        let Some(token) = self.table().find(&digest, now()) else {
-            self.throttle.wrong(address);
+        // Looked for first: whoever holds a token is let in, whatever others behind the same address guess.
+        match self.table().find(&digest, now()) {
+            Some(token) => Ok(token),
+            None => {
+                let counted = self.throttle.wrong(address);
+                counted.map_err(Denied::Throttled)?;
+                Err(Denied::Unknown)
+            }
+        }
+    }
+
+    /// Returns until when a token of this hash admits this owner, or why it does not; `None` is for ever.
+    pub(super) fn validity(
+        &self,
+        digest: &Digest,
+        owner: &Identity,
+        now: i64,
+    ) -> Result<Option<i64>, Denied> {
+        let token = self.table().find(digest, now).ok_or(Denied::Unknown)?;
+        token.admit(now)?;
+        if token.owner() != *owner {
             return Err(Denied::Unknown);
+        }
+        let former = token.former.filter(|_| !token.digest.is(digest));
+        let ends = [token.expires, former.map(|(_, until)| until)];
+        Ok(ends.into_iter().flatten().min())
+    }
+
+    /// Returns those of these owners who have had tokens of which none admits them any more, and why.
+    pub fn ended_owners(&self, owners: &HashSet<Identity>, now: i64) -> Vec<(Identity, Denied)> {
+        if owners.is_empty() {
+            return Vec::new();
+        }
+        let mut ended: HashMap<Identity, Denied> = HashMap::new();
+        let mut admitted: HashSet<Identity> = HashSet::new();
+        let users: HashSet<&str> = owners.iter().filter_map(Identity::user_name).collect();
+        let table = self.table();
+        let concerned = |token: &&Arc<Token>| match &token.user {
+            Some(user) => users.contains(user.as_str()),
+            None => true,
         };
-        self.throttle.right(address, &digest);
-        Ok(token)
+        for token in table.tokens.values().filter(concerned) {
+            let owner = token.owner();
+            match token.admit(now) {
+                Ok(()) => drop(admitted.insert(owner)),
+                // A revocation is more than an end that was to be expected.
+                Err(Denied::Revoked) => drop(ended.insert(owner, Denied::Revoked)),
+                Err(why) => drop(ended.entry(owner).or_insert(why)),
+            }
+        }
+        ended.retain(|owner, _| owners.contains(owner) && !admitted.contains(owner));
+        ended.into_iter().collect()
     }
 
     /// All tokens: those of the configuration in its order, then the others as they were made. Every
@@ -190,7 +237,7 @@ fn made(record: &Record, digest: Digest) -> Token {
         limits: record.limits.clone(),
         in_force: TokenLimits::default(),
         calls: Arc::default(),
-        gone: CancellationToken::new(),
+        changes: Arc::default(),
     }
 }
 
@@ -218,21 +265,19 @@ impl Table {
         match self.tokens.get(&token.id).cloned() {
             Some(before) => {
                 token.calls = Arc::clone(&before.calls);
-                token.gone = before.gone.clone();
+                token.changes = Arc::clone(&before.changes);
                 for digest in digests(&before) {
                     self.leave(digest.number(), &before.id);
                 }
             }
             None => self.order.push(token.id.clone()),
         }
-        if token.revoked.is_some() {
-            token.gone.cancel();
-        }
         let token = Arc::new(token);
         for digest in digests(&token) {
             let place = self.places.entry(digest.number()).or_default();
             place.push((digest, Arc::clone(&token)));
         }
+        token.changes.send_replace(());
         self.tokens.insert(token.id.clone(), token);
     }
 }
@@ -311,15 +356,46 @@ mod tests {
     }
 
     #[test]
-    fn guessing_is_slow_and_the_right_guess_does_not_help_then() {
-        let directory = directory("a");
+    fn guesses_are_throttled_and_tokens_are_not() {
+        let directory = directory("a,b:ben:2001-01-01");
         for _ in 0..10 {
             assert_eq!(directory.find(Some("x"), HERE).err(), Some(Denied::Unknown));
         }
         let throttled =
             |token| matches!(directory.find(Some(token), HERE), Err(Denied::Throttled(_)));
-        assert!(throttled("x") && throttled("a"));
+        assert!(throttled("x") && throttled("y"));
+        assert!(directory.find(Some("a"), HERE).is_ok());
+        assert_eq!(directory.find(Some("b"), HERE).err(), Some(Denied::Expired));
+        assert!(throttled("x"), "a right token gives no further tries");
         assert_eq!(directory.find(None, HERE).err(), Some(Denied::Unknown));
+    }
+
+    #[test]
+    fn an_owner_ends_with_the_last_of_their_tokens() {
+        let directory = directory("a:ann,a2:ann:2001-01-01,b:ben:2001-01-01,c:carl,d::2001-01-01");
+        let id = |token: &str| {
+            let known = directory.known(Some(token), HERE);
+            known.unwrap().id.clone()
+        };
+        let nameless = Identity::token(&id("d"));
+        let users = ["ann", "ben", "carl", "nobody"].map(Identity::user);
+        let owners: HashSet<Identity> = users.into_iter().chain([nameless.clone()]).collect();
+        let ended = || {
+            let mut ended = directory.ended_owners(&owners, now());
+            ended.sort_by(|one, other| one.0.cmp(&other.0));
+            ended
+        };
+        let ben = (Identity::user("ben"), Denied::Expired);
+        let nameless = (nameless, Denied::Expired);
+        assert_eq!(ended(), [nameless.clone(), ben.clone()]);
+        directory.learn(&Record {
+            id: id("a"),
+            revoked: Some(1),
+            ..Record::default()
+        });
+        let ann = (Identity::user("ann"), Denied::Revoked);
+        assert_eq!(ended(), [nameless, ann, ben]);
+        assert!(directory.ended_owners(&HashSet::new(), now()).is_empty());
     }
 
     #[test]

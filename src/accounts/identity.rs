@@ -36,6 +36,11 @@ impl Identity {
         Self(Arc::from(format!("guest:{id}")))
     }
 
+    /// The name of a person whom an operator named.
+    pub fn user_name(&self) -> Option<&str> {
+        self.0.strip_prefix("user:")
+    }
+
     /// Whether it is someone who showed nothing.
     pub fn is_guest(&self) -> bool {
         self.0.starts_with("guest:")

@@ -1,4 +1,4 @@
-//! Several keys that share the work: the least busy one is used, and one that Exa turned away rests.
+//! Several keys that share the work: the least busy one is used, and one that Exa turned away cools down.
 //!
 //! Keys may belong to different teams of Exa, and what one team made is unknown to the others. So the
 //! pool remembers with which key a thing was last found.
@@ -9,27 +9,13 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::Secret;
+use super::circuit_breaker::{CircuitBreaker, KeyCondition, KeyFault, Ticket, Verdict};
 use crate::exa::{ApiKey, ExaError, ExaErrorKind};
 
 /// In such a time a key makes no more requests than a second allows. It is a little longer than a second,
 /// because some requests take longer on their way to Exa than others.
 const WINDOW: Duration = Duration::from_millis(1_050);
-
-/// How long a key rests that Exa turned away without saying for how long.
-const COOLDOWN: Duration = Duration::from_secs(180);
-
-/// A key that is refused so often in a row is no key any more.
-const MOST_REFUSALS: u32 = 3;
-
-/// The states of a key.
-const STATES: [&str; 3] = ["ready", "resting", "refused"];
-
-/// What Exa calls a key or team whose money is used up.
-const QUOTA_TAGS: [&str; 3] = [
-    "NO_MORE_CREDITS",
-    "API_KEY_BUDGET_EXCEEDED",
-    "TEAM_BUDGET_EXCEEDED",
-];
 
 /// How many things the pool remembers the key of.
 const MOST_HOMES: usize = 10_000;
@@ -54,8 +40,8 @@ pub enum Holder {
     /// topped it up; Exa itself says when it is turned away.
     #[default]
     Own,
-    /// Those of a server that many share. A single key rests and is out like any of several, and
-    /// everybody is told when it is ready.
+    /// Those of a server that many share. A single key cools down like any of several, and everybody is
+    /// told when it is ready.
     Shared,
     /// Nobody's: every client of the server brings one of its own, which is spared as one's own is.
     Clients,
@@ -104,11 +90,10 @@ struct Slot {
     key: ApiKey,
     in_flight: usize,
     calls: u64,
-    refusals: u32,
-    rests_until: Option<Instant>,
+    breaker: CircuitBreaker,
     /// When the latest requests were or will be sent, where they are paced.
     turns: VecDeque<Instant>,
-    last_problem: Option<&'static str>,
+    last_problem: Option<KeyFault>,
 }
 
 /// A key in use; it counts as busy until this is dropped.
@@ -117,6 +102,7 @@ pub struct Lease {
     place: usize,
     key: ApiKey,
     wait: Duration,
+    ticket: Ticket,
 }
 
 /// No key can be used now.
@@ -125,12 +111,25 @@ pub enum NoKey {
     /// There is none.
     #[error("no Exa API key is set")]
     Empty(Holder),
-    /// Every key rests.
-    #[error("all Exa API keys rest; the next is ready in {} seconds", whole_seconds(*.0))]
-    AllRest(Duration),
-    /// Exa refused every key.
-    #[error("Exa refused every API key; set new ones in EXA_API_KEYS")]
-    AllRefused,
+    /// Exa turned every key away; the next one is tried after this time.
+    #[error("{}; the next is ready in {} seconds", reason(*.fault), whole_seconds(*.wait))]
+    CoolingDown {
+        /// How long that is.
+        wait: Duration,
+        /// What is wrong with all of them, where it is the same.
+        fault: Option<KeyFault>,
+    },
+}
+
+fn reason(fault: Option<KeyFault>) -> &'static str {
+    match fault {
+        Some(KeyFault::RateLimited) => "all Exa API keys are rate-limited",
+        Some(KeyFault::OutOfCredits) => "all Exa API keys are out of credits",
+        Some(KeyFault::Rejected) => {
+            "Exa rejected every API key; unless that passes, the operator must set new ones in EXA_API_KEYS"
+        }
+        None => "all Exa API keys are cooling down",
+    }
 }
 
 /// How a key stands, for operators; it does not show the key.
@@ -138,16 +137,18 @@ pub enum NoKey {
 pub struct KeyState {
     /// The first characters of a long key.
     pub prefix: String,
-    /// `ready`, `resting` or `refused`.
-    pub state: &'static str,
+    /// Whether it can be used.
+    pub condition: KeyCondition,
     /// Calls under way.
     pub in_flight: usize,
     /// Calls so far.
     pub calls: u64,
-    /// How long it rests.
+    /// How long until a call may be made with it; `None` if one may be made now.
     pub ready_in: Option<Duration>,
+    /// Faults in a row.
+    pub failures: u32,
     /// Why it last failed.
-    pub last_problem: Option<&'static str>,
+    pub last_problem: Option<KeyFault>,
 }
 
 impl KeyPool {
@@ -183,8 +184,7 @@ impl KeyPool {
                 key,
                 in_flight: 0,
                 calls: 0,
-                refusals: 0,
-                rests_until: None,
+                breaker: CircuitBreaker::default(),
                 turns: VecDeque::new(),
                 last_problem: None,
             });
@@ -215,7 +215,7 @@ impl KeyPool {
         let ready = slots
             .iter_mut()
             .enumerate()
-            .filter(|(place, slot)| slot.is_ready(now) && !tried.contains(place));
+            .filter(|(place, slot)| slot.breaker.allows(now) && !tried.contains(place));
         let busy = |place: &usize, slot: &Slot| (Some(*place) != home, slot.in_flight, slot.calls);
         match ready.min_by_key(|(place, slot)| busy(place, slot)) {
             Some((place, slot)) => {
@@ -225,6 +225,7 @@ impl KeyPool {
                     pool: self.clone(),
                     place,
                     key: slot.key.clone(),
+                    ticket: slot.breaker.admit(now),
                     wait: self
                         .0
                         .rate
@@ -247,39 +248,69 @@ impl KeyPool {
         let now = Instant::now();
         let slots = self.slots();
         let mut others = slots.iter().enumerate();
-        others.any(|(place, slot)| slot.is_ready(now) && !tried.contains(&place))
+        others.any(|(place, slot)| slot.breaker.allows(now) && !tried.contains(&place))
     }
 
     /// Why no key is ready after an error that is the fault of the key with which it came.
     pub fn out_after(&self, error: &ExaError) -> Option<NoKey> {
-        Fault::of(error)?;
+        KeyFault::of(error)?;
         let now = Instant::now();
         let slots = self.slots();
-        let ready = slots.iter().any(|slot| slot.is_ready(now));
+        let ready = slots.iter().any(|slot| slot.breaker.allows(now));
         (!ready).then(|| self.none_ready(&slots, now))
     }
 
     fn none_ready(&self, slots: &[Slot], now: Instant) -> NoKey {
-        let rests = slots.iter().filter(|slot| slot.refusals < MOST_REFUSALS);
-        let next = rests.filter_map(|slot| slot.rests_until).min();
-        match (slots.is_empty(), next) {
-            (true, _) => NoKey::Empty(self.holder()),
-            (false, Some(next)) => NoKey::AllRest(next.saturating_duration_since(now)),
-            (false, None) => NoKey::AllRefused,
+        let Some((first, others)) = slots.split_first() else {
+            return NoKey::Empty(self.holder());
+        };
+        let fault = first.breaker.fault();
+        let is_same = others.iter().all(|slot| slot.breaker.fault() == fault);
+        let waits = slots.iter().filter_map(|slot| slot.breaker.wait(now));
+        NoKey::CoolingDown {
+            // Keys that were tried already may be ready; they are not worth waiting for.
+            wait: waits.min().unwrap_or_default(),
+            fault: fault.filter(|_| is_same),
         }
     }
 
-    /// How many keys are in each state.
+    /// Returns how many keys are in each state.
     pub fn counts(&self) -> Vec<(&'static str, usize)> {
         let states = self.states();
-        let count = |name| states.iter().filter(|key| key.state == name).count();
-        STATES.map(|name| (name, count(name))).to_vec()
+        let count = |condition| {
+            let those = states.iter().filter(|key| key.condition == condition);
+            those.count()
+        };
+        let all = KeyCondition::ALL.iter();
+        all.map(|condition| (condition.as_str(), count(*condition)))
+            .collect()
     }
 
-    /// How all keys stand.
+    /// Returns how all keys stand.
     pub fn states(&self) -> Vec<KeyState> {
         let now = Instant::now();
         self.slots().iter().map(|slot| slot.state(now)).collect()
+    }
+
+    /// Returns how all keys stand, each with an id that stays the same as long as the secret does.
+    pub(super) fn identified(&self, secret: &Secret) -> Vec<(String, KeyState)> {
+        let now = Instant::now();
+        let slots = self.slots();
+        let states = slots.iter();
+        states
+            .map(|slot| (slot.id(secret), slot.state(now)))
+            .collect()
+    }
+
+    /// Forgets all faults of the key with this id; returns how it stood before. `None` if there is no
+    /// such key.
+    pub(super) fn reset(&self, secret: &Secret, id: &str) -> Option<KeyState> {
+        let mut slots = self.slots();
+        let slot = slots.iter_mut().find(|slot| slot.id(secret) == id)?;
+        let before = slot.state(Instant::now());
+        slot.breaker.close();
+        slot.last_problem = None;
+        Some(before)
     }
 
     fn slots(&self) -> MutexGuard<'_, Vec<Slot>> {
@@ -311,57 +342,28 @@ fn whole_seconds(wait: Duration) -> u64 {
 }
 
 impl NoKey {
-    /// In how many seconds the next key is ready, if one ever is.
+    /// Returns in how many seconds the next key is ready, if one ever is.
     pub fn seconds(&self) -> Option<u64> {
         match self {
-            Self::AllRest(wait) => Some(whole_seconds(*wait)),
-            Self::Empty(_) | Self::AllRefused => None,
-        }
-    }
-}
-
-/// What is wrong with a key.
-#[derive(Clone, Copy)]
-enum Fault {
-    RateLimited,
-    OutOfCredits,
-    Refused,
-}
-
-impl Fault {
-    /// What an error says against the key with which it came, if anything.
-    fn of(error: &ExaError) -> Option<Self> {
-        let tag = error.tag.as_deref().unwrap_or_default();
-        match error.kind {
-            ExaErrorKind::Api(429) => Some(Self::RateLimited),
-            ExaErrorKind::Api(402) => Some(Self::OutOfCredits),
-            _ if QUOTA_TAGS.contains(&tag) => Some(Self::OutOfCredits),
-            ExaErrorKind::Api(401) => Some(Self::Refused),
-            _ => None,
+            Self::CoolingDown { wait, .. } => Some(whole_seconds(*wait)),
+            Self::Empty(_) => None,
         }
     }
 }
 
 impl Slot {
-    fn is_ready(&self, now: Instant) -> bool {
-        self.refusals < MOST_REFUSALS && self.rests_until.is_none_or(|until| until <= now)
+    fn id(&self, secret: &Secret) -> String {
+        secret.digest("key id", self.key.expose()).name()
     }
 
     fn state(&self, now: Instant) -> KeyState {
-        let ready_in = self
-            .rests_until
-            .filter(|until| *until > now)
-            .map(|until| until - now);
         KeyState {
             prefix: self.key.prefix(),
-            state: match (self.refusals >= MOST_REFUSALS, ready_in.is_some()) {
-                (true, _) => "refused",
-                (false, true) => "resting",
-                (false, false) => "ready",
-            },
+            condition: self.breaker.condition(now),
             in_flight: self.in_flight,
             calls: self.calls,
-            ready_in,
+            ready_in: self.breaker.wait(now),
+            failures: self.breaker.failures(),
             last_problem: self.last_problem,
         }
     }
@@ -377,12 +379,6 @@ impl Slot {
         let turn = before.map_or(now, |before| (*before + WINDOW).max(now));
         self.turns.push_back(turn);
         turn.saturating_duration_since(now)
-    }
-
-    fn rest(&mut self, wait: Option<Duration>, problem: &'static str) {
-        let until = Instant::now() + wait.unwrap_or(COOLDOWN);
-        self.rests_until = Some(self.rests_until.map_or(until, |known| known.max(until)));
-        self.last_problem = Some(problem);
     }
 }
 
@@ -402,28 +398,26 @@ impl Lease {
         self.wait
     }
 
-    /// Notes how the call went; says whether another key might do better.
+    /// Whether the call finds out if the key works again.
+    pub fn is_probe(&self) -> bool {
+        self.ticket.is_probe
+    }
+
+    /// Learns from how the call went; returns whether another key might do better.
     pub fn report(&self, outcome: Result<(), &ExaError>) -> bool {
         let mut slots = self.pool.slots();
         let is_spared = slots.len() == 1 && self.pool.holder().spares_single();
         let Some(slot) = slots.get_mut(self.place).filter(|_| !is_spared) else {
             return false;
         };
-        let Err(error) = outcome else {
-            slot.refusals = 0;
+        let verdict = Verdict::of(outcome);
+        slot.breaker.report(self.ticket, verdict, Instant::now());
+        let Verdict::Fault(fault, _) = verdict else {
             return false;
         };
-        match Fault::of(error) {
-            Some(Fault::RateLimited) => slot.rest(error.retry_after, "rate limited"),
-            Some(Fault::OutOfCredits) => slot.rest(error.retry_after, "out of credits"),
-            Some(Fault::Refused) => {
-                slot.refusals += 1;
-                slot.last_problem = Some("refused");
-            }
-            None => return false,
-        }
+        slot.last_problem = Some(fault);
         // A stream that failed on its way has told something already, and is not asked for again.
-        error.kind != ExaErrorKind::Stream
+        outcome.is_err_and(|error| error.kind != ExaErrorKind::Stream)
     }
 }
 
@@ -431,6 +425,8 @@ impl Drop for Lease {
     fn drop(&mut self) {
         if let Some(slot) = self.pool.slots().get_mut(self.place) {
             slot.in_flight = slot.in_flight.saturating_sub(1);
+            // A probe whose caller went away must not keep the key from everybody.
+            slot.breaker.release(self.ticket, Instant::now());
         }
     }
 }

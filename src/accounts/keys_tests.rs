@@ -1,4 +1,4 @@
-//! How keys rest, are paced and are shared.
+//! How keys cool down, are paced and are shared.
 
 use super::*;
 
@@ -28,8 +28,21 @@ fn the_work_is_shared() {
     );
 }
 
+/// Why no key is ready, where all have the same fault.
+fn out(fault: KeyFault, seconds: u64) -> Option<NoKey> {
+    Some(NoKey::CoolingDown {
+        wait: Duration::from_secs(seconds),
+        fault: Some(fault),
+    })
+}
+
+fn conditions(pool: &KeyPool) -> Vec<&'static str> {
+    let states = pool.states();
+    states.iter().map(|key| key.condition.as_str()).collect()
+}
+
 #[tokio::test(start_paused = true)]
-async fn a_key_that_was_turned_away_rests() {
+async fn a_key_that_was_turned_away_cools_down() {
     let pool = pool(2);
     let lease = pool.lease(None, &[]).unwrap();
     let turned_away = ExaError {
@@ -40,43 +53,96 @@ async fn a_key_that_was_turned_away_rests() {
     for _ in 0..5 {
         assert_ne!(pool.lease(None, &[]).unwrap().place, lease.place);
     }
+    let place = lease.place;
+    drop(lease);
+    assert_eq!(conditions(&pool), ["cooling_down", "ready"]);
     tokio::time::advance(Duration::from_secs(11)).await;
-    assert!(pool.states().iter().all(|state| state.state == "ready"));
+    assert_eq!(conditions(&pool), ["half_open", "ready"]);
+    let probe = pool.lease(None, &[]).unwrap();
+    assert_eq!(probe.place, place, "it did the least work");
+    assert!(probe.is_probe());
+    probe.report(Ok(()));
+    assert_eq!(conditions(&pool), ["ready", "ready"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_all_rest_the_next_is_named() {
+async fn when_all_cool_down_the_next_is_named() {
     let pool = pool(2);
     for _ in 0..2 {
         pool.lease(None, &[]).unwrap().report(Err(&failure(402)));
     }
-    assert_eq!(pool.lease(None, &[]).err(), Some(NoKey::AllRest(COOLDOWN)));
+    let next = pool.lease(None, &[]).err();
+    assert_eq!(next, out(KeyFault::OutOfCredits, 60));
     assert!(!pool.has_ready(&[]));
-    tokio::time::advance(COOLDOWN).await;
+    tokio::time::advance(Duration::from_secs(60)).await;
     assert!(pool.lease(None, &[]).is_ok());
-}
-
-#[test]
-fn a_refused_key_is_out_after_three_times_in_a_row() {
-    let pool = pool(2);
-    let all = |outcome: Option<u16>| {
-        for _ in 0..2 {
-            let failure = outcome.map(failure);
-            pool.lease(None, &[])
-                .unwrap()
-                .report(failure.as_ref().map_or(Ok(()), Err));
-        }
-    };
-    all(Some(401));
-    all(Some(401));
-    all(None);
-    all(Some(401));
-    all(Some(401));
-    assert!(pool.has_ready(&[]));
-    all(Some(401));
-    assert_eq!(pool.lease(None, &[]).err(), Some(NoKey::AllRefused));
     let none = KeyPool::new([]).lease(None, &[]).err();
     assert_eq!(none, Some(NoKey::Empty(Holder::Own)));
+}
+
+#[tokio::test(start_paused = true)]
+async fn keys_with_different_faults_are_named_together() {
+    let pool = pool(2);
+    pool.lease(None, &[1]).unwrap().report(Err(&failure(429)));
+    pool.lease(None, &[0]).unwrap().report(Err(&failure(402)));
+    let none = pool.lease(None, &[]).err().unwrap();
+    let text = none.to_string();
+    assert!(
+        text.starts_with("all Exa API keys are cooling down"),
+        "{text}"
+    );
+    assert_eq!(none.seconds(), Some(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn rejected_keys_come_back_by_themselves() {
+    let pool = pool(3);
+    for _ in 0..9 {
+        pool.lease(None, &[]).unwrap().report(Err(&failure(401)));
+    }
+    assert_eq!(pool.lease(None, &[]).err(), out(KeyFault::Rejected, 1));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let probes: Vec<Lease> = (0..3).map(|_| pool.lease(None, &[]).unwrap()).collect();
+    assert!(probes.iter().all(Lease::is_probe));
+    assert!(pool.lease(None, &[]).is_err(), "one probe a key");
+    for probe in &probes {
+        probe.report(Ok(()));
+    }
+    assert_eq!(conditions(&pool), ["ready"; 3]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_that_is_dropped_frees_the_key() {
+    let pool = shared();
+    pool.lease(None, &[]).unwrap().report(Err(&failure(429)));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    let probe = pool.lease(None, &[]).unwrap();
+    assert_eq!(pool.lease(None, &[]).err(), out(KeyFault::RateLimited, 1));
+    drop(probe);
+    assert!(pool.lease(None, &[]).unwrap().is_probe());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reset_needs_the_id_of_a_key() {
+    let secret = Secret::chosen("of the server");
+    let pool = pool(2);
+    let ids: Vec<String> = pool
+        .identified(&secret)
+        .into_iter()
+        .map(|(id, _)| id)
+        .collect();
+    assert_ne!(ids[0], ids[1]);
+    assert!(ids.iter().all(|id| !id.contains("secret")));
+    let other = Secret::chosen("of another");
+    assert_ne!(pool.identified(&other)[0].0, ids[0]);
+    for _ in 0..2 {
+        pool.lease(None, &[]).unwrap().report(Err(&failure(402)));
+    }
+    assert!(pool.reset(&secret, "unknown").is_none());
+    let before = pool.reset(&secret, &ids[1]).unwrap();
+    assert_eq!(before.condition, KeyCondition::CoolingDown);
+    assert_eq!(conditions(&pool), ["cooling_down", "ready"]);
+    assert_eq!(pool.states()[1].last_problem, None);
 }
 
 #[test]
@@ -150,12 +216,12 @@ fn shared() -> KeyPool {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_single_key_that_is_shared_rests_as_long_as_it_is_told() {
-    for (status, asked, expected) in [
-        (429, None, COOLDOWN),
-        (402, None, COOLDOWN),
-        (429, Some(7), Duration::from_secs(7)),
-        (402, Some(600), Duration::from_secs(600)),
+async fn a_single_key_that_is_shared_cools_down_as_long_as_it_is_told() {
+    for (status, asked, fault, expected) in [
+        (429, None, KeyFault::RateLimited, 1),
+        (402, None, KeyFault::OutOfCredits, 60),
+        (429, Some(7), KeyFault::RateLimited, 7),
+        (402, Some(600), KeyFault::OutOfCredits, 600),
     ] {
         let pool = shared();
         let error = ExaError {
@@ -163,31 +229,38 @@ async fn a_single_key_that_is_shared_rests_as_long_as_it_is_told() {
             ..failure(status)
         };
         pool.lease(None, &[]).unwrap().report(Err(&error));
-        let out = Some(NoKey::AllRest(expected));
+        let out = out(fault, expected);
         assert_eq!(pool.lease(None, &[]).err(), out);
         assert_eq!(pool.out_after(&error), out);
         assert_eq!(pool.out_after(&failure(404)), None);
-        assert_eq!(pool.states()[0].state, "resting");
-        tokio::time::advance(expected).await;
+        assert_eq!(conditions(&pool), ["cooling_down"]);
+        tokio::time::advance(Duration::from_secs(expected)).await;
         assert!(pool.has_ready(&[]));
     }
 }
 
-#[test]
-fn a_single_key_that_is_shared_is_out_after_three_refusals() {
+#[tokio::test(start_paused = true)]
+async fn a_single_key_that_is_shared_survives_passing_rejections() {
     let pool = shared();
     for _ in 0..3 {
         assert_eq!(pool.out_after(&failure(401)), None);
         pool.lease(None, &[]).unwrap().report(Err(&failure(401)));
     }
-    assert_eq!(pool.lease(None, &[]).err(), Some(NoKey::AllRefused));
-    assert_eq!(pool.out_after(&failure(401)), Some(NoKey::AllRefused));
-    assert_eq!(pool.states()[0].state, "refused");
+    let out = out(KeyFault::Rejected, 1);
+    assert_eq!(pool.lease(None, &[]).err(), out);
+    assert_eq!(pool.out_after(&failure(401)), out);
+    assert_eq!(conditions(&pool), ["cooling_down"]);
+    tokio::time::advance(Duration::from_secs(1)).await;
+    pool.lease(None, &[]).unwrap().report(Ok(()));
+    assert_eq!(conditions(&pool), ["ready"]);
 }
 
 #[test]
 fn waits_are_told_in_seconds_after_which_they_are_over() {
-    let out = NoKey::AllRest(Duration::from_millis(1_001));
+    let out = NoKey::CoolingDown {
+        wait: Duration::from_millis(1_001),
+        fault: None,
+    };
     assert_eq!(out.seconds(), Some(2));
     assert!(out.to_string().ends_with("in 2 seconds"), "{out}");
 }

@@ -6,28 +6,33 @@ use serde_json::Value;
 /// The most tools that a list may name.
 const MOST_TOOLS: usize = 200;
 
-/// The most dollars that a limit may name; beyond it there is no need for one.
-const MOST_DOLLARS: f64 = 1e9;
-
 /// What a token may do, and how much of it. Whatever is not limited is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+#[serde(default)]
 pub struct TokenLimits {
     /// Requests a minute.
+    #[serde(rename = "requestsPerMinute")]
     pub requests_per_minute: Option<u64>,
     /// Calls of tools at once.
+    #[serde(rename = "concurrentCalls")]
     pub concurrent_calls: Option<u64>,
     /// Dollars a day; then calls are refused until the next, by UTC.
+    #[serde(rename = "dollarsPerDay")]
     pub dollars_per_day: Option<f64>,
     /// Dollars a month; then calls are refused until the next, by UTC.
+    #[serde(rename = "dollarsPerMonth")]
     pub dollars_per_month: Option<f64>,
     /// Dollars a day beyond which answers carry a warning.
+    #[serde(rename = "softDollarsPerDay")]
     pub soft_dollars_per_day: Option<f64>,
     /// Dollars a month beyond which answers carry a warning.
+    #[serde(rename = "softDollarsPerMonth")]
     pub soft_dollars_per_month: Option<f64>,
     /// The sets and tools that are offered.
+    #[serde(rename = "tools")]
     pub tools: Option<Vec<String>>,
     /// Nothing may be changed.
+    #[serde(rename = "readOnly")]
     pub read_only: Option<bool>,
 }
 
@@ -49,6 +54,9 @@ pub enum LimitsError {
 }
 
 impl TokenLimits {
+    /// The most dollars that a limit may name; beyond it there is no need for one.
+    pub const MOST_DOLLARS: f64 = 1e9;
+
     /// These limits with the changes of a JSON object: what it names is replaced, `null` takes a limit
     /// away, everything else stays.
     pub fn changed(&self, changes: &Value) -> Result<Self, LimitsError> {
@@ -57,6 +65,14 @@ impl TokenLimits {
         };
         let mut value = serde_json::to_value(self).unwrap_or_default();
         if let Value::Object(fields) = &mut value {
+            // A store may hold limits that only a newer program knows; nobody may set such here.
+            if let Some(unknown) = changes.keys().find(|name| !fields.contains_key(*name)) {
+                let known: Vec<&str> = fields.keys().map(String::as_str).collect();
+                let known = known.join(", ");
+                return Err(LimitsError::Form(format!(
+                    "unknown field `{unknown}`, expected one of {known}"
+                )));
+            }
             fields.extend(changes.clone());
         }
         let limits: Self =
@@ -87,6 +103,18 @@ impl TokenLimits {
         self.tools.as_ref().map(|tools| tools.join(","))
     }
 
+    /// The most that may be spent a day and a month, in millionths of a dollar.
+    pub(super) fn budgets(&self) -> [Option<u64>; 2] {
+        // Rounded down: no budget is exceeded by a fraction.
+        [self.dollars_per_day, self.dollars_per_month]
+            .map(|sum| sum.map(|dollars| (dollars * 1e6 + 1e-3).floor() as u64))
+    }
+
+    /// Whether money is limited, and not only warned about.
+    pub fn has_budget(&self) -> bool {
+        self.dollars_per_day.is_some() || self.dollars_per_month.is_some()
+    }
+
     /// Whether money is limited in any way.
     pub(super) fn count_dollars(&self) -> bool {
         let sums = [
@@ -113,7 +141,7 @@ impl TokenLimits {
             ("softDollarsPerDay", self.soft_dollars_per_day),
             ("softDollarsPerMonth", self.soft_dollars_per_month),
         ] {
-            if dollars.is_some_and(|dollars| !(0.0..=MOST_DOLLARS).contains(&dollars)) {
+            if dollars.is_some_and(|dollars| !(0.0..=Self::MOST_DOLLARS).contains(&dollars)) {
                 return Err(LimitsError::Dollars(name));
             }
         }

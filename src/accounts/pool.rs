@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use super::allowance::{Allowance, Warden};
 use super::audit::Audit;
+use super::budget::{BudgetPolicy, Ledger};
 use super::daily::ANONYMOUS;
 use super::sweep::sweep;
-use super::usage::Usage;
-use super::{Directory, Registrar, Requester, Token};
+use super::usage::{Meter, Usage};
+use super::{Credential, Directory, KeyPool, KeyState, Registrar, Requester, Token};
 use crate::store::{Store, StoreError};
 
 /// Everything about tokens that share the server's keys.
@@ -23,7 +24,28 @@ pub struct Pool {
     pub audit: Audit,
     /// Days of use that are kept.
     pub days_kept: u64,
+    /// What they spend.
+    pub ledger: Arc<Ledger>,
     warden: Arc<Warden>,
+}
+
+/// Finds those who pay for work that goes on after a restart. Clones share everything.
+#[derive(Clone)]
+pub struct Payers(Arc<Warden>);
+
+impl Payers {
+    /// What limits the token of this id; `None` if it is not known any more.
+    pub fn allowance(&self, id: &str) -> Option<Allowance> {
+        let token = self.0.directory.get(id)?;
+        Some(Allowance::new(&self.0, &token, "recovery"))
+    }
+
+    /// Where the use of the token of this id is counted.
+    pub fn meter(&self, id: &str) -> Option<Meter> {
+        let token = self.0.directory.get(id)?;
+        let user = token.user.as_deref().unwrap_or(ANONYMOUS);
+        Some(self.0.usage.meter(&token.id, user))
+    }
 }
 
 impl Pool {
@@ -33,13 +55,19 @@ impl Pool {
         directory: Directory,
         store: Arc<dyn Store>,
         days_kept: u64,
+        policy: BudgetPolicy,
     ) -> Result<Self, StoreError> {
         let directory = Arc::new(directory);
         let registrar = Registrar::open(Arc::clone(&store), Arc::clone(&directory)).await?;
         tokio::spawn(registrar.clone().follow());
         tokio::spawn(sweep(Arc::clone(&store), days_kept));
         let audit = Audit::new(Arc::clone(&store));
+        let usage = Usage::new(Arc::clone(&store));
+        let ledger = Ledger::new(Arc::clone(&store), policy);
+        tokio::spawn(Arc::clone(&ledger).sweep());
         let warden = Arc::new(Warden {
+            usage: usage.clone(),
+            ledger: Arc::clone(&ledger),
             store: Arc::clone(&store),
             directory: Arc::clone(&directory),
             audit: audit.clone(),
@@ -47,7 +75,8 @@ impl Pool {
         });
         Ok(Self {
             directory,
-            usage: Usage::new(store),
+            usage,
+            ledger,
             days_kept,
             registrar,
             audit,
@@ -55,8 +84,13 @@ impl Pool {
         })
     }
 
-    /// Whoever holds a token, at an address.
-    pub fn requester(&self, token: &Arc<Token>, address: IpAddr) -> Requester {
+    /// Those who pay for work that goes on after a restart.
+    pub fn payers(&self) -> Payers {
+        Payers(Arc::clone(&self.warden))
+    }
+
+    /// Whoever shows a token, at an address.
+    pub fn requester(&self, token: &Arc<Token>, shown: &str, address: IpAddr) -> Requester {
         let user = token.user.as_deref().unwrap_or(ANONYMOUS);
         let limits = &token.in_force;
         let address = address.to_canonical().to_string();
@@ -65,7 +99,18 @@ impl Pool {
             allowance: Some(Allowance::new(&self.warden, token, &address)),
             allowed: limits.tool_list().map(Arc::from),
             read_only: limits.read_only.unwrap_or_default(),
+            credential: Some(Credential::new(&self.directory, token, shown)),
             ..Requester::new(token.owner())
         }
+    }
+
+    /// Returns how the Exa keys stand, each with its id.
+    pub fn key_states(&self, keys: &KeyPool) -> Vec<(String, KeyState)> {
+        keys.identified(self.directory.secret())
+    }
+
+    /// Forgets all faults of an Exa key; returns how it stood before. `None` if no key has this id.
+    pub fn reset_key(&self, keys: &KeyPool, id: &str) -> Option<KeyState> {
+        keys.reset(self.directory.secret(), id)
     }
 }

@@ -15,7 +15,7 @@ use super::record::{Former, Record};
 use super::token::{Role, Source};
 use super::{Directory, Identity, Token, now};
 use crate::ids::{self, NoRandomness};
-use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError};
+use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
 
 /// What every token begins with that is made here.
 const PREFIX: &str = "exa_mcp_";
@@ -271,7 +271,7 @@ impl Registrar {
     }
 
     async fn put(&self, record: &Record, expected: Expected) -> Result<(), StoreError> {
-        let body = serde_json::to_string(record).unwrap_or_default();
+        let body = format::encode(record);
         let rules = Rules {
             expected,
             ..Rules::default()
@@ -357,7 +357,7 @@ fn shown(token: &str) -> String {
 }
 
 fn read(document: &Document) -> Option<Record> {
-    serde_json::from_str(&document.body).ok()
+    format::decode(&document.body)
 }
 
 fn place(collection: &'static str, id: &str) -> Place {

@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
-use super::Identity;
 use super::allowance::Allowance;
+use super::credential::Credential;
 use super::usage::Meter;
+use super::{ClientAddress, Identity, KeyProof};
 use crate::exa::ApiKey;
 
-/// Who makes a request. Over stdio there is one; over HTTP each request brings its own.
+/// Who makes a request over HTTP, where each request says for itself. Such a requester is remote,
+/// whatever identity it has: see [`super::Owner`].
 #[derive(Clone, Debug)]
 pub struct Requester {
     /// To whom belongs what the request leaves behind.
@@ -26,14 +28,16 @@ pub struct Requester {
     pub allowed: Option<Arc<str>>,
     /// Nothing may be changed.
     pub read_only: bool,
+    /// The address whose quotas count, for somebody who has proved nothing.
+    pub guest_address: Option<ClientAddress>,
+    /// Notes that Exa has accepted the key that the request brought.
+    pub key_proof: Option<KeyProof>,
+    /// The token that the request showed, where tokens are needed. What is done for the request ends
+    /// with it.
+    pub credential: Option<Credential>,
 }
 
 impl Requester {
-    /// Whoever started this process.
-    pub fn local() -> Self {
-        Self::new(Identity::local())
-    }
-
     /// Someone who brings nothing.
     pub fn new(owner: Identity) -> Self {
         Self {
@@ -45,6 +49,9 @@ impl Requester {
             allowance: None,
             allowed: None,
             read_only: false,
+            guest_address: None,
+            key_proof: None,
+            credential: None,
         }
     }
 }

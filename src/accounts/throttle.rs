@@ -1,11 +1,13 @@
-//! Guessing tokens is made slow: an address that was wrong often must wait.
+//! Limits the wrong tokens that an address may show.
+//!
+//! Only wrong tokens count, and only they are refused: a token that is right lets its holder in, whatever
+//! was guessed from the same address before. Tokens that this server makes have 256 random bits, which
+//! nobody guesses at any rate; the limit keeps guesses cheap to refuse and visible in the audit log.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
-
-use super::secret::Digest;
 
 /// How often an address may be wrong at once.
 const TRIES: f64 = 10.0;
@@ -13,11 +15,8 @@ const TRIES: f64 = 10.0;
 /// How long it takes until another try is free.
 const REFILL: Duration = Duration::from_secs(6);
 
-/// How many addresses are remembered, and how many tokens that were right.
+/// How many addresses are remembered.
 const MOST: usize = 10_000;
-
-/// How long an address is known for a token that was right.
-const TRUSTED_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Who was wrong how often.
 #[derive(Default)]
@@ -26,9 +25,6 @@ pub(super) struct Throttle(Mutex<Memory>);
 #[derive(Default)]
 struct Memory {
     wrong: HashMap<Source, Bucket>,
-    /// Tokens that were right, with the address they came from. Guesses of a neighbour behind the
-    /// same address do not lock those out.
-    right: HashMap<(Source, u64), Instant>,
     /// When it was last looked for what can be forgotten.
     swept: Option<Instant>,
 }
@@ -58,54 +54,12 @@ impl From<IpAddr> for Source {
 }
 
 impl Throttle {
-    /// Whether a token may be looked at; if not, how long to wait.
-    pub(super) fn admit(&self, address: IpAddr, token: &Digest) -> Result<(), Duration> {
-        self.admit_at(address, token, Instant::now())
+    /// Counts a wrong token; returns how long to wait if there were too many.
+    pub(super) fn wrong(&self, address: IpAddr) -> Result<(), Duration> {
+        self.wrong_at(address, Instant::now())
     }
 
-    fn admit_at(&self, address: IpAddr, token: &Digest, now: Instant) -> Result<(), Duration> {
-        let mut memory = self.memory();
-        let source = memory.source(address);
-        let Some(bucket) = memory.wrong.get_mut(&source) else {
-            return Ok(());
-        };
-        bucket.refill(now);
-        if bucket.tries >= 1.0 {
-            return Ok(());
-        }
-        let wait = REFILL.mul_f64(1.0 - bucket.tries);
-        let since = memory.right.get(&(Source::from(address), token.number()));
-        match since.is_some_and(|since| now.duration_since(*since) < TRUSTED_FOR) {
-            true => Ok(()),
-            false => Err(wait),
-        }
-    }
-
-    /// Notes that a token was right.
-    pub(super) fn right(&self, address: IpAddr, token: &Digest) {
-        let now = Instant::now();
-        let mut memory = self.memory();
-        let key = (address.into(), token.number());
-        if let Some(since) = memory.right.get_mut(&key) {
-            *since = now;
-            return;
-        }
-        if memory.right.len() >= MOST && memory.may_sweep(now) {
-            memory
-                .right
-                .retain(|_, since| now.duration_since(*since) < TRUSTED_FOR);
-        }
-        if memory.right.len() < MOST {
-            memory.right.insert(key, now);
-        }
-    }
-
-    /// Notes that a token was wrong.
-    pub(super) fn wrong(&self, address: IpAddr) {
-        self.wrong_at(address, Instant::now());
-    }
-
-    fn wrong_at(&self, address: IpAddr, now: Instant) {
+    fn wrong_at(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
         let mut memory = self.memory();
         if memory.wrong.len() >= MOST && memory.may_sweep(now) {
             memory.wrong.retain(|_, bucket| {
@@ -119,7 +73,11 @@ impl Throttle {
             at: now,
         });
         bucket.refill(now);
-        bucket.tries = (bucket.tries - 1.0).max(0.0);
+        if bucket.tries < 1.0 {
+            return Err(REFILL.mul_f64(1.0 - bucket.tries));
+        }
+        bucket.tries -= 1.0;
+        Ok(())
     }
 
     fn memory(&self) -> MutexGuard<'_, Memory> {
@@ -161,11 +119,6 @@ impl Bucket {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::accounts::Secret;
-
-    fn token(text: &str) -> Digest {
-        Secret::chosen("test").digest("token", text)
-    }
 
     fn address(text: &str) -> IpAddr {
         text.parse().unwrap()
@@ -173,8 +126,7 @@ mod tests {
 
     fn exhaust(throttle: &Throttle, from: IpAddr, now: Instant) {
         for _ in 0..TRIES as usize {
-            assert_eq!(throttle.admit_at(from, &token("guess"), now), Ok(()));
-            throttle.wrong_at(from, now);
+            assert_eq!(throttle.wrong_at(from, now), Ok(()));
         }
     }
 
@@ -183,56 +135,33 @@ mod tests {
         let (throttle, now) = (Throttle::default(), Instant::now());
         let attacker = address("192.0.2.1");
         exhaust(&throttle, attacker, now);
-        let wait = throttle
-            .admit_at(attacker, &token("guess"), now)
-            .unwrap_err();
-        assert_eq!(wait, REFILL);
-        assert_eq!(
-            throttle.admit_at(address("192.0.2.2"), &token("guess"), now),
-            Ok(())
-        );
+        assert_eq!(throttle.wrong_at(attacker, now), Err(REFILL));
+        assert_eq!(throttle.wrong_at(address("192.0.2.2"), now), Ok(()));
         let later = now + REFILL;
-        assert_eq!(throttle.admit_at(attacker, &token("guess"), later), Ok(()));
-        throttle.wrong_at(attacker, later);
-        assert!(throttle.admit_at(attacker, &token("guess"), later).is_err());
-    }
-
-    #[test]
-    fn a_token_that_was_right_is_not_locked_out_by_a_neighbour() {
-        let (throttle, now) = (Throttle::default(), Instant::now());
-        let shared = address("192.0.2.1");
-        throttle.right(shared, &token("mine"));
-        exhaust(&throttle, shared, now);
-        assert_eq!(throttle.admit_at(shared, &token("mine"), now), Ok(()));
-        assert!(throttle.admit_at(shared, &token("other"), now).is_err());
+        assert_eq!(throttle.wrong_at(attacker, later), Ok(()));
+        assert!(throttle.wrong_at(attacker, later).is_err());
     }
 
     #[test]
     fn a_network_of_the_newer_kind_is_one_address() {
         let (throttle, now) = (Throttle::default(), Instant::now());
         exhaust(&throttle, address("2001:db8::1"), now);
-        let near = address("2001:db8::ffff:2");
-        assert!(throttle.admit_at(near, &token("guess"), now).is_err());
-        let mapped = address("::ffff:192.0.2.1");
-        exhaust(&throttle, mapped, now);
-        assert!(
-            throttle
-                .admit_at(address("192.0.2.1"), &token("guess"), now)
-                .is_err()
-        );
+        assert!(throttle.wrong_at(address("2001:db8::ffff:2"), now).is_err());
+        exhaust(&throttle, address("::ffff:192.0.2.1"), now);
+        assert!(throttle.wrong_at(address("192.0.2.1"), now).is_err());
     }
 
     #[test]
     fn memory_is_bounded_and_those_beyond_it_are_throttled_together() {
         let (throttle, now) = (Throttle::default(), Instant::now());
         for number in 0..MOST as u32 {
-            throttle.wrong_at(IpAddr::V4(number.into()), now);
+            assert_eq!(throttle.wrong_at(IpAddr::V4(number.into()), now), Ok(()));
         }
         let beyond = |number: u32| IpAddr::V4((MOST as u32 + number).into());
         for number in 0..TRIES as u32 {
-            throttle.wrong_at(beyond(number), now);
+            assert_eq!(throttle.wrong_at(beyond(number), now), Ok(()));
         }
-        assert!(throttle.admit_at(beyond(99), &token("guess"), now).is_err());
+        assert!(throttle.wrong_at(beyond(99), now).is_err());
         assert!(throttle.memory().wrong.len() <= MOST + 1);
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use chrono::{DateTime, SecondsFormat};
-use tokio_util::sync::CancellationToken;
+use tokio::sync::watch;
 
 use super::limits::TokenLimits;
 use super::secret::{Digest, Secret};
@@ -91,8 +91,8 @@ pub struct Token {
     pub in_force: TokenLimits,
     /// The calls under way with it in this process.
     pub(super) calls: Arc<AtomicUsize>,
-    /// Ends what is open with it when it is revoked.
-    pub(crate) gone: CancellationToken,
+    /// Notifies what is open with it whenever it changes.
+    pub(super) changes: Arc<watch::Sender<()>>,
 }
 
 impl Token {
@@ -173,6 +173,7 @@ pub(super) fn read(
         }
         tokens.push(token);
     }
+    warn_of_short(admin, users);
     if tokens.is_empty() {
         return Err(TokenError {
             variable: "USER_TOKENS",
@@ -181,6 +182,21 @@ pub(super) fn read(
         });
     }
     Ok(tokens)
+}
+
+/// Warns of tokens that could be guessed: wrong ones are refused, but a right one always lets its holder in.
+fn warn_of_short(admin: Option<&str>, users: Option<&str>) {
+    let texts = users.unwrap_or_default().split(',');
+    let texts = texts.filter_map(|entry| entry.split(':').next());
+    let texts = texts.chain(admin).map(str::trim);
+    let short = texts.filter(|text| !text.is_empty() && text.len() < LONG);
+    let count = short.count();
+    if count > 0 {
+        tracing::warn!(
+            count,
+            "tokens of fewer than {LONG} characters can be guessed; use random ones of 32 or more"
+        );
+    }
 }
 
 /// Reads `token:userId:expiry`; the time in an expiry has colons of its own.
@@ -217,7 +233,7 @@ fn token(
         limits: TokenLimits::default(),
         in_force: TokenLimits::default(),
         calls: Arc::default(),
-        gone: CancellationToken::new(),
+        changes: Arc::default(),
     }
 }
 

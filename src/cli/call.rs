@@ -1,13 +1,16 @@
 //! `exa-mcp-server call`.
 
 use std::io::Read;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::{FAILED, Failure, USAGE};
+use super::{FAILED, Failure, SETTLING, USAGE};
+use crate::accounts::LocalUser;
 use crate::exa::{ExaError, ExaErrorKind};
 use crate::operations::{CallError, Exchanged, Folders, Progress, find, nearest, split};
 use crate::settings::Settings;
+use crate::spending::{AccountGuard, check_runs, local_account};
 
 /// Shown in the help of the command.
 pub(super) const EXIT_CODES: &str = "\
@@ -39,19 +42,37 @@ pub(super) async fn run(
     };
     // Whoever sits at this shell can read the file without us.
     let caller = settings.caller().map_err(Failure::usage)?;
-    let caller = caller.with_folders(Folders::anywhere());
+    let caller = caller.with_folders(Folders::anywhere(&LocalUser::of_this_process()));
     let arguments = match arguments {
         Value::Object(arguments) => arguments,
         _ => Map::new(),
     };
+    let store = settings.store.open();
+    let account = local_account(&settings.local_limits, settings.budgets, store);
+    let ledger = account.as_ref().map(|account| Arc::clone(account.ledger()));
+    if let Some(ledger) = &ledger
+        && ledger.sweep_once().await.is_ok()
+    {
+        // A run that an earlier command started may have ended.
+        check_runs(ledger, &caller).await;
+    }
+    let caller = match account {
+        Some(account) => caller.with_guard(Arc::new(AccountGuard::new(account))),
+        None => caller,
+    };
     let unheard = Progress::none();
     let outcome = caller.exchange(key, operation, arguments, &unheard);
-    match outcome.await {
+    let outcome = outcome.await;
+    if let Some(ledger) = ledger {
+        ledger.drain(SETTLING).await;
+    }
+    match outcome {
         Ok(Exchanged { answer, .. }) => {
             serde_json::to_string_pretty(&answer.value).map_err(Failure::usage)
         }
         Err(CallError::Arguments(error)) => Err(Failure::usage(error)),
         Err(CallError::Exa(error)) => Err(refused(&error)),
+        Err(CallError::Limit(over)) => Err(Failure::usage(over)),
     }
 }
 

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 
 use super::Failure;
-use crate::accounts::{Directory, Holder, Pool, Secret, kept_secret};
+use crate::accounts::budget::BudgetPolicy;
+use crate::accounts::{Directory, Holder, KnownKeys, Pool, Secret, kept_secret};
 use crate::protocol;
 use crate::settings::Settings;
 use crate::settings::http::HttpSettings;
@@ -47,24 +48,30 @@ pub(super) async fn serve(
         .check()
         .await
         .map_err(|error| Failure::usage(format!("{error} (EXA_MCP_STORE)")))?;
-    let gate = gate(&http, store, sandbox).await?;
+    let gate = gate(&http, settings.budgets, store, sandbox).await?;
     introduce(address, &gate, &http, &settings);
     let serving = protocol::serve_http(catalogue, listener, gate, config, super::shutdown());
     telemetry::exporting(serving).await;
     Ok(String::new())
 }
 
-async fn gate(http: &HttpSettings, store: Arc<dyn Store>, sandbox: bool) -> Result<Gate, Failure> {
+async fn gate(
+    http: &HttpSettings,
+    budgets: BudgetPolicy,
+    store: Arc<dyn Store>,
+    sandbox: bool,
+) -> Result<Gate, Failure> {
     let chosen = http.secret.as_deref().map(Secret::chosen);
     if http.is_pool() {
         let named = match chosen {
             Some(secret) => secret,
             None => kept_secret(&*store).await.map_err(Failure::usage)?,
         };
+        agree_on(&named, &*store).await?;
         let (admin, users) = (http.admin.as_deref(), http.users.as_deref());
         let directory = Directory::new(admin, users, &named, http.token_limits.clone());
         let directory = directory.map_err(Failure::usage)?;
-        let pool = Pool::open(directory, store, http.usage_days).await;
+        let pool = Pool::open(directory, store, http.usage_days, budgets).await;
         let pool = pool.map_err(Failure::usage)?;
         return Ok(Gate::Pool(Box::new(pool)));
     }
@@ -74,6 +81,7 @@ async fn gate(http: &HttpSettings, store: Arc<dyn Store>, sandbox: bool) -> Resu
         None if store.is_remote() => kept_secret(&*store).await.map_err(Failure::usage)?,
         None => Secret::random().map_err(Failure::usage)?,
     };
+    agree_on(&secret, &*store).await?;
     Ok(Gate::Passthrough {
         secret,
         key_in_url: http.key_in_url,
@@ -81,7 +89,23 @@ async fn gate(http: &HttpSettings, store: Arc<dyn Store>, sandbox: bool) -> Resu
             true => Guests::OneUser,
             false => Guests::Strangers,
         },
+        known_keys: KnownKeys::default(),
     })
+}
+
+/// Refuses a secret that is not that of the other servers on the same store: they would know neither each
+/// other's tokens nor to whom things belong.
+async fn agree_on(secret: &Secret, store: &dyn Store) -> Result<(), Failure> {
+    let own = secret.digest("agreed", "secret").name();
+    let agreed = store.agree("secret", own.clone()).await;
+    match agreed.map_err(Failure::usage)? {
+        agreed if agreed == own => Ok(()),
+        _ => Err(Failure::usage(
+            "EXA_MCP_SECRET is not the secret with which the other servers use this store: set it to the same for all. \
+             To change it for good, stop all servers and delete the field `secret` of the hash `exa-mcp:store` in \
+             Redis; tokens made before are not known then",
+        )),
+    }
 }
 
 /// Tells whoever started the server what it does.

@@ -13,15 +13,21 @@ mod tools;
 use std::io::{IsTerminal, Write};
 use std::pin::Pin;
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::settings::http::HttpSettings;
 use crate::settings::{ConfigFile, Settings, Source};
+use crate::spending::{AccountGuard, follow_runs, local_account};
 use crate::surface::{Catalogue, ResultCache};
 
 /// Where the HTTP server listens unless something else is asked for.
 const USUAL_ADDRESS: &str = "127.0.0.1:3000";
+
+/// How long what was spent may take to be written at the end.
+const SETTLING: Duration = Duration::from_secs(3);
 
 /// The exit code of a call that the API refused or that did not reach it.
 const FAILED: u8 = 1;
@@ -59,14 +65,22 @@ Environment (the file of --config says the same in lower case, without EXA_MCP_)
   EXA_MCP_CACHE_BYTES    bytes of answers that are kept [default: 33554432]
   EXA_MCP_DEFAULT_TASK_TTL, EXA_MCP_MAX_TASK_TTL
                          life of tasks in milliseconds [default: 3600000, 86400000]
-  EXA_MCP_MAX_CONCURRENT_TASKS
-                         tasks under way at once [default: 2000]
+  EXA_MCP_MAX_CONCURRENT_TASKS, EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER
+                         tasks under way at once, and those of one user [default: 2000, a tenth over HTTP]
+  EXA_MCP_DOLLARS_PER_DAY, EXA_MCP_DOLLARS_PER_MONTH
+                         budget of stdio and of `call` [default: none]
+  EXA_MCP_BUDGET_ON_STORE_FAILURE
+                         deny or allow priced calls while the store fails [default: deny]
+  EXA_MCP_BUDGET_UNPRICED
+                         deny or allow calls without a known price where there is a budget [default: deny]
   EXA_MCP_IMPORT_DIR     folders whose files imports.create may read, separated as in PATH [default: none]
   EXA_MCP_CONFIRM_DELETES true: the user confirms deletions, where the client can ask [default: false]
   EXA_MCP_CLIENT_TIMEOUT seconds to wait for an answer of the client [default: 20 to 300, by question]
   EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
   EXA_MCP_DEBUG          true: same as EXA_MCP_LOG_LEVEL=debug [default: false]
-  EXA_MCP_CONFIG         same as --config";
+  EXA_MCP_CONFIG         same as --config
+  EXA_API_KEY_FILE, EXA_API_KEYS_FILE, EXA_MCP_STORE_FILE
+                         files with the values of EXA_API_KEY, EXA_API_KEYS, EXA_MCP_STORE";
 
 const HTTP_ENVIRONMENT: &str = "\
 Environment, beside that of `exa-mcp-server --help` (the file of --config says the same):
@@ -74,6 +88,8 @@ Environment, beside that of `exa-mcp-server --help` (the file of --config says t
   MCP_AUTH_TOKEN           token of the admin; with it or USER_TOKENS, clients need a token
   USER_TOKENS              token:userId:expiry,... of all others
   EXA_API_KEYS             keys that holders of tokens share
+  MCP_AUTH_TOKEN_FILE, USER_TOKENS_FILE, EXA_MCP_SECRET_FILE
+                           files with the values of MCP_AUTH_TOKEN, USER_TOKENS, EXA_MCP_SECRET
   EXA_MCP_ALLOWED_HOSTS    same as --allowed-hosts
   EXA_MCP_ALLOWED_ORIGINS  same as --allowed-origins
   EXA_MCP_TRUSTED_PROXIES  addresses and networks of proxies that tell where clients are
@@ -84,12 +100,15 @@ Environment, beside that of `exa-mcp-server --help` (the file of --config says t
   EXA_MCP_STORE            memory:, sqlite:PATH, or redis://[USER:PASSWORD@]HOST:PORT[/DB] for several servers
                            [default: a file in the user's state directory]
   EXA_MCP_METRICS          admin: /metrics for this machine and the admin's token; public [default: admin]
-  EXA_MCP_MAX_BODY_BYTES   longest body of a request [default: 4194304]
+  EXA_MCP_MAX_BODY_BYTES   longest body of a request [default: 1048576]
   EXA_MCP_READ_TIMEOUT     seconds to send a head, and again a body [default: 15]
   EXA_MCP_MAX_CONNECTIONS  connections at once [default: 1024]
   EXA_MCP_MAX_CONNECTIONS_PER_ADDRESS  connections at once from one address [default: 256]
   EXA_MCP_MAX_SESSIONS     sessions at once [default: 10000]
   EXA_MCP_MAX_SESSIONS_PER_USER  sessions at once of one user [default: 1000]
+  EXA_MCP_MAX_SESSIONS_PER_ADDRESS  sessions at once of guests at one address [default: 200]
+  EXA_MCP_MAX_STREAMS_PER_ADDRESS  streams at once of guests at one address [default: 64]
+  EXA_MCP_MAX_TASKS_PER_ADDRESS  tasks at once of guests at one address [default: 100]
   EXA_MCP_SESSION_IDLE     seconds until an unused session ends [default: 1800]
   EXA_MCP_KEEP_ALIVE       seconds between pings of a silent stream [default: 15]
   EXA_MCP_DRAIN_TIMEOUT    seconds that requests have to finish at the end [default: 10]";
@@ -243,10 +262,14 @@ fn configured(arguments: Arguments, source: &Source) -> Result<String, Failure> 
         Some(command) => other(command, source, tools, sandbox),
     };
     let result = runtime.block_on(work);
-    // Not waited for: a thread may be stuck reading from a terminal.
-    runtime.shutdown_background();
+    // Not waited for long: a thread may be stuck reading from a terminal. What is dropped says in the log what
+    // goes on at Exa.
+    runtime.shutdown_timeout(SHUTDOWN);
     result
 }
+
+/// How long tasks that are still running may take to be dropped at the end.
+const SHUTDOWN: std::time::Duration = std::time::Duration::from_millis(200);
 
 /// A command, or a part of one, that is being carried out. Boxed, and never a part of who starts it: what
 /// one command does not need is no room on the stack of another, which would be touched at every start.
@@ -257,9 +280,18 @@ type Work<'a, T = String> = Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a
 fn stdio(source: &Source, tools: Option<String>, sandbox: bool) -> Work<'_> {
     Box::pin(async move {
         let settings = settings(source, tools.as_deref(), sandbox).await?;
-        // The user of a stdio server sits in front of this machine.
-        let catalogue = catalogue(&settings)?.with_key_page();
-        serve::stdio(catalogue, std::io::stdin().is_terminal()).await
+        let catalogue = catalogue(&settings)?;
+        let account = local_account(&settings.local_limits, settings.budgets, catalogue.store());
+        let Some(account) = account else {
+            return serve::stdio(catalogue, std::io::stdin().is_terminal()).await;
+        };
+        let ledger = Arc::clone(account.ledger());
+        tokio::spawn(follow_runs(Arc::clone(&ledger), catalogue.caller().clone()));
+        tokio::spawn(Arc::clone(&ledger).sweep());
+        let catalogue = catalogue.with_guard(Arc::new(AccountGuard::new(account)));
+        let served = serve::stdio(catalogue, std::io::stdin().is_terminal()).await;
+        ledger.drain(SETTLING).await;
+        served
     })
 }
 
@@ -287,7 +319,8 @@ fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool
                 allowed_hosts,
                 allowed_origins,
             } => {
-                let settings = settings.await?;
+                let mut settings = settings.await?;
+                settings.share_tasks(source).map_err(Failure::usage)?;
                 let mut http = HttpSettings::read(source).map_err(Failure::usage)?;
                 http.hosts = allowed_hosts.or(http.hosts);
                 http.origins = allowed_origins.or(http.origins);
@@ -332,12 +365,16 @@ fn embedded(settings: &mut Settings) -> Work<'_, ()> {
     Box::pin(async move { sandbox::embed(settings).await.map_err(Failure::usage) })
 }
 
-/// One thread is enough for one client, and starts sooner; many clients get all of them.
+/// Builds the runtime: all cores for a shared server, two workers for the calls of one client, and the
+/// thread of the process for everything else.
 fn runtime(command: &Option<Command>) -> std::io::Result<tokio::runtime::Runtime> {
     let mut builder = match command {
-        Some(Command::Http { .. }) => tokio::runtime::Builder::new_multi_thread(),
-        _ => tokio::runtime::Builder::new_current_thread(),
+        Some(Command::Http { .. }) | None => tokio::runtime::Builder::new_multi_thread(),
+        Some(_) => tokio::runtime::Builder::new_current_thread(),
     };
+    if command.is_none() {
+        builder.worker_threads(2);
+    }
     builder.enable_all().build()
 }
 
@@ -428,8 +465,12 @@ mod tests {
             })
         });
         let names: BTreeSet<&str> = names.collect();
-        let known = KNOWN.iter().map(|known| known.variable);
-        let known: BTreeSet<&str> = known.chain(["EXA_MCP_CONFIG"]).collect();
+        let variables = KNOWN.iter().map(|known| known.variable.to_owned());
+        let secrets = KNOWN.iter().filter(|known| known.secret);
+        let files = secrets.map(|known| format!("{}_FILE", known.variable));
+        let known = variables.chain(files).chain(["EXA_MCP_CONFIG".to_owned()]);
+        let known: BTreeSet<String> = known.collect();
+        let names: BTreeSet<String> = names.into_iter().map(str::to_owned).collect();
         assert_eq!(names, known);
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use http::StatusCode;
 
 use super::{ExaError, ExaErrorKind, text};
+use crate::ids::is_name;
 
 const KEYS_PAGE: &str = "https://dashboard.exa.ai/api-keys";
 
@@ -31,7 +32,86 @@ impl fmt::Display for ExaError {
     }
 }
 
+/// Stands for the words of others where only our own are told.
+const QUOTED: &str = "(quoted below)";
+
 impl ExaError {
+    /// What happened and what to do, in our own words alone. Those of others are told by
+    /// [`Self::quoted`].
+    #[must_use]
+    pub fn in_own_words(&self) -> String {
+        let mut text = match self.kind {
+            ExaErrorKind::Api(status) => format!("The Exa API answered {}.", status_name(status)),
+            _ => self.own_message(),
+        };
+        if !text.ends_with(['.', '!', '?', '…']) {
+            text.push('.');
+        }
+        let advice = self.advice();
+        if !advice.is_empty() {
+            text.push(' ');
+            text.push_str(&advice);
+        }
+        text
+    }
+
+    /// The message without the words of others. Of an error of the API nothing is left.
+    #[must_use]
+    pub fn own_message(&self) -> String {
+        match (&self.said, self.kind) {
+            (_, ExaErrorKind::Api(_)) => String::new(),
+            (Some(said), _) if !said.0.is_empty() => self.message.replacen(&said.0, QUOTED, 1),
+            _ => self.message.clone(),
+        }
+    }
+
+    /// What others said of the failure, if they did. It may hold anything, instructions included.
+    #[must_use]
+    pub fn quoted(&self) -> Option<&str> {
+        let words = match self.kind {
+            ExaErrorKind::Api(status) => {
+                let is_reason = status_name(status) == format!("{status} {}", self.message);
+                Some(self.message.as_str()).filter(|_| !is_reason)
+            }
+            _ => self.said.as_ref().map(|said| said.0.as_str()),
+        };
+        words.filter(|words| !words.is_empty())
+    }
+
+    /// What others wrote, by the names of the fields: their words, names that are no plain names, and
+    /// the detail.
+    #[must_use]
+    pub fn quotes(&self) -> Vec<(&'static str, String)> {
+        let words = match self.kind {
+            ExaErrorKind::Api(_) => "message",
+            _ => "said",
+        };
+        let odd = |name: &Option<String>| name.clone().filter(|name| !is_name(name));
+        let quotes = [
+            (words, self.quoted().map(str::to_owned)),
+            ("tag", odd(&self.tag)),
+            ("requestId", odd(&self.request_id)),
+            ("detail", self.detail.as_ref().map(ToString::to_string)),
+        ];
+        let quotes = quotes.into_iter();
+        quotes
+            .filter_map(|(name, text)| Some((name, text?)))
+            .collect()
+    }
+
+    /// The same as [`Self::lines`] without what [`Self::quotes`] gives.
+    #[must_use]
+    pub fn known_lines(&self) -> Vec<String> {
+        let plain = |name: &Option<String>| name.clone().filter(|name| is_name(name));
+        let plain = Self {
+            tag: plain(&self.tag),
+            request_id: plain(&self.request_id),
+            detail: None,
+            ..self.clone()
+        };
+        plain.lines()
+    }
+
     /// What else is known, as `name: value` lines: tag, request id, wait, attempts and detail.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
@@ -78,7 +158,8 @@ impl ExaError {
             | ExaErrorKind::Upload
             | ExaErrorKind::Redirect
             | ExaErrorKind::InvalidRequest
-            | ExaErrorKind::Config => String::new(),
+            | ExaErrorKind::Config
+            | ExaErrorKind::NotAllowed => String::new(),
         }
     }
 

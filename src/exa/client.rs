@@ -9,7 +9,13 @@ use std::{
 use http::HeaderValue;
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::{ConfigError, ExaConfig, ExaError, config::check_base_url, transport};
+use super::{
+    ConfigError, ExaConfig, ExaError,
+    config::check_base_url,
+    public_address::PublicResolver,
+    response_memory::{ResponseMemory, lend_reserved},
+    transport,
+};
 
 /// How long an idle connection is kept. Servers close theirs after a minute or so, and a POST written
 /// to a connection that is just being closed could not be sent again.
@@ -31,6 +37,7 @@ struct Inner {
     user_agent: HeaderValue,
     client: OnceLock<reqwest::Client>,
     places: Semaphore,
+    response_memory: ResponseMemory,
     /// Whether Exa answered when it was last called.
     well: Mutex<Option<bool>>,
 }
@@ -46,9 +53,11 @@ impl ExaHttp {
         }
         let user_agent =
             HeaderValue::from_str(&config.user_agent).map_err(|_| ConfigError::UserAgent)?;
+        let response_memory = ResponseMemory::new(config.max_held_bytes);
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
+                response_memory,
                 user_agent,
                 client: OnceLock::new(),
                 places: Semaphore::new(REQUESTS_AT_ONCE),
@@ -79,9 +88,21 @@ impl ExaHttp {
         if let Some(client) = self.inner.client.get() {
             return Ok(client);
         }
-        let client = build(&self.inner.config)?;
+        let client = build(&self.inner.config, |builder| builder)?;
         // Two first calls at once may both build a client; one of the two is kept.
         Ok(self.inner.client.get_or_init(|| client))
+    }
+
+    /// A client of its own for one host, which connects to it only at public addresses.
+    ///
+    /// # Errors
+    /// The system's trusted certificates could not be loaded.
+    pub(super) fn public_client(&self, host: &str) -> Result<reqwest::Client, ExaError> {
+        let host = host.to_ascii_lowercase();
+        build(&self.inner.config, |builder| {
+            let host = host.clone();
+            builder.dns_resolver(Arc::new(PublicResolver { host }))
+        })
     }
 
     /// Notes whether Exa answered.
@@ -104,7 +125,17 @@ impl ExaHttp {
 
     /// A place among the requests on their way. There is none only after the end of everything.
     pub(crate) async fn place(&self) -> Option<SemaphorePermit<'_>> {
+        if let Ok(place) = self.inner.places.try_acquire() {
+            return Some(place);
+        }
+        // Those who have a place may wait for memory that this call holds.
+        lend_reserved();
         self.inner.places.acquire().await.ok()
+    }
+
+    /// The memory that large responses share.
+    pub(super) fn response_memory(&self) -> &ResponseMemory {
+        &self.inner.response_memory
     }
 
     /// The checked value of the `user-agent` header.
@@ -123,7 +154,10 @@ impl fmt::Debug for ExaHttp {
 }
 
 /// Makes the client. Proxies come from the environment, which is the default of reqwest.
-fn build(config: &ExaConfig) -> Result<reqwest::Client, ExaError> {
+fn build(
+    config: &ExaConfig,
+    adapt: impl Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
+) -> Result<reqwest::Client, ExaError> {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
         // An error only means that another thread was faster, which is just as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -132,9 +166,9 @@ fn build(config: &ExaConfig) -> Result<reqwest::Client, ExaError> {
         .base_url
         .as_ref()
         .is_some_and(|url| url.scheme() == "http");
-    match builder(config).build() {
+    match adapt(builder(config)).build() {
         // A plain connection needs no certificates, so a system without any can serve it.
-        Err(_) if without_tls => builder(config).tls_certs_only([]).build(),
+        Err(_) if without_tls => adapt(builder(config)).tls_certs_only([]).build(),
         built => built,
     }
     .map_err(|error| {

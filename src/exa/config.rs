@@ -13,6 +13,9 @@ pub const BASE_URL_VARIABLE: &str = "EXA_BASE_URL";
 /// How long an answer may be by default: 50 MiB after decompression.
 const MAX_RESPONSE_BYTES: usize = 50 * 1024 * 1024;
 
+/// How much memory large responses share by default.
+const MAX_HELD_BYTES: usize = 64 * 1024 * 1024;
+
 /// How long a stream may take by default: agent runs are allowed three hours.
 const LONGEST_STREAM: Duration = Duration::from_secs(4 * 60 * 60);
 
@@ -52,6 +55,9 @@ pub struct ExaConfig {
     pub retry: RetryPolicy,
     /// How many bytes of an answer are read, counted after decompression.
     pub max_response_bytes: usize,
+    /// How many bytes of responses above one mebibyte are read at once, and how many bytes their values may
+    /// take until their calls are done; further ones wait.
+    pub max_held_bytes: usize,
     /// How long a stream of events may take from its beginning to its end.
     pub longest_stream: Duration,
     /// How long making a connection may take.
@@ -66,6 +72,7 @@ impl Default for ExaConfig {
             base_url: None,
             retry: RetryPolicy::default(),
             max_response_bytes: MAX_RESPONSE_BYTES,
+            max_held_bytes: MAX_HELD_BYTES,
             longest_stream: LONGEST_STREAM,
             connect_timeout: Duration::from_secs(10),
             user_agent: concat!("exa-mcp-server/", env!("CARGO_PKG_VERSION")).to_owned(),

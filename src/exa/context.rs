@@ -1,6 +1,6 @@
 //! What one call knows, and how it marks its request.
 
-use std::{fmt, time::Duration};
+use std::{fmt, sync::Arc, time::Duration};
 
 use http::{
     HeaderName, HeaderValue, Method,
@@ -10,7 +10,7 @@ use http::{
 use crate::telemetry::Trace;
 
 use super::{
-    ApiKey, ExaError, ExaHttp, RetryPolicy,
+    ApiKey, AttemptGuard, ExaError, ExaHttp, RetryPolicy,
     stream::{EVENT_STREAM, Stream},
 };
 
@@ -32,14 +32,22 @@ pub struct CallContext {
     other_keys: bool,
     stream: Option<Stream>,
     retry: RetryPolicy,
+    guard: Arc<dyn AttemptGuard>,
 }
 
 impl CallContext {
     /// A context that adds nothing but the key. `timeout` bounds each attempt, from connecting to
     /// the last byte of the answer; of a stream it bounds the time to its beginning and every silence.
+    /// Each attempt passes the guard.
     #[must_use]
-    pub fn new(http: ExaHttp, key: ApiKey, timeout: Duration) -> Self {
+    pub fn new(
+        http: ExaHttp,
+        key: ApiKey,
+        timeout: Duration,
+        guard: Arc<dyn AttemptGuard>,
+    ) -> Self {
         Self {
+            guard,
             retry: http.config().retry.clone(),
             http,
             key,
@@ -125,6 +133,11 @@ impl CallContext {
         &self.retry
     }
 
+    /// What each attempt passes.
+    pub(super) fn guard(&self) -> &dyn AttemptGuard {
+        &*self.guard
+    }
+
     /// The shared connections and settings.
     #[must_use]
     pub fn http(&self) -> &ExaHttp {
@@ -176,8 +189,8 @@ pub fn prepare(context: &CallContext, request: &mut reqwest::Request) -> Result<
     if !context.query.is_empty() {
         url.query_pairs_mut().extend_pairs(&context.query);
     }
-    // A stream may take long; while it is read, only its silences are bounded.
-    *request.timeout_mut() = context.stream.is_none().then_some(context.timeout);
+    // `send` bounds the time itself: it waits for other things than the API, too.
+    *request.timeout_mut() = None;
     if context.omit_body {
         *request.body_mut() = None;
         for name in [CONTENT_TYPE, CONTENT_LENGTH, TRANSFER_ENCODING] {
@@ -216,13 +229,13 @@ pub fn prepare(context: &CallContext, request: &mut reqwest::Request) -> Result<
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
-    use crate::exa::ExaConfig;
+    use crate::exa::{ExaConfig, Unguarded};
     use reqwest::{Body, Method, Request};
 
     fn context() -> CallContext {
         let http = ExaHttp::new(ExaConfig::default()).unwrap();
         let key = ApiKey::new("secret-key-1").unwrap();
-        CallContext::new(http, key, Duration::from_secs(7))
+        CallContext::new(http, key, Duration::from_secs(7), Arc::new(Unguarded))
     }
 
     fn request(url: &str) -> Request {
@@ -248,7 +261,7 @@ mod tests {
                 .unwrap()
                 .starts_with("exa-mcp-server/")
         );
-        assert_eq!(request.timeout(), Some(&Duration::from_secs(7)));
+        assert_eq!(request.timeout(), None);
         assert_eq!(request.url().as_str(), "https://api.exa.ai/search");
         assert!(request.body().is_some());
         assert!(!format!("{request:?}").contains("secret-key-1"));

@@ -31,7 +31,13 @@ pub enum ExaErrorKind {
     InvalidRequest,
     /// A setting is wrong.
     Config,
+    /// The guard of the request did not let it be sent.
+    NotAllowed,
 }
+
+/// Words of others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quote(pub String);
 
 /// A failed call. Its texts are cleaned and bounded, and never hold the API key, headers or query
 /// strings of the request.
@@ -47,6 +53,9 @@ pub struct ExaError {
     pub tag: Option<String>,
     /// What happened: the words of the API, or ours where the API said nothing.
     pub message: String,
+    /// The words of others within `message`, which nobody vouches for. In an error of the API the whole
+    /// message is theirs.
+    pub said: Option<Box<Quote>>,
     /// How long the API asked to wait before trying again.
     pub retry_after: Option<Duration>,
     /// Further data of the API, such as a list of validation errors. Boxed to keep results small.
@@ -70,6 +79,7 @@ impl ExaErrorKind {
             Self::Redirect => "redirect",
             Self::InvalidRequest => "invalid_request",
             Self::Config => "configuration",
+            Self::NotAllowed => "not_allowed",
         };
         word.into()
     }
@@ -84,10 +94,17 @@ impl ExaError {
             request_id: None,
             tag: None,
             message: message.into(),
+            said: None,
             retry_after: None,
             detail: None,
             attempts: 0,
         }
+    }
+
+    /// The same error, whose message holds these words of others.
+    pub(crate) fn saying(mut self, said: impl Into<String>) -> Self {
+        self.said = Some(Box::new(Quote(said.into())));
+        self
     }
 
     /// A request that cannot be sent as it was given. `message` should be whole sentences that say
@@ -116,6 +133,19 @@ impl ExaError {
             ExaErrorKind::Timeout | ExaErrorKind::Connect | ExaErrorKind::ConnectionLost => true,
             _ => false,
         }
+    }
+
+    /// Says whether the API has not acted: it refused the request, or never received it.
+    pub(super) fn is_without_effect(&self) -> bool {
+        matches!(
+            self.kind,
+            ExaErrorKind::Api(_)
+                | ExaErrorKind::Connect
+                | ExaErrorKind::Redirect
+                | ExaErrorKind::InvalidRequest
+                | ExaErrorKind::Config
+                | ExaErrorKind::NotAllowed
+        )
     }
 
     /// Says whether credits or a budget ran out, which waiting does not mend.

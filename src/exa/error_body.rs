@@ -64,11 +64,10 @@ impl ErrorBody {
         let status = self.status;
         let mut error = self.told(ExaErrorKind::Stream, "no reason was given", Some(key));
         error.status = status;
-        error.message = format!(
-            "The Exa API reported a failure in the middle of its stream: {}",
-            error.message
-        );
-        error
+        let said = std::mem::take(&mut error.message);
+        error.message =
+            format!("The Exa API reported a failure in the middle of its stream: {said}");
+        error.saying(said)
     }
 
     fn told(self, kind: ExaErrorKind, reason: &str, key: Option<&ApiKey>) -> ExaError {

@@ -105,6 +105,11 @@ impl ApiKey {
         format!("{prefix}…")
     }
 
+    /// The key itself, to be hashed.
+    pub(crate) fn expose(&self) -> &str {
+        &self.text
+    }
+
     /// The value of the `x-api-key` header, marked as sensitive.
     pub(super) fn header(&self) -> HeaderValue {
         self.header.clone()

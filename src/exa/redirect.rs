@@ -63,6 +63,11 @@ pub(super) fn refusal(context: &CallContext, response: &Response, method: &Metho
     };
     let message = text::tidy(Some(context.key()), &message, text::MAX_MESSAGE);
     let mut error = ExaError::new(ExaErrorKind::Redirect, message);
+    let other = target(response).filter(|other| other.origin() != own.origin());
+    if let Some(other) = other {
+        let said = text::tidy(Some(context.key()), &origin(&other), text::MAX_MESSAGE);
+        error = error.saying(said);
+    }
     error.status = Some(status.as_u16());
     error
 }

@@ -1,17 +1,15 @@
 //! Sending a request: attempts, redirects, reading the answer.
 
-use std::{
-    future::Future,
-    time::{Instant, SystemTime},
-};
+use std::time::SystemTime;
 
-use http::{HeaderMap, HeaderName, Method, StatusCode, header::CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, StatusCode, header::CONTENT_TYPE};
 use reqwest::{Client, Request, Response};
 
 use super::{
     Answer, CallContext, ExaError, ExaErrorKind,
     advice::status_name,
     body::{self, ReadError},
+    deadline::Deadline,
     error_body::ErrorBody,
     redirect,
     retry::{self, Waits},
@@ -50,15 +48,31 @@ pub async fn send(
 async fn exchange(client: &Client, context: &CallContext, mut request: Request) -> Outcome {
     let mut waits = Waits::new(context.retry());
     let mut attempts = 0;
+    let mut last = None;
     loop {
         attempts += 1;
         let method = request.method().clone();
         // A body that is a stream cannot be sent twice.
         let again = request.try_clone();
+        // Dropped at whatever point, the attempt counts as lost.
+        let passed = match (context.guard().begin().await, last) {
+            (Ok(passed), _) => passed,
+            // Why there was a second attempt says more than why it was not allowed.
+            (Err(_), Some(last)) => return Err(last),
+            (Err(refused), None) => return Err(refused),
+        };
         let Failure { mut error, effect } = match attempt(client, context, request).await {
-            Ok(answer) => return Ok(answer),
+            Ok(answer) => {
+                passed.answered(&answer.value).await;
+                return Ok(answer);
+            }
             Err(failure) => failure,
         };
+        if error.is_without_effect() {
+            passed.refused().await;
+        } else {
+            drop(passed);
+        }
         error.attempts = attempts;
         let turned_away = error.kind == ExaErrorKind::Api(429);
         if turned_away && !context.waits_for_key() {
@@ -78,6 +92,7 @@ async fn exchange(client: &Client, context: &CallContext, mut request: Request) 
         );
         tokio::time::sleep(wait).await;
         request = next;
+        last = Some(error);
     }
 }
 
@@ -88,7 +103,11 @@ async fn attempt(
     request: Request,
 ) -> Result<Answer, Failure> {
     let method = request.method().clone();
-    let response = in_time(context, follow(client, context, request)).await?;
+    let host = request.url().host_str().unwrap_or_default().to_owned();
+    let late = || transport::timed_out(&host, context);
+    let mut deadline = Deadline::after(context.timeout());
+    let response = deadline.bound(follow(client, context, request)).await;
+    let response = response.ok_or_else(late)??;
     let status = response.status();
     if let Some(stream) = context.stream()
         && status.is_success()
@@ -96,41 +115,12 @@ async fn attempt(
     {
         return stream::read(context, stream, response).await;
     }
-    in_time(context, answer(context, response, &method)).await
-}
-
-/// Bounds what leads to a stream or comes in its place; other requests bound themselves.
-async fn in_time<T>(
-    context: &CallContext,
-    work: impl Future<Output = Result<T, Failure>>,
-) -> Result<T, Failure> {
-    if context.stream().is_none() {
-        return work.await;
-    }
-    let within = context.timeout();
-    match tokio::time::timeout(within, work).await {
-        Ok(outcome) => outcome,
-        Err(_) => {
-            let time = text::duration(within);
-            let message = format!("No answer came from the Exa API within {time}.");
-            Err(ExaError::new(ExaErrorKind::Timeout, message).into())
-        }
-    }
-}
-
-/// Reads an answer that is no stream.
-async fn answer(
-    context: &CallContext,
-    response: Response,
-    method: &Method,
-) -> Result<Answer, Failure> {
-    let status = response.status();
     if status.is_success() {
-        success(context, response).await
+        success(context, response, &mut deadline).await
     } else if redirect::is_redirect(status) {
-        Err(redirect::refusal(context, &response, method).into())
+        Err(redirect::refusal(context, &response, &method).into())
     } else {
-        Err(refused(context, response).await.into())
+        Err(refused(context, response, &deadline).await.into())
     }
 }
 
@@ -141,7 +131,6 @@ async fn follow(
     context: &CallContext,
     mut request: Request,
 ) -> Result<Response, Failure> {
-    let start = Instant::now();
     let mut redirects = 0;
     loop {
         let sent = request.try_clone();
@@ -150,18 +139,20 @@ async fn follow(
             .await
             .map_err(|error| transport::failure(&error, context))?;
         let next = redirect::follow_up(&response, sent);
-        let Some(mut next) = next.filter(|_| redirects < redirect::MAX_REDIRECTS) else {
+        let Some(next) = next.filter(|_| redirects < redirect::MAX_REDIRECTS) else {
             return Ok(response);
         };
         redirects += 1;
-        let left = context.timeout().saturating_sub(start.elapsed());
-        *next.timeout_mut() = context.stream().is_none().then_some(left);
         request = next;
     }
 }
 
 /// Reads a successful answer.
-async fn success(context: &CallContext, mut response: Response) -> Result<Answer, Failure> {
+async fn success(
+    context: &CallContext,
+    mut response: Response,
+    deadline: &mut Deadline,
+) -> Result<Answer, Failure> {
     let status = response.status();
     let limit = context.http().config().max_response_bytes;
     if is_event_stream(response.headers()) {
@@ -170,8 +161,13 @@ async fn success(context: &CallContext, mut response: Response) -> Result<Answer
                        Leave `stream` out of the request.";
         return Err(unread(context, &response, ExaErrorKind::NotJson, message));
     }
-    let bytes = match body::read_all(&mut response, limit).await {
-        Ok(bytes) => bytes,
+    let memory = context.http().response_memory();
+    let body = match body::read_all(&mut response, limit, memory, deadline).await {
+        Ok(body) => body,
+        Err(ReadError::TimedOut) => {
+            let host = response.url().host_str().unwrap_or_default();
+            return Err(transport::timed_out(host, context));
+        }
         Err(ReadError::TooLarge) => {
             let message = format!("The answer of the Exa API is longer than {limit} bytes.");
             return Err(unread(context, &response, ExaErrorKind::TooLarge, &message));
@@ -181,11 +177,15 @@ async fn success(context: &CallContext, mut response: Response) -> Result<Answer
             return Err(transport::failure(&error, context));
         }
     };
-    match text::read_json(&bytes) {
+    let _share = memory.share_to_parse(&body.bytes).await;
+    match text::read_json(&body.bytes) {
         Ok(value) => Ok(Answer::new(value, response.headers(), status.as_u16())),
         Err(error) => {
-            let message = not_json(context, status, response.headers(), &bytes, &error);
-            Err(unread(context, &response, ExaErrorKind::NotJson, &message))
+            let (message, said) =
+                not_json(context, status, response.headers(), &body.bytes, &error);
+            let mut failure = unread(context, &response, ExaErrorKind::NotJson, &message);
+            failure.error = failure.error.saying(said);
+            Err(failure)
         }
     }
 }
@@ -203,14 +203,14 @@ fn unread(
     error.into()
 }
 
-/// Says what came instead of JSON.
+/// Says what came instead of JSON, and gives those words of it that are not ours.
 fn not_json(
     context: &CallContext,
     status: StatusCode,
     headers: &HeaderMap,
     bytes: &[u8],
     error: &serde_json::Error,
-) -> String {
+) -> (String, String) {
     let content_type = content_type(headers);
     let name = status_name(status.as_u16());
     let what = if content_type.contains("json") {
@@ -220,10 +220,10 @@ fn not_json(
             "could not be read"
         };
         format!("with JSON that {how} ({error})")
-    } else if content_type.is_empty() {
-        "with something other than JSON".to_owned()
-    } else {
+    } else if is_media_type(content_type) {
         format!("with {content_type} instead of JSON")
+    } else {
+        "with something other than JSON".to_owned()
     };
     let start = bytes.get(..body::MAX_ERROR_BYTES).unwrap_or(bytes);
     let start = String::from_utf8_lossy(start);
@@ -234,17 +234,30 @@ fn not_json(
     };
     let shown = text::tidy(Some(context.key()), &shown, text::MAX_EXCERPT);
     let what = text::tidy(Some(context.key()), &what, text::MAX_EXCERPT);
-    format!(
-        "The Exa API answered {name} {what}: {shown:?}. Check that EXA_BASE_URL points to the Exa API \
+    let shown = format!("{shown:?}");
+    let message = format!(
+        "The Exa API answered {name} {what}: {shown}. Check that EXA_BASE_URL points to the Exa API \
          and that no proxy or login page answers in its place."
-    )
+    );
+    (message, shown)
+}
+
+/// Whether a `content-type` is a plain one, with one parameter at most, such as `text/html; charset=utf-8`.
+fn is_media_type(text: &str) -> bool {
+    const LONGEST: usize = 100;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"/+.-=_".contains(&byte);
+    let mut parts = text.split("; ").flat_map(|part| part.split(';'));
+    text.len() <= LONGEST
+        && !text.is_empty()
+        && text.matches(';').count() <= 1
+        && parts.all(|part| part.bytes().all(fits))
 }
 
 /// The error of an answer that is not a success.
-async fn refused(context: &CallContext, mut response: Response) -> ExaError {
+async fn refused(context: &CallContext, mut response: Response, deadline: &Deadline) -> ExaError {
     let status = response.status();
     let headers = response.headers().clone();
-    let bytes = body::read_start(&mut response).await;
+    let bytes = body::read_start(&mut response, deadline).await;
     let body = ErrorBody::read(content_type(&headers), &bytes);
     let mut error = body.into_error(status, Some(context.key()));
     error.retry_after = retry::retry_after(&headers, SystemTime::now());

@@ -40,6 +40,14 @@ pub(super) fn failure(error: &reqwest::Error, context: &CallContext) -> Failure 
     failure
 }
 
+/// The failure of an attempt that was not complete in time.
+pub(super) fn timed_out(host: &str, context: &CallContext) -> Failure {
+    let time = text::duration(context.timeout());
+    let message = format!("No complete answer came from {host} within {time}.");
+    let message = text::tidy(Some(context.key()), &message, text::MAX_MESSAGE);
+    Failure::from(ExaError::new(ExaErrorKind::Timeout, message))
+}
+
 /// The error for a failure that reached us without knowledge about its call.
 pub(super) fn error(error: &reqwest::Error) -> ExaError {
     describe(error, None)
@@ -104,7 +112,7 @@ pub(crate) fn cause(error: &reqwest::Error) -> String {
 }
 
 /// All errors below an error, from the outside to the inside.
-fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
+pub(super) fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn Error + 'static)> {
     std::iter::successors(error.source(), |&error| error.source())
 }
 

@@ -1,7 +1,9 @@
 //! Sending a file to an address that Exa named for it.
 //!
 //! Such an address carries its own permission and often belongs to another company, so the request
-//! has nothing of what other requests have: no API key, and no redirect is followed.
+//! has nothing of what other requests have: no API key, and no redirect is followed. It is upstream's
+//! word, so it may name a public host over https, or the host of the API itself where the operator
+//! configured one, and nothing else.
 
 use std::{io, net::IpAddr, time::Duration};
 
@@ -16,7 +18,10 @@ use url::{Host, Url};
 use super::{
     ExaError, ExaErrorKind, ExaHttp,
     advice::status_name,
-    body, redirect,
+    body,
+    deadline::Deadline,
+    public_address::{NotPublic, is_local_name, may_be_public},
+    redirect,
     retry::{self, Effect, Waits},
     text, transport,
 };
@@ -49,8 +54,11 @@ pub async fn upload<S>(
 where
     S: Stream<Item = io::Result<Vec<u8>>> + Send + 'static,
 {
-    let url = checked(http, upload.address).map_err(|why| failed(why, None))?;
-    let client = http.http()?;
+    let target = Target::of(http, upload.address).map_err(|why| failed(why, None))?;
+    let client = match target.is_near {
+        true => http.http()?.clone(),
+        false => http.public_client(target.url.host_str().unwrap_or_default())?,
+    };
     let mut waits = Waits::new(&http.config().retry);
     let mut attempts = 0;
     loop {
@@ -61,14 +69,14 @@ where
                 None,
             ));
         };
-        let mut request = Request::new(Method::PUT, url.clone());
+        let mut request = Request::new(Method::PUT, target.url.clone());
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(upload.content_type));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(upload.size));
         headers.insert(USER_AGENT, http.user_agent());
         *request.timeout_mut() = Some(longest(upload.size));
         *request.body_mut() = Some(Body::wrap_stream(stream));
-        let (mut error, effect) = match attempt(client, request).await {
+        let (mut error, effect) = match attempt(&client, request).await {
             Ok(()) => return Ok(()),
             Err(failure) => failure,
         };
@@ -87,7 +95,8 @@ where
 async fn attempt(client: &Client, request: Request) -> Result<(), (ExaError, Effect)> {
     let sent = client.execute(request).await;
     let mut response = sent.map_err(|error| {
-        let effect = match error.is_timeout() {
+        let is_refused = transport::causes(&error).any(|cause| cause.is::<NotPublic>());
+        let effect = match error.is_timeout() || is_refused {
             true => Effect::Final,
             false => Effect::of(ExaErrorKind::ConnectionLost),
         };
@@ -103,7 +112,8 @@ async fn attempt(client: &Client, request: Request) -> Result<(), (ExaError, Eff
         return Err((failed(why, Some(status)), Effect::Final));
     }
     let asked = retry::retry_after(response.headers(), std::time::SystemTime::now());
-    let said = body::read_start(&mut response).await;
+    // The time of the request bounds this as well.
+    let said = body::read_start(&mut response, &Deadline::after(LEAST_TIME)).await;
     let said = text::html_text(&String::from_utf8_lossy(&said));
     let said = text::tidy(None, &said, text::MAX_EXCERPT);
     let why = match said.is_empty() {
@@ -114,6 +124,7 @@ async fn attempt(client: &Client, request: Request) -> Result<(), (ExaError, Eff
         ),
     };
     let mut error = failed(why.trim_end_matches('.').to_owned(), Some(status));
+    error = error.saying(said.trim_end_matches('.'));
     error.retry_after = asked;
     Err((error, Effect::of(ExaErrorKind::Api(status.as_u16()))))
 }
@@ -128,26 +139,45 @@ fn longest(size: u64) -> Duration {
     LEAST_TIME + Duration::from_secs(size / LEAST_BYTES_PER_SECOND)
 }
 
-/// The address, if a file may be sent there: an encrypted one, or one as near as the API itself.
-fn checked(http: &ExaHttp, address: &str) -> Result<Url, String> {
-    let url = Url::parse(address).map_err(|_| "Exa named no usable address for it".to_owned())?;
-    if !url.username().is_empty() || url.password().is_some() {
-        return Err("the address that Exa named holds a user name or password".to_owned());
-    }
-    let base = http.config().base_url.as_ref();
-    let plain = base.filter(|base| base.scheme() == "http");
-    let near = plain
-        .is_some_and(|base| base.host() == url.host() || (is_loopback(base) && is_loopback(&url)));
-    match url.scheme() {
-        "https" => Ok(url),
-        "http" if near => Ok(url),
-        _ => Err("the address that Exa named is not an https address".to_owned()),
+/// Where a file is sent.
+#[derive(Debug)]
+struct Target {
+    url: Url,
+    /// It is the host of the API, which the operator chose, so it may be in a private network.
+    is_near: bool,
+}
+
+impl Target {
+    /// The address, if a file may be sent there: over https to a public host, or to the host of a base
+    /// URL that the operator set. From one on the loopback interface that is any address there.
+    fn of(http: &ExaHttp, address: &str) -> Result<Self, String> {
+        let url =
+            Url::parse(address).map_err(|_| "Exa named no usable address for it".to_owned())?;
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err("the address that Exa named holds a user name or password".to_owned());
+        }
+        let base = http.config().base_url.as_ref();
+        let near = base
+            .filter(|base| base.host() == url.host() || (is_loopback(base) && is_loopback(&url)));
+        let is_plain = near.is_some_and(|base| base.scheme() == "http");
+        if url.scheme() != "https" && !(url.scheme() == "http" && is_plain) {
+            return Err("the address that Exa named is not an https address".to_owned());
+        }
+        if near.is_none() && !may_be_public(&url) {
+            let host = url.host_str().unwrap_or_default();
+            return Err(format!(
+                "the address that Exa named is on {host}, which is not a public host; a private one must be the host \
+                 of EXA_BASE_URL"
+            ));
+        }
+        let is_near = near.is_some();
+        Ok(Self { url, is_near })
     }
 }
 
 fn is_loopback(url: &Url) -> bool {
     match url.host() {
-        Some(Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(Host::Domain(name)) => is_local_name(name),
         Some(Host::Ipv4(address)) => IpAddr::from(address).is_loopback(),
         Some(Host::Ipv6(address)) => IpAddr::from(address).is_loopback(),
         None => false,
@@ -165,7 +195,7 @@ mod tests {
             base_url: base.map(|base| base.parse().unwrap()),
             ..ExaConfig::default()
         });
-        checked(&http.unwrap(), address).is_ok()
+        Target::of(&http.unwrap(), address).is_ok()
     }
 
     #[test]
@@ -179,6 +209,10 @@ mod tests {
             Some("http://sandbox:8099"),
             "http://sandbox:1/file"
         ));
+        assert!(allowed(
+            Some("https://10.0.0.1"),
+            "https://10.0.0.1:9000/file"
+        ));
         for (base, address) in [
             (None, "http://storage.example/file"),
             (None, "http://127.0.0.1:1/file"),
@@ -186,6 +220,17 @@ mod tests {
             (local, "http://storage.example/file"),
             (local, "http://10.0.0.1/file"),
             (Some("http://sandbox:8099"), "http://127.0.0.1:1/file"),
+            (Some("http://sandbox:8099"), "https://127.0.0.1:1/file"),
+            (Some("https://proxy.example"), "https://10.0.0.1/file"),
+            (local, "https://10.0.0.1/file"),
+            (local, "https://169.254.169.254/latest"),
+            (None, "https://127.0.0.1/file"),
+            (None, "https://localhost/file"),
+            (None, "https://2130706433/file"),
+            (None, "https://192.168.1.1/file"),
+            (None, "https://100.64.0.1/file"),
+            (None, "https://[fd00::1]/file"),
+            (None, "https://[::ffff:10.0.0.1]/file"),
             (None, "https://me:secret@storage.example/file"),
             (None, "file:///etc/passwd"),
             (None, "storage.example/file"),

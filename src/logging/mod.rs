@@ -1,13 +1,20 @@
 //! Log lines: on standard error for the operator, since standard output belongs to the protocol, and to
 //! clients that listen.
 
-mod late;
 mod listener;
+mod request;
 
 pub use listener::{Entry, Listener, Severity, inherited};
+pub(crate) use request::{
+    RequestFields, http_span, plain_rpc_id, record_rpc_id, record_session, record_user,
+    session_digest,
+};
 use tracing::level_filters::LevelFilter;
+use tracing_subscriber::Layer;
 use tracing_subscriber::filter::Targets;
+use tracing_subscriber::layer::SubscriberExt;
 
+use self::listener::{ToListener, Wanted};
 use crate::settings::Source;
 
 /// Starts logging at the level that the settings ask for; warnings and errors by default.
@@ -21,8 +28,15 @@ pub fn start(source: &Source) -> Result<(), String> {
     let targets = Targets::new()
         .with_default(libraries(level))
         .with_target(env!("CARGO_CRATE_NAME"), level);
+    let lines = tracing_subscriber::fmt::layer()
+        .with_writer(std::io::stderr)
+        .with_ansi(false)
+        .with_target(false);
+    let subscriber = tracing_subscriber::registry()
+        .with(lines.with_filter(targets))
+        .with(ToListener.with_filter(Wanted));
     // A second start, as in tests, keeps the first logger.
-    let _ = tracing::subscriber::set_global_default(late::Late::new(targets, level));
+    let _ = tracing::subscriber::set_global_default(subscriber);
     Ok(())
 }
 

@@ -2,15 +2,22 @@
 
 use std::future::Future;
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 use tokio::time::{sleep, timeout};
 
+use super::price::{self, Charged};
+use super::spend::{RequestGuard, RunState, Settlement, SpendGuard, SpendRequest, StartedRun};
 use super::stream::{self, Teller};
-use super::{CallError, Folders, Operation, Place, Progress, check, import, input_schema, split};
-use crate::accounts::{Holder, KeyPool, NoKey};
-use crate::exa::{Answer, ApiKey, CallContext, ExaError, ExaHttp, Stream, StreamForm};
+use super::{
+    CallError, Folders, Following, Operation, Place, Progress, check, import, input_schema, split,
+};
+use crate::accounts::{Holder, KeyPool, NoKey, OverLimit};
+use crate::exa::{
+    Answer, ApiKey, CallContext, ExaError, ExaErrorKind, ExaHttp, Stream, StreamForm,
+};
 use crate::telemetry::{self, Ended, Span, Trace};
 
 /// An answer that takes longer than this is slow.
@@ -22,8 +29,12 @@ pub struct Caller {
     http: ExaHttp,
     keys: KeyPool,
     folders: Folders,
+    /// What every request passes.
+    guard: Arc<dyn SpendGuard>,
     /// A request that failed is not sent again.
     once: bool,
+    /// The call finds out whether a key works again, so a refusal of the key is not waited out.
+    probing: bool,
 }
 
 /// An answered call.
@@ -64,22 +75,30 @@ pub(crate) struct Exchanged {
 pub enum Refusal {
     /// There is no key to call with; it would have to come from these.
     NoKey(Holder),
-    /// Every key rests or was refused.
+    /// Exa turned every key away.
     KeysOut(NoKey),
     /// The arguments do not fit; nothing was sent.
     Arguments(Box<check::Refused>),
     /// The API or the way to it failed.
     Exa(Box<ExaError>),
+    /// A limit of whoever pays does not allow it; nothing was sent.
+    Limit(Box<OverLimit>),
 }
 
 impl Caller {
-    /// A caller; without a key every call is refused, and no file is read.
-    pub fn new(http: ExaHttp, keys: impl IntoIterator<Item = ApiKey>) -> Self {
+    /// A caller; without a key every call is refused, and no file is read. Every request passes the guard.
+    pub fn new(
+        http: ExaHttp,
+        keys: impl IntoIterator<Item = ApiKey>,
+        guard: Arc<dyn SpendGuard>,
+    ) -> Self {
         Self {
+            guard,
             http,
             keys: KeyPool::new(keys),
             folders: Folders::none("no folder is open to this server"),
             once: false,
+            probing: false,
         }
     }
 
@@ -88,6 +107,15 @@ impl Caller {
     pub fn with_folders(&self, folders: Folders) -> Self {
         Self {
             folders,
+            ..self.clone()
+        }
+    }
+
+    /// The same caller for someone else who pays.
+    #[must_use]
+    pub fn with_guard(&self, guard: Arc<dyn SpendGuard>) -> Self {
+        Self {
+            guard,
             ..self.clone()
         }
     }
@@ -184,6 +212,7 @@ impl Caller {
                 told: exchanged.told,
             }),
             Err(CallError::Exa(error)) => Err(Refusal::Exa(Box::new(error))),
+            Err(CallError::Limit(over)) => Err(Refusal::Limit(over)),
             Err(CallError::Arguments(error)) => {
                 let problems = error
                     .problems
@@ -217,7 +246,11 @@ impl Caller {
             }
             let started = Instant::now();
             tracing::debug!(operation = operation.name, "called");
-            let exchange = self.exchange(lease.key(), operation, arguments.clone(), progress);
+            let caller = Self {
+                probing: lease.is_probe(),
+                ..self.clone()
+            };
+            let exchange = caller.exchange(lease.key(), operation, arguments.clone(), progress);
             let outcome = watched(operation, exchange).await;
             log(operation, &outcome, started.elapsed());
             match &outcome {
@@ -226,7 +259,7 @@ impl Caller {
                     self.http
                         .note(error.status.is_some_and(|status| status < 500));
                 }
-                Err(CallError::Arguments(_)) => {}
+                Err(CallError::Arguments(_) | CallError::Limit(_)) => {}
             }
             let another = match &outcome {
                 Ok(exchanged) => {
@@ -240,7 +273,7 @@ impl Caller {
                     let elsewhere = thing.is_some() && error.status == Some(404);
                     lease.report(Err(error)) || elsewhere
                 }
-                Err(CallError::Arguments(_)) => false,
+                Err(CallError::Arguments(_) | CallError::Limit(_)) => false,
             };
             tried.push(lease.place());
             if !another || !self.keys.has_ready(&tried) {
@@ -257,7 +290,7 @@ impl Caller {
         {
             let said = error.message.trim_end_matches('.');
             error.message = format!("{said} ({out})");
-            if let NoKey::AllRest(wait) = out {
+            if let NoKey::CoolingDown { wait, .. } = out {
                 error.retry_after = Some(wait);
             }
         }
@@ -299,11 +332,13 @@ impl Caller {
         arguments: Map<String, Value>,
         stream: Option<Stream>,
     ) -> Result<Answer, CallError> {
+        let guard = Arc::new(RequestGuard::new(&self.guard, operation, &arguments));
         let parts = split(operation, arguments.into())?;
         let _place = self.http.place().await;
         let timeout = Duration::from_secs(operation.timeout_seconds);
-        let context = CallContext::new(self.http.clone(), key.clone(), timeout);
-        let context = context.with_other_keys(self.keys.len() > 1);
+        let guarded = guard.clone();
+        let context = CallContext::new(self.http.clone(), key.clone(), timeout, guarded);
+        let context = context.with_other_keys(self.probing || self.keys.len() > 1);
         let context = match self.once {
             true => context.without_retries(),
             false => context,
@@ -315,8 +350,39 @@ impl Caller {
         let span = Span::of_call(|| self.seen(operation));
         let trace = span.trace().or_else(Trace::current);
         let answer = Trace::during(trace, (operation.call)(context, parts)).await;
+        let answer = match (answer, guard.refusal()) {
+            (Err(CallError::Exa(error)), Some(over)) if error.kind == ExaErrorKind::NotAllowed => {
+                Err(CallError::Limit(Box::new(over)))
+            }
+            (answer, _) => answer,
+        };
         span.end(|| ended(&answer));
         answer
+    }
+
+    /// Charges a run whose start was answered with an error, although it was made.
+    pub(crate) async fn adopt(
+        &self,
+        operation: &'static Operation,
+        arguments: &Map<String, Value>,
+        following: &Following,
+    ) {
+        let request = SpendRequest {
+            operation,
+            estimate: price::estimate(operation, arguments),
+        };
+        if request.estimate.charged != Charged::AtEndOfRun {
+            return;
+        }
+        match self.guard.reserve(&request).await {
+            Ok(reservation) => {
+                let run = StartedRun::of(following);
+                reservation
+                    .settle(Settlement::Run(run, RunState::Running))
+                    .await;
+            }
+            Err(over) => tracing::warn!(%over, "a run goes on that no budget pays for"),
+        }
     }
 
     /// What operators see of a call.
@@ -396,6 +462,7 @@ fn ended(answer: &Result<Answer, CallError>) -> Ended {
         Ok(answer) => (Some(answer.status), None),
         Err(CallError::Exa(error)) => (error.status, Some(error.kind.class())),
         Err(CallError::Arguments(_)) => (None, Some("invalid_request".into())),
+        Err(CallError::Limit(_)) => (None, Some("limit_reached".into())),
     };
     Ended {
         code: code.map(i64::from),
@@ -414,7 +481,7 @@ fn log(operation: &Operation, outcome: &Result<Exchanged, CallError>, elapsed: D
                 None => metrics.called(name, "no answer", elapsed),
             },
             // Nothing was sent.
-            Err(CallError::Arguments(_)) => {}
+            Err(CallError::Arguments(_) | CallError::Limit(_)) => {}
         }
     }
     match outcome {
@@ -439,6 +506,9 @@ fn log(operation: &Operation, outcome: &Result<Exchanged, CallError>, elapsed: D
             );
         }
         Err(CallError::Arguments(_)) => tracing::info!(operation = name, "refused"),
+        Err(CallError::Limit(over)) => {
+            tracing::info!(operation = name, limit = over.limit, "not allowed");
+        }
     }
 }
 

@@ -11,19 +11,26 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use crate::accounts::{LocalUser, Owner};
+
 /// What a client said it can be asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default)]
 pub struct Powers {
     /// Its model writes a text.
+    #[serde(rename = "sampling")]
     pub sampling: bool,
     /// Its model calls a tool of ours.
+    #[serde(rename = "samplingWithTools")]
     pub sampling_with_tools: bool,
     /// Its user fills in a form.
+    #[serde(rename = "forms")]
     pub forms: bool,
     /// Its user visits a page.
+    #[serde(rename = "urls")]
     pub urls: bool,
     /// It tells its folders.
+    #[serde(rename = "roots")]
     pub roots: bool,
 }
 
@@ -36,6 +43,16 @@ impl Powers {
             Question::Form(_) => self.forms,
             Question::Visit(_) => self.urls,
             Question::Roots => self.roots,
+        }
+    }
+
+    /// The part of them that counts for a call of this owner. The roots of a remote client name folders
+    /// of another machine, so it is not asked for them.
+    #[must_use]
+    pub fn allowed_for(self, owner: &Owner) -> Self {
+        Self {
+            roots: self.roots && owner.local_user().is_some(),
+            ..self
         }
     }
 
@@ -56,12 +73,16 @@ impl Powers {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Sampling {
     /// What the model is told about its task.
+    #[serde(rename = "system")]
     pub system: String,
     /// The task.
+    #[serde(rename = "message")]
     pub message: String,
     /// The tool that it must call, if its answer is to be one.
+    #[serde(rename = "tool")]
     pub tool: Option<SamplingTool>,
     /// How much it may write.
+    #[serde(rename = "max_tokens")]
     pub max_tokens: u32,
 }
 
@@ -69,10 +90,13 @@ pub struct Sampling {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SamplingTool {
     /// Its name.
+    #[serde(rename = "name")]
     pub name: String,
     /// What it is for.
+    #[serde(rename = "description")]
     pub description: String,
     /// JSON Schema of its input.
+    #[serde(rename = "input_schema")]
     pub input_schema: Map<String, Value>,
 }
 
@@ -91,8 +115,10 @@ pub struct Sampled {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Form {
     /// Why it is asked.
+    #[serde(rename = "message")]
     pub message: String,
     /// An object schema whose properties are single values.
+    #[serde(rename = "schema")]
     pub schema: Map<String, Value>,
 }
 
@@ -100,24 +126,31 @@ pub struct Form {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Visit {
     /// Why.
+    #[serde(rename = "message")]
     pub message: String,
     /// Its address.
+    #[serde(rename = "url")]
     pub url: String,
     /// Names the visit when it is over.
+    #[serde(rename = "id")]
     pub id: String,
 }
 
 /// Anything that a client is asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
+#[serde(tag = "kind")]
 pub enum Question {
     /// Of its model.
+    #[serde(rename = "sample")]
     Sample(Sampling),
     /// Of its user.
+    #[serde(rename = "form")]
     Form(Form),
     /// Of its user, on a page.
+    #[serde(rename = "visit")]
     Visit(Visit),
     /// Of itself.
+    #[serde(rename = "roots")]
     Roots,
 }
 
@@ -139,18 +172,23 @@ pub enum Reply {
 pub enum NoReply {
     /// It never said it could.
     #[error("the client cannot be asked for this")]
+    #[serde(rename = "Unable")]
     Unable,
     /// The user said no.
     #[error("the user declined")]
+    #[serde(rename = "Declined")]
     Declined,
     /// The user closed the question.
     #[error("the user closed the question without an answer")]
+    #[serde(rename = "Cancelled")]
     Cancelled,
     /// Nobody answered.
     #[error("no answer came in time")]
+    #[serde(rename = "TimedOut")]
     TimedOut,
     /// The client could not ask, or its answer makes no sense.
     #[error("the client gave no usable answer ({0})")]
+    #[serde(rename = "Failed")]
     Failed(String),
 }
 
@@ -220,8 +258,8 @@ impl ClientHandle {
         }
     }
 
-    /// The addresses of its folders.
-    pub async fn roots(&self) -> Result<Vec<String>, NoReply> {
+    /// The addresses of its folders. They mean something only where the client runs on this machine.
+    pub async fn roots(&self, _user: &LocalUser) -> Result<Vec<String>, NoReply> {
         match self.ask(Question::Roots).await? {
             Reply::Roots(roots) => Ok(roots),
             _ => Err(astray()),
@@ -308,7 +346,10 @@ mod tests {
             message: String::new(),
             schema: Map::new(),
         };
-        assert_eq!(client.roots().await, Err(NoReply::Unable));
+        assert_eq!(
+            client.roots(&LocalUser::for_test()).await,
+            Err(NoReply::Unable)
+        );
         assert_eq!(client.fill(form).await, Err(NoReply::Unable));
         assert_eq!(client.sample(sampling(false)).await, Err(NoReply::Unable));
         let plain = Powers {
@@ -327,7 +368,7 @@ mod tests {
             ..Powers::default()
         };
         let client = ClientHandle::new(Eager(all));
-        assert_eq!(client.roots().await, Ok(Vec::new()));
+        assert_eq!(client.roots(&LocalUser::for_test()).await, Ok(Vec::new()));
         let sampled = client.sample(sampling(false)).await;
         assert!(matches!(sampled, Err(NoReply::Failed(_))));
     }

@@ -9,9 +9,11 @@ pub mod client;
 mod follow;
 mod import;
 mod pages;
+pub mod price;
 mod progress;
 mod registry;
 pub mod roots;
+pub mod spend;
 mod stream;
 
 use std::future::Future;
@@ -20,12 +22,13 @@ use std::pin::Pin;
 pub use arguments::{ArgumentsError, Parts, split};
 pub(crate) use caller::Exchanged;
 pub use caller::{Called, Caller, Refusal};
-pub use follow::{Followed, Following, Found, State};
-pub use import::{Folders, FoldersFuture, IMPORT_DIR_VARIABLE};
+pub use follow::{Followed, Following, Found, State, Undecided};
+pub use import::{Folders, IMPORT_DIR_VARIABLE};
 pub use pages::{Paged, Stopped, is_paged};
 pub use progress::{Progress, Step};
 pub use registry::{all, closest, find, input_schema, nearest};
 
+use crate::accounts::OverLimit;
 use crate::exa::{Answer, CallContext, ExaError};
 
 /// One of the APIs behind the operations.
@@ -240,4 +243,7 @@ pub enum CallError {
     /// The API or the way to it failed.
     #[error(transparent)]
     Exa(#[from] ExaError),
+    /// A limit of whoever pays does not allow it; nothing was sent.
+    #[error("{0}")]
+    Limit(Box<OverLimit>),
 }

@@ -113,6 +113,7 @@ fn tell(paged: &Paged, progress: &Progress) -> usize {
         done: count as f64,
         total: None,
         message: format!("{count} results, page {}", paged.pages),
+        is_quoted: false,
     });
     count
 }

@@ -12,6 +12,8 @@ pub struct Step {
     pub total: Option<f64>,
     /// The same in words.
     pub message: String,
+    /// The words are a piece of the answer itself, which others wrote.
+    pub is_quoted: bool,
 }
 
 /// Someone who wants to know how far a call is; most callers do not.

@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use url::Url;
 
 use super::client::{ClientHandle, NoReply};
+use crate::accounts::LocalUser;
 
-/// The directories out of which a client lets files be read: canonical, without those that do not
+/// The directories out of which the client of the local user lets files be read: canonical, without those that do not
 /// exist. The error is half a sentence that says why there are none.
-pub async fn folders(client: ClientHandle) -> Result<Vec<PathBuf>, String> {
-    let roots = match client.roots().await {
+pub async fn folders(user: LocalUser, client: ClientHandle) -> Result<Vec<PathBuf>, String> {
+    let roots = match client.roots(&user).await {
         Ok(roots) => roots,
         Err(NoReply::Unable) => return Err("the client does not tell its roots".to_owned()),
         Err(why) => return Err(format!("the client was asked for its roots, but {why}")),
@@ -61,7 +62,8 @@ mod tests {
     }
 
     async fn of(roots: &[String]) -> Result<Vec<PathBuf>, String> {
-        folders(ClientHandle::new(Roots(roots.to_vec()))).await
+        let user = LocalUser::for_test();
+        folders(user, ClientHandle::new(Roots(roots.to_vec()))).await
     }
 
     #[cfg(unix)]
@@ -90,6 +92,7 @@ mod tests {
         ];
         let odd = odd.map(str::to_owned);
         assert!(of(&odd).await.is_err());
-        assert!(folders(ClientHandle::mute()).await.is_err());
+        let user = LocalUser::for_test();
+        assert!(folders(user, ClientHandle::mute()).await.is_err());
     }
 }

@@ -127,6 +127,7 @@ impl Teller {
                 done: done as f64,
                 total: None,
                 message,
+                is_quoted: true,
             });
         }
     }

@@ -40,7 +40,7 @@ impl<T: Tools> Handler<T> {
         request: CallToolRequestParams,
         context: &RequestContext<RoleServer>,
         era: &Era,
-        permit: &Permit,
+        permit: Permit,
     ) -> Result<CallToolResponse, ErrorData> {
         let (name, arguments) = (request.name, request.arguments.unwrap_or_default());
         let asked = Asked {
@@ -56,14 +56,15 @@ impl<T: Tools> Handler<T> {
             && !scope.tools.waits(&name, &arguments)
         {
             let call = Call::new(scope.owner.clone(), Default::default()).of_client(client);
-            let task = self.create_task(scope, &name, arguments, call, conversation, context);
+            let task = (call, conversation, permit);
+            let task = self.create_task(scope, &name, arguments, task, context);
             return Box::pin(task).await;
         }
         let (progress, steps) = Steps::of(context);
         let who = Call::new(scope.owner.clone(), progress).of_client(client);
         // A call is large, and is handed through several others.
         let call = Box::pin(telemetry::inherited(
-            scope.tools.call(&name, arguments, who),
+            scope.tools_for(&permit).call(&name, arguments, who),
         ));
         let run = Box::pin(steps.until(self.calls.run(call, context.ct.cancelled())));
         let started = Instant::now();
@@ -90,8 +91,7 @@ impl<T: Tools> Handler<T> {
         scope: &Scope<T>,
         name: &str,
         arguments: JsonObject,
-        call: Call,
-        conversation: Conversation,
+        (call, conversation, permit): (Call, Conversation, Permit),
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let powers = in_task(call.client.powers());
@@ -114,9 +114,16 @@ impl<T: Tools> Handler<T> {
         let watcher = Watcher {
             client: prepared.client,
             powers,
+            permit,
             ..Watcher::nobody()
         };
-        let task = tasks.create(&scope.owner, name, prepared.arguments, None, watcher);
+        let task = tasks.create(
+            scope.owner.identity(),
+            name,
+            prepared.arguments,
+            None,
+            watcher,
+        );
         let task = task.await;
         scope.count(name, None).await;
         Ok(CreateTaskResult::new(task?.task()).into())

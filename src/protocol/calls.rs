@@ -4,9 +4,7 @@ use std::{future::Future, panic::AssertUnwindSafe};
 
 use futures_util::FutureExt;
 use rmcp::model::ErrorData;
-use tokio::{runtime::Handle, sync::Semaphore, task::JoinSet};
-
-use super::second::Second;
+use tokio::sync::Semaphore;
 
 /// How many calls run at once; further ones wait for their turn.
 const CALLS_AT_ONCE: usize = 256;
@@ -14,8 +12,6 @@ const CALLS_AT_ONCE: usize = 256;
 /// The places for calls.
 pub(super) struct Calls {
     places: Semaphore,
-    /// For a server that has one thread.
-    second: Option<Second>,
 }
 
 impl Default for Calls {
@@ -27,17 +23,8 @@ impl Default for Calls {
 impl Calls {
     /// Makes this many places.
     pub(super) fn new(places: usize) -> Self {
-        let places = Semaphore::new(places);
-        let second = None;
-        Self { places, second }
-    }
-
-    /// Places on the thread of the server, and on a second one when there are several calls.
-    pub(super) fn on_two_threads() -> Self {
-        let second = Some(Second::default());
         Self {
-            second,
-            ..Self::default()
+            places: Semaphore::new(places),
         }
     }
 
@@ -60,29 +47,9 @@ impl Calls {
         call: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, ErrorData> {
         let _place = self.places.acquire().await.map_err(|_| crashed())?;
-        let seat = self.second.as_ref().map(Second::seat);
-        match seat.as_ref().and_then(|seat| seat.there) {
-            Some(second) => run_on(second, call).await,
-            // A call that panicked is dropped, and what it shares with others are locks that outlive
-            // panics.
-            None => {
-                let outcome = AssertUnwindSafe(call).catch_unwind().await;
-                outcome.map_err(|_| crashed())
-            }
-        }
-    }
-}
-
-/// Runs a call on another thread; it ends when it is no longer waited for.
-async fn run_on<T: Send + 'static>(
-    thread: &Handle,
-    call: impl Future<Output = T> + Send + 'static,
-) -> Result<T, ErrorData> {
-    let mut task = JoinSet::new();
-    task.spawn_on(call, thread);
-    match task.join_next().await {
-        Some(Ok(outcome)) => Ok(outcome),
-        Some(Err(_)) | None => Err(crashed()),
+        // A call that panicked is dropped, and what it shares with others are locks that outlive panics.
+        let outcome = AssertUnwindSafe(call).catch_unwind().await;
+        outcome.map_err(|_| crashed())
     }
 }
 
@@ -106,7 +73,7 @@ mod tests {
         time::Duration,
     };
 
-    use tokio::time::sleep;
+    use tokio::{task::JoinSet, time::sleep};
 
     use super::*;
 
@@ -149,47 +116,6 @@ mod tests {
         assert_eq!(error.code.0, -32603);
         let next = calls.run(async { "fine" }, pending()).await;
         assert_eq!(next.unwrap(), "fine");
-    }
-
-    #[tokio::test]
-    async fn calls_at_the_same_time_share_two_threads() {
-        let calls = Calls::on_two_threads();
-        let place = || async { std::thread::current().id() };
-        let here = std::thread::current().id();
-        // One after the other stays here.
-        for _ in 0..3 {
-            assert_eq!(calls.run(place(), pending()).await.unwrap(), here);
-        }
-        let waiting = async {
-            tokio::task::yield_now().await;
-            std::thread::current().id()
-        };
-        let (first, second) =
-            tokio::join!(calls.run(waiting, pending()), calls.run(place(), pending()),);
-        assert_eq!(first.unwrap(), here);
-        assert_ne!(second.unwrap(), here);
-        assert_eq!(calls.run(place(), pending()).await.unwrap(), here);
-    }
-
-    #[tokio::test]
-    async fn what_happens_on_the_second_thread_is_the_same() {
-        let calls = Calls::on_two_threads();
-        let seat = calls.second.as_ref().unwrap().seat();
-        let panics = async { panic!("a planned panic") };
-        let error = calls.run::<()>(panics, pending()).await.unwrap_err();
-        assert_eq!(error.code.0, -32603);
-        let count = Arc::new(AtomicUsize::new(0));
-        let alive = Alive::new(&count);
-        let call = async move {
-            let _alive = alive;
-            pending().await
-        };
-        let stop = sleep(Duration::from_millis(5));
-        calls.run::<()>(call, stop).await.unwrap_err();
-        while count.load(Ordering::SeqCst) > 0 {
-            sleep(Duration::from_millis(1)).await;
-        }
-        drop(seat);
     }
 
     #[tokio::test(start_paused = true)]

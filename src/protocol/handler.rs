@@ -9,18 +9,17 @@ use rmcp::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
         CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
         Extensions, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
-        InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
-        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
-        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult,
-        SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+        InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult,
+        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
+        ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
+        ServerResult, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
 // These are gone as of 2026-07-28, but earlier clients rely on them.
 #[expect(deprecated)]
 use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
-use serde_json::{Value, json};
-use tracing::{Instrument, Span};
+use serde_json::Value;
 
 use super::{
     calls::Calls,
@@ -37,11 +36,11 @@ use super::{
     tools::Tools,
 };
 use crate::{
-    accounts::{OverLimit, Permit, Requester},
+    accounts::{OverLimit, Requester},
     logging::Listener,
     surface::Outcome,
     transport::{
-        http::{REQUEST_ID, carry_following, is_replayed},
+        http::{carry_following, is_replayed},
         introduces, unmarked,
     },
 };
@@ -143,17 +142,6 @@ fn watcher(context: &RequestContext<RoleServer>) -> Watcher {
     }
 }
 
-/// What marks the log lines of a request that came over HTTP, where the task that serves it is not the
-/// one that took it.
-fn span(context: &RequestContext<RoleServer>) -> Span {
-    let parts = context.extensions.get::<Parts>();
-    let id = parts.and_then(|parts| parts.headers.get(REQUEST_ID)?.to_str().ok());
-    match id.filter(|_| Span::current().is_none()) {
-        Some(id) => tracing::error_span!("request", id),
-        None => Span::none(),
-    }
-}
-
 /// The era in which a request is made.
 pub(super) fn era(context: &RequestContext<RoleServer>) -> Era {
     Era::of(context.protocol_version())
@@ -161,7 +149,11 @@ pub(super) fn era(context: &RequestContext<RoleServer>) -> Era {
 
 /// A limit is reached, where only an error can say so.
 fn limited(over: &OverLimit) -> ErrorData {
-    let data = json!({"limit": over.limit, "retryAfter": over.seconds()});
+    let data = over.detail();
+    let data = data
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value));
+    let data = Value::Object(data.collect());
     ErrorData::new(ErrorCode(LIMITED), over.message.clone(), Some(data))
 }
 
@@ -198,7 +190,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         context.peer.set_peer_info(request);
         let scope = self.scope(&context.extensions);
         if let Some(library) = scope.tools.library() {
-            let watch = library.watch(&scope.owner);
+            let watch = library.watch(scope.owner.identity());
             self.subscriptions.prepare(watch);
         }
         let result = scope.describe(&Era::of(Some(version.clone())));
@@ -267,18 +259,21 @@ impl<T: Tools> ServerHandler for Handler<T> {
         }
         let era = era(&context);
         scope.demand_tasks(&request.name, &context, &era)?;
-        let permit = match scope.admit_call().await {
+        let no_arguments = JsonObject::new();
+        let arguments = request.arguments.as_ref().unwrap_or(&no_arguments);
+        let permit = match scope.admit_call(&request.name, arguments).await {
             Ok(permit) => permit,
             Err(over) => {
+                tracing::info!(limit = over.limit, "denied: over a limit");
                 let outcome = Outcome::over_limit(&over);
                 scope.count(&request.name, Some(&outcome)).await;
                 return Ok(era.call_result(outcome).into());
             }
         };
         let (listener, log) = self.log.of(&context, &era)?;
-        let called = Box::pin(self.call(&scope, request, &context, &era, &permit));
-        let called = called.instrument(span(&context));
-        Box::pin(log.until(listening(listener, called))).await
+        let called = Box::pin(self.call(&scope, request, &context, &era, permit));
+        let called = Box::pin(log.until(listening(listener, called)));
+        scope.while_admitted(called).await
     }
 
     async fn on_custom_request(
@@ -309,20 +304,21 @@ impl<T: Tools> ServerHandler for Handler<T> {
             return Err(unknown_method(&request.method));
         };
         let mut watcher = watcher(&context);
-        let mut permit = Permit::default();
         let (listener, _) = self.log.of(&context, &era)?;
         if matches!(method, tasks::Method::Call) {
             scope.count_task(&request).await;
             scope.admit_task(&request)?;
-            permit = scope.admit_call().await.map_err(|over| limited(&over))?;
+            let permit = scope.admit_task_call(&request).await;
+            watcher.permit = permit.map_err(|over| {
+                tracing::info!(limit = over.limit, "denied: over a limit");
+                limited(&over)
+            })?;
             let prepared = Box::pin(self.prepare_task(&scope, &mut request, &context, &era));
             (watcher.client, watcher.powers) = listening(listener.clone(), prepared).await?;
         }
-        let served = Box::pin(tasks.serve(method, &scope.owner, request, &context, watcher));
-        let served = served.instrument(span(&context));
-        let served = listening(listener, served).await;
-        drop(permit);
-        served
+        let served =
+            Box::pin(tasks.serve(method, scope.owner.identity(), request, &context, watcher));
+        listening(listener, served).await
     }
 
     async fn get_task(
@@ -334,7 +330,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let tasks = scope
             .tasks_for(&context)
             .ok_or_else(|| unknown_method("tasks/get"))?;
-        let record = tasks.get(&scope.owner, &request.task_id).await?;
+        let record = tasks.get(scope.owner.identity(), &request.task_id).await?;
         Ok(GetTaskResult::new(record.detailed()))
     }
 
@@ -347,7 +343,11 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let tasks = scope
             .tasks_for(&context)
             .ok_or_else(|| unknown_method("tasks/update"))?;
-        let updated = tasks.update(&scope.owner, &request.task_id, request.input_responses);
+        let updated = tasks.update(
+            scope.owner.identity(),
+            &request.task_id,
+            request.input_responses,
+        );
         Box::pin(updated).await
     }
 
@@ -360,12 +360,12 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let tasks = scope
             .tasks_for(&context)
             .ok_or_else(|| unknown_method("tasks/cancel"))?;
-        let record = tasks.get(&scope.owner, &request.task_id).await?;
+        let record = tasks.get(scope.owner.identity(), &request.task_id).await?;
         // There cancelling what has ended is no error.
         match record.is_final() {
             true => Ok(()),
             false => {
-                let cancelled = Box::pin(tasks.cancel(&scope.owner, &request.task_id));
+                let cancelled = Box::pin(tasks.cancel(scope.owner.identity(), &request.task_id));
                 cancelled.await.map(drop)
             }
         }
@@ -378,7 +378,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
     ) -> Result<ListResourcesResult, ErrorData> {
         let scope = self.scope(&context.extensions);
         let library = scope.library("resources/list")?;
-        let (owner, cursor) = (scope.owner, cursor(request));
+        let (owner, cursor) = (scope.owner.identity().clone(), cursor(request));
         resources::list(&library, &owner, &era(&context), cursor.as_deref()).await
     }
 
@@ -403,10 +403,9 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let era = era(&context);
         Box::pin(self.demand_key(&scope, &context, &era, &request.uri)).await?;
         let (listener, log) = self.log.of(&context, &era)?;
-        let owner = scope.owner;
+        let owner = scope.owner.identity().clone();
         let read =
             Box::pin(async move { resources::read(&library, &owner, &era, &request.uri).await });
-        let read = read.instrument(span(&context));
         let read = self
             .calls
             .run(listening(listener, read), context.ct.cancelled());
@@ -423,7 +422,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let address = resources::address(&request.uri)?;
         let parts = context.extensions.get::<Parts>();
         if !parts.is_some_and(is_replayed) {
-            let known = Box::pin(library.knows(&scope.owner, &address)).await;
+            let known = Box::pin(library.knows(scope.owner.identity(), &address)).await;
             known.map_err(|error| resources::unread(&request.uri, &error))?;
         }
         self.subscriptions.follow(request.uri.clone(), address)?;
@@ -458,7 +457,11 @@ impl<T: Tools> ServerHandler for Handler<T> {
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let scope = self.scope(&context.request_context().extensions);
         let library = scope.library("subscriptions/listen")?;
-        Box::pin(subscriptions::listen(context, library.watch(&scope.owner))).await;
+        Box::pin(subscriptions::listen(
+            context,
+            library.watch(scope.owner.identity()),
+        ))
+        .await;
         Ok(())
     }
 
@@ -483,7 +486,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let scope = self.scope(&context.extensions);
         scope.library("prompts/get")?;
         let arguments = request.arguments.unwrap_or_default();
-        let (tools, owner, era) = (&scope.tools, &scope.owner, era(&context));
+        let (tools, owner, era) = (&scope.tools, scope.owner.identity(), era(&context));
         let result = prompts::get(tools, owner, &era, &request.name, arguments);
         Ok(Box::pin(result).await?.into())
     }
@@ -495,7 +498,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
     ) -> Result<CompleteResult, ErrorData> {
         let scope = self.scope(&context.extensions);
         let library = scope.library("completion/complete")?;
-        let (tools, owner, era) = (&scope.tools, &scope.owner, era(&context));
+        let (tools, owner, era) = (&scope.tools, scope.owner.identity(), era(&context));
         let completed = completion::complete(tools, &library, owner, &era, request);
         Box::pin(completed).await
     }

@@ -19,10 +19,11 @@ use super::calls::Calls;
 use super::client::share_key;
 use super::handler::Handler;
 use super::scope::Scope;
-use super::serve::connection;
+use super::serve::{close, connection};
 use super::tools::Tools;
 use super::traced::Traced;
 use crate::accounts::{KeyPool, Requester, kept_secret};
+use crate::spending::follow_runs;
 use crate::store::{Store, StoreError};
 use crate::surface::Catalogue;
 use crate::telemetry::{Gauges, Metrics};
@@ -43,7 +44,8 @@ pub async fn serve_http(
     stop: impl Future<Output = ()>,
 ) {
     let store = catalogue.store();
-    serve(catalogue, store, listener, gate, config, stop).await;
+    serve(catalogue, Arc::clone(&store), listener, gate, config, stop).await;
+    close(&*store).await;
 }
 
 pub(super) async fn serve<T: Tools>(
@@ -62,9 +64,22 @@ pub(super) async fn serve<T: Tools>(
     if let Some(library) = tools.library() {
         library.carry(&store);
     }
+    let ledger = match &gate {
+        Gate::Pool(pool) => Some(Arc::clone(&pool.ledger)),
+        Gate::Passthrough { .. } => None,
+    };
+    if let (Some(ledger), Some(caller)) = (&ledger, tools.caller()) {
+        tokio::spawn(follow_runs(Arc::clone(ledger), caller));
+    }
     let room = Everybody::new(tools);
     let scope = &room.scope;
     let tasks = scope.tasks.clone();
+    if let (Gate::Pool(pool), Some(tasks)) = (&gate, &tasks) {
+        tasks.set_payers(pool.payers());
+    }
+    if let (Some(tasks), Some(tokens)) = (&tasks, gate.tokens()) {
+        tasks.depend_on(tokens);
+    }
     match tasks.clone() {
         Some(tasks) if scope.tools.has_key() => {
             tokio::spawn(async move { tasks.resume().await });
@@ -75,6 +90,9 @@ pub(super) async fn serve<T: Tools>(
     serve_room(room, store, listener, gate, config, stop).await;
     if let Some(tasks) = tasks {
         tasks.settle(SETTLING).await;
+    }
+    if let Some(ledger) = ledger {
+        ledger.drain(SETTLING).await;
     }
 }
 
@@ -142,7 +160,7 @@ pub(super) struct Everybody<T> {
 impl<T: Tools> Everybody<T> {
     pub(super) fn new(tools: T) -> Self {
         Self {
-            scope: Scope::local(tools),
+            scope: Scope::remote(tools),
             calls: Arc::new(Calls::new(CALLS_AT_ONCE)),
         }
     }
@@ -239,9 +257,11 @@ impl<R: Room> Mcp for Service<R> {
     fn connect(
         &self,
         requester: Requester,
+        session: &str,
         stream: DuplexStream,
     ) -> impl Future<Output = ()> + Send + 'static {
         let handler = Traced::over_http(self.room.handler_for(&requester));
+        let handler = handler.of_session(requester.owner, session);
         let handler = handler.counted(requester.meter);
         let (input, output) = tokio::io::split(stream);
         async move {

@@ -19,7 +19,6 @@ mod progress;
 mod prompts;
 mod resources;
 mod scope;
-mod second;
 mod serve;
 mod subscriptions;
 mod tasks;
@@ -27,7 +26,7 @@ mod tools;
 mod traced;
 
 pub use http::serve_http;
-pub use serve::{ServeError, run_stdio, serve_stdio};
+pub use serve::{ServeError, serve_stdio};
 
 #[cfg(test)]
 mod tests;

@@ -21,7 +21,10 @@ use super::{
     tools::Tools,
 };
 use crate::{
-    accounts::{Allowance, Identity, OverLimit, Permit, Requester, daily, usage::Meter},
+    accounts::{
+        Allowance, Credential, Denied, Identity, KeyProof, LocalUser, OverLimit, Owner, Permit,
+        Requester, daily, usage::Meter,
+    },
     surface::{Outcome, library::Library},
     telemetry,
 };
@@ -34,7 +37,7 @@ const LEAST_LIKENESS: f64 = 0.7;
 #[derive(Clone)]
 pub(super) struct Scope<T> {
     /// To whom belongs what the request leaves behind.
-    pub(super) owner: Identity,
+    pub(super) owner: Owner,
     pub(super) tools: T,
     /// Calls that go on after they were answered, where there is a store for them.
     pub(super) tasks: Option<Tasks<T>>,
@@ -42,45 +45,116 @@ pub(super) struct Scope<T> {
     pub(super) meter: Option<Meter>,
     /// What limits calls, if anything does.
     allowance: Option<Allowance>,
+    /// Notes that Exa has accepted the requester's own key.
+    key_proof: Option<KeyProof>,
+    /// What ends the request before its time, if anything does.
+    credential: Option<Credential>,
 }
 
 impl<T: Tools> Scope<T> {
     /// What is offered to whoever started this process.
-    pub(super) fn local(tools: T) -> Self {
+    pub(super) fn local(tools: T, user: LocalUser) -> Self {
+        Self::new(tools, Owner::Local(user))
+    }
+
+    /// What is offered over HTTP to a request that does not say who makes it.
+    pub(super) fn remote(tools: T) -> Self {
+        Self::new(tools, Owner::Remote(Identity::guest("unknown")))
+    }
+
+    fn new(tools: T, owner: Owner) -> Self {
         let store = tools.store();
-        let tasks = store.map(|store| Tasks::new(tools.clone(), store, tools.task_limits()));
+        let user = owner.local_user().cloned();
+        let tasks = store.map(|store| Tasks::new(tools.clone(), store, tools.task_limits(), user));
         Self {
-            owner: Identity::local(),
+            owner,
             tools,
             tasks,
             meter: None,
             allowance: None,
+            key_proof: None,
+            credential: None,
         }
     }
 
-    /// The same for someone else.
+    /// The same for someone who makes a request over HTTP.
     pub(super) fn of(&self, requester: &Requester) -> Self {
         let tools = self.tools.for_requester(requester);
         let tasks = self.tasks.as_ref();
         Self {
-            owner: requester.owner.clone(),
-            tasks: tasks.map(|tasks| tasks.of(tools.clone(), requester.meter.clone())),
+            owner: Owner::Remote(requester.owner.clone()),
+            tasks: tasks.map(|tasks| tasks.of(tools.clone(), requester)),
             tools,
             meter: requester.meter.clone(),
             allowance: requester.allowance.clone(),
+            key_proof: requester.key_proof.clone(),
+            credential: requester.credential.clone(),
+        }
+    }
+
+    /// Does something for the request as long as its credential is valid; what is not done then is
+    /// dropped, so that nothing more is sent to Exa.
+    pub(super) async fn while_admitted<R>(
+        &self,
+        served: impl Future<Output = Result<R, ErrorData>>,
+    ) -> Result<R, ErrorData> {
+        let Some(credential) = &self.credential else {
+            return served.await;
+        };
+        tokio::select! {
+            biased;
+            served = served => served,
+            why = credential.ended() => {
+                let text = format!("The call was stopped: {}", ended(why));
+                Err(ErrorData::invalid_request(text, None))
+            }
         }
     }
 
     /// Lets a call begin, unless a limit is reached.
-    pub(super) async fn admit_call(&self) -> Result<Permit, OverLimit> {
+    pub(super) async fn admit_call(
+        &self,
+        tool: &str,
+        arguments: &JsonObject,
+    ) -> Result<Permit, OverLimit> {
         match &self.allowance {
-            Some(allowance) => allowance.call().await,
+            Some(allowance) => {
+                allowance
+                    .call(self.tools.cost_of_start(tool, arguments))
+                    .await
+            }
             None => Ok(Permit::default()),
+        }
+    }
+
+    /// Lets a call begin that is to become a task.
+    pub(super) async fn admit_task_call(
+        &self,
+        request: &CustomRequest,
+    ) -> Result<Permit, OverLimit> {
+        let params = request.params.as_ref();
+        let tool = params.and_then(|params| params.get("name")?.as_str());
+        let arguments = params.and_then(|params| params.get("arguments")?.as_object());
+        let arguments = arguments.cloned().unwrap_or_default();
+        self.admit_call(tool.unwrap_or_default(), &arguments).await
+    }
+
+    /// The tools for a call that was let in.
+    pub(super) fn tools_for(&self, permit: &Permit) -> T {
+        match &self.allowance {
+            Some(allowance) => self.tools.paid_by(allowance, permit),
+            None => self.tools.clone(),
         }
     }
 
     /// Counts a call that has come to its end. It is in the store when this returns.
     pub(super) async fn count(&self, tool: &str, outcome: Option<&Outcome>) {
+        let is_paid = |outcome: &Outcome| Told::by(outcome).is_some_and(|told| told.dollars > 0.0);
+        if let Some(proof) = &self.key_proof
+            && outcome.is_some_and(is_paid)
+        {
+            proof.accept();
+        }
         let Some(meter) = &self.meter else {
             return;
         };
@@ -182,6 +256,17 @@ impl<T: Tools> Scope<T> {
     }
 }
 
+/// Why a token admits nobody any more.
+pub(super) fn ended(why: Denied) -> &'static str {
+    match why {
+        Denied::Revoked => "its token was revoked",
+        Denied::Expired => "its token has expired",
+        Denied::Unknown | Denied::NotAdmin | Denied::Throttled(_) => {
+            "its token was replaced or given to another user"
+        }
+    }
+}
+
 /// What an answer tells about itself.
 struct Told<'a> {
     operation: Option<&'a str>,
@@ -207,7 +292,7 @@ impl<'a> Told<'a> {
     }
 }
 
-/// Notes what an answer tells about itself.
+/// Notes what an answer tells about itself; money is counted where requests are sent.
 pub(super) fn note(meter: &Meter, outcome: &Outcome) {
     if outcome.is_error {
         meter.add(daily::ERRORS, 1);
@@ -221,8 +306,6 @@ pub(super) fn note(meter: &Meter, outcome: &Outcome) {
     meter.add(daily::TOKENS, told.tokens);
     if told.cached {
         meter.add(daily::CACHE_HITS, 1);
-    } else if told.dollars > 0.0 {
-        meter.add(daily::MICRODOLLARS, (told.dollars * 1e6).round() as u64);
     }
 }
 

@@ -11,6 +11,8 @@ use tokio::{
 
 use super::{calls::Calls, handler::Handler, scope::Scope, tools::Tools, traced::Traced};
 use crate::{
+    accounts::LocalUser,
+    store::Store,
     surface::Catalogue,
     transport::stdio::{StdioTransport, Written},
 };
@@ -20,6 +22,9 @@ const STOPPING: Duration = Duration::from_secs(2);
 
 /// How long the client may take to read the last answers.
 const FLUSHING: Duration = Duration::from_secs(5);
+
+/// How long the store may take to be closed.
+const CLOSING: Duration = Duration::from_secs(3);
 
 /// Why the server could not go on.
 #[derive(Debug, Error)]
@@ -33,22 +38,6 @@ pub enum ServeError {
     Output(#[source] io::Error),
 }
 
-/// Runs [`serve_stdio`] on a runtime of its own.
-///
-/// One thread is enough for one call after the other, which wait for the network nearly all the time; each
-/// further worker costs memory and start-up time. Calls at the same time get a second one. The runtime is
-/// left behind, not waited for, because where standard input is no pipe a thread may be stuck reading from
-/// it.
-pub fn run_stdio(catalogue: Catalogue) -> Result<(), ServeError> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(ServeError::Start)?;
-    let result = runtime.block_on(serve_stdio(catalogue));
-    runtime.shutdown_background();
-    result
-}
-
 /// Serves MCP over standard input and output until the input ends, the output is closed, or the
 /// process is asked to end (SIGINT, SIGTERM); each of them is a good end.
 ///
@@ -58,13 +47,27 @@ pub fn run_stdio(catalogue: Catalogue) -> Result<(), ServeError> {
 pub async fn serve_stdio(catalogue: Catalogue) -> Result<(), ServeError> {
     let stop = termination().map_err(ServeError::Start)?;
     let (input, output) = stdio_pipes();
-    serve_with(Calls::on_two_threads(), catalogue, input, output, stop).await
+    let store = catalogue.store();
+    let user = LocalUser::of_this_process();
+    // The user of a stdio server sits in front of this machine.
+    let scope = Scope::local(catalogue.with_key_page(&user), user);
+    let result = serve(scope, input, output, stop).await;
+    close(&*store).await;
+    result
+}
+
+/// Closes a store at the end of the server.
+pub(super) async fn close(store: &dyn Store) {
+    match timeout(CLOSING, store.close()).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::warn!("{error}"),
+        Err(_) => tracing::warn!("the store was not closed in time; nothing is lost"),
+    }
 }
 
 /// Serves one connection until it ends or `stop` does.
-#[cfg(test)]
 pub(super) async fn serve<T, R, W>(
-    tools: T,
+    scope: Scope<T>,
     input: R,
     output: W,
     stop: impl Future<Output = ()>,
@@ -74,24 +77,8 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    serve_with(Calls::default(), tools, input, output, stop).await
-}
-
-async fn serve_with<T, R, W>(
-    calls: Calls,
-    tools: T,
-    input: R,
-    output: W,
-    stop: impl Future<Output = ()>,
-) -> Result<(), ServeError>
-where
-    T: Tools,
-    R: AsyncRead + Unpin + Send + 'static,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
-    let scope = Scope::local(tools);
     let tasks = scope.tasks.clone();
-    let handler = Handler::new(scope, Arc::new(calls));
+    let handler = Handler::new(scope, Arc::new(Calls::default()));
     if let Some(tasks) = tasks.clone() {
         let resume = async move { tasks.resume().await };
         tokio::spawn(handler.listener().during(resume));

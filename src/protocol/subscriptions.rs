@@ -4,7 +4,6 @@
 //! list unasked; from 2026-07-28 on it asks for both with one `subscriptions/listen` that stays open.
 
 use std::{
-    collections::HashMap,
     future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -22,15 +21,13 @@ use tokio::{
 
 use crate::surface::Address;
 use crate::surface::library::{Event, Watch};
+use crate::surface::watchers::Followed;
 
 /// How many resources one client may follow.
 const MOST: usize = 1_000;
 
 /// The least time between two messages that the list has changed: clients fetch it anew each time.
 const PAUSE: Duration = Duration::from_secs(1);
-
-/// The resources that are followed: each address as the client wrote it, and what it means.
-type Followed = HashMap<String, Address>;
 
 /// What a client of the older eras wants to hear of.
 #[derive(Default)]
@@ -44,6 +41,7 @@ pub(super) struct Subscriptions {
 impl Subscriptions {
     /// Begins to listen.
     pub(super) fn prepare(&self, watch: Watch) {
+        watch.only(Arc::clone(&self.followed));
         *lock(&self.watch) = Some(watch);
     }
 
@@ -55,7 +53,7 @@ impl Subscriptions {
         let followed = Arc::clone(&self.followed);
         let task = tokio::spawn(async move {
             let wanted = |event: &Event| touched(&lock(&followed), event);
-            forward(watch, true, wanted, &peer).await;
+            forward(watch, wanted, &peer).await;
         });
         *lock(&self.task) = Some(task.abort_handle());
     }
@@ -106,11 +104,15 @@ pub(super) async fn listen(context: SubscriptionContext, watch: Watch) {
     let uris = accepted.resource_subscriptions.iter().flatten();
     let known = uris.filter_map(|uri| Some((uri.clone(), Address::parse(uri)?)));
     let followed: Followed = known.collect();
-    let lists = accepted.resources_list_changed == Some(true);
-    let wanted = |event: &Event| touched(&followed, event);
+    if accepted.resources_list_changed != Some(true) {
+        watch.ignore_lists();
+    }
+    let followed = Arc::new(Mutex::new(followed));
+    watch.only(Arc::clone(&followed));
+    let wanted = |event: &Event| touched(&lock(&followed), event);
     tokio::select! {
         () = context.cancelled() => {}
-        () = forward(watch, lists, wanted, context.sink()) => {}
+        () = forward(watch, wanted, context.sink()) => {}
     }
 }
 
@@ -152,33 +154,33 @@ impl Listener for SubscriptionSink {
     }
 }
 
-/// Tells a listener of what it wants to hear, until it or the library is gone.
+/// Tells a listener of what it wants to hear, until it is gone.
 async fn forward(
     mut watch: Watch,
-    lists: bool,
     wanted: impl Fn(&Event) -> Vec<String>,
     listener: &impl Listener,
 ) {
-    // When it may next be told of the list, and whether there is something to tell.
-    let mut not_before = Instant::now();
-    let mut due = false;
+    // When it may next be told of the list.
+    let mut pause_ends: Option<Instant> = None;
     loop {
         tokio::select! {
             event = watch.next() => {
-                let Some(event) = event else { return };
-                due |= lists && event == Event::Listed;
+                if event == Event::Listed {
+                    if !listener.list_changed().await {
+                        return;
+                    }
+                    watch.pause_lists();
+                    pause_ends = Some(Instant::now() + PAUSE);
+                }
                 for uri in wanted(&event) {
                     if !listener.updated(uri).await {
                         return;
                     }
                 }
             }
-            () = sleep_until(not_before), if due => {
-                if !listener.list_changed().await {
-                    return;
-                }
-                due = false;
-                not_before = Instant::now() + PAUSE;
+            () = sleep_until(pause_ends.unwrap_or_else(Instant::now)), if pause_ends.is_some() => {
+                pause_ends = None;
+                watch.resume_lists();
             }
         }
     }
@@ -234,14 +236,25 @@ mod tests {
     fn listening(lists: bool, ear: &Ear) -> (ResultCache, tokio::task::JoinHandle<()>) {
         let cache = ResultCache::default();
         let http = ExaHttp::new(ExaConfig::default()).unwrap();
-        let catalogue = Catalogue::new("default", Caller::new(http, None), cache.clone()).unwrap();
+        let catalogue = Catalogue::new(
+            "default",
+            Caller::new(
+                http,
+                None,
+                std::sync::Arc::new(crate::operations::spend::Unlimited),
+            ),
+            cache.clone(),
+        )
+        .unwrap();
         let watch = catalogue.library().watch(&Identity::local());
         let ear = ear.clone();
         let task = tokio::spawn(async move {
             let _alive = catalogue;
+            if !lists {
+                watch.ignore_lists();
+            }
             forward(
                 watch,
-                lists,
                 |event| match event {
                     Event::Changed(address) => vec![address.to_string()],
                     _ => Vec::new(),

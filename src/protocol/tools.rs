@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use rmcp::model::JsonObject;
 
-use crate::accounts::{Holder, KeyPage, KeyPool, Requester};
+use crate::accounts::{Allowance, Holder, KeyPage, KeyPool, Permit, Requester};
+use crate::exa::keep_reserved;
+use crate::operations::Caller;
 use crate::operations::client::ClientHandle;
+use crate::spending::{AccountGuard, NobodyPays};
 use crate::store::Store;
 use crate::surface::library::Library;
 use crate::surface::{Call, Catalogue, Outcome, Prepared, TaskLimits, ToolDefinition, Work};
@@ -18,6 +21,21 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
     /// The tools as this requester may use them.
     fn for_requester(&self, _requester: &Requester) -> Self {
         self.clone()
+    }
+
+    /// The same tools for one call, which the holder of a token pays for.
+    fn paid_by(&self, _allowance: &Allowance, _permit: &Permit) -> Self {
+        self.clone()
+    }
+
+    /// The same tools for work that nobody pays for any more.
+    fn unpaid(&self) -> Self {
+        self.clone()
+    }
+
+    /// The way to Exa, if there is one.
+    fn caller(&self) -> Option<Caller> {
+        None
     }
 
     /// The keys with which Exa is called, if there is a pool of them.
@@ -74,6 +92,11 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
         false
     }
 
+    /// What a call can cost that starts work which takes long, in millionths of a dollar; `None` for others.
+    fn cost_of_start(&self, name: &str, arguments: &JsonObject) -> Option<u64> {
+        self.starts_work(name, arguments).then_some(0)
+    }
+
     /// Whether a tool can be answered by a task alone. None of Exa's is such a tool: who knows no tasks gets
     /// plain answers.
     fn needs_tasks(&self, _name: &str) -> bool {
@@ -127,6 +150,10 @@ impl Tools for Catalogue {
             None if requester.key_in_address => self.without_key(Holder::ClientsNotByAddress),
             None => self.clone(),
         };
+        let own = match &requester.allowance {
+            Some(allowance) => own.paid_by(allowance, &Permit::default()),
+            None => own,
+        };
         let own = match requester.read_only {
             true => own.reading(),
             false => own,
@@ -135,6 +162,19 @@ impl Tools for Catalogue {
         let lists = [&requester.allowed, &requester.tools];
         let lists = lists.into_iter().flatten();
         lists.fold(own, |own, list| own.only(list))
+    }
+
+    fn paid_by(&self, allowance: &Allowance, permit: &Permit) -> Self {
+        let account = allowance.account().of_call(permit.slot());
+        self.with_guard(Arc::new(AccountGuard::new(account)))
+    }
+
+    fn unpaid(&self) -> Self {
+        self.with_guard(Arc::new(NobodyPays))
+    }
+
+    fn caller(&self) -> Option<Caller> {
+        Some(Catalogue::caller(self).clone())
     }
 
     fn keys(&self) -> Option<KeyPool> {
@@ -190,6 +230,10 @@ impl Tools for Catalogue {
         self.starts_work(name, arguments)
     }
 
+    fn cost_of_start(&self, name: &str, arguments: &JsonObject) -> Option<u64> {
+        self.cost_of_start(name, arguments)
+    }
+
     fn waits(&self, name: &str, arguments: &JsonObject) -> bool {
         self.waits(name, arguments)
     }
@@ -226,6 +270,8 @@ impl Tools for Catalogue {
     ) -> impl Future<Output = Outcome> + Send + 'static {
         let (catalogue, name) = (self.clone(), name.to_owned());
         // Every wrapper around a call holds it twice; boxed, it is but a pointer to them.
-        Box::pin(async move { catalogue.call(&name, arguments, &call).await })
+        Box::pin(keep_reserved(async move {
+            catalogue.call(&name, arguments, &call).await
+        }))
     }
 }

@@ -22,11 +22,17 @@ use rmcp::{
 #[expect(deprecated)]
 use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
 use serde_json::Value;
+use tracing::Instrument;
 
 use crate::{
-    accounts::{Requester, daily, usage::Meter},
+    accounts::{Identity, Requester, daily, usage::Meter},
+    logging::{RequestFields, plain_rpc_id, session_digest},
     telemetry::{Asked, Ended, OTHER, Span, Trace},
-    transport::unmarked,
+    transport::{
+        ClientRequestId,
+        http::{REQUEST_ID, SESSION},
+        unmarked,
+    },
 };
 
 /// The longest id of a request that is told.
@@ -48,6 +54,8 @@ pub(super) struct Traced<H> {
     over_http: bool,
     /// Where requests are counted that do not say themselves who makes them.
     meter: Option<Meter>,
+    /// Who makes the requests of a connection that has one client, and the digest of its session.
+    session: Option<(Identity, String)>,
 }
 
 /// A request that has begun.
@@ -55,6 +63,8 @@ struct Begun {
     span: Span,
     trace: Option<Trace>,
     meter: Option<Meter>,
+    /// What marks its log lines.
+    log: tracing::Span,
 }
 
 impl<H: ServerHandler> Traced<H> {
@@ -64,6 +74,7 @@ impl<H: ServerHandler> Traced<H> {
             handler,
             over_http: false,
             meter: None,
+            session: None,
         }
     }
 
@@ -73,12 +84,46 @@ impl<H: ServerHandler> Traced<H> {
             handler,
             over_http: true,
             meter: None,
+            session: None,
         }
     }
 
     /// The same with a meter for all requests of one client.
     pub(super) fn counted(self, meter: Option<Meter>) -> Self {
         Self { meter, ..self }
+    }
+
+    /// The same for all requests of one client in one session.
+    pub(super) fn of_session(self, owner: Identity, session: &str) -> Self {
+        let session = Some((owner, session_digest(session)));
+        Self { session, ..self }
+    }
+
+    /// What marks the log lines of a request: who makes it, in which session, and its ids. Where the task
+    /// that took it from the network serves it, its lines are marked already.
+    fn log_span(&self, parts: Option<&Parts>, rpc_id: &str) -> tracing::Span {
+        if !tracing::Span::current().is_none() {
+            return tracing::Span::none();
+        }
+        if !self.over_http {
+            return tracing::debug_span!("request", user = Identity::local().as_str(), rpc_id);
+        }
+        let header = |name: &str| parts.and_then(|parts| parts.headers.get(name)?.to_str().ok());
+        let requester = parts.and_then(|parts| parts.extensions.get::<Requester>());
+        let own = self.session.as_ref();
+        let user = requester.map(|requester| &requester.owner);
+        let user = user.or(own.map(|(owner, _)| owner));
+        let session = header(SESSION).map(session_digest);
+        let session = session
+            .as_deref()
+            .or(own.map(|(_, digest)| digest.as_str()));
+        let fields = RequestFields {
+            id: header(REQUEST_ID.as_str()),
+            user: user.map(Identity::as_str),
+            session,
+            rpc_id: Some(rpc_id),
+        };
+        fields.span()
     }
 
     fn begin(
@@ -88,8 +133,12 @@ impl<H: ServerHandler> Traced<H> {
         context: &RequestContext<RoleServer>,
     ) -> Begun {
         let id = plain(&context.id);
-        tracing::debug!(method, id = id.as_deref().unwrap_or("-"), "asked");
         let parts = context.extensions.get::<Parts>();
+        let own = context.extensions.get::<ClientRequestId>();
+        let shown = own.map(|ClientRequestId(id)| plain_rpc_id(id));
+        let shown = shown.or_else(|| id.clone()).unwrap_or("-".to_owned());
+        let log = self.log_span(parts, &shown);
+        log.in_scope(|| tracing::debug!(method, id = shown, "asked"));
         let trace = Trace::of(&context.meta, parts.map(|parts| &parts.headers));
         let asked = || Asked {
             method,
@@ -111,6 +160,7 @@ impl<H: ServerHandler> Traced<H> {
             span,
             trace,
             meter: meter.clone(),
+            log,
         }
     }
 }
@@ -123,7 +173,8 @@ impl Begun {
         request: Pin<Box<impl Future<Output = Result<A, ErrorData>>>>,
         fails: fn(&A) -> bool,
     ) -> Result<A, ErrorData> {
-        let answer = Trace::during(self.trace, request).await;
+        let served = Trace::during(self.trace, request).instrument(self.log);
+        let answer = served.await;
         count(self.meter, &answer).await;
         self.span.end(|| ended(&answer, fails));
         answer
@@ -268,10 +319,11 @@ impl<H: ServerHandler> ServerHandler for Traced<H> {
             mut span,
             trace,
             meter,
+            log,
         } = self.begin("prompts/get", None, &context);
         let name = request.name.clone();
         let got = Box::pin(self.handler.get_prompt(request, context));
-        let answer = Trace::during(trace, got).await;
+        let answer = Trace::during(trace, got).instrument(log).await;
         count(meter, &answer).await;
         // Only now it is known that there is such a prompt.
         if answer.is_ok() {

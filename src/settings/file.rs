@@ -9,6 +9,7 @@ use serde_json::Value as Json;
 use toml::de::{DeTable, DeValue};
 
 use super::known::{Kind, Known, by_key, nearest};
+use super::secret_files::SecretFileError;
 
 /// The longest file that is read.
 const LONGEST: u64 = 1024 * 1024;
@@ -48,6 +49,9 @@ pub enum ConfigFileError {
         /// The file.
         path: PathBuf,
     },
+    /// A file with a secret cannot be used.
+    #[error(transparent)]
+    Secret(#[from] SecretFileError),
     /// It has mistakes.
     #[error("the configuration file {path} cannot be used:{}", listed(.problems))]
     Mistakes {
@@ -233,6 +237,7 @@ fn written(kind: Kind, value: &DeValue<'_>) -> Option<String> {
             Some(number.to_string())
         }
         (Kind::Switch, DeValue::Boolean(on)) => Some(on.to_string()),
+        (Kind::Dollars, DeValue::Integer(_) | DeValue::Float(_)) => Some(json(value)?.to_string()),
         (Kind::Limits, DeValue::Table(_)) => Some(json(value)?.to_string()),
         _ => None,
     }

@@ -150,6 +150,16 @@ fn limits(source: &Source) -> Result<HttpLimits, SettingsError> {
             "sessions",
             usual.sessions_per_owner,
         )?,
+        sessions_per_address: count(
+            "EXA_MCP_MAX_SESSIONS_PER_ADDRESS",
+            "sessions",
+            usual.sessions_per_address,
+        )?,
+        streams_per_address: count(
+            "EXA_MCP_MAX_STREAMS_PER_ADDRESS",
+            "streams",
+            usual.streams_per_address,
+        )?,
         session_idle: seconds("EXA_MCP_SESSION_IDLE", usual.session_idle)?,
         keep_alive: seconds("EXA_MCP_KEEP_ALIVE", usual.keep_alive)?.max(Duration::from_secs(1)),
         drain: seconds("EXA_MCP_DRAIN_TIMEOUT", usual.drain)?,

@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     Folders,
     /// The limits of tokens.
     Limits,
+    /// A sum of money.
+    Dollars,
 }
 
 impl Kind {
@@ -27,6 +29,7 @@ impl Kind {
             Self::List => "a list of texts, or one text with commas",
             Self::Folders => "a list of paths, or one path",
             Self::Limits => "a table such as { requestsPerMinute = 60 }",
+            Self::Dollars => "a number of dollars such as 2.5",
         }
     }
 }
@@ -63,7 +66,7 @@ const fn secret(variable: &'static str, key: &'static str, kind: Kind) -> Known 
 }
 
 /// All settings, as the documentation lists them.
-pub(crate) const KNOWN: [Known; 36] = [
+pub(crate) const KNOWN: [Known; 44] = [
     secret("EXA_API_KEY", "exa_api_key", Kind::Text),
     secret("EXA_API_KEYS", "exa_api_keys", Kind::List),
     plain("EXA_BASE_URL", "exa_base_url", Kind::Text),
@@ -80,9 +83,26 @@ pub(crate) const KNOWN: [Known; 36] = [
         "max_concurrent_tasks",
         Kind::Number,
     ),
+    plain(
+        "EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER",
+        "max_concurrent_tasks_per_user",
+        Kind::Number,
+    ),
     plain("EXA_MCP_IMPORT_DIR", "import_dir", Kind::Folders),
     plain("EXA_MCP_CONFIRM_DELETES", "confirm_deletes", Kind::Switch),
     plain("EXA_MCP_CLIENT_TIMEOUT", "client_timeout", Kind::Number),
+    plain("EXA_MCP_DOLLARS_PER_DAY", "dollars_per_day", Kind::Dollars),
+    plain(
+        "EXA_MCP_DOLLARS_PER_MONTH",
+        "dollars_per_month",
+        Kind::Dollars,
+    ),
+    plain(
+        "EXA_MCP_BUDGET_ON_STORE_FAILURE",
+        "budget_on_store_failure",
+        Kind::Text,
+    ),
+    plain("EXA_MCP_BUDGET_UNPRICED", "budget_unpriced", Kind::Text),
     plain("EXA_MCP_LOG_LEVEL", "log_level", Kind::Text),
     plain("EXA_MCP_DEBUG", "debug", Kind::Switch),
     plain("EXA_MCP_LISTEN", "listen", Kind::Text),
@@ -108,6 +128,21 @@ pub(crate) const KNOWN: [Known; 36] = [
     plain(
         "EXA_MCP_MAX_SESSIONS_PER_USER",
         "max_sessions_per_user",
+        Kind::Number,
+    ),
+    plain(
+        "EXA_MCP_MAX_SESSIONS_PER_ADDRESS",
+        "max_sessions_per_address",
+        Kind::Number,
+    ),
+    plain(
+        "EXA_MCP_MAX_STREAMS_PER_ADDRESS",
+        "max_streams_per_address",
+        Kind::Number,
+    ),
+    plain(
+        "EXA_MCP_MAX_TASKS_PER_ADDRESS",
+        "max_tasks_per_address",
         Kind::Number,
     ),
     plain("EXA_MCP_SESSION_IDLE", "session_idle", Kind::Number),

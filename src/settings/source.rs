@@ -1,9 +1,10 @@
-//! Where settings come from: the environment, and below it the configuration file.
+//! Where settings come from: the environment with the files of secrets, and below it the configuration file.
 
 use std::path::{Path, PathBuf};
 
 use super::file::{ConfigFile, ConfigFileError};
 use super::known::above;
+use super::secret_files::SecretFiles;
 use super::{SettingsError, variable};
 
 /// The environment variable that names the file.
@@ -13,6 +14,7 @@ pub(crate) const CONFIG_VARIABLE: &str = "EXA_MCP_CONFIG";
 #[derive(Default)]
 pub struct Source {
     file: Option<ConfigFile>,
+    secrets: SecretFiles,
 }
 
 impl Source {
@@ -27,7 +29,8 @@ impl Source {
                 None => None,
             },
         };
-        Ok(Self { file })
+        let secrets = SecretFiles::read()?;
+        Ok(Self { file, secrets })
     }
 
     /// The file that was read.
@@ -37,7 +40,8 @@ impl Source {
 
     /// What is set; the environment wins over the file.
     pub(crate) fn text(&self, name: &str) -> Option<String> {
-        variable(name).or_else(|| self.in_file(name).map(str::to_owned))
+        let text = variable(name).or_else(|| self.secrets.text(name).map(str::to_owned));
+        text.or_else(|| self.in_file(name).map(str::to_owned))
     }
 
     /// What is set, where blanks alone are a mistake: whoever sets it means to close a door. Nothing at
@@ -58,8 +62,13 @@ impl Source {
     pub(super) fn in_file(&self, name: &str) -> Option<&str> {
         let text = self.file.as_ref()?.text(name)?;
         let mut above = above(name);
-        let overruled = above.any(|name| variable(name).is_some());
+        let overruled = above.any(|name| self.is_in_environment(name));
         (!overruled).then_some(text)
+    }
+
+    /// Whether the environment sets it, or names a file that does.
+    fn is_in_environment(&self, name: &str) -> bool {
+        variable(name).is_some() || self.secrets.text(name).is_some()
     }
 
     /// Something that is on or off. A slip must not switch a safeguard off in silence.
@@ -94,6 +103,13 @@ impl Source {
 
     /// A complaint that also says where in the file the variables stand that it names.
     pub(crate) fn blamed(&self, complaint: String) -> String {
+        let secrets = self.secrets.iter();
+        let secrets = secrets.filter(|(variable, _)| names(&complaint, variable));
+        let secrets = secrets.map(|(variable, path)| {
+            let path = path.display();
+            format!("\n{variable} comes from the file {path} of {variable}_FILE.")
+        });
+        let complaint = complaint.clone() + &secrets.collect::<String>();
         let Some(file) = &self.file else {
             return complaint;
         };
@@ -114,7 +130,7 @@ impl Source {
         let settings = self.file.iter().flat_map(ConfigFile::settings);
         let (mut used, mut overruled) = (Vec::new(), Vec::new());
         for (known, _) in settings {
-            match above(known.variable).any(|name| variable(name).is_some()) {
+            match above(known.variable).any(|name| self.is_in_environment(name)) {
                 true => overruled.push(known.key),
                 false => used.push(known.key),
             }

@@ -64,6 +64,27 @@ impl Numbers {
         };
     }
 
+    pub(super) fn get(&self, subject: &str, name: &str) -> u64 {
+        let numbers = self.0.get(subject);
+        let number = numbers.and_then(|numbers| numbers.get(name));
+        number.copied().unwrap_or_default()
+    }
+
+    pub(super) fn add(&mut self, subject: &str, name: &str, by: u64) {
+        self.change(CountChange {
+            subject: subject.to_owned(),
+            name: name.to_owned(),
+            step: Step::Add(by),
+        });
+    }
+
+    pub(super) fn subtract(&mut self, subject: &str, name: &str, by: u64) {
+        let numbers = self.0.get_mut(subject);
+        if let Some(number) = numbers.and_then(|numbers| numbers.get_mut(name)) {
+            *number = number.saturating_sub(by);
+        }
+    }
+
     pub(super) fn forget(&mut self, subjects: &Range<String>) {
         if subjects.start >= subjects.end {
             return;

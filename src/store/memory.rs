@@ -6,9 +6,11 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::counters::Numbers;
+use super::ledger::Ledger;
 use super::{
-    Clock, Count, CountChange, Document, Expected, Pending, Place, Query, Rules, Sign, Store,
-    StoreError, Taken, Window, Windows, end, system_clock,
+    Clock, Count, CountChange, Document, Expected, Pending, Place, Query, Reassigned, Reservation,
+    Reserved, Rules, Sign, Slot, SlotLimit, Store, StoreError, Taken, Window, Windows, end,
+    system_clock,
 };
 
 /// What a document costs beside its text.
@@ -37,6 +39,8 @@ pub struct MemoryStore {
     shelf: Mutex<Shelf>,
     numbers: Mutex<Numbers>,
     windows: Mutex<Windows>,
+    /// Locked after the numbers.
+    ledger: Mutex<Ledger>,
     bounds: Bounds,
     clock: Clock,
 }
@@ -74,6 +78,7 @@ impl MemoryStore {
             shelf: Mutex::default(),
             numbers: Mutex::default(),
             windows: Mutex::default(),
+            ledger: Mutex::default(),
             bounds,
             clock,
         }
@@ -81,6 +86,10 @@ impl MemoryStore {
 
     fn numbers(&self) -> MutexGuard<'_, Numbers> {
         self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The shelf without what has expired.
@@ -277,6 +286,45 @@ impl Store for MemoryStore {
     fn take(&self, window: Window) -> Pending<'_, Taken> {
         let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
         Box::pin(ready(Ok(windows.take(window, (self.clock)()))))
+    }
+
+    fn reserve(&self, wanted: Reservation) -> Pending<'_, Reserved> {
+        let mut numbers = self.numbers();
+        let reserved = self.ledger().reserve(&mut numbers, wanted);
+        Box::pin(ready(Ok(reserved)))
+    }
+
+    fn settle(&self, settled: Reservation, changes: Vec<CountChange>) -> Pending<'_, bool> {
+        let mut numbers = self.numbers();
+        let done = self.ledger().settle(&mut numbers, &settled.id, changes);
+        Box::pin(ready(Ok(done)))
+    }
+
+    fn reassign(
+        &self,
+        present: Reservation,
+        changed: Reservation,
+        claim: Option<String>,
+    ) -> Pending<'_, Reassigned> {
+        let outcome = self.ledger().reassign(&present, changed, claim);
+        Box::pin(ready(Ok(outcome)))
+    }
+
+    fn reservations(&self) -> Pending<'_, Vec<Reservation>> {
+        Box::pin(ready(Ok(self.ledger().reservations())))
+    }
+
+    fn occupy(&self, slot: Slot, limit: Option<SlotLimit>) -> Pending<'_, bool> {
+        Box::pin(ready(Ok(self.ledger().occupy(slot, limit))))
+    }
+
+    fn vacate(&self, key: String, id: String) -> Pending<'_, ()> {
+        self.ledger().vacate(&key, &id);
+        Box::pin(ready(Ok(())))
+    }
+
+    fn slots(&self, key: String) -> Pending<'_, Vec<Slot>> {
+        Box::pin(ready(Ok(self.ledger().slots(&key))))
     }
 
     fn check(&self) -> Pending<'_, String> {

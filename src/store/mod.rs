@@ -6,6 +6,8 @@
 
 mod config;
 mod counters;
+pub(crate) mod format;
+mod ledger;
 mod memory;
 mod news;
 mod redis;
@@ -13,6 +15,8 @@ mod sign;
 mod sqlite;
 mod sqlite_counters;
 mod sqlite_file;
+mod sqlite_ledger;
+mod sqlite_probe;
 mod sqlite_windows;
 #[cfg(test)]
 mod tests;
@@ -29,6 +33,7 @@ use tokio::sync::broadcast;
 
 pub use config::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 pub use counters::{Batch, Count, CountChange, Step};
+pub use ledger::{BudgetCounters, BudgetState, Reassigned, Reservation, Reserved, Slot, SlotLimit};
 pub use memory::{Bounds, MemoryStore};
 pub use news::News;
 pub use redis::{RedisAddress, RedisStore};
@@ -51,6 +56,23 @@ macro_rules! kept_in_memory {
             fn counts(subject: Option<String>) -> Vec<$crate::store::Count>;
             fn forget(subjects: std::ops::Range<String>) -> bool;
             fn take(window: $crate::store::Window) -> $crate::store::Taken;
+            fn reserve(wanted: $crate::store::Reservation) -> $crate::store::Reserved;
+            fn settle(
+                settled: $crate::store::Reservation,
+                changes: Vec<$crate::store::CountChange>
+            ) -> bool;
+            fn reassign(
+                present: $crate::store::Reservation,
+                changed: $crate::store::Reservation,
+                claim: Option<String>
+            ) -> $crate::store::Reassigned;
+            fn reservations() -> Vec<$crate::store::Reservation>;
+            fn occupy(
+                slot: $crate::store::Slot,
+                limit: Option<$crate::store::SlotLimit>
+            ) -> bool;
+            fn vacate(key: String, id: String) -> ();
+            fn slots(key: String) -> Vec<$crate::store::Slot>;
             fn announce(name: String) -> $crate::store::Sign;
             fn lives(name: String) -> bool;
             fn check() -> String;
@@ -103,6 +125,35 @@ pub trait Store: Send + Sync + 'static {
     /// take at once no more get something than there is.
     fn take(&self, window: Window) -> Pending<'_, Taken>;
 
+    /// Sets money aside, if each budget has enough left. Nobody comes in between: of several who reserve at
+    /// once no more get something than there is. Safe to repeat.
+    fn reserve(&self, wanted: Reservation) -> Pending<'_, Reserved>;
+
+    /// Settles a reservation: what it set aside is free again, and the counters change. Repeated, it changes
+    /// nothing; says whether it changed something.
+    fn settle(&self, settled: Reservation, changes: Vec<CountChange>) -> Pending<'_, bool>;
+
+    /// Changes the holder and the body of a reservation, if it still is as it was read. A claim belongs to the
+    /// reservation that names it first.
+    fn reassign(
+        &self,
+        present: Reservation,
+        changed: Reservation,
+        claim: Option<String>,
+    ) -> Pending<'_, Reassigned>;
+
+    /// All reservations that are not settled.
+    fn reservations(&self) -> Pending<'_, Vec<Reservation>>;
+
+    /// Takes a slot, if the limit allows another one; says whether it did. Safe to repeat.
+    fn occupy(&self, slot: Slot, limit: Option<SlotLimit>) -> Pending<'_, bool>;
+
+    /// Gives a slot back. Safe to repeat.
+    fn vacate(&self, key: String, id: String) -> Pending<'_, ()>;
+
+    /// The slots that are taken.
+    fn slots(&self, key: String) -> Pending<'_, Vec<Slot>>;
+
     /// Whether there may be something in it; to find out must not make anything.
     fn is_made(&self) -> bool {
         true
@@ -136,8 +187,31 @@ pub trait Store: Send + Sync + 'static {
         None
     }
 
-    /// Tries whether documents can be kept, and tells in a few words where.
+    /// Leaves nothing behind that another program would miss: the end of the server. What is used
+    /// afterwards is opened again.
+    fn close(&self) -> Pending<'_, ()> {
+        Box::pin(ready(Ok(())))
+    }
+
+    /// Writes something, to see whether documents can be kept, and tells in a few words where.
     fn check(&self) -> Pending<'_, String>;
+
+    /// Looks whether it still is the store that it was at its first use, see [`Store::refusal`].
+    fn confirm(&self) -> Pending<'_, ()> {
+        Box::pin(ready(Ok(())))
+    }
+
+    /// Why nothing must be served with it, as far as was noticed: it holds other data than before, or a
+    /// newer program has taken it over.
+    fn refusal(&self) -> Option<StoreError> {
+        None
+    }
+
+    /// Decides a value together with all servers that share the store: the first one does, and all get
+    /// what it decided.
+    fn agree(&self, _name: &'static str, value: String) -> Pending<'_, String> {
+        Box::pin(ready(Ok(value)))
+    }
 }
 
 /// A sign that a process lives.
@@ -233,6 +307,32 @@ pub enum StoreError {
     /// The store cannot be used now.
     #[error("The store cannot be used: {0}")]
     Unavailable(String),
+    /// A newer program has written it.
+    #[error(
+        "The store cannot be used: {0}. Nothing was changed in it. Update this program, or set EXA_MCP_STORE to \
+         another store."
+    )]
+    Newer(String),
+    /// It holds other data than when this process began.
+    #[error(
+        "The store holds other data than when this server began: it lost its data or was replaced. Tokens, \
+         revocations and identities may differ, so nothing is served. Bring the data back, or restart all \
+         servers to accept the store as it is."
+    )]
+    Replaced,
+}
+
+impl StoreError {
+    /// A store of a version that a newer program has written, if it is known which.
+    fn newer(found: &str, program: Option<&str>, known: u32) -> Self {
+        let program = program.filter(|program| !program.is_empty());
+        let by = program.map_or("a newer version".to_owned(), |it| format!("version {it}"));
+        Self::Newer(format!(
+            "{by} of this program has written it, with version {found} of the format; this is version {}, which reads \
+             up to version {known} of the format",
+            env!("CARGO_PKG_VERSION")
+        ))
+    }
 }
 
 /// Tells the time in milliseconds since 1970; tests have one of their own.

@@ -2,18 +2,20 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use tokio::task::spawn_blocking;
 
 use super::memory::check;
 use super::sqlite_counters as counters;
-use super::sqlite_file::{open, prepare};
+use super::sqlite_file::{check_version, checkpoint, open, prepare};
+use super::sqlite_ledger as ledger;
+use super::sqlite_probe as probe;
 use super::sqlite_windows as windows;
 use super::{
-    Clock, Count, CountChange, Document, Pending, Place, Query, Rules, Sign, Store, StoreError,
-    Taken, Window, end, sign, system_clock,
+    Clock, Count, CountChange, Document, Pending, Place, Query, Reassigned, Reservation, Reserved,
+    Rules, Sign, Slot, SlotLimit, Store, StoreError, Taken, Window, end, sign, system_clock,
 };
 
 /// The columns of a [`Document`].
@@ -31,6 +33,8 @@ struct File {
     connection: Mutex<Option<Connection>>,
     /// Who waits for the connection must not block a thread meanwhile: there could be thousands.
     turn: tokio::sync::Mutex<()>,
+    /// Why the file was refused last, if it was.
+    refusal: Mutex<Option<StoreError>>,
 }
 
 /// Why the file cannot be used.
@@ -44,8 +48,6 @@ pub(super) enum Fault {
     File(#[from] std::io::Error),
     #[error("it is the file of another program; choose another path")]
     Foreign,
-    #[error("a newer version of this program has written it; use that version, or another path")]
-    Newer,
 }
 
 impl SqliteStore {
@@ -60,6 +62,7 @@ impl SqliteStore {
             path,
             connection,
             turn: tokio::sync::Mutex::default(),
+            refusal: Mutex::default(),
         });
         Self { file, clock }
     }
@@ -123,10 +126,40 @@ impl File {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let result = self.try_transact(&mut connection, behaviour, work);
-        result.map_err(|fault| match fault {
+        let result = result.map_err(|fault| self.error(fault));
+        let refusal = match &result {
+            Err(error @ StoreError::Newer(_)) => Some(error.clone()),
+            _ => None,
+        };
+        *self.refusal() = refusal;
+        result
+    }
+
+    fn refusal(&self) -> MutexGuard<'_, Option<StoreError>> {
+        self.refusal.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes the log into the file and closes it. The log stays where another process uses the file.
+    fn close(&self) -> Result<(), StoreError> {
+        let connection = self
+            .connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        let Some(connection) = connection else {
+            return Ok(());
+        };
+        let result = checkpoint(&connection);
+        let closed = connection.close().map_err(|(_, error)| error);
+        let result = result.and_then(|()| Ok(closed?));
+        result.map_err(|fault| self.error(fault))
+    }
+
+    fn error(&self, fault: Fault) -> StoreError {
+        match fault {
             Fault::Store(error) => error,
             fault => StoreError::Unavailable(format!("{}: {fault}", self.path.display())),
-        })
+        }
     }
 
     fn try_transact<T>(
@@ -140,6 +173,8 @@ impl File {
             None => connection.insert(open(&self.path)?),
         };
         let transaction = connection.transaction_with_behavior(behaviour)?;
+        // A newer program may have changed the file since it was opened.
+        check_version(&transaction)?;
         let result = work(&transaction)?;
         transaction.commit()?;
         Ok(result)
@@ -303,12 +338,76 @@ impl Store for SqliteStore {
         self.write(move |transaction, now| Ok(windows::take(transaction, &window, now)?))
     }
 
+    fn reserve(&self, wanted: Reservation) -> Pending<'_, Reserved> {
+        self.write(move |transaction, _| Ok(ledger::reserve(transaction, &wanted)?))
+    }
+
+    fn settle(&self, settled: Reservation, changes: Vec<CountChange>) -> Pending<'_, bool> {
+        self.write(move |transaction, _| Ok(ledger::settle(transaction, &settled, &changes)?))
+    }
+
+    fn reassign(
+        &self,
+        present: Reservation,
+        changed: Reservation,
+        claim: Option<String>,
+    ) -> Pending<'_, Reassigned> {
+        self.write(move |transaction, now| {
+            let claim = claim.as_deref();
+            Ok(ledger::reassign(
+                transaction,
+                &present,
+                &changed,
+                claim,
+                now,
+            )?)
+        })
+    }
+
+    fn reservations(&self) -> Pending<'_, Vec<Reservation>> {
+        self.read(move |transaction, _| Ok(ledger::reservations(transaction)?))
+    }
+
+    fn occupy(&self, slot: Slot, limit: Option<SlotLimit>) -> Pending<'_, bool> {
+        self.write(move |transaction, _| Ok(ledger::occupy(transaction, &slot, limit)?))
+    }
+
+    fn vacate(&self, key: String, id: String) -> Pending<'_, ()> {
+        self.write(move |transaction, _| Ok(ledger::vacate(transaction, &key, &id)?))
+    }
+
+    fn slots(&self, key: String) -> Pending<'_, Vec<Slot>> {
+        self.read(move |transaction, _| Ok(ledger::slots(transaction, &key)?))
+    }
+
     fn check(&self) -> Pending<'_, String> {
         let place = format!("SQLite file {}", self.file.path.display());
-        self.write(move |transaction, _| {
-            // Beginning to write is the test; nothing is changed.
-            transaction.execute("DELETE FROM documents WHERE 0", [])?;
+        let write = self.write(move |transaction, now| Ok(probe::write(transaction, now)?));
+        let beside = self.beside(probe::write_beside);
+        Box::pin(async move {
+            write.await?;
+            beside.await?;
             Ok(place)
+        })
+    }
+
+    fn confirm(&self) -> Pending<'_, ()> {
+        self.read(|_, _| Ok(()))
+    }
+
+    fn refusal(&self) -> Option<StoreError> {
+        self.file.refusal().clone()
+    }
+
+    fn close(&self) -> Pending<'_, ()> {
+        let file = Arc::clone(&self.file);
+        Box::pin(async move {
+            let _turn = file.turn.lock().await;
+            let own = Arc::clone(&file);
+            match spawn_blocking(move || own.close()).await {
+                Ok(result) => result,
+                Err(error) => Err(StoreError::Unavailable(error.to_string())),
+            }
         })
     }
 }

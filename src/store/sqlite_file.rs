@@ -5,14 +5,19 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
+use super::StoreError;
 use super::sqlite::Fault;
 use super::sqlite_counters as counters;
+use super::sqlite_ledger as ledger;
 use super::sqlite_windows as windows;
 
 /// How long to wait for another process that is writing.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long to wait for others at the end.
+const CLOSING: Duration = Duration::from_secs(1);
 
 /// Marks the file as ours ("exam" in ASCII), so that no other program's file is ever written to.
 const APPLICATION: i32 = 0x6578_616d;
@@ -38,6 +43,7 @@ const MIGRATIONS: &[&str] = &[
 ",
     counters::MIGRATION,
     windows::MIGRATION,
+    ledger::MIGRATION,
 ];
 
 /// Opens the file; makes it first where there is none.
@@ -72,6 +78,13 @@ fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
+/// Writes the write-ahead log into the file, so that the file alone has everything.
+pub(super) fn checkpoint(connection: &Connection) -> Result<(), Fault> {
+    connection.busy_timeout(CLOSING)?;
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    Ok(())
+}
+
 /// Makes the file, readable for its owner alone; SQLite gives the files beside it the same rights.
 #[cfg(unix)]
 pub(super) fn prepare(path: &Path) -> std::io::Result<()> {
@@ -103,6 +116,19 @@ pub(super) fn prepare(path: &Path) -> std::io::Result<()> {
     }
 }
 
+/// Refuses a file that a newer program has changed.
+pub(super) fn check_version(transaction: &Transaction<'_>) -> Result<(), Fault> {
+    let mut statement = transaction.prepare_cached("PRAGMA user_version")?;
+    let version: i64 = statement.query_row([], |row| row.get(0))?;
+    match usize::try_from(version) {
+        Ok(version) if version <= MIGRATIONS.len() => Ok(()),
+        _ => {
+            let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+            Err(StoreError::newer(&version.to_string(), None, known).into())
+        }
+    }
+}
+
 /// Brings the schema up to date.
 fn migrate(connection: &mut Connection) -> Result<(), Fault> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -115,8 +141,9 @@ fn migrate(connection: &mut Connection) -> Result<(), Fault> {
     if application != APPLICATION && !empty {
         return Err(Fault::Foreign);
     }
+    check_version(&transaction)?;
     let taken = usize::try_from(version).unwrap_or(usize::MAX);
-    let steps = MIGRATIONS.get(taken..).ok_or(Fault::Newer)?;
+    let steps = MIGRATIONS.get(taken..).unwrap_or_default();
     for step in steps {
         transaction.execute_batch(step)?;
     }

@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
 // Redis runs where there are its sockets.
+#[path = "ledger_tests.rs"]
+mod ledger;
 #[cfg(unix)]
 #[path = "../../tests/main/support/redis.rs"]
 mod redis_server;
@@ -353,7 +355,10 @@ async fn files_of_others_are_left_alone() {
     let newer = rusqlite::Connection::open(folder.path().join("newer")).unwrap();
     newer.pragma_update(None, "user_version", 99).unwrap();
     drop(newer);
-    assert!(refused("newer").await.contains("newer version"));
+    let newer = refused("newer").await;
+    for part in ["newer version", "version 99", env!("CARGO_PKG_VERSION")] {
+        assert!(newer.contains(part), "{newer}");
+    }
 
     assert!(refused("text/store.db").await.contains("store.db"));
 }
@@ -576,4 +581,20 @@ fn windows_that_have_ended_take_no_room() {
         windows.take(window(&n.to_string(), 1, 1), START + n * 1_000);
     }
     assert!(windows.len() < 10_000, "{}", windows.len());
+}
+
+#[tokio::test]
+async fn a_file_that_a_newer_program_takes_over_is_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("store.db");
+    let store = SqliteStore::new(path.clone());
+    put(&store, "ann", "a").await.unwrap();
+    let newer = rusqlite::Connection::open(&path).unwrap();
+    newer.pragma_update(None, "user_version", 99).unwrap();
+    let refused = put(&store, "ann", "b").await;
+    assert!(matches!(refused, Err(StoreError::Newer(_))), "{refused:?}");
+    assert!(matches!(store.refusal(), Some(StoreError::Newer(_))));
+    let count = "SELECT count(*) FROM documents";
+    let count: i64 = newer.query_row(count, [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 1);
 }

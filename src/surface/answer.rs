@@ -14,7 +14,7 @@ use super::{Call, Catalogue, failed, host, upstream};
 use crate::accounts::Identity;
 use crate::operations::check::{self, Refused};
 use crate::operations::{
-    Called, Caller, Operation, Paged, Refusal, Stopped, input_schema, is_paged,
+    Called, Caller, Operation, Paged, Refusal, Stopped, input_schema, is_paged, price,
 };
 use crate::render::{self, Answer, Envelope, Level, Rendered, View};
 
@@ -101,6 +101,33 @@ impl Answered {
     }
 }
 
+/// What a call costs again and again that set up something recurring.
+fn recurring_cost(operation: &Operation, arguments: &Map<String, Value>) -> Option<String> {
+    let recurring = price::estimate(operation, arguments).recurring?;
+    let price::Recurring {
+        period,
+        runs_per_day,
+        per_run,
+        per_day,
+        per_month,
+        unpriced,
+        ..
+    } = recurring;
+    let known = format!(
+        "it repeats ({period}: up to {runs_per_day} runs a day) until it is deleted or paused"
+    );
+    Some(match unpriced {
+        true if per_run.is_zero() => format!("{known}; the price of a run is not known"),
+        true => format!(
+            "{known}; a run costs {per_run} and what is not known beside it, at least {per_day} a day and {per_month} a month"
+        ),
+        false => format!(
+            "{known}; a run costs up to {per_run}, which is up to {per_day} a day and {per_month} a month, and is not part \
+             of the budget of this token"
+        ),
+    })
+}
+
 impl Catalogue {
     /// Asks an operation, or looks at a kept answer, and shows what it says.
     pub(super) async fn answer(&self, call: &Call, mut asked: Asked<'_>) -> Outcome {
@@ -120,7 +147,7 @@ impl Catalogue {
             }
         };
         if let Some(id) = asked.options.cache_id() {
-            let Some(kept) = self.kept(&call.owner, id).await else {
+            let Some(kept) = self.kept(call.owner.identity(), id).await else {
                 return Outcome::not_kept(id, self.cache.limits());
             };
             view.extract = kept.extract;
@@ -146,7 +173,7 @@ impl Catalogue {
         if repeats(operation)
             && !asked.options.fresh()
             && let Some(kept) = self
-                .same(&call.owner, operation.name, &checked.arguments)
+                .same(call.owner.identity(), operation.name, &checked.arguments)
                 .await
         {
             return self.show_kept(call, &kept, view, asked, sent_filters);
@@ -234,7 +261,8 @@ impl Catalogue {
                 Err(refusal) => return self.unanswered(call, asked, arguments, refusal).await,
             }
         };
-        self.library.heed(&call.owner, operation, &called);
+        warnings.extend(recurring_cost(operation, &called.arguments));
+        self.library.heed(call.owner.identity(), operation, &called);
         let Called {
             answer,
             arguments,
@@ -284,9 +312,11 @@ impl Catalogue {
             asked: asked.asked_for,
             extract: view.extract,
         };
-        let kept = self.cache.keep(&call.owner, fresh);
+        let kept = self.cache.keep(call.owner.identity(), fresh);
         if let (Some(kept), Some(shared)) = (&kept, self.shared()) {
-            shared.keep(&call.owner, &answered.arguments, kept).await;
+            shared
+                .keep(call.owner.identity(), &answered.arguments, kept)
+                .await;
         }
         let cache_id = kept.as_ref().map(|kept| kept.id.as_str());
         let mut warnings = answered.warnings;
@@ -334,13 +364,14 @@ impl Catalogue {
             mended: asked.mended,
             sent_filters,
         };
-        if let Some(seen) = self.cache.seen(&call.owner, &kept.id, &wish) {
+        if let Some(seen) = self.cache.seen(call.owner.identity(), &kept.id, &wish) {
             return Rendered::clone(&seen).into();
         }
         match render::show(look_at(kept, &wish), &wish.view) {
             Ok(rendered) => {
                 let shown = Arc::new(rendered.clone());
-                self.cache.show(&call.owner, &kept.id, wish, shown);
+                self.cache
+                    .show(call.owner.identity(), &kept.id, wish, shown);
                 rendered.into()
             }
             Err(error) => Outcome::refused(&kept.operation, &options::unfit(&error)),

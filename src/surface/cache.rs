@@ -10,6 +10,8 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
+use super::Address;
+use super::watchers::{Event, Watchers};
 use crate::accounts::Identity;
 use crate::ids;
 use crate::render::{Answer, Envelope, Level, Rendered, View};
@@ -37,7 +39,10 @@ pub struct ResultCache {
     inner: Arc<Mutex<Inner>>,
     hashers: Arc<[RandomState; 2]>,
     limits: Limits,
+    /// What is told to other servers.
     changes: broadcast::Sender<Change>,
+    /// Whoever wants to hear of changes here.
+    watchers: Watchers,
 }
 
 /// How much is kept, and for how long.
@@ -197,6 +202,7 @@ impl ResultCache {
             hashers: Arc::new([RandomState::new(), RandomState::new()]),
             limits,
             changes: broadcast::channel(MOST_CHANGES).0,
+            watchers: Watchers::default(),
         }
     }
 
@@ -287,6 +293,7 @@ impl ResultCache {
         };
         inner.entries.insert(id.clone(), Box::new(entry));
         drop(inner);
+        self.watchers.tell(owner, &Event::Listed);
         let owner = owner.clone();
         let _ = self.changes.send(Change::Added { owner, id });
         Some(kept)
@@ -323,6 +330,11 @@ impl ResultCache {
         inner.bytes = used + kept;
     }
 
+    /// Whoever wants to hear of changes.
+    pub(super) fn watchers(&self) -> &Watchers {
+        &self.watchers
+    }
+
     /// What happens from now on.
     pub fn changes(&self) -> broadcast::Receiver<Change> {
         self.changes.subscribe()
@@ -351,6 +363,9 @@ impl ResultCache {
             inner.questions.remove(&entry.question);
         }
         let owner = entry.owner;
+        let gone = Event::Changed(Address::Result(id.clone()));
+        self.watchers.tell(&owner, &gone);
+        self.watchers.tell(&owner, &Event::Listed);
         let _ = self.changes.send(Change::Gone { owner, id });
         Some(())
     }

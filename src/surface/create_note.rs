@@ -36,7 +36,11 @@ impl Catalogue {
         let Some(notes) = self.library.notes() else {
             return Outcome::internal("Notes are not enabled on this server.");
         };
-        match self.library.add_note(&call.owner, notes, draft).await {
+        match self
+            .library
+            .add_note(call.owner.identity(), notes, draft)
+            .await
+        {
             Ok(note) => told(name, &note, &checked.mended),
             Err(error) => failed(&error),
         }

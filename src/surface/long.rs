@@ -1,6 +1,6 @@
 //! Long work behind a call: started, found again after a restart, followed to its end.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
@@ -9,7 +9,8 @@ use super::answer::{Answered, Asked, cleaned};
 use super::work::{Attempt, TaskCall, Work};
 use super::{Call, Catalogue, Outcome, failed};
 use crate::exa::ExaErrorKind;
-use crate::operations::{Followed, Following, Found, Operation, Refusal};
+use crate::operations::{Followed, Following, Found, Operation, Refusal, Undecided};
+use crate::store::milliseconds;
 
 /// How long nothing is looked for after a restart: what the earlier process sent in its last moment may
 /// still be on its way.
@@ -20,6 +21,17 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// How often work is looked for whose start was answered without its name.
 const MOST_LOOKS: usize = 3;
+
+/// How often nothing must be found before a call is made again: what was made a moment ago is not always
+/// listed at once.
+const LOOKS_BEFORE_A_START: usize = 2;
+
+/// How far back a start can be that was answered without the name of its work; the clocks of Exa and of
+/// this machine may differ.
+const RECENT: Duration = Duration::from_secs(60 * 60);
+
+/// How long one such look may take.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What an earlier process left behind.
 enum Left {
@@ -43,13 +55,19 @@ impl Catalogue {
             Attempt::First => Ok(Left::Nothing),
             Attempt::Again(Some(work)) => match work.following() {
                 Some(following) => Ok(Left::Work(following)),
-                None => Err(Outcome::unconfirmed(asked.operation.name)),
+                None => Err(self.unconfirmed(
+                    asked,
+                    task,
+                    arguments,
+                    &format!("this version does not know `{}`", work.get),
+                )),
             },
             // What changes nothing may be asked for again.
             Attempt::Again(None) if asked.operation.read_only => Ok(Left::Nothing),
             Attempt::Again(None) => {
                 sleep(QUIET).await;
-                self.left_behind(task, asked.operation, arguments).await
+                self.left_behind(task, asked, arguments, LOOKS_BEFORE_A_START)
+                    .await
             }
         };
         let following = match left {
@@ -94,35 +112,67 @@ impl Catalogue {
             return Err(refusal);
         }
         sleep(PAUSE * 2).await;
-        match self.left_behind(task, asked.operation, &arguments).await {
-            Ok(Left::Work(following)) => self.go_on(call, asked, &arguments, &following).await,
+        match self.left_behind(task, asked, &arguments, 1).await {
+            Ok(Left::Work(following)) => {
+                // An error is not charged; a lost response is, at its reservation.
+                if matches!(&refusal, Refusal::Exa(error) if matches!(error.kind, ExaErrorKind::Api(_)))
+                {
+                    let caller = &self.caller;
+                    caller.adopt(asked.operation, &arguments, &following).await;
+                }
+                self.go_on(call, asked, &arguments, &following).await
+            }
+            Err(outcome) if is_listed(asked.operation) => Ok(Answered::failed(outcome)),
             Ok(Left::Nothing) | Err(_) => Err(refusal),
         }
     }
 
-    /// What a call may have started that was never confirmed.
+    /// What a call may have started that was never confirmed. There is nothing only if so many looks
+    /// through the whole list find nothing.
     async fn left_behind(
         &self,
         task: &TaskCall,
-        operation: &'static Operation,
+        asked: &Asked<'_>,
         arguments: &Map<String, Value>,
+        looks: usize,
     ) -> Result<Left, Outcome> {
-        let unconfirmed = || Outcome::unconfirmed(operation.name);
-        let find = operation
-            .long_running
-            .as_ref()
-            .and_then(|marker| marker.find.as_ref());
-        find.ok_or_else(unconfirmed)?;
-        loop {
-            let found = Following::find(&self.caller, operation, arguments, task.created).await;
-            match found {
-                Some(Ok(found)) => return claim(task, found).await.ok_or_else(unconfirmed),
-                Some(Err(refusal)) if is_passing(&refusal) && Instant::now() < task.deadline => {
+        let unconfirmed = |why: &str| self.unconfirmed(asked, task, arguments, why);
+        let operation = asked.operation;
+        for look in 1.. {
+            let deadline = task.deadline;
+            let found =
+                Following::find(&self.caller, operation, arguments, task.created, deadline).await;
+            let found = found.ok_or_else(|| unconfirmed("Exa does not list what it starts"))?;
+            let found = found.map_err(|undecided| unconfirmed(&reason(&undecided)))?;
+            match claim(task, found).await {
+                Some(Left::Nothing) if look < looks && task.keeper.is_wanted() => {
                     sleep(PAUSE * 5).await;
                 }
-                Some(Err(_)) | None => return Err(unconfirmed()),
+                Some(left) => return Ok(left),
+                None => {
+                    return Err(unconfirmed(
+                        "Exa lists work that does not say what it was asked",
+                    ));
+                }
             }
         }
+        Ok(Left::Nothing)
+    }
+
+    /// It cannot be decided whether a call started something.
+    fn unconfirmed(
+        &self,
+        asked: &Asked<'_>,
+        task: &TaskCall,
+        arguments: &Map<String, Value>,
+        why: &str,
+    ) -> Outcome {
+        let list = self.list_call(asked, arguments);
+        let what = match task.attempt {
+            Attempt::First => "Exa's answer got lost before it confirmed",
+            Attempt::Again(_) => "The server ended before Exa confirmed",
+        };
+        Outcome::unconfirmed(asked.operation.name, (what, why), task.created, list)
     }
 
     /// Follows what a call has just started or looked at, if it did either.
@@ -217,9 +267,20 @@ impl Catalogue {
         if !waits || !names_nothing(asked.operation) {
             return None;
         }
-        let found = Following::find(&self.caller, asked.operation, arguments, 0).await;
+        let found = self.recent(asked.operation, arguments).await;
         let found = found?.ok()?;
         Some(found.same.iter().map(Work::of).collect())
+    }
+
+    /// Work of the kind that an operation starts, as far back as clocks may differ.
+    async fn recent(
+        &self,
+        operation: &'static Operation,
+        arguments: &Map<String, Value>,
+    ) -> Option<Result<Found, Undecided>> {
+        let since = milliseconds(SystemTime::now() - RECENT);
+        let deadline = Instant::now() + PATIENCE;
+        Following::find(&self.caller, operation, arguments, since, deadline).await
     }
 
     /// The work that a call has started without naming it.
@@ -231,7 +292,7 @@ impl Catalogue {
         before: &[Work],
     ) -> Option<Following> {
         for _ in 0..MOST_LOOKS {
-            let found = Following::find(&self.caller, operation, arguments, 0).await;
+            let found = self.recent(operation, arguments).await;
             let found = found?.unwrap_or_default();
             let works = found.same.into_iter().map(|one| (Work::of(&one), one));
             for (work, following) in works.filter(|(work, _)| !before.contains(work)) {
@@ -247,21 +308,28 @@ impl Catalogue {
 
     /// Tells where work shows up that was started without being named.
     fn tell_list(&self, asked: &Asked<'_>, answered: &mut Answered) {
+        let call = self.list_call(asked, &answered.arguments);
+        let call = call.map(|call| ("checkWith".to_owned(), call));
+        answered.work.extend(call);
+    }
+
+    /// The call that lists what an operation starts.
+    fn list_call(&self, asked: &Asked<'_>, arguments: &Map<String, Value>) -> Option<Value> {
         let marker = asked.operation.long_running.as_ref();
-        let Some(find) = marker.and_then(|marker| marker.find.as_ref()) else {
-            return;
-        };
+        let find = marker.and_then(|marker| marker.find.as_ref())?;
         let argument = |(name, source): &(&str, &str)| {
-            let value = answered.arguments.get(source.strip_prefix('$')?)?;
+            let value = arguments.get(source.strip_prefix('$')?)?;
             Some(((*name).to_owned(), value.clone()))
         };
         let arguments: Option<Map<String, Value>> = find.arguments.iter().map(argument).collect();
-        if let Some(arguments) = arguments {
-            let call = self.next_call(asked.tool, find.list, &arguments);
-            let call = call.map(|call| ("checkWith".to_owned(), call));
-            answered.work.extend(call);
-        }
+        self.next_call(asked.tool, find.list, &arguments?)
     }
+}
+
+/// Whether Exa lists what an operation starts.
+fn is_listed(operation: &Operation) -> bool {
+    let marker = operation.long_running.as_ref();
+    marker.is_some_and(|marker| marker.find.is_some())
 }
 
 /// Whether the answer of an operation does not name the work that it starts.
@@ -291,6 +359,24 @@ async fn claim(task: &TaskCall, found: Found) -> Option<Left> {
     Some(Left::Nothing)
 }
 
+/// Why it cannot be decided whether there is some work.
+fn reason(undecided: &Undecided) -> String {
+    match undecided {
+        Undecided::Refused { list, refusal } => {
+            let refused = failed(list, refusal);
+            let first = refused.text.lines().next().unwrap_or_default();
+            format!("`{}` failed: {}", list.name, first.trim_end_matches('.'))
+        }
+        Undecided::NoEnd { list, why } => {
+            format!("`{}` cannot be read to its end: {why}", list.name)
+        }
+        Undecided::TimeUp { list, pages } => format!(
+            "the time was over after {pages} pages of `{}`, before its end",
+            list.name
+        ),
+    }
+}
+
 /// Whether a call that failed like this may have taken effect.
 fn may_have_arrived(refusal: &Refusal) -> bool {
     let Refusal::Exa(error) = refusal else {
@@ -302,8 +388,4 @@ fn may_have_arrived(refusal: &Refusal) -> bool {
         ExaErrorKind::Api(status) => status >= 500 && status != 503,
         _ => false,
     }
-}
-
-fn is_passing(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Exa(error) if error.is_retryable())
 }

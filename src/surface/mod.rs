@@ -24,6 +24,7 @@ mod select;
 mod shared_cache;
 mod suggest;
 mod upstream;
+pub(crate) mod watchers;
 mod ways;
 mod work;
 
@@ -46,11 +47,12 @@ pub use select::select;
 use serde_json::{Map, Value, json};
 pub use work::{Attempt, Keeper, Soon, TaskCall, TaskLimits, Work};
 
-use crate::accounts::{Identity, KeyDesk, KeyPool};
+use crate::accounts::{KeyDesk, KeyPool, Owner};
 use crate::exa::ApiKey;
 use crate::generated::tools::TOOLS;
 use crate::operations::check::InputSchema;
 use crate::operations::client::ClientHandle;
+use crate::operations::spend::SpendGuard;
 use crate::operations::{self, Caller, Folders, Operation, Progress, Refusal, check};
 use crate::render::Level;
 use crate::store::{MemoryStore, Store};
@@ -134,8 +136,8 @@ pub struct Catalogue {
 /// Who calls a tool, and who wants to know how far the call is.
 #[derive(Clone)]
 pub struct Call {
-    /// To whom the answer belongs.
-    pub owner: Identity,
+    /// To whom the answer belongs, and where they are.
+    pub owner: Owner,
     /// Told how far the call is.
     pub progress: Progress,
     /// The task that the call is made for.
@@ -148,25 +150,32 @@ pub struct Call {
 
 impl Call {
     /// A call that is answered when it is done.
-    pub fn new(owner: Identity, progress: Progress) -> Self {
+    pub fn new(owner: Owner, progress: Progress) -> Self {
+        let folders = match owner {
+            Owner::Local(_) => None,
+            Owner::Remote(_) => Some(Folders::of_remote_client()),
+        };
         Self {
             owner,
             progress,
             task: None,
-            folders: None,
+            folders,
             client: ClientHandle::mute(),
         }
     }
 
-    /// The same call of a client that may be asked, and whose folders may be read.
+    /// The same call of a client that may be asked. The folders that it has open may be read if its user
+    /// is the local one.
     #[must_use]
     pub fn of_client(self, client: ClientHandle) -> Self {
-        let asked = client.clone();
-        let provider = move || -> operations::FoldersFuture {
-            Box::pin(operations::roots::folders(asked.clone()))
+        let folders = match &self.owner {
+            Owner::Local(user) if client.powers().roots => {
+                Some(Folders::of_client(user, client.clone()))
+            }
+            _ => self.folders,
         };
         Self {
-            folders: client.powers().roots.then(|| Folders::asked(provider)),
+            folders,
             client,
             ..self
         }
@@ -307,6 +316,22 @@ impl Catalogue {
             caller,
             ..self.clone()
         }
+    }
+
+    /// The same tools for someone else who pays.
+    #[must_use]
+    pub fn with_guard(&self, guard: Arc<dyn SpendGuard>) -> Self {
+        let caller = self.caller.with_guard(guard);
+        Self {
+            library: self.library.with_caller(caller.clone()),
+            caller,
+            ..self.clone()
+        }
+    }
+
+    /// The way to Exa.
+    pub(crate) fn caller(&self) -> &Caller {
+        &self.caller
     }
 
     /// Whether there is a key to call Exa with.
@@ -548,6 +573,7 @@ fn failed(operation: &Operation, refusal: &Refusal) -> Outcome {
     match refusal {
         Refusal::NoKey(holder) => Outcome::no_key(*holder),
         Refusal::KeysOut(out) => Outcome::keys_out(out),
+        Refusal::Limit(over) => Outcome::over_limit(over),
         Refusal::Arguments(refused) => Outcome::refused(operation.name, refused),
         Refusal::Exa(error) => Outcome::exa(operation.name, error, check::hints(operation.name)),
     }

@@ -111,7 +111,11 @@ mod tests {
 
     fn next(tools: &str, tool: &str, start: &str, sent: Value, answer: Value) -> Value {
         let http = ExaHttp::new(ExaConfig::default()).unwrap();
-        let caller = Caller::new(http, None);
+        let caller = Caller::new(
+            http,
+            None,
+            std::sync::Arc::new(crate::operations::spend::Unlimited),
+        );
         let catalogue = Catalogue::new(tools, caller, ResultCache::default()).unwrap();
         let sent = sent.as_object().unwrap();
         let following = Following::of(find(start).unwrap(), sent, &answer).unwrap();

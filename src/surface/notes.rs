@@ -8,6 +8,7 @@ use url::Url;
 use super::Address;
 use crate::accounts::Identity;
 use crate::ids::{self, NoRandomness};
+use crate::store::format::{self, Format};
 use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError};
 
 const COLLECTION: &str = "notes";
@@ -26,15 +27,20 @@ pub struct Notes {
 
 /// What a note says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub struct Draft {
     /// One line.
+    #[serde(rename = "title")]
     pub title: String,
     /// The text.
+    #[serde(rename = "content")]
     pub content: String,
     /// The pages it comes from.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(rename = "sourceUrls", default, skip_serializing_if = "Vec::is_empty")]
     pub source_urls: Vec<String>,
+}
+
+impl Format for Draft {
+    const KIND: &'static str = "note";
 }
 
 /// A kept note.
@@ -105,7 +111,7 @@ impl Notes {
     pub async fn create(&self, owner: &Identity, draft: Draft) -> Result<Note, NoteError> {
         let draft = draft.checked()?;
         let id = ids::random()?;
-        let body = serde_json::to_string(&draft).unwrap_or_default();
+        let body = format::encode(&draft);
         let rules = Rules {
             most: Some(MOST_NOTES),
             expected: Expected::Nothing,
@@ -156,7 +162,7 @@ fn place(owner: &Identity, id: &str) -> Place {
 
 fn note(document: Document) -> Option<Note> {
     Some(Note {
-        draft: serde_json::from_str(&document.body).ok()?,
+        draft: format::decode(&document.body)?,
         id: document.id,
         created: document.created,
         number: document.number,
@@ -296,5 +302,19 @@ mod tests {
             .create(&Identity::user("bob"), draft("t"))
             .await
             .unwrap();
+    }
+
+    /// The format of notes in stores. Whoever changes it breaks the stores of others: see
+    /// docs/upgrading.md.
+    #[test]
+    fn the_format_of_a_stored_note_does_not_change() {
+        let with_sources = Draft {
+            source_urls: vec!["https://x.example".to_owned()],
+            ..draft("t")
+        };
+        let text = r#"{"v":1,"title":"t","content":"Text.","sourceUrls":["https://x.example"]}"#;
+        assert_eq!(format::encode(&with_sources), text);
+        let before = r#"{"title":"t","content":"Text."}"#;
+        assert_eq!(format::decode(before), Some(draft("t")));
     }
 }

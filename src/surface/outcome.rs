@@ -1,13 +1,15 @@
 //! What a tool call comes to: text and structured content that say the same.
 
+use chrono::{DateTime, SecondsFormat};
 use serde_json::{Map, Value, json};
 
 use super::cache::Limits;
-use crate::accounts::{Holder, NoKey, OverLimit};
+use crate::accounts::{Holder, KeyFault, NoKey, OverLimit};
 use crate::exa::{ExaError, ExaErrorKind};
+use crate::ids::is_name;
 use crate::operations::check::Refused;
 use crate::operations::client::Visit;
-use crate::render::clean::{clean, clean_json, neutral, neutral_json};
+use crate::render::clean::{Fence, clean, clean_json, neutral, neutral_json};
 use crate::render::{Link, Rendered, ViewError};
 
 /// The result of a tool call.
@@ -188,14 +190,37 @@ impl Outcome {
     }
 
     /// It is not known whether a call arrived, and making it again might do twice what was wanted once.
-    pub(super) fn unconfirmed(operation: &str) -> Self {
+    /// `since` is when it was made at the earliest, in milliseconds since 1970; `list` is the call that shows
+    /// what there is.
+    pub(super) fn unconfirmed(
+        operation: &str,
+        (what, why): (&str, &str),
+        since: u64,
+        list: Option<Value>,
+    ) -> Self {
+        let moment = i64::try_from(since).ok();
+        let moment = moment.and_then(DateTime::from_timestamp_millis);
+        let moment = moment.unwrap_or_default();
+        let moment = moment.to_rfc3339_opts(SecondsFormat::Secs, true);
+        let how = match list {
+            Some(_) => "with checkWith",
+            None => "at Exa",
+        };
         let message = format!(
-            "The server ended before Exa confirmed `{operation}`. It is not called again, because it may have arrived:              look for what it started with a list operation, and call it again if there is nothing."
+            "{what} `{operation}`, and it cannot be decided whether it arrived: {why}. \
+             What it starts may exist at Exa and may have been paid for, so it is not called again. Look {how} for \
+             what was made since {moment}, and call `{operation}` again only if it is not there."
         );
-        let error = json!({
+        let mut error = json!({
             "code": code::API_ERROR, "name": "UNCONFIRMED", "message": message, "operation": operation,
+            "since": moment,
         });
-        Self::failure(message, error)
+        let mut text = message;
+        if let Some(list) = list {
+            text.push_str(&format!("\ncheckWith: {list}"));
+            put(&mut error, "checkWith", list);
+        }
+        Self::failure(text, error)
     }
 
     /// Work was started whose end did not come in time, or cannot be seen; `next` are the calls to go on
@@ -206,7 +231,7 @@ impl Outcome {
         cause: Option<Self>,
         next: Map<String, Value>,
     ) -> Self {
-        let status = status.unwrap_or("unknown");
+        let status = status.filter(|status| is_name(status)).unwrap_or("unknown");
         let (name, why) = match cause {
             None => (
                 "UNFINISHED",
@@ -223,13 +248,15 @@ impl Outcome {
             "lastStatus": status,
         });
         let mut text = message;
+        let mut below = None;
         if let Some(mut cause) = cause {
-            text.push_str(&format!("\n{}", cause.text));
+            below = Some(cause.text);
             let why = cause.structured.shift_remove("error").unwrap_or_default();
             for (key, value) in as_object(why) {
                 match key.as_str() {
                     "name" | "operation" => {}
                     "message" => put(&mut error, "cause", value),
+                    "untrusted" => put(&mut error, &key, renamed(value, "message", "cause")),
                     _ => put(&mut error, &key, value),
                 }
             }
@@ -238,7 +265,12 @@ impl Outcome {
             text.push_str(&format!("\n{key}: {value}"));
             put(&mut error, &key, value);
         }
-        Self::failure(text, error)
+        let mut outcome = Self::failure(text, error);
+        // It is safe already, and its marks must stay marks.
+        if let Some(below) = below {
+            outcome.text.push_str(&format!("\nCause: {below}"));
+        }
+        outcome
     }
 
     /// No key is set.
@@ -291,13 +323,14 @@ impl Outcome {
 
     /// A limit of the caller is reached; the call was not made.
     pub(crate) fn over_limit(over: &OverLimit) -> Self {
-        let error = json!({
+        let mut error = json!({
             "code": code::RATE_LIMITED,
             "name": "LIMIT_REACHED",
             "message": over.message,
-            "limit": over.limit,
-            "retryAfter": over.seconds(),
         });
+        for (name, value) in over.detail() {
+            put(&mut error, name, value);
+        }
         Self::failure(over.message.clone(), error)
     }
 
@@ -332,11 +365,15 @@ impl Outcome {
         }
     }
 
-    /// Every key rests, or Exa refused them all.
+    /// Exa turned every key away.
     pub(super) fn keys_out(out: &NoKey) -> Self {
         let (code, name) = match out {
-            NoKey::AllRest(_) => (code::RATE_LIMITED, "RATE_LIMITED"),
-            _ => (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
+            NoKey::CoolingDown {
+                fault: Some(KeyFault::Rejected),
+                ..
+            }
+            | NoKey::Empty(_) => (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
+            NoKey::CoolingDown { .. } => (code::RATE_LIMITED, "RATE_LIMITED"),
         };
         let message = format!("The call was not made: {out}.");
         let mut error = json!({"code": code, "name": name, "message": message});
@@ -349,14 +386,20 @@ impl Outcome {
     /// The API refused the call, or could not be reached.
     pub(super) fn exa(operation: &str, error: &ExaError, hints: &[&str]) -> Self {
         let (code, name) = class(error);
-        let mut text = format!("`{operation}` failed. {error}");
-        for line in error.lines() {
+        let mut text = format!("`{operation}` failed. {}", error.in_own_words());
+        for line in error.known_lines() {
             text.push_str(&format!("\n{line}"));
         }
+        let is_api = matches!(error.kind, ExaErrorKind::Api(_));
+        let message = if is_api {
+            error.message.clone()
+        } else {
+            error.own_message()
+        };
         let mut data = json!({
             "code": code,
             "name": name,
-            "message": error.message,
+            "message": message,
             "operation": operation,
             "whatToDo": error.advice(),
             "retryable": error.is_retryable(),
@@ -381,11 +424,39 @@ impl Outcome {
                 put(&mut data, key, value);
             }
         }
+        let said = error.quoted().filter(|_| !is_api);
+        if let Some(said) = said {
+            put(&mut data, "said", json!(said));
+        }
+        let quotes = error.quotes();
+        if !quotes.is_empty() {
+            let names: Vec<&str> = quotes.iter().map(|(name, _)| *name).collect();
+            put(&mut data, "untrusted", json!(names));
+        }
         if code == code::INVALID_PARAMS && !hints.is_empty() {
             put(&mut data, "hints", json!(hints));
             common_issues(hints).for_each(|line| text.push_str(&format!("\n{line}")));
         }
-        Self::failure(text, data)
+        Self::failure(text, data).quoting(&quotes)
+    }
+
+    /// The same with words of others below ours, between marks.
+    fn quoting(mut self, quotes: &[(&str, String)]) -> Self {
+        if quotes.is_empty() {
+            return self;
+        }
+        let fence = Fence::new();
+        let lines: Vec<String> = quotes
+            .iter()
+            .map(|(name, text)| format!("{name}: {text}"))
+            .collect();
+        let quoted = clean(&lines.join("\n")).into_owned();
+        let parts = ["\nWhat others said of it:\n\n", &fence.begin(), "\n\n"];
+        parts.iter().for_each(|part| self.text.push_str(part));
+        self.text.push_str(&fence.neutral(&quoted));
+        self.text.push_str("\n\n");
+        self.text.push_str(&fence.end());
+        self
     }
 
     fn failure(text: String, mut error: Value) -> Self {
@@ -398,6 +469,15 @@ impl Outcome {
             links: Vec::new(),
             is_error: true,
         }
+    }
+}
+
+/// A list of names in which one has become another.
+fn renamed(names: Value, from: &str, to: &str) -> Value {
+    let renamed = |name: Value| if name == from { json!(to) } else { name };
+    match names {
+        Value::Array(names) => names.into_iter().map(renamed).collect(),
+        other => other,
     }
 }
 

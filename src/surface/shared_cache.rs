@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use super::cache::{Kept, Limits};
 use crate::accounts::Identity;
 use crate::render::Level;
+use crate::store::format::{self, Format};
 use crate::store::{Place, Rules, Store};
 
 /// Where answers are kept, and which of them answers which question.
@@ -38,14 +39,25 @@ pub(super) struct SharedCache<'a> {
 /// An answer as it is written down.
 #[derive(Serialize, Deserialize)]
 struct Written {
+    #[serde(rename = "title")]
     title: String,
+    #[serde(rename = "operation")]
     operation: String,
+    #[serde(rename = "results")]
     results: usize,
     /// Milliseconds since 1970.
+    #[serde(rename = "kept_at")]
     kept_at: u64,
+    #[serde(rename = "answer")]
     answer: String,
+    #[serde(rename = "asked")]
     asked: Option<String>,
+    #[serde(rename = "extract")]
     extract: Option<usize>,
+}
+
+impl Format for Written {
+    const KIND: &'static str = "kept answer";
 }
 
 impl<'a> SharedCache<'a> {
@@ -87,7 +99,7 @@ impl<'a> SharedCache<'a> {
             asked: kept.asked.map(|level| level.name().to_owned()),
             extract: kept.extract,
         };
-        let body = serde_json::to_string(&written).unwrap_or_default();
+        let body = format::encode(&written);
         if body.is_empty() || body.len() > LARGEST {
             return;
         }
@@ -116,7 +128,7 @@ fn place(owner: &Identity, collection: &'static str, id: &str) -> Place {
 }
 
 fn read(id: &str, body: &str) -> Option<Kept> {
-    let written: Written = serde_json::from_str(body).ok()?;
+    let written: Written = format::decode(body)?;
     let kept_at = UNIX_EPOCH.checked_add(Duration::from_millis(written.kept_at));
     Some(Kept {
         id: id.to_owned(),
@@ -138,4 +150,32 @@ fn question(operation: &str, arguments: &Map<String, Value>) -> String {
     let text = serde_json::to_string(&(operation, sorted)).unwrap_or_default();
     let hash = Sha256::digest(text.as_bytes());
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    /// The format of kept answers in stores. Whoever changes it breaks the stores of others: see
+    /// docs/upgrading.md.
+    #[test]
+    fn the_format_of_a_kept_answer_does_not_change() {
+        let written = Written {
+            title: "t".to_owned(),
+            operation: "search".to_owned(),
+            results: 1,
+            kept_at: 2,
+            answer: "{}".to_owned(),
+            asked: Some("full".to_owned()),
+            extract: Some(3),
+        };
+        let text = concat!(
+            r#"{"v":1,"title":"t","operation":"search","results":1,"kept_at":2,"answer":"{}","#,
+            r#""asked":"full","extract":3}"#,
+        );
+        assert_eq!(format::encode(&written), text);
+        let before = text.replacen(r#""v":1,"#, "", 1);
+        assert_eq!(read("r", &before).unwrap().title, "t");
+    }
 }

@@ -49,8 +49,16 @@ mod tests {
 
     fn way(tools: &str, operation: &str) -> Option<String> {
         let http = ExaHttp::new(ExaConfig::default()).unwrap();
-        let catalogue =
-            Catalogue::new(tools, Caller::new(http, None), ResultCache::default()).unwrap();
+        let catalogue = Catalogue::new(
+            tools,
+            Caller::new(
+                http,
+                None,
+                std::sync::Arc::new(crate::operations::spend::Unlimited),
+            ),
+            ResultCache::default(),
+        )
+        .unwrap();
         catalogue.way_to(operation)
     }
 

@@ -13,14 +13,16 @@ use tokio::time::Instant;
 use super::answer::Asked;
 use super::plan::Plan;
 use super::{Catalogue, request};
-use crate::operations::{self, Following, Operation};
+use crate::operations::{self, Following, Operation, price};
 
 /// What goes on at Exa: the operation that looks at it, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// The operation.
+    #[serde(rename = "get")]
     pub get: String,
     /// Its arguments.
+    #[serde(rename = "arguments")]
     pub arguments: Map<String, Value>,
 }
 
@@ -96,11 +98,22 @@ pub struct TaskLimits {
     pub max_ttl: Duration,
     /// Tasks under way at once.
     pub concurrent: usize,
+    /// Tasks of one owner under way at once.
+    pub per_owner: usize,
+    /// Tasks under way at once of all guests at one address.
+    pub per_guest_address: usize,
 }
 
 impl TaskLimits {
     /// The shortest life of a task.
     pub const SHORTEST_TTL: Duration = Duration::from_secs(1);
+
+    /// The share of one owner where several share a server and nobody set another: a tenth, but never
+    /// fewer than a few.
+    pub fn usual_share(concurrent: usize) -> usize {
+        const FEW: usize = 10;
+        (concurrent / 10).max(FEW).min(concurrent)
+    }
 }
 
 impl Default for TaskLimits {
@@ -109,6 +122,8 @@ impl Default for TaskLimits {
             default_ttl: Duration::from_secs(60 * 60),
             max_ttl: Duration::from_secs(24 * 60 * 60),
             concurrent: 2_000,
+            per_owner: 2_000,
+            per_guest_address: 100,
         }
     }
 }
@@ -136,6 +151,17 @@ impl Catalogue {
     /// Whether a call starts work that takes long.
     pub fn starts_work(&self, tool: &str, arguments: &Map<String, Value>) -> bool {
         matches!(self.asked(tool, arguments), Some(asked) if starts(asked.operation))
+    }
+
+    /// What a call can cost that starts work which takes long, in millionths of a dollar; `None` for others.
+    pub fn cost_of_start(&self, tool: &str, arguments: &Map<String, Value>) -> Option<u64> {
+        let asked = self.asked(tool, arguments)?;
+        if !starts(asked.operation) {
+            return None;
+        }
+        let no_arguments = Map::new();
+        let arguments = asked.arguments.as_object().unwrap_or(&no_arguments);
+        Some(price::estimate(asked.operation, arguments).worst.micro())
     }
 
     /// Whether a call says itself how long it waits.

@@ -246,7 +246,7 @@ mod tests {
         metrics.told(80, 0.005, true);
         let gauges = Gauges {
             sessions: 3,
-            keys: vec![("ready", 2), ("resting", 0)],
+            keys: vec![("ready", 2), ("cooling_down", 0)],
             store: true,
             ..Gauges::default()
         };

@@ -14,4 +14,5 @@ pub mod stdio;
 mod subscriptions;
 mod surrogates;
 
+pub(crate) use ledger::ClientRequestId;
 pub(crate) use shims::{introduces, unmarked};

@@ -10,8 +10,8 @@ use rmcp::{
     RoleServer,
     model::{
         CancelledNotification, CancelledNotificationParam, ClientJsonRpcMessage,
-        ClientNotification, ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId,
-        ServerJsonRpcMessage, ServerResult,
+        ClientNotification, ClientRequest, ErrorCode, ErrorData, GetExtensions, JsonRpcMessage,
+        RequestId, ServerJsonRpcMessage, ServerResult,
     },
     transport::Transport,
 };
@@ -23,7 +23,7 @@ use tokio::{
 
 use super::{
     handshake::Handshake,
-    ledger::{Answer, BatchNumber, Ledger, refusal},
+    ledger::{Answer, BatchNumber, ClientRequestId, Ledger, refusal},
     lines::{Line, Lines},
     message::{self, Incoming},
     output::{Output, json},
@@ -168,13 +168,14 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
     fn take_request(
         &mut self,
         id: Value,
-        request: ClientRequest,
+        mut request: ClientRequest,
         batch: Option<BatchNumber>,
     ) -> io::Result<()> {
         if let Err(error) = self.handshake.admit(&request) {
             return self.refuse_member(&id, error, batch);
         }
-        let number = self.ledger.enter(id, batch);
+        let number = self.ledger.enter(id.clone(), batch);
+        request.extensions_mut().insert(ClientRequestId(id));
         match request {
             ClientRequest::InitializeRequest(_) => self.handshake.ask(number.clone()),
             ClientRequest::SubscriptionsListenRequest(_) => self.ledger.subscribe(&number),

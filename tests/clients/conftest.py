@@ -68,11 +68,22 @@ def http_server():
     sets = "default,toolhost,classic,granular"
     options = ["--tools", sets, "http", "--listen", "127.0.0.1:0"]
     server = subprocess.Popen([*command, *options], env=environment, stderr=subprocess.PIPE, text=True)
-    try:
-        told = server.stderr.readline()
+    with server:
+        said = []
+        address = None
+        while address is None:
+            line = server.stderr.readline()
+            assert line, f"the server did not start: {''.join(said)}"
+            said.append(line)
+            address = re.search(r"http://[0-9.:]+(?=/mcp)", line)
         # Emptied all the time: a full pipe would stop the server.
-        threading.Thread(target=server.stderr.read, daemon=True).start()
-        yield HttpServer(re.search(r"http://[0-9.:]+(?=/mcp)", told)[0])
-    finally:
-        server.terminate()
-        server.wait(timeout=30)
+        reader = threading.Thread(target=lambda: said.extend(server.stderr), daemon=True)
+        reader.start()
+        try:
+            yield HttpServer(address[0])
+            assert server.poll() is None, f"the server ended by itself: {''.join(said)}"
+        finally:
+            server.terminate()
+            server.wait(timeout=30)
+            reader.join(timeout=30)
+    assert "panicked at" not in "".join(said), "".join(said)

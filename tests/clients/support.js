@@ -42,7 +42,14 @@ async function attach(transport, elicit) {
 /** Starts a server of its own for the client and talks to it over standard input and output. */
 export function connect({ tools, elicit } = {}) {
   const all = [...args, ...(tools ? ["--tools", tools] : [])];
-  return attach(new StdioClientTransport({ command, args: all, env: process.env }), elicit);
+  const transport = new StdioClientTransport({ command, args: all, env: process.env, stderr: "pipe" });
+  let said = "";
+  transport.stderr.on("data", (data) => {
+    said += data;
+    // What it says of failed calls is expected, that is not.
+    if (said.includes("panicked at")) throw new Error(`the server panicked: ${said}`);
+  });
+  return attach(transport, elicit);
 }
 
 let started;
@@ -63,12 +70,20 @@ export function httpServer() {
     process.on("exit", () => server.kill());
     // A process that is ended from outside would leave the server behind.
     for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
-    server.on("exit", (code) => reject(new Error(`the server ended with ${code}: ${said}`)));
     let said = "";
+    let listens = false;
+    server.on("exit", (code, signal) => {
+      const error = new Error(`the server ended with ${code ?? signal}: ${said}`);
+      // Once it listens nobody waits for it, and only an exception fails the tests.
+      if (listens) throw error;
+      reject(error);
+    });
     server.stderr.on("data", (data) => {
       said += data;
+      if (said.includes("panicked at")) throw new Error(`the server panicked: ${said}`);
       const [address] = said.match(/http:[/][/][0-9.:]+(?=[/]mcp)/) ?? [];
       if (!address) return;
+      listens = true;
       resolve(address);
       // From now on neither the server nor what it says keeps this process alive.
       server.unref();

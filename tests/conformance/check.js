@@ -7,9 +7,13 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = dirname(fileURLToPath(import.meta.url));
-const suite = join(here, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
+// The tests of this program use another suite.
+const suite =
+  process.env.CONFORMANCE_SUITE ??
+  join(here, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
+const failures = process.env.CONFORMANCE_EXPECTED ?? join(here, "expected-failures.json");
 const [address, directory, only] = process.argv.slice(2);
-const expected = JSON.parse(readFileSync(join(here, "expected-failures.json"), "utf8"));
+const expected = JSON.parse(readFileSync(failures, "utf8"));
 
 /** The extension for tasks, which belongs to no version; and what of it cannot be checked. */
 const EXTENSION = "tasks extension";
@@ -86,9 +90,15 @@ async function run(version) {
   if (none || unexpected.some(([name]) => name.endsWith(":result"))) console.log(log);
   const counts = `${scenarios.length} scenarios, ${passed} checks passed, ${failed.size} failed`;
   console.log(`${version}: ${counts} (${Object.keys(known).length} expected)`);
-  return unexpected.length + stale.length + Number(none);
+  return { wrong: unexpected.length + stale.length + Number(none), passed };
 }
 
 let wrong = 0;
-for (const version of Object.keys(expected)) wrong += await run(version);
-process.exit(wrong === 0 ? 0 : 1);
+let passed = 0;
+for (const version of Object.keys(expected)) {
+  const result = await run(version);
+  wrong += result.wrong;
+  passed += result.passed;
+}
+if (passed === 0) console.log(only ? `nothing passed in ${only}` : "nothing passed");
+process.exitCode = wrong === 0 && passed > 0 ? 0 : 1;

@@ -32,7 +32,9 @@ export function start(options, variables, cwd) {
   const env = { PATH: process.env.PATH, ...variables };
   const child = spawn(program, options, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
   const ended = new Promise((resolve) => child.once("exit", resolve));
+  let stopped = false;
   const stop = () => {
+    stopped = true;
     child.kill();
     return ended;
   };
@@ -43,10 +45,18 @@ export function start(options, variables, cwd) {
       // An embedded sandbox may say so first; the server itself is known by its path.
       const path = options.includes("http") ? "/mcp" : "";
       const found = new RegExp(`(http://[0-9.]+:[0-9]+)${path}\\b`).exec(log);
-      if (found) resolve({ origin: found[1], stop });
+      if (!found) return;
+      listens = true;
+      resolve({ origin: found[1], stop });
     });
+    let listens = false;
     child.once("error", reject);
-    child.once("exit", () => reject(new Error(`the program did not start: ${log}`)));
+    child.once("exit", (code, signal) => {
+      const error = new Error(`the program ended with ${code ?? signal}: ${log}`);
+      // Once it listens nobody waits for it, and only an exception fails the tests.
+      if (listens && !stopped) throw error;
+      reject(error);
+    });
   });
 }
 

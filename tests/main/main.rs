@@ -9,9 +9,11 @@
 )]
 
 mod command_line;
+mod documentation;
 mod http;
 mod identifiers;
 mod mcp;
+mod prices;
 mod registry;
 mod round_trip;
 mod support;

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod data_design;
+mod prices;
 mod spec_update;
 
 mod support;

@@ -33,7 +33,6 @@ impl Project {
             "data-design",
             "generated",
             "codegen-snapshots",
-            "link",
         ] {
             copy_dir(&repository().join(folder), &root.join(folder));
         }

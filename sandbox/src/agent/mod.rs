@@ -1,6 +1,7 @@
 //! The agent APIs: runs, and the monitors that are still beta.
 
 pub(crate) mod backtests;
+mod cost;
 pub(crate) mod monitors;
 pub(crate) mod runs;
 pub(crate) mod values;

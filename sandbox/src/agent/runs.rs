@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::cost;
 use crate::call::{Call, Follow, Outcome, Reply};
 use crate::corpus::{Find, Page, capital};
 use crate::failure::Failure;
@@ -53,9 +54,10 @@ impl AgentRun {
     }
 
     fn to_json(&self) -> Value {
-        let done = self.status == "completed";
-        let usage = json!({ "agentComputeUnits": 12, "searches": STAGES, "emails": 0, "phoneNumbers": 0, "dataSources": {} });
-        let cost = json!({ "total": 0.16, "agentCompute": 0.12, "search": 0.04, "emails": 0, "phoneNumbers": 0, "dataSources": {} });
+        // What a run has used so far is shown, and due, however it ends.
+        let has_begun = self.stage > 0 || self.is_over();
+        let (usage, cost) =
+            cost::bill(&self.request, &self.query, &self.effort, self.stage, STAGES);
         let failed = json!({ "type": "SERVER_ERROR", "code": "RUN_FAILED", "message": "The query asked for a failure" });
         json!({
             "id": self.id,
@@ -66,8 +68,8 @@ impl AgentRun {
             "completedAt": self.completed.map(iso),
             "request": self.request,
             "output": self.output,
-            "usage": done.then_some(usage),
-            "costDollars": done.then_some(cost),
+            "usage": has_begun.then_some(usage),
+            "costDollars": has_begun.then_some(cost),
             "error": (self.status == "failed").then_some(failed),
         })
     }

@@ -32,13 +32,18 @@ pub(crate) fn answer(account: &mut Account, call: &Call) -> Outcome {
         let text = answer
             .as_str()
             .map_or_else(|| answer.to_string(), str::to_owned);
-        return Ok(Reply::Events(pieces(call, &text, citations)));
+        return Ok(Reply::Events(pieces(
+            call,
+            &text,
+            citations,
+            &Cost::answer(),
+        )));
     }
     Reply::ok(json!({
         "requestId": call.request_id,
         "answer": answer,
         "citations": citations,
-        "costDollars": Cost::search(SOURCES, false).to_json(),
+        "costDollars": Cost::answer().to_json(),
     }))
 }
 

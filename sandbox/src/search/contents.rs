@@ -62,6 +62,16 @@ impl Contents {
         self.asked("summary").is_some()
     }
 
+    /// Whether any kind of content is wanted.
+    pub(super) fn has_kind(&self) -> bool {
+        self.has_text() || self.has_highlights() || self.has_summary()
+    }
+
+    /// Subpages of every page.
+    pub(super) fn subpage_count(&self) -> u64 {
+        self.count("subpages")
+    }
+
     /// Whether anything about the pages themselves is wanted.
     pub(super) fn any(&self) -> bool {
         let subpages = self.count("subpages") > 0;

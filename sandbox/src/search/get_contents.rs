@@ -48,7 +48,7 @@ pub(crate) fn get_contents(account: &mut Account, call: &Call) -> Outcome {
         "results": results,
         "statuses": statuses,
         "searchTime": Dice::new(seed, &urls).between(40, 900),
-        "costDollars": Cost::default().add_contents(&contents, pages.len()).to_json(),
+        "costDollars": Cost::default().with_pages(&contents, pages.len()).to_json(),
     });
     if let (Value::Object(fields), Some(context)) = (&mut body, contents.context(None, &pages)) {
         fields.insert("context".into(), context.into());

@@ -25,9 +25,10 @@ pub(crate) fn search(account: &mut Account, call: &Call) -> Outcome {
     let kind = resolved(call.opt_text("type").unwrap_or("auto"));
     let output = output(call, query, seed, kind, &pages)?;
     if call.flag("stream") {
-        return Ok(Reply::Events(chunks(call, query, &output, &pages)));
+        let cost = cost(call, &contents, &pages);
+        return Ok(Reply::Events(chunks(call, query, &output, &pages, &cost)));
     }
-    let mut body = answer(call, &contents, &pages, kind);
+    let mut body = answer(call, &contents, &pages);
     if let Value::Object(fields) = &mut body {
         fields.insert("resolvedSearchType".into(), kind.into());
         fields.insert("searchType".into(), kind.into());
@@ -75,14 +76,13 @@ pub(crate) fn find_similar(account: &mut Account, call: &Call) -> Outcome {
         find.exclude_domains.push(host_of(url).to_owned());
     }
     let pages = find.run(seed);
-    Reply::ok(answer(call, &contents, &pages, "neural"))
+    Reply::ok(answer(call, &contents, &pages))
 }
 
 /// What both have in common.
-fn answer(call: &Call, contents: &Contents, pages: &[Page], kind: &str) -> Value {
+fn answer(call: &Call, contents: &Contents, pages: &[Page]) -> Value {
     let category = call.opt_text("category");
-    let cost =
-        Cost::search(pages.len(), kind.starts_with("deep")).add_contents(contents, pages.len());
+    let cost = cost(call, contents, pages);
     let mut body = json!({
         "requestId": call.request_id,
         "results": results(contents, pages, category),
@@ -94,6 +94,12 @@ fn answer(call: &Call, contents: &Contents, pages: &[Page], kind: &str) -> Value
         fields.insert("context".into(), context.into());
     }
     body
+}
+
+/// What it costs; similar pages cost as much as a search.
+fn cost(call: &Call, contents: &Contents, pages: &[Page]) -> Cost {
+    let kind = call.opt_text("type").unwrap_or("auto");
+    Cost::search(kind, pages.len()).with_results(contents, pages.len())
 }
 
 /// Pages as results, best first.
@@ -217,18 +223,24 @@ fn warnings(call: &Call, kind: &str) -> Vec<Value> {
 }
 
 /// The stream of a search: OpenAI-style pieces of the output, then the pages.
-fn chunks(call: &Call, query: &str, output: &Option<Value>, pages: &[Page]) -> Vec<String> {
+fn chunks(
+    call: &Call,
+    query: &str,
+    output: &Option<Value>,
+    pages: &[Page],
+    cost: &Cost,
+) -> Vec<String> {
     let text = match output {
         Some(Value::String(text)) => text.clone(),
         Some(object) => object.to_string(),
         None => query.to_owned(),
     };
     let citations: Vec<Value> = pages.iter().map(Page::to_json).collect();
-    pieces(call, &text, citations)
+    pieces(call, &text, citations, cost)
 }
 
 /// Text in pieces, then citations, then the end.
-pub(super) fn pieces(call: &Call, text: &str, citations: Vec<Value>) -> Vec<String> {
+pub(super) fn pieces(call: &Call, text: &str, citations: Vec<Value>, cost: &Cost) -> Vec<String> {
     let chunk = |delta: Value, finish: Value| {
         json!({
             "id": call.request_id,
@@ -250,7 +262,7 @@ pub(super) fn pieces(call: &Call, text: &str, citations: Vec<Value>) -> Vec<Stri
     let mut last = chunk(Value::Object(Map::new()), "stop".into());
     if let Value::Object(fields) = &mut last {
         fields.insert("citations".into(), citations.into());
-        fields.insert("costDollars".into(), Cost::search(1, false).to_json());
+        fields.insert("costDollars".into(), cost.to_json());
     }
     events.push(stream::data(last));
     events.push(stream::done());

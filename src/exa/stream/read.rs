@@ -154,12 +154,13 @@ impl Reading<'_> {
 
     fn gibberish(&self, data: &str) -> ExaError {
         let shown = text::tidy(Some(self.context.key()), data, text::MAX_EXCERPT);
+        let shown = format!("{shown:?}");
         let message = format!(
-            "The stream of the Exa API had {} events that are not JSON, the last of them {shown:?}. Try again; \
+            "The stream of the Exa API had {} events that are not JSON, the last of them {shown}. Try again; \
              if it persists, report it to Exa.",
             self.unreadable
         );
-        ExaError::new(ExaErrorKind::NotJson, message)
+        ExaError::new(ExaErrorKind::NotJson, message).saying(shown)
     }
 
     /// The error with what had come until it happened.

@@ -142,7 +142,7 @@ async fn an_attempt_that_takes_too_long_is_not_repeated() {
         let server = TestServer::start([reply]).await;
         let http = context(quick()).http().clone();
         let key = ApiKey::new(KEY).unwrap();
-        let context = CallContext::new(http, key, Duration::from_millis(400));
+        let context = CallContext::new(http, key, Duration::from_millis(400), Arc::new(Unguarded));
         let error = call_with(&server.url(), context, Method::GET)
             .await
             .unwrap_err();

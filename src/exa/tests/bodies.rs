@@ -1,8 +1,12 @@
 //! Bodies of answers: limits, compression, emptiness, and what is not JSON.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::time::sleep;
+
 use super::*;
 use crate::exa::{
-    ExaErrorKind,
+    ExaErrorKind, keep_reserved,
     test_server::{Reply, TestServer, gzip, gzip_bomb},
 };
 
@@ -59,6 +63,142 @@ async fn a_longer_body_fails_with_and_without_its_length() {
 async fn a_length_beyond_the_limit_fails_before_the_body() {
     let reply = Reply::head(200, &[("content-length", "1001")]).wait(Duration::from_secs(60));
     assert_eq!(error_of(reply).await.kind, ExaErrorKind::TooLarge);
+}
+
+/// Bodies that say their length and bodies that do not, each of two mebibytes.
+fn large() -> [Reply; 2] {
+    let body = format!("{:?}", "x".repeat(2 * 1024 * 1024 - 2));
+    let chunked = Reply::head(200, &[("transfer-encoding", "chunked")])
+        .chunk(&body[..1_000_000])
+        .chunk(&body[1_000_000..])
+        .chunk("");
+    [Reply::json(200, &body), chunked]
+}
+
+#[tokio::test]
+async fn large_bodies_are_held_a_few_at_a_time() {
+    for reply in large() {
+        let server = TestServer::start(vec![reply; 8]).await;
+        let context = context(ExaConfig {
+            max_response_bytes: 3 * 1024 * 1024,
+            max_held_bytes: 5 * 1024 * 1024,
+            ..quick()
+        });
+        let held = Arc::new(AtomicUsize::new(0));
+        let most = Arc::new(AtomicUsize::new(0));
+        let mut calls = tokio::task::JoinSet::new();
+        for _ in 0..8 {
+            let (url, context) = (server.url(), context.clone());
+            let (held, most) = (Arc::clone(&held), Arc::clone(&most));
+            calls.spawn(keep_reserved(async move {
+                let answer = call_with(&url, context, Method::GET).await;
+                most.fetch_max(held.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                sleep(Duration::from_millis(30)).await;
+                held.fetch_sub(1, Ordering::SeqCst);
+                answer.map(|answer| answer.value.as_str().map(str::len))
+            }));
+        }
+        for length in calls.join_all().await {
+            assert_eq!(length.unwrap(), Some(2 * 1024 * 1024 - 2));
+        }
+        let most = most.load(Ordering::SeqCst);
+        assert!((1..=2).contains(&most), "{most} bodies at once");
+    }
+}
+
+#[tokio::test]
+async fn waiting_for_memory_is_no_time_of_the_api() {
+    for reply in large() {
+        let server = TestServer::start(vec![reply; 4]).await;
+        let http = context(ExaConfig {
+            max_response_bytes: 3 * 1024 * 1024,
+            max_held_bytes: 3 * 1024 * 1024,
+            ..quick()
+        });
+        let http = http.http().clone();
+        let key = ApiKey::new(KEY).unwrap();
+        let context = CallContext::new(http, key, Duration::from_secs(3), Arc::new(Unguarded));
+        let mut calls = tokio::task::JoinSet::new();
+        for _ in 0..4 {
+            let (url, context) = (server.url(), context.clone());
+            calls.spawn(keep_reserved(async move {
+                let answer = call_with(&url, context, Method::GET).await;
+                sleep(Duration::from_millis(1_500)).await;
+                answer.map(drop)
+            }));
+        }
+        for answer in calls.join_all().await {
+            answer.unwrap();
+        }
+    }
+}
+
+#[tokio::test]
+async fn many_small_values_count_as_what_they_take() {
+    let body = format!("[{}]", vec![r#"{"a":1}"#; 50_000].join(","));
+    let server = TestServer::start(vec![Reply::json(200, &body); 4]).await;
+    // Enough for many of these texts, but not for the values of two.
+    let context = context(ExaConfig {
+        max_held_bytes: 30 * 1024 * 1024,
+        ..quick()
+    });
+    let held = Arc::new(AtomicUsize::new(0));
+    let mut calls = tokio::task::JoinSet::new();
+    for _ in 0..4 {
+        let (url, context, held) = (server.url(), context.clone(), Arc::clone(&held));
+        calls.spawn(keep_reserved(async move {
+            let answer = call_with(&url, context, Method::GET).await;
+            let others = held.fetch_add(1, Ordering::SeqCst);
+            sleep(Duration::from_millis(30)).await;
+            held.fetch_sub(1, Ordering::SeqCst);
+            answer.map(|_| others)
+        }));
+    }
+    for others in calls.join_all().await {
+        assert_eq!(others.unwrap(), 0);
+    }
+}
+
+#[tokio::test]
+async fn small_bodies_do_not_wait_for_large_ones() {
+    let [large, _] = large();
+    let server = TestServer::start([large, Reply::json(200, "{}")]).await;
+    let context = context(ExaConfig {
+        max_held_bytes: 2 * 1024 * 1024,
+        ..quick()
+    });
+    keep_reserved(async {
+        let url = server.url();
+        call_with(&url, context.clone(), Method::GET).await.unwrap();
+        let other = tokio::spawn(async move { call_with(&url, context, Method::GET).await });
+        other.await.unwrap().unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_large_body_that_fails_leaves_its_memory() {
+    let cut = Reply::head(200, &[("content-length", "2000000")]).send("x");
+    let [large, chunked] = large();
+    let server = TestServer::start([cut.clone(), cut, large, chunked]).await;
+    let context = context(ExaConfig {
+        max_held_bytes: 2 * 1024 * 1024,
+        retry: RetryPolicy {
+            max_retries: 0,
+            ..quick().retry
+        },
+        ..quick()
+    });
+    for _ in 0..2 {
+        call_with(&server.url(), context.clone(), Method::GET)
+            .await
+            .unwrap_err();
+    }
+    for _ in 0..2 {
+        call_with(&server.url(), context.clone(), Method::GET)
+            .await
+            .unwrap();
+    }
 }
 
 #[tokio::test]

@@ -8,6 +8,7 @@ mod retries;
 mod streams;
 mod uploads;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, Method};
@@ -15,7 +16,8 @@ use progenitor_client::{ClientHooks, ClientInfo, Error, OperationInfo, ResponseV
 use serde_json::{Value, json};
 
 use super::{
-    Answer, ApiKey, CallContext, ExaConfig, ExaError, ExaHttp, RetryPolicy, finish, prepare, send,
+    Answer, ApiKey, CallContext, ExaConfig, ExaError, ExaHttp, RetryPolicy, Unguarded, finish,
+    prepare, send,
 };
 
 const KEY: &str = "secret-key-0815";
@@ -35,7 +37,7 @@ fn quick() -> ExaConfig {
 fn context(config: ExaConfig) -> CallContext {
     let http = ExaHttp::new(config).unwrap();
     let key = ApiKey::new(KEY).unwrap();
-    CallContext::new(http, key, Duration::from_secs(10))
+    CallContext::new(http, key, Duration::from_secs(10), Arc::new(Unguarded))
 }
 
 /// A client just as progenitor generates it, for operations that declare only a 200.

@@ -121,7 +121,7 @@ async fn all_hops_of_an_attempt_share_its_time_limit() {
     let server = TestServer::start([slow]).await;
     let key = ApiKey::new(KEY).unwrap();
     let http = context(quick()).http().clone();
-    let context = CallContext::new(http, key, Duration::from_millis(1_000));
+    let context = CallContext::new(http, key, Duration::from_millis(1_000), Arc::new(Unguarded));
     let error = call_with(&server.url(), context, Method::GET)
         .await
         .unwrap_err();

@@ -1,6 +1,6 @@
 //! Streams of events over real sockets.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use super::*;
 use crate::exa::{
@@ -112,6 +112,7 @@ async fn a_slow_stream_may_take_longer_than_the_time_limit() {
         http,
         ApiKey::new(KEY).unwrap(),
         Duration::from_millis(1_200),
+        Arc::new(Unguarded),
     );
     let (context, _) = listening(short, StreamForm::Answer);
     let answer = call_with(&server.url(), context, Method::POST).await;
@@ -123,7 +124,12 @@ async fn a_silent_stream_is_given_up() {
     let reply = head().chunk(piece("so far")).wait(Duration::from_secs(20));
     let server = TestServer::start([reply]).await;
     let http = ExaHttp::new(quick()).unwrap();
-    let short = CallContext::new(http, ApiKey::new(KEY).unwrap(), Duration::from_millis(300));
+    let short = CallContext::new(
+        http,
+        ApiKey::new(KEY).unwrap(),
+        Duration::from_millis(300),
+        Arc::new(Unguarded),
+    );
     let (context, _) = listening(short, StreamForm::Answer);
     let error = call_with(&server.url(), context, Method::POST)
         .await
@@ -306,7 +312,12 @@ async fn a_server_that_says_nothing_is_given_up() {
     ] {
         let server = TestServer::start([reply]).await;
         let http = ExaHttp::new(quick()).unwrap();
-        let short = CallContext::new(http, ApiKey::new(KEY).unwrap(), Duration::from_millis(200));
+        let short = CallContext::new(
+            http,
+            ApiKey::new(KEY).unwrap(),
+            Duration::from_millis(200),
+            Arc::new(Unguarded),
+        );
         let (context, _) = listening(short, StreamForm::Answer);
         let error = call_with(&server.url(), context, Method::POST)
             .await

@@ -108,3 +108,15 @@ async fn a_file_that_fails_is_not_sent_again() {
     assert_eq!(error.kind, ExaErrorKind::Upload);
     assert_eq!(server.count(), 0, "nothing arrived whole");
 }
+
+#[tokio::test]
+async fn a_name_of_a_private_address_is_not_connected_to() {
+    let server = TestServer::start([Reply::new(200, &[], "")]).await;
+    let port = server.url().rsplit(':').next().unwrap().to_owned();
+    let client = near(&server).public_client("LOCALHOST").unwrap();
+    let sent = client.put(format!("http://localhost:{port}/file")).send();
+    let error = sent.await.unwrap_err();
+    let told = format!("{error:?}");
+    assert!(told.contains("NotPublic"), "{told}");
+    assert_eq!(server.count(), 0);
+}

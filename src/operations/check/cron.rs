@@ -1,5 +1,8 @@
 //! Cron expressions with five fields.
 
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
 /// Shown with every complaint.
 const EXAMPLE: &str = "an example is `0 9 * * 1` (Mondays at nine)";
 
@@ -66,6 +69,29 @@ pub(super) fn complaint(expression: &str) -> Option<String> {
     (!wrong.is_empty()).then(|| format!("is no cron expression: {}; {EXAMPLE}", wrong.join("; ")))
 }
 
+/// The most runs in a day and in a month of 31 days; `None` for what is no cron expression.
+pub(in crate::operations) fn runs(expression: &str) -> Option<(u64, u64)> {
+    if complaint(expression).is_some() {
+        return None;
+    }
+    let given: Vec<&str> = expression.split_whitespace().collect();
+    let count = |index: usize| {
+        let (field, text) = (FIELDS.get(index)?, given.get(index)?);
+        u64::try_from(field.values(text).len()).ok()
+    };
+    let is_any = |index: usize| given.get(index).is_some_and(|text| text.starts_with('*'));
+    let per_day = count(0)? * count(1)?;
+    // A weekday comes at most five times in a month.
+    let days = match (is_any(2), is_any(4)) {
+        (true, true) => 31,
+        (false, true) => count(2)?,
+        (true, false) => count(4)? * 5,
+        // Cron runs on days that fit one of the two.
+        (false, false) => count(2)? + count(4)? * 5,
+    };
+    Some((per_day, per_day * days.min(31)))
+}
+
 impl Field {
     const fn new(
         name: &'static str,
@@ -117,6 +143,34 @@ impl Field {
         step_fits && range_fits
     }
 
+    /// The values that a field fits, each once.
+    fn values(&self, text: &str) -> BTreeSet<u32> {
+        let parts = text.split(',').filter_map(|part| self.part(part));
+        let values = parts.flat_map(|(range, step)| range.step_by(step.max(1)));
+        // Sunday has two numbers.
+        values
+            .map(|value| if self.most == 7 { value % 7 } else { value })
+            .collect()
+    }
+
+    /// The range and the step of one part.
+    fn part(&self, part: &str) -> Option<(RangeInclusive<u32>, usize)> {
+        let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| {
+            (
+                range,
+                number(step).and_then(|step| usize::try_from(step).ok()),
+            )
+        });
+        let range = match range.split_once('-') {
+            Some((from, to)) => self.value(from)?..=self.value(to)?,
+            None if range == "*" => self.least..=self.most,
+            // `5/15` runs from 5 to the end.
+            None if step.is_some() => self.value(range)?..=self.most,
+            None => self.value(range)?..=self.value(range)?,
+        };
+        Some((range, step.unwrap_or(1)))
+    }
+
     fn value(&self, text: &str) -> Option<u32> {
         let named = self
             .names
@@ -138,7 +192,24 @@ fn number(text: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::complaint;
+    use super::{complaint, runs};
+
+    #[test]
+    fn runs_are_counted_for_a_day_and_a_month() {
+        for (expression, expected) in [
+            ("0 9 * * 1", (1, 5)),
+            ("0 9 * * *", (1, 31)),
+            ("*/15 * * * *", (96, 96 * 31)),
+            ("0,30 8-18 1,15 * *", (22, 44)),
+            ("5/20 0 * * mon-fri", (3, 75)),
+            ("0 0 * * 0,7", (1, 5)),
+            ("0 0 1 * 1", (1, 6)),
+            ("* * 1-31 * *", (1440, 1440 * 31)),
+        ] {
+            assert_eq!(runs(expression), Some(expected), "{expression}");
+        }
+        assert_eq!(runs("@daily"), None);
+    }
 
     #[test]
     fn expressions_of_every_sort_are_taken() {

@@ -35,6 +35,9 @@ pub use hints::hints;
 pub use missing::form_field;
 pub use validate::InputSchema;
 
+pub(super) use cron::runs as cron_runs;
+pub(super) use span::minutes;
+
 use mend::{Mender, Reach};
 use schema::Node;
 use words::Place;

@@ -68,6 +68,11 @@ impl std::fmt::Display for Span {
     }
 }
 
+/// The length of a span such as `6h` in minutes.
+pub(in crate::operations) fn minutes(text: &str) -> Option<u64> {
+    Span::read(text).and_then(Span::minutes)
+}
+
 /// The span that a word such as `daily` stands for.
 pub(super) fn of_word(text: &str) -> Option<&'static str> {
     let text = text.trim();

@@ -6,10 +6,12 @@ use serde_json::Value;
 
 use super::super::Step;
 use super::State;
+use crate::ids::is_name;
 
 /// How far the work is.
 pub(super) fn step(state: &State, elapsed: Duration) -> Step {
-    let status = state.status.as_deref().unwrap_or("running");
+    let status = state.status.as_deref().filter(|status| is_name(status));
+    let status = status.unwrap_or("running");
     match counts(&state.answer) {
         Some(Counts {
             found,
@@ -18,6 +20,7 @@ pub(super) fn step(state: &State, elapsed: Duration) -> Step {
         }) => Step {
             done: found,
             total: wanted,
+            is_quoted: false,
             message: match (analyzed, wanted) {
                 (Some(analyzed), Some(wanted)) => {
                     format!("{status}: found {found} of {wanted}, analyzed {analyzed}")
@@ -29,6 +32,7 @@ pub(super) fn step(state: &State, elapsed: Duration) -> Step {
         None => Step {
             done: elapsed.as_secs_f64().floor(),
             total: None,
+            is_quoted: false,
             message: match state.is_final {
                 true => format!("{status} after {} seconds", elapsed.as_secs()),
                 false => format!("{status} for {} seconds", elapsed.as_secs()),

@@ -8,11 +8,11 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, timeout_at};
 
-pub use find::Found;
+pub use find::{Found, Undecided};
 
 use super::{Caller, LongRunning, Operation, Progress, Refusal, all, find as operation};
 use crate::accounts::NoKey;
-use crate::exa::ExaErrorKind;
+use crate::exa::{ExaErrorKind, release_reserved};
 
 /// The pause before the first look, and the longest one between two.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -125,10 +125,30 @@ impl Following {
         Some((self.marker.cancel?, arguments))
     }
 
+    /// Names the work among all work: the operation that looks at it, and the ids.
+    pub fn key(&self) -> String {
+        let ids = self.marker.arguments.iter().filter_map(|(name, _)| {
+            let value = self.arguments.get(*name)?;
+            Some(
+                value
+                    .as_str()
+                    .map_or_else(|| value.to_string(), str::to_owned),
+            )
+        });
+        let names: Vec<String> = [self.get.name.to_owned()].into_iter().chain(ids).collect();
+        names.join(" ")
+    }
+
+    /// Whether an answer says that nothing more will happen.
+    pub fn is_final(&self, answer: &Value) -> bool {
+        let status = answer.get(self.marker.status).and_then(Value::as_str);
+        status.is_some_and(|status| self.marker.final_states.contains(&status))
+    }
+
     /// How an answer says that the work stands.
     pub fn state(&self, answer: Value) -> State {
         let status = answer.get(self.marker.status).and_then(Value::as_str);
-        let is_final = status.is_some_and(|status| self.marker.final_states.contains(&status));
+        let is_final = self.is_final(&answer);
         let asks = |field: &str| answer.get(field).is_some_and(|value| !value.is_null());
         State {
             status: status.map(str::to_owned),
@@ -198,6 +218,8 @@ impl Following {
         let mut was_seen = false;
         let (mut failures, mut misses) = (0, 0);
         loop {
+            // Nobody should wait for the memory of a state while nothing happens.
+            release_reserved();
             let wait = with_jitter(pause);
             if Instant::now() + wait >= deadline {
                 sleep(deadline.saturating_duration_since(Instant::now())).await;
@@ -293,8 +315,12 @@ pub(super) fn passing(refusal: &Refusal) -> Option<Duration> {
         Refusal::Exa(error) if error.is_retryable() => Some(error.retry_after.unwrap_or_default()),
         // A proxy on the way may answer with a page of its own for a moment.
         Refusal::Exa(error) if error.kind == ExaErrorKind::NotJson => Some(Duration::ZERO),
-        Refusal::KeysOut(NoKey::AllRest(wait)) => Some(*wait),
-        Refusal::Exa(_) | Refusal::NoKey(_) | Refusal::KeysOut(_) | Refusal::Arguments(_) => None,
+        Refusal::KeysOut(NoKey::CoolingDown { wait, .. }) => Some(*wait),
+        Refusal::Exa(_)
+        | Refusal::NoKey(_)
+        | Refusal::KeysOut(_)
+        | Refusal::Arguments(_)
+        | Refusal::Limit(_) => None,
     }
 }
 

@@ -191,6 +191,7 @@ impl Teller {
             done: sent as f64,
             total: Some(size as f64),
             message: format!("uploaded {sent} of {size} bytes"),
+            is_quoted: false,
         });
     }
 }

@@ -6,11 +6,15 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::{env, fmt};
 
+use crate::accounts::LocalUser;
+use crate::operations::client::ClientHandle;
+use crate::operations::roots;
+
 /// The environment variable that names the folders of the operator.
 pub const IMPORT_DIR_VARIABLE: &str = "EXA_MCP_IMPORT_DIR";
 
 /// The folders, or why there are none. The reason is half a sentence.
-pub type FoldersFuture = Pin<Box<dyn Future<Output = Result<Vec<PathBuf>, String>> + Send>>;
+type FoldersFuture = Pin<Box<dyn Future<Output = Result<Vec<PathBuf>, String>> + Send>>;
 
 /// Says out of which folders files may be read. It is asked anew for every file, since a client may
 /// open and close folders at any time.
@@ -43,13 +47,25 @@ impl Folders {
         Self::asked(move || Box::pin(std::future::ready(Ok(folders.clone()))))
     }
 
+    /// The folders that the client of the local user has open. Nobody else's client may open any: it would
+    /// name whatever it likes to read.
+    pub fn of_client(user: &LocalUser, client: ClientHandle) -> Self {
+        let user = user.clone();
+        Self::asked(move || Box::pin(roots::folders(user.clone(), client.clone())))
+    }
+
+    /// None at the wish of a client elsewhere, whatever it says of its roots.
+    pub fn of_remote_client() -> Self {
+        Self::none("a client over HTTP cannot open files of the server's machine")
+    }
+
     /// Folders that somebody has to be asked for.
-    pub fn asked(provider: impl Fn() -> FoldersFuture + Send + Sync + 'static) -> Self {
+    fn asked(provider: impl Fn() -> FoldersFuture + Send + Sync + 'static) -> Self {
         Self(Source::Asked(Arc::new(provider)))
     }
 
-    /// Any file at all. Only for a user who could read the file without us.
-    pub fn anywhere() -> Self {
+    /// Any file at all, for the user who could read it without us.
+    pub fn anywhere(_user: &LocalUser) -> Self {
         Self(Source::Anywhere)
     }
 
@@ -62,7 +78,8 @@ impl Folders {
             .collect();
         match folders.is_empty() {
             true => Self::none(format!(
-                "no folder is open to this server: set {IMPORT_DIR_VARIABLE} to the folder that holds the file"
+                "no folder is open to this server: its operator can set {IMPORT_DIR_VARIABLE} to the folder that holds \
+                 the file"
             )),
             false => Self::fixed(folders),
         }
@@ -72,7 +89,7 @@ impl Folders {
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
         let (Source::Asked(one), Source::Asked(two)) = (self.0.clone(), other.0.clone()) else {
-            return Self::anywhere();
+            return Self(Source::Anywhere);
         };
         Self::asked(move || {
             let (one, two) = (one(), two());
@@ -127,7 +144,7 @@ mod tests {
         let empty = Folders::fixed(Vec::new()).allowed().await;
         assert!(empty.is_err());
         assert_eq!(
-            one.and(&Folders::anywhere()).allowed().await,
+            one.and(&Folders(Source::Anywhere)).allowed().await,
             Ok(Allowed::Anywhere)
         );
     }

@@ -11,11 +11,12 @@ use serde_json::{Map, Value, json};
 
 use content::{Content, Sending};
 use csv::Survey;
-pub use folders::{Folders, FoldersFuture, IMPORT_DIR_VARIABLE};
+pub use folders::{Folders, IMPORT_DIR_VARIABLE};
 
 use super::caller::Exchanged;
 use super::{ArgumentsError, CallError, Caller, Operation, Place, Progress, find};
 use crate::exa::{Answer, ApiKey, ExaError, ExaErrorKind, Upload, upload};
+use crate::ids::is_name;
 
 /// The largest file that Exa takes.
 const LARGEST: u64 = 50_000_000;
@@ -166,19 +167,21 @@ impl Created {
             (id, _) => Err(ExaError::upload(format!(
                 "The import {} was created, but Exa named no address to upload its file to. Look at it with \
                  imports.get, and delete it with imports.delete before you try again.",
-                id.unwrap_or_else(|| "without an id".to_owned())
+                id.filter(|id| is_name(id))
+                    .unwrap_or_else(|| "without an id".to_owned())
             ))),
         }
     }
 
     /// The import stays: the file may have arrived although nobody said so, and then it is processed.
     fn failed(&self, error: ExaError, problem: Option<String>) -> ExaError {
-        let id = &self.id;
+        let id = Some(self.id.as_str())
+            .filter(|id| is_name(id))
+            .unwrap_or("without a plain id");
+        let said = error.said.filter(|_| problem.is_none());
         let why = problem.unwrap_or(error.message);
-        let until = self
-            .until
-            .as_ref()
-            .map_or(String::new(), |until| format!(" until {until}"));
+        let until = self.until.as_ref().filter(|until| is_name(until));
+        let until = until.map_or(String::new(), |until| format!(" until {until}"));
         let message = format!(
             "The import {id} was created, but its file was not uploaded: {why}. It waits for the file{until}. Look at \
              it with imports.get: if it is still pending, delete it with imports.delete and call imports.create again."
@@ -186,7 +189,8 @@ impl Created {
         ExaError {
             kind: ExaErrorKind::Upload,
             message,
-            detail: Some(Box::new(json!({"importId": id}))),
+            said,
+            detail: Some(Box::new(json!({"importId": self.id}))),
             ..error
         }
     }

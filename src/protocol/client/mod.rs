@@ -25,7 +25,7 @@ pub(super) use state::share_key;
 pub(super) use wire::{input, key, reply, short};
 
 use super::era::Era;
-use crate::accounts::Identity;
+use crate::accounts::Owner;
 use crate::operations::client::ClientHandle;
 
 /// How long a question may stay without an answer.
@@ -54,7 +54,7 @@ impl Patience {
 /// One call and what comes with it.
 pub(super) struct Asked<'a> {
     /// To whom the call belongs.
-    pub(super) owner: &'a Identity,
+    pub(super) owner: &'a Owner,
     /// The tool.
     pub(super) tool: &'a str,
     /// Its arguments.
@@ -84,9 +84,9 @@ pub(super) fn converse(
     asked: Asked<'_>,
 ) -> Result<(ClientHandle, Conversation), ErrorData> {
     let detected = Detected::of(context, era);
-    let powers = detected.powers();
+    let powers = detected.powers().allowed_for(asked.owner);
     if era.is_stateless() {
-        let binding = state::binding(asked.owner, asked.tool, asked.arguments);
+        let binding = state::binding(asked.owner.identity(), asked.tool, asked.arguments);
         let (client, round) =
             rounds::open(powers, binding, asked.state.as_deref(), asked.responses)?;
         return Ok((ClientHandle::new(client), Conversation::Rounds(round)));

@@ -122,7 +122,7 @@ mod tests {
 
     use super::super::state::binding;
     use super::*;
-    use crate::accounts::Identity;
+    use crate::accounts::{Identity, LocalUser};
     use crate::operations::client::{ClientHandle, Form};
 
     const ALL: Powers = Powers {
@@ -139,7 +139,7 @@ mod tests {
 
     /// Asks for the roots, then by a form.
     async fn call(client: ClientHandle) -> String {
-        let roots = client.roots().await;
+        let roots = client.roots(&LocalUser::for_test()).await;
         let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
         let form = Form {
             message: "?".to_owned(),

@@ -47,10 +47,13 @@ fn sorted(value: &Value) -> Value {
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct State {
     /// The question that is open.
+    #[serde(rename = "asked")]
     asked: Option<String>,
     /// The answers of earlier rounds.
+    #[serde(rename = "answers")]
     answers: BTreeMap<String, Value>,
     /// How many rounds there were.
+    #[serde(rename = "rounds")]
     pub(super) rounds: u8,
 }
 

@@ -18,7 +18,7 @@ use tokio::sync::broadcast;
 use self::stage::Stage;
 use self::table::Table;
 use super::http::{Everybody, Room, serve_room};
-use crate::accounts::{Requester, Secret};
+use crate::accounts::{KnownKeys, Requester, Secret};
 use crate::store::MemoryStore;
 use crate::transport::http::{Gate, Guests, Hosts, HttpConfig, HttpLimits, Origins, Proxies};
 
@@ -70,6 +70,7 @@ pub async fn serve(address: &str) -> Result<(), Box<dyn std::error::Error>> {
         secret: Secret::random()?,
         key_in_url: false,
         guests: Guests::OneUser,
+        known_keys: KnownKeys::default(),
     };
     let store = Arc::new(MemoryStore::default());
     let tools = Table {

@@ -187,6 +187,7 @@ async fn count(progress: &Progress) {
             done,
             total: Some(100.0),
             message: format!("{done} of 100"),
+            is_quoted: false,
         });
         sleep(Duration::from_millis(50)).await;
     }

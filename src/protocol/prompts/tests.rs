@@ -10,7 +10,16 @@ use crate::surface::{Catalogue, ResultCache};
 
 fn catalogue(tools: &str) -> Catalogue {
     let http = ExaHttp::new(ExaConfig::default()).unwrap();
-    Catalogue::new(tools, Caller::new(http, None), ResultCache::default()).unwrap()
+    Catalogue::new(
+        tools,
+        Caller::new(
+            http,
+            None,
+            std::sync::Arc::new(crate::operations::spend::Unlimited),
+        ),
+        ResultCache::default(),
+    )
+    .unwrap()
 }
 
 fn object(value: Value) -> JsonObject {

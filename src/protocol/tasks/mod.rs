@@ -7,6 +7,7 @@ mod answering;
 mod asking;
 mod keeper;
 mod methods;
+mod owners;
 mod questions;
 mod record;
 mod run;
@@ -15,7 +16,7 @@ mod take_up;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{ErrorData, JsonObject, TaskStatus};
@@ -30,8 +31,10 @@ pub(super) use run::Watcher;
 use shelf::{Change, Shelf};
 
 use super::tools::Tools;
-use crate::accounts::Identity;
 use crate::accounts::usage::Meter;
+use crate::accounts::{
+    Allowance, ClientAddress, Directory, Identity, LocalUser, Payers, Permit, Requester,
+};
 use crate::ids;
 use crate::store::{Sign, Store, StoreError};
 use crate::surface::{Attempt, TaskLimits, Work};
@@ -45,6 +48,12 @@ pub(super) struct Tasks<T> {
     tools: T,
     /// Where what comes of tasks is counted, if it is.
     meter: Option<Meter>,
+    /// The local user, where the calls of tasks may be theirs.
+    user: Option<LocalUser>,
+    /// The address whose quota counts, for somebody who has proved nothing.
+    guest_address: Option<ClientAddress>,
+    /// What limits calls, if anything does.
+    allowance: Option<Allowance>,
     shared: Arc<Shared>,
 }
 
@@ -59,8 +68,12 @@ struct Shared {
     starts: watch::Sender<usize>,
     /// Whether tasks of earlier processes wait for their owners, who alone have the keys for them.
     on_demand: AtomicBool,
+    /// Those who pay for tasks of earlier processes.
+    payers: OnceLock<Payers>,
     /// What clients are being asked in sessions.
     asked: answering::Asked,
+    /// The tokens without which nobody's tasks go on, where tokens are needed.
+    tokens: OnceLock<Arc<Directory>>,
 }
 
 struct Runner {
@@ -70,9 +83,12 @@ struct Runner {
 
 /// A task under way.
 struct Running {
+    owner: Identity,
     live: Arc<watch::Sender<Live>>,
     /// Ends the run; there is none yet while the task is being kept for the first time.
     abort: Option<AbortHandle>,
+    /// The address whose guest began it.
+    guest_address: Option<ClientAddress>,
 }
 
 /// What the process that runs a task knows better than the store.
@@ -88,8 +104,13 @@ struct Live {
 }
 
 impl<T: Tools> Tasks<T> {
-    /// The tasks in a store.
-    pub(super) fn new(tools: T, store: Arc<dyn Store>, limits: TaskLimits) -> Self {
+    /// The tasks in a store, of the local user or of anybody else.
+    pub(super) fn new(
+        tools: T,
+        store: Arc<dyn Store>,
+        limits: TaskLimits,
+        user: Option<LocalUser>,
+    ) -> Self {
         let shared = Arc::new(Shared {
             shelf: Shelf::new(store),
             limits,
@@ -97,22 +118,69 @@ impl<T: Tools> Tasks<T> {
             runner: OnceCell::new(),
             starts: watch::channel(0).0,
             on_demand: AtomicBool::new(false),
+            payers: OnceLock::new(),
             asked: answering::Asked::default(),
+            tokens: OnceLock::new(),
         });
         Self {
             tools,
             meter: None,
+            user,
+            guest_address: None,
+            allowance: None,
             shared,
         }
     }
 
-    /// The same tasks with the tools of someone else, and counted for them.
-    pub(super) fn of(&self, tools: T, meter: Option<Meter>) -> Self {
-        let shared = Arc::clone(&self.shared);
+    /// The same tasks with the tools of someone who calls over HTTP, and counted for them.
+    pub(super) fn of(&self, tools: T, requester: &Requester) -> Self {
         Self {
             tools,
-            meter,
-            shared,
+            meter: requester.meter.clone(),
+            user: None,
+            guest_address: requester.guest_address,
+            allowance: requester.allowance.clone(),
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// The same tasks for whoever pays for a task of an earlier process, with a permit for it.
+    async fn paid_as(&self, record: &Record) -> (Self, Permit) {
+        let Some(payer) = &record.payer else {
+            return (self.clone(), Permit::default());
+        };
+        let payers = self.shared.payers.get();
+        match payers.and_then(|payers| Some((payers.allowance(payer)?, payers.meter(payer)?))) {
+            Some((allowance, meter)) => {
+                let permit = allowance.resumed_call().await;
+                let tasks = Self {
+                    meter: Some(meter),
+                    allowance: Some(allowance),
+                    ..self.clone()
+                };
+                (tasks, permit)
+            }
+            None => {
+                let tools = self.tools.unpaid();
+                let tasks = Self {
+                    tools,
+                    ..self.clone()
+                };
+                (tasks, Permit::default())
+            }
+        }
+    }
+
+    /// Says who pays for tasks of earlier processes.
+    pub(super) fn set_payers(&self, payers: Payers) {
+        let _ = self.shared.payers.set(payers);
+    }
+
+    /// The tools for a task that was let in.
+    fn tools_for(&self, permit: &Permit) -> T {
+        match &self.allowance {
+            Some(allowance) => self.tools.paid_by(allowance, permit),
+            None => self.tools.clone(),
         }
     }
 
@@ -144,23 +212,49 @@ impl<T: Tools> Tasks<T> {
         let runner = self.runner().await.map_err(unkept)?.to_owned();
         let mut record = Record::new(id, tool.to_owned(), arguments, ttl, runner);
         record.questions = Questions::of(watcher.powers);
-        if !self.reserve(&record, limits.concurrent) {
-            return Err(too_many(limits.concurrent));
-        }
-        if let Err(error) = self.shared.shelf.add(owner, &record).await {
+        let payer = self.allowance.as_ref().map(Allowance::token_id);
+        record.payer = payer.map(str::to_owned);
+        self.reserve(owner, &record, limits)?;
+        let added = self.shared.shelf.add(owner, &record, limits.per_owner);
+        if let Err(error) = added.await {
             self.running().remove(&record.id);
-            return Err(unkept(error));
+            return Err(match error {
+                StoreError::TooMany(most) => too_many_of_owner(most),
+                error => unkept(error),
+            });
         }
         self.launch(owner.clone(), record.clone(), Attempt::First, watcher);
         Ok(record)
     }
 
-    /// Enters a task among those under way, unless there are too many.
-    fn reserve(&self, record: &Record, most: usize) -> bool {
+    /// Enters a new task among those under way, unless there are more than the limits allow.
+    fn reserve(
+        &self,
+        owner: &Identity,
+        record: &Record,
+        limits: &TaskLimits,
+    ) -> Result<(), ErrorData> {
         let mut running = self.running();
-        if running.len() >= most {
-            return false;
+        if running.len() >= limits.concurrent {
+            return Err(too_many(limits.concurrent));
         }
+        let own = running.values().filter(|task| task.owner == *owner);
+        if own.count() >= limits.per_owner {
+            return Err(too_many_of_owner(limits.per_owner));
+        }
+        if let Some(address) = self.guest_address {
+            let own = running.values();
+            let own = own.filter(|running| running.guest_address == Some(address));
+            if own.count() >= limits.per_guest_address {
+                return Err(too_many_of_address(limits.per_guest_address));
+            }
+        }
+        self.enter(&mut running, owner, record);
+        Ok(())
+    }
+
+    /// Enters a task among those under way.
+    fn enter(&self, running: &mut HashMap<String, Running>, owner: &Identity, record: &Record) {
         let live = Live {
             message: record.message.clone(),
             updated: record.updated,
@@ -169,11 +263,12 @@ impl<T: Tools> Tasks<T> {
             is_over: false,
         };
         let entry = Running {
+            owner: owner.clone(),
             live: Arc::new(watch::channel(live).0),
             abort: None,
+            guest_address: self.guest_address,
         };
         running.insert(record.id.clone(), entry);
-        true
     }
 
     /// A task of this owner, as it stands.
@@ -201,12 +296,17 @@ impl<T: Tools> Tasks<T> {
         record
     }
 
-    /// Stops a task and what it started at Exa.
+    /// Stops a task and what it started at Exa, as its client wishes.
     pub(super) async fn cancel(&self, owner: &Identity, id: &str) -> Result<Record, ErrorData> {
+        self.stop(owner, id, "cancelled by the client").await
+    }
+
+    /// Stops a task and what it started at Exa.
+    async fn stop(&self, owner: &Identity, id: &str, why: &str) -> Result<Record, ErrorData> {
         let mut asked = false;
         let cancel = |record: &mut Record| {
             asked = record.status == TaskStatus::InputRequired;
-            let moved = record.move_to(TaskStatus::Cancelled, "cancelled by the client".to_owned());
+            let moved = record.move_to(TaskStatus::Cancelled, why.to_owned());
             record.stopping = moved && record.work.is_some();
             moved
         };
@@ -311,6 +411,26 @@ fn too_many(most: usize) -> ErrorData {
     ErrorData::internal_error(
         format!(
             "{most} tasks are under way already; wait for some to end, or raise EXA_MCP_MAX_CONCURRENT_TASKS"
+        ),
+        None,
+    )
+}
+
+fn too_many_of_owner(most: usize) -> ErrorData {
+    ErrorData::internal_error(
+        format!(
+            "{most} of your tasks are under way already, the most for one user; wait for some to end or cancel \
+             some, or ask the operator to raise EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER"
+        ),
+        None,
+    )
+}
+
+fn too_many_of_address(most: usize) -> ErrorData {
+    ErrorData::internal_error(
+        format!(
+            "{most} tasks of clients at your address are under way already; wait for some to end \
+             (EXA_MCP_MAX_TASKS_PER_ADDRESS sets how many there may be)"
         ),
         None,
     )

@@ -15,16 +15,21 @@ pub(super) type Answer = Result<Value, NoReply>;
 
 /// Questions and answers of one task.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
+#[serde(default)]
 pub(super) struct Questions {
     /// What the client can be asked for.
+    #[serde(rename = "powers")]
     pub(super) powers: Powers,
     /// Those that wait for an answer, by their names.
+    #[serde(rename = "open")]
     open: BTreeMap<String, Question>,
     /// Those that a process asked which has ended. An answer to them may still be on its way.
+    #[serde(rename = "left")]
     left: BTreeSet<String>,
+    #[serde(rename = "answers")]
     answers: BTreeMap<String, Answer>,
     /// Nothing has been sent to Exa before the open ones were asked.
+    #[serde(rename = "untouched")]
     untouched: bool,
 }
 

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::questions::{Answer, Questions};
 use crate::operations::client::Question;
+use crate::store::format::Format;
 use crate::surface::Work;
 
 /// How often a client should ask, in milliseconds.
@@ -20,36 +21,58 @@ const LONGEST_GRACE: Duration = Duration::from_secs(60);
 /// Everything that is known about a task. It is kept in the store as JSON, so that it outlives the
 /// process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 pub(in super::super) struct Record {
+    #[serde(rename = "id")]
     pub(super) id: String,
+    #[serde(rename = "tool")]
     pub(super) tool: String,
+    #[serde(rename = "arguments")]
     pub(super) arguments: JsonObject,
+    #[serde(rename = "status")]
     pub(super) status: TaskStatus,
+    #[serde(rename = "message")]
     pub(super) message: String,
     /// Milliseconds since 1970.
+    #[serde(rename = "created")]
     pub(super) created: u64,
+    #[serde(rename = "updated")]
     pub(super) updated: u64,
     /// Milliseconds.
+    #[serde(rename = "ttl")]
     pub(super) ttl: u64,
     /// The process that runs it.
-    #[serde(default)]
+    #[serde(rename = "runner", default)]
     pub(super) runner: String,
     /// What goes on at Exa, from the moment that Exa confirmed it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "work", default, skip_serializing_if = "Option::is_none")]
     pub(super) work: Option<Work>,
     /// Exa has yet to be told to stop.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(
+        rename = "stopping",
+        default,
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub(super) stopping: bool,
+    /// The token whose holder pays for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) payer: Option<String>,
     /// What it asks its client.
-    #[serde(default, skip_serializing_if = "Questions::is_nothing")]
+    #[serde(
+        rename = "questions",
+        default,
+        skip_serializing_if = "Questions::is_nothing"
+    )]
     pub(super) questions: Questions,
     /// The result of the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "result", default, skip_serializing_if = "Option::is_none")]
     pub(super) result: Option<JsonObject>,
     /// Why there is no result.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "error", default, skip_serializing_if = "Option::is_none")]
     pub(super) error: Option<ErrorData>,
+}
+
+impl Format for Record {
+    const KIND: &'static str = "task";
 }
 
 impl Record {
@@ -74,6 +97,7 @@ impl Record {
             runner,
             work: None,
             stopping: false,
+            payer: None,
             questions: Questions::default(),
             result: None,
             error: None,
@@ -215,8 +239,11 @@ fn timestamp(milliseconds: u64) -> String {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+    use crate::operations::client::{Form, NoReply, Powers, Sampling, SamplingTool, Visit};
+    use crate::store::format::{decode, encode};
 
     #[test]
     fn a_final_state_stays() {
@@ -234,5 +261,134 @@ mod tests {
         assert_eq!(record.status, TaskStatus::Cancelled);
         assert_eq!(record.legacy().get("status"), Some(&json!("cancelled")));
         assert!(record.left() <= ttl);
+    }
+
+    fn object(value: Value) -> JsonObject {
+        value.as_object().unwrap().clone()
+    }
+
+    fn fixed() -> Record {
+        Record {
+            message: "m".to_owned(),
+            created: 1,
+            updated: 2,
+            ..Record::new(
+                "t1".to_owned(),
+                "exa_api".to_owned(),
+                object(json!({"operation": "research.create"})),
+                Duration::from_millis(3),
+                "r1".to_owned(),
+            )
+        }
+    }
+
+    /// The format of tasks in stores. Whoever changes it breaks the stores of others: see
+    /// docs/upgrading.md.
+    #[test]
+    fn the_format_of_a_stored_task_does_not_change() {
+        let start = r#"{"v":1,"id":"t1","tool":"exa_api","arguments":{"operation":"research.create"},"status":"#;
+        let rest = r#""message":"m","created":1,"updated":2,"ttl":3,"runner":"r1""#;
+        assert_eq!(encode(&fixed()), format!(r#"{start}"working",{rest}}}"#));
+        let record = Record {
+            status: TaskStatus::Cancelled,
+            work: Some(Work {
+                get: "research.get".to_owned(),
+                arguments: object(json!({"researchId": "x"})),
+            }),
+            stopping: true,
+            ..fixed()
+        };
+        let work =
+            r#""work":{"get":"research.get","arguments":{"researchId":"x"}},"stopping":true"#;
+        assert_eq!(
+            encode(&record),
+            format!(r#"{start}"cancelled",{rest},{work}}}"#)
+        );
+        let record = Record {
+            status: TaskStatus::Completed,
+            result: Some(object(json!({"isError": false}))),
+            ..fixed()
+        };
+        let result = r#""result":{"isError":false}"#;
+        assert_eq!(
+            encode(&record),
+            format!(r#"{start}"completed",{rest},{result}}}"#)
+        );
+        let record = Record {
+            status: TaskStatus::Failed,
+            error: Some(ErrorData::internal_error("no", None)),
+            ..fixed()
+        };
+        let error = r#""error":{"code":-32603,"message":"no"}"#;
+        let failed = format!(r#"{start}"failed",{rest},{error}}}"#);
+        assert_eq!(encode(&record), failed);
+        // What was written before there was a version is read alike.
+        let before: Record = decode(&failed.replacen(r#""v":1,"#, "", 1)).unwrap();
+        assert_eq!(encode(&before), failed);
+    }
+
+    #[test]
+    fn the_format_of_stored_questions_does_not_change() {
+        let text = |text: &str| text.to_owned();
+        let mut record = fixed();
+        record.questions = Questions::of(Powers {
+            sampling: true,
+            sampling_with_tools: true,
+            forms: true,
+            urls: true,
+            roots: true,
+        });
+        for (key, answer) in [
+            ("a", Ok(json!({"action": "accept"}))),
+            ("b", Err(NoReply::Unable)),
+            ("c", Err(NoReply::Declined)),
+            ("d", Err(NoReply::Cancelled)),
+            ("e", Err(NoReply::TimedOut)),
+            ("f", Err(NoReply::Failed(text("x")))),
+        ] {
+            record.questions.ask(key, &Question::Roots, true);
+            record.questions.take(key, &answer);
+        }
+        record.questions.ask("left", &Question::Roots, true);
+        record.take_back();
+        let questions = [
+            Question::Form(Form {
+                message: text("m"),
+                schema: object(json!({"type": "object"})),
+            }),
+            Question::Roots,
+            Question::Sample(Sampling {
+                system: text("s"),
+                message: text("m"),
+                tool: Some(SamplingTool {
+                    name: text("n"),
+                    description: text("d"),
+                    input_schema: object(json!({})),
+                }),
+                max_tokens: 9,
+            }),
+            Question::Visit(Visit {
+                message: text("m"),
+                url: text("https://x.example"),
+                id: text("i"),
+            }),
+        ];
+        for (number, question) in questions.iter().enumerate() {
+            record.ask(&format!("q{number}"), question, true);
+        }
+        let kept = serde_json::to_string(&record.questions).unwrap();
+        assert_eq!(
+            kept,
+            concat!(
+                r#"{"powers":{"sampling":true,"samplingWithTools":true,"forms":true,"urls":true,"roots":true},"#,
+                r#""open":{"q0":{"kind":"form","message":"m","schema":{"type":"object"}},"q1":{"kind":"roots"},"#,
+                r#""q2":{"kind":"sample","system":"s","message":"m","tool":{"name":"n","description":"d","input_schema":{}},"max_tokens":9},"#,
+                r#""q3":{"kind":"visit","message":"m","url":"https://x.example","id":"i"}},"left":["left"],"#,
+                r#""answers":{"a":{"Ok":{"action":"accept"}},"b":{"Err":"Unable"},"c":{"Err":"Declined"},"#,
+                r#""d":{"Err":"Cancelled"},"e":{"Err":"TimedOut"},"f":{"Err":{"Failed":"x"}}},"untouched":true}"#,
+            )
+        );
+        assert!(encode(&record).contains(r#""status":"input_required""#));
+        assert!(encode(&record).contains(&format!(r#""questions":{kept}"#)));
     }
 }

@@ -17,7 +17,7 @@ use super::super::scope;
 use super::asking::TaskClient;
 use super::keeper::TaskKeeper;
 use super::{Change, Record, Tasks, Tools, record};
-use crate::accounts::Identity;
+use crate::accounts::{Identity, Owner, Permit};
 use crate::operations::client::{ClientHandle, Powers};
 use crate::operations::{Progress, Step};
 use crate::store::StoreError;
@@ -36,6 +36,8 @@ pub(in super::super) struct Watcher {
     pub(in super::super) client: ClientHandle,
     /// What the task may ask it for.
     pub(in super::super) powers: Powers,
+    /// Lets the task go on; it counts as under way until it ends.
+    pub(in super::super) permit: Permit,
 }
 
 impl Watcher {
@@ -47,6 +49,7 @@ impl Watcher {
             steps: Steps::none(),
             client: ClientHandle::mute(),
             powers: Powers::default(),
+            permit: Permit::default(),
         }
     }
 }
@@ -74,13 +77,16 @@ impl<T: Tools> Tasks<T> {
                 progress,
                 steps,
                 client,
+                permit,
                 ..
             } = watcher;
             let id = record.id.clone();
             let client = (client, peer.clone());
-            let run = tasks.run(owner.clone(), record, attempt, progress, client);
+            let run = (record, attempt, tasks.tools_for(&permit));
+            let run = tasks.run(owner.clone(), run, progress, client);
             let end = steps.of_task(&id).until(Box::pin(run)).await;
             let ended = tasks.end(&owner, &id, end).await;
+            drop(permit);
             if let (Some(peer), Some(record)) = (peer, ended) {
                 tell(&peer, &record).await;
             }
@@ -94,8 +100,7 @@ impl<T: Tools> Tasks<T> {
     async fn run(
         &self,
         owner: Identity,
-        record: Record,
-        attempt: Attempt,
+        (record, attempt, tools): (Record, Attempt, T),
         progress: Progress,
         (known, peer): (ClientHandle, Option<Peer<RoleServer>>),
     ) -> End {
@@ -103,9 +108,11 @@ impl<T: Tools> Tasks<T> {
         let keeper = TaskKeeper::new(self.clone(), owner.clone(), record.clone());
         let keeper = Arc::new(keeper);
         let deadline = now + left.saturating_sub(record.grace());
+        let owner = Owner::of_kept(owner, self.user.as_ref());
+        let powers = record.questions.powers.and(known.powers());
         let client = ClientHandle::new(TaskClient {
             keeper: Arc::clone(&keeper),
-            powers: record.questions.powers.and(known.powers()),
+            powers: powers.allowed_for(&owner),
             known,
             is_first: matches!(attempt, Attempt::First),
             deadline,
@@ -120,7 +127,7 @@ impl<T: Tools> Tasks<T> {
             }),
             ..Call::new(owner, self.heard(&record.id, progress)).of_client(client)
         };
-        let outcome = self.tools.call(&record.tool, record.arguments, call);
+        let outcome = tools.call(&record.tool, record.arguments, call);
         // A panic must not leave a task that works for ever; and what is no longer wanted must end, so it
         // is not left alone.
         let mut set = JoinSet::new();
@@ -155,7 +162,11 @@ impl<T: Tools> Tasks<T> {
         };
         Progress::to(move |step: Step| {
             live.send_modify(|live| {
-                live.message.clone_from(&step.message);
+                // A state is read as ours, so it repeats nothing of what others wrote.
+                live.message = match step.is_quoted {
+                    true => format!("{} characters or steps of the answer have come", step.done),
+                    false => step.message.clone(),
+                };
                 live.updated = record::now();
             });
             told.tell(step);

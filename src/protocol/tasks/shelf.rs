@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::Record;
 use super::record::now;
 use crate::accounts::Identity;
-use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError};
+use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
 use crate::surface::Work;
 
 /// Where tasks are kept.
@@ -57,11 +57,19 @@ impl Shelf {
         &*self.0
     }
 
-    /// Keeps a new task.
-    pub(super) async fn add(&self, owner: &Identity, record: &Record) -> Result<(), StoreError> {
+    /// Keeps a new task. Servers on several machines count the open tasks of an owner together.
+    pub(super) async fn add(
+        &self,
+        owner: &Identity,
+        record: &Record,
+        most_open: usize,
+    ) -> Result<(), StoreError> {
         if self.0.is_remote() {
             let open = place(owner, OPEN, &record.id);
-            let rules = rules(record, Expected::Anything);
+            let rules = Rules {
+                most: Some(most_open),
+                ..rules(record, Expected::Anything)
+            };
             self.0.put(open, String::new(), rules).await?;
         }
         self.put(owner, record, Expected::Nothing).await
@@ -172,7 +180,7 @@ impl Shelf {
         record: &Record,
         expected: Expected,
     ) -> Result<(), StoreError> {
-        let body = serde_json::to_string(record).unwrap_or_default();
+        let body = format::encode(record);
         let rules = rules(record, expected);
         let place = place(owner, TASKS, &record.id);
         self.0.put(place, body, rules).await.map(drop)
@@ -207,7 +215,7 @@ impl Shelf {
 }
 
 fn read(document: &Document) -> Option<Record> {
-    serde_json::from_str(&document.body).ok()
+    format::decode(&document.body)
 }
 
 fn rules(record: &Record, expected: Expected) -> Rules {

@@ -69,6 +69,8 @@ impl<T: Tools> Tasks<T> {
                 }
                 match self.lives(&mut lives, &record.runner).await {
                     true => others += 1,
+                    // Taking it up could start work that nobody may ask for any more.
+                    false if self.stop_unadmitted(&kept.owner, record).await => {}
                     false => self.take(&kept.owner, record).await?,
                 }
             }
@@ -158,12 +160,18 @@ impl<T: Tools> Tasks<T> {
             Some(work) if record.is_final() => self.stop_upstream(owner, &record.id, work.clone()),
             _ => {
                 tracing::info!(task = record.id, "taken up again");
-                self.reserve(&record, usize::MAX);
+                // What was begun before is followed, however much it is.
+                self.enter(&mut self.running(), owner, &record);
                 let attempt = match is_first {
                     true => Attempt::First,
                     false => Attempt::Again(record.work.clone()),
                 };
-                self.launch(owner.clone(), record, attempt, Watcher::nobody());
+                let (tasks, permit) = self.paid_as(&record).await;
+                let watcher = Watcher {
+                    permit,
+                    ..Watcher::nobody()
+                };
+                tasks.launch(owner.clone(), record, attempt, watcher);
             }
         }
         Ok(())

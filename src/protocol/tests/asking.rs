@@ -70,7 +70,7 @@ async fn ask(call: Call) -> Outcome {
 #[tokio::test(start_paused = true)]
 async fn a_server_that_ends_waits_for_starts_but_not_for_answers() {
     let store = Arc::new(MemoryStore::default());
-    let tasks = Tasks::new(Asks, store, TaskLimits::default());
+    let tasks = Tasks::new(Asks, store, TaskLimits::default(), None);
     let owner = Identity::local();
     let forms = Powers {
         forms: true,

@@ -101,7 +101,7 @@ async fn a_cancelled_call_stops_and_is_not_answered() {
     client.call("echo", json!({})).await;
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn requests_that_share_an_id_are_all_answered() {
     let mut client = Client::initialized("2025-06-18").await;
     for ms in [60, 40, 20, 1] {
@@ -115,7 +115,7 @@ async fn requests_that_share_an_id_are_all_answered() {
     }
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn the_calls_of_a_batch_are_answered_together() {
     let mut client = Client::initialized("2025-03-26").await;
     let call = |id: i64, ms: i64| {

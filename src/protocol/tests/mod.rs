@@ -25,13 +25,15 @@ use tokio::{
 };
 
 use super::{
+    scope::Scope,
     serve::{ServeError, serve},
     tools::Tools,
 };
+use crate::accounts::LocalUser;
 use crate::surface::{Call, Hints, Outcome, ToolDefinition};
 
 /// Long enough for anything that should happen, short enough to wait for what should not.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(60);
 const MOMENT: Duration = Duration::from_millis(50);
 
 /// `echo`, `fail`, `panic`, and `sleep`, which counts its unfinished calls; then as many as asked for.
@@ -131,7 +133,8 @@ impl Client {
     fn with(toys: Toys, stop: impl Future<Output = ()> + Send + 'static) -> Self {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (their_input, their_output) = tokio::io::split(theirs);
-        let server = serve(toys.clone(), their_input, their_output, stop);
+        let scope = Scope::local(toys.clone(), LocalUser::for_test());
+        let server = serve(scope, their_input, their_output, stop);
         let (output, input) = tokio::io::split(ours);
         Self {
             output: BufReader::new(output).lines(),

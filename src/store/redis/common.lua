@@ -2,6 +2,16 @@
 --
 -- A document is a hash at PREFIX doc:COLLECTION:OWNER:ID, the last two encoded so that no colon is in them.
 -- Two sorted sets know it by its number: one of its owner, one of everybody. A third knows when it ends.
+--
+-- The last two arguments of every script are the version of the format that the program knows, and the epoch
+-- of the data that it means. Nothing is done with other data.
+local epoch = table.remove(ARGV)
+local version = tonumber(table.remove(ARGV))
+local found = redis.call('HMGET', 'exa-mcp:store', 'version', 'epoch', 'program')
+if found[1] and tonumber(found[1]) > version then
+  return redis.error_reply('EXANEWER ' .. found[1] .. ' ' .. (found[3] or ''))
+end
+if found[2] ~= epoch then return redis.error_reply('EXAEPOCH the data is of another epoch') end
 
 -- The time in milliseconds: the server's own, so that all who share it agree; tests bring theirs.
 local function moment(given)

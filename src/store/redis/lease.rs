@@ -9,6 +9,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use super::super::StoreError;
+use super::epoch::Epoch;
 use super::link::Link;
 
 /// How long a sign lasts without being renewed.
@@ -26,9 +27,13 @@ pub(super) struct Lease {
 
 impl Lease {
     /// Shows a sign at this key.
-    pub(super) async fn take(link: Arc<Link>, key: String) -> Result<Self, StoreError> {
+    pub(super) async fn take(
+        link: Arc<Link>,
+        epoch: Arc<Epoch>,
+        key: String,
+    ) -> Result<Self, StoreError> {
         renew(&link, &key).await?;
-        let renewing = tokio::spawn(keep(Arc::clone(&link), key.clone()));
+        let renewing = tokio::spawn(keep(Arc::clone(&link), epoch, key.clone()));
         Ok(Self {
             link,
             key,
@@ -53,9 +58,13 @@ impl Drop for Lease {
     }
 }
 
-async fn keep(link: Arc<Link>, key: String) {
+async fn keep(link: Arc<Link>, epoch: Arc<Epoch>, key: String) {
     loop {
         sleep(RENEWAL).await;
+        // In other data than its own this server runs nothing.
+        if epoch.problem().is_some() {
+            continue;
+        }
         if let Err(error) = renew(&link, &key).await {
             tracing::warn!(%error, "the sign of life could not be renewed; it is tried again");
         }

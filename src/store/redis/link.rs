@@ -9,6 +9,7 @@ use tokio::sync::Mutex;
 
 use super::super::StoreError;
 use super::address::RedisAddress;
+use super::epoch;
 
 /// How long a connection may take to be made.
 pub(super) const CONNECTING: Duration = Duration::from_secs(2);
@@ -166,6 +167,9 @@ impl Link {
     }
 
     fn unavailable(&self, error: &RedisError) -> StoreError {
+        if let Some(refusal) = epoch::refusal(error) {
+            return refusal;
+        }
         if error.code() == Some("OOM") {
             return StoreError::Full;
         }

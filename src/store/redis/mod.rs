@@ -3,8 +3,17 @@
 //! Each call is one script, so nobody comes in between, and the time is Redis's own. Whatever others
 //! name is encoded before it becomes part of a key.
 
+/// A script with what all scripts share.
+macro_rules! script {
+    ($file:literal) => {
+        LazyLock::new(|| Script::new(concat!(include_str!("common.lua"), include_str!($file))))
+    };
+}
+
 mod address;
+mod epoch;
 mod lease;
+mod ledger;
 mod link;
 mod news;
 
@@ -17,12 +26,13 @@ use redis::{Cmd, FromRedisValue, Script, ScriptInvocation};
 use tokio::sync::broadcast;
 
 pub use address::RedisAddress;
+use epoch::Epoch;
 use lease::Lease;
 use link::Link;
 
 use super::{
-    Batch, Clock, Count, CountChange, Document, Expected, News, Pending, Place, Query, Rules, Sign,
-    Step, Store, StoreError, Taken, Window,
+    Batch, Clock, Count, CountChange, Document, Expected, News, Pending, Place, Query, Reassigned,
+    Reservation, Reserved, Rules, Sign, Slot, SlotLimit, Step, Store, StoreError, Taken, Window,
 };
 use crate::ids;
 
@@ -47,22 +57,19 @@ const LONGEST_LIST: usize = 1_000_000;
 /// The largest number that Lua knows exactly.
 const LARGEST: u64 = 1 << 53;
 
-macro_rules! script {
-    ($file:literal) => {
-        LazyLock::new(|| Script::new(concat!(include_str!("common.lua"), include_str!($file))))
-    };
-}
-
 static PUT: LazyLock<Script> = script!("put.lua");
 static GET: LazyLock<Script> = script!("get.lua");
 static DELETE: LazyLock<Script> = script!("delete.lua");
 static LIST: LazyLock<Script> = script!("list.lua");
 static COUNT: LazyLock<Script> = script!("count.lua");
 static TAKE: LazyLock<Script> = script!("take.lua");
+static CONFIRM: LazyLock<Script> = script!("confirm.lua");
+static AGREE: LazyLock<Script> = script!("agree.lua");
 
 /// Documents in Redis.
 pub struct RedisStore {
     link: Arc<Link>,
+    epoch: Arc<Epoch>,
     /// What others tell, once somebody listens.
     news: OnceLock<broadcast::Sender<News>>,
     /// Tests have a clock of their own; otherwise it is Redis's.
@@ -75,6 +82,7 @@ impl RedisStore {
         let link = Arc::new(Link::new(address));
         Self {
             link,
+            epoch: Arc::default(),
             news: OnceLock::new(),
             clock: None,
         }
@@ -100,12 +108,20 @@ impl RedisStore {
         now.unwrap_or_default()
     }
 
-    async fn run<T: FromRedisValue>(&self, script: &ScriptInvocation<'_>) -> Result<T, StoreError> {
+    /// Runs a script on data of the epoch that this server knows.
+    async fn run<T: FromRedisValue>(
+        &self,
+        script: &mut ScriptInvocation<'_>,
+    ) -> Result<T, StoreError> {
+        self.epoch.bind(&self.link, script).await?;
         let run = async |mut connection| script.invoke_async(&mut connection).await;
-        self.link.ask(run).await
+        let result = self.link.ask(run).await;
+        self.epoch.note(&result);
+        result
     }
 
     async fn command<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
+        self.epoch.get(&self.link).await?;
         let run = async |mut connection| command.query_async(&mut connection).await;
         self.link.ask(run).await
     }
@@ -130,7 +146,7 @@ impl RedisStore {
                 // Redis knows signed numbers only.
                 .arg(value.min(i64::MAX as u64));
         }
-        self.run::<i64>(&script).await.map(drop)
+        self.run::<i64>(&mut script).await.map(drop)
     }
 
     /// Forgets the numbers of some subjects. They have no end that Redis knows: where memory is short it may
@@ -236,7 +252,7 @@ impl Store for RedisStore {
                 .arg(owner)
                 .arg(&place.id)
                 .arg(mark()?);
-            let (outcome, number): (String, u64) = self.run(&script).await?;
+            let (outcome, number): (String, u64) = self.run(&mut script).await?;
             match outcome.as_str() {
                 "put" => Ok(number),
                 "many" => Err(StoreError::TooMany(rules.most.unwrap_or_default())),
@@ -249,7 +265,7 @@ impl Store for RedisStore {
         Box::pin(async move {
             let mut script = GET.prepare_invoke();
             script.key(document_key(&place)).arg(self.now());
-            let fields: Vec<String> = self.run(&script).await?;
+            let fields: Vec<String> = self.run(&mut script).await?;
             match fields.is_empty() {
                 true => Ok(None),
                 false => document(fields).map(Some),
@@ -261,7 +277,7 @@ impl Store for RedisStore {
         Box::pin(async move {
             let mut script = DELETE.prepare_invoke();
             script.key(document_key(&place)).arg(self.now());
-            self.run(&script).await
+            self.run(&mut script).await
         })
     }
 
@@ -277,7 +293,7 @@ impl Store for RedisStore {
                 .arg(self.now())
                 .arg(before.unwrap_or_default())
                 .arg(query.limit.min(LONGEST_LIST));
-            let found: Vec<Vec<String>> = self.run(&script).await?;
+            let found: Vec<Vec<String>> = self.run(&mut script).await?;
             found.into_iter().map(document).collect()
         })
     }
@@ -288,7 +304,9 @@ impl Store for RedisStore {
 
     fn announce(&self, name: String) -> Pending<'_, Sign> {
         Box::pin(async move {
-            let lease = Lease::take(Arc::clone(&self.link), key(&["alive", &name])).await?;
+            self.confirm().await?;
+            let (link, epoch) = (Arc::clone(&self.link), Arc::clone(&self.epoch));
+            let lease = Lease::take(link, epoch, key(&["alive", &name])).await?;
             Ok(Sign::new(lease))
         })
     }
@@ -339,6 +357,7 @@ impl Store for RedisStore {
 
     fn forget(&self, subjects: Range<String>) -> Pending<'_, bool> {
         Box::pin(async move {
+            self.confirm().await?;
             let mut cursor = 0;
             loop {
                 let mut scan = Cmd::new();
@@ -367,13 +386,49 @@ impl Store for RedisStore {
                 .arg(window.most.min(LARGEST))
                 .arg(window.amount.min(LARGEST))
                 .arg(milliseconds(Some(window.length)));
-            let (allowed, used, wait): (bool, u64, u64) = self.run(&script).await?;
+            let (allowed, used, wait): (bool, u64, u64) = self.run(&mut script).await?;
             Ok(Taken {
                 allowed,
                 used,
                 retry_after: Duration::from_millis(wait),
             })
         })
+    }
+
+    fn reserve(&self, wanted: Reservation) -> Pending<'_, Reserved> {
+        Box::pin(async move { self.reserve_money(&wanted).await })
+    }
+
+    fn settle(&self, settled: Reservation, changes: Vec<CountChange>) -> Pending<'_, bool> {
+        Box::pin(async move { self.settle_money(&settled, &changes).await })
+    }
+
+    fn reassign(
+        &self,
+        present: Reservation,
+        changed: Reservation,
+        claim: Option<String>,
+    ) -> Pending<'_, Reassigned> {
+        Box::pin(async move {
+            let claim = claim.as_deref();
+            self.reassign_reservation(&present, &changed, claim).await
+        })
+    }
+
+    fn reservations(&self) -> Pending<'_, Vec<Reservation>> {
+        Box::pin(self.all_reservations())
+    }
+
+    fn occupy(&self, slot: Slot, limit: Option<SlotLimit>) -> Pending<'_, bool> {
+        Box::pin(async move { self.occupy_slot(&slot, limit).await })
+    }
+
+    fn vacate(&self, key: String, id: String) -> Pending<'_, ()> {
+        Box::pin(async move { self.vacate_slot(&key, &id).await })
+    }
+
+    fn slots(&self, key: String) -> Pending<'_, Vec<Slot>> {
+        Box::pin(async move { self.all_slots(&key).await })
     }
 
     fn tell(&self, words: Vec<String>) -> Pending<'_, ()> {
@@ -395,6 +450,7 @@ impl Store for RedisStore {
 
     fn check(&self) -> Pending<'_, String> {
         Box::pin(async move {
+            self.confirm().await?;
             // One that can be read but not written is of no use.
             let mut write = Cmd::new();
             write
@@ -405,6 +461,25 @@ impl Store for RedisStore {
                 .arg(1_000);
             self.command::<()>(&write).await?;
             Ok(self.link.address().to_string())
+        })
+    }
+
+    fn confirm(&self) -> Pending<'_, ()> {
+        Box::pin(async move {
+            let mut script = CONFIRM.prepare_invoke();
+            self.run::<i64>(&mut script).await.map(drop)
+        })
+    }
+
+    fn refusal(&self) -> Option<StoreError> {
+        self.epoch.problem()
+    }
+
+    fn agree(&self, name: &'static str, value: String) -> Pending<'_, String> {
+        Box::pin(async move {
+            let mut script = AGREE.prepare_invoke();
+            script.key(key(&["store"])).arg(name).arg(value);
+            self.run(&mut script).await
         })
     }
 }

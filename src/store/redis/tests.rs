@@ -212,3 +212,97 @@ async fn a_password_opens_redis_and_is_never_shown() {
     let wrong = open("hunter3").check().await.unwrap_err();
     assert!(!format!("{wrong} {wrong:?}").contains("hunter3"), "{wrong}");
 }
+
+/// What `exa-mcp:store` holds.
+fn told(server: &RedisServer, field: &str) -> String {
+    let answer = server.say(&["HGET", "exa-mcp:store", field]).unwrap();
+    answer.lines().last().unwrap_or_default().to_owned()
+}
+
+#[tokio::test]
+async fn servers_agree_on_the_epoch_of_the_data() {
+    let server = RedisServer::start();
+    let (one, two) = (redis(&server), redis(&server));
+    put(&one, "ann", "a").await.unwrap();
+    put(&two, "ann", "b").await.unwrap();
+    assert_eq!(told(&server, "version"), "1");
+    assert_eq!(told(&server, "epoch").len(), 20);
+    assert_eq!(told(&server, "program"), env!("CARGO_PKG_VERSION"));
+    assert_eq!((one.refusal(), two.refusal()), (None, None));
+    let agreed = one.agree("secret", "x".to_owned()).await;
+    assert_eq!(agreed.as_deref(), Ok("x"));
+    let agreed = two.agree("secret", "y".to_owned()).await;
+    assert_eq!(agreed.as_deref(), Ok("x"));
+}
+
+#[tokio::test]
+async fn data_from_before_there_were_epochs_is_taken_over() {
+    let server = RedisServer::start();
+    put(&redis(&server), "ann", "a").await.unwrap();
+    server.say(&["DEL", "exa-mcp:store"]).unwrap();
+    let store = redis(&server);
+    assert_eq!(ids(&store, query(Some("ann"), None, 9)).await, "a");
+    assert_eq!(told(&server, "version"), "1");
+}
+
+#[tokio::test]
+async fn a_server_leaves_data_of_another_epoch_alone() {
+    let server = RedisServer::start();
+    let store = redis(&server);
+    put(&store, "ann", "a").await.unwrap();
+    let epoch = told(&server, "epoch");
+    // Lost, and then begun anew by another server.
+    server.say(&["FLUSHALL"]).unwrap();
+    for _ in 0..2 {
+        assert_eq!(put(&store, "ann", "b").await, Err(StoreError::Replaced));
+        let change = vec![change("ann", "calls", Step::Add(3))];
+        assert_eq!(store.count(change).await, Err(StoreError::Replaced));
+        assert_eq!(store.check().await, Err(StoreError::Replaced));
+        assert_eq!(store.refusal(), Some(StoreError::Replaced));
+        // What is known of the data from before does not hide it.
+        assert!(store.lives("one".to_owned()).await.is_ok());
+        assert_eq!(store.refusal(), Some(StoreError::Replaced));
+        assert_eq!(ids(&redis(&server), query(None, None, 9)).await, "");
+    }
+    assert_ne!(told(&server, "epoch"), epoch);
+    // A server that is started now accepts it; the old one goes on only with its own data.
+    put(&redis(&server), "ann", "c").await.unwrap();
+    assert_eq!(store.confirm().await, Err(StoreError::Replaced));
+    server
+        .say(&["HSET", "exa-mcp:store", "epoch", &epoch])
+        .unwrap();
+    assert_eq!(store.confirm().await, Ok(()));
+    assert_eq!(store.refusal(), None);
+}
+
+#[tokio::test]
+async fn a_store_of_a_newer_program_is_left_alone() {
+    let server = RedisServer::start();
+    let before = redis(&server);
+    put(&before, "ann", "a").await.unwrap();
+    let raise = ["HSET", "exa-mcp:store", "version", "7", "program", "9.8.7"];
+    server.say(&raise).unwrap();
+    let all = server.say(&["DEBUG", "DIGEST"]).unwrap();
+    // One that is just started, and one that has used it before.
+    for store in [redis(&server), before] {
+        let refused = [
+            put(&store, "ann", "b").await.map(drop),
+            store.check().await.map(drop),
+            store.announce("one".to_owned()).await.map(drop),
+            store.confirm().await,
+        ];
+        for refused in refused {
+            let text = refused.unwrap_err().to_string();
+            for part in [
+                "version 7 of the format",
+                "9.8.7",
+                env!("CARGO_PKG_VERSION"),
+            ] {
+                assert!(text.contains(part), "{text}");
+            }
+        }
+        assert!(matches!(store.refusal(), Some(StoreError::Newer(_))));
+    }
+    let digest = server.say(&["DEBUG", "DIGEST"]).unwrap();
+    assert_eq!(digest, all, "nothing was changed");
+}

@@ -13,7 +13,7 @@ pub(super) use missing::Again;
 pub use prepare::Prepared;
 
 use super::{Call, Catalogue, Outcome};
-use crate::accounts::{KeyDesk, KeyPage};
+use crate::accounts::{KeyDesk, KeyPage, LocalUser};
 use crate::operations::Operation;
 use serde_json::{Map, Value};
 
@@ -38,10 +38,10 @@ impl Catalogue {
         self.manners
     }
 
-    /// The same tools, which ask for a missing key on a page of this machine. Only for a server whose
-    /// user sits in front of the machine that it runs on.
+    /// The same tools, which ask for a missing key on a page of this machine, where the local user can
+    /// see it.
     #[must_use]
-    pub fn with_key_page(self) -> Self {
+    pub fn with_key_page(self, _user: &LocalUser) -> Self {
         Self {
             desk: Some(KeyDesk::new(self.caller.keys().clone())),
             ..self

@@ -39,9 +39,11 @@ impl Catalogue {
         };
         self.demand_key(call).await?;
         let reads_file = fitting(tool, &arguments).is_some_and(|given| given.get(FILE).is_some());
-        let client = match reads_file && powers.roots {
-            true => ClientHandle::new(Settled(call.client.roots().await)),
-            false => ClientHandle::mute(),
+        let client = match call.owner.local_user() {
+            Some(user) if reads_file && powers.roots => {
+                ClientHandle::new(Settled(call.client.roots(user).await))
+            }
+            _ => ClientHandle::mute(),
         };
         Ok(Prepared { arguments, client })
     }

@@ -34,21 +34,34 @@ const MOST: usize = 10_000;
 #[derive(Serialize, Deserialize)]
 struct Word {
     /// Which server tells it.
+    #[serde(rename = "from")]
     from: String,
+    #[serde(rename = "resources")]
     resources: Told,
 }
 
 /// What has changed, and whose it is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
 enum Told {
     /// Someone's list.
-    List { owner: String },
+    #[serde(rename = "list")]
+    List {
+        #[serde(rename = "owner")]
+        owner: String,
+    },
     /// Someone's resource.
-    Resource { owner: String, uri: String },
+    #[serde(rename = "resource")]
+    Resource {
+        #[serde(rename = "owner")]
+        owner: String,
+        #[serde(rename = "uri")]
+        uri: String,
+    },
     /// Any list may be another one.
+    #[serde(rename = "anyList")]
     AnyList,
     /// Anything may be another one.
+    #[serde(rename = "anything")]
     Anything,
 }
 
@@ -106,7 +119,7 @@ impl Library {
     /// Passes on what happened to someone's resources, if anybody here wants to know.
     fn heard_of(&self, owner: &str, event: Event) {
         let owner = Identity::kept(owner);
-        if self.shelves.watched.contains(&owner) {
+        if self.shelves.results.watchers().contains(&owner) {
             self.shelves.send(Changed {
                 owner: Some(owner),
                 event,
@@ -232,3 +245,34 @@ async fn ended(telling: &mut Option<Telling>) -> Result<(), StoreError> {
 #[allow(clippy::unwrap_used)]
 #[path = "carry_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod format_tests {
+    use super::*;
+
+    /// What servers of different versions tell each other.
+    #[test]
+    fn the_format_of_a_told_change_does_not_change() {
+        let told = |resources| {
+            let from = "f".to_owned();
+            serde_json::to_string(&Word { from, resources }).unwrap()
+        };
+        let (owner, uri) = ("user:ann".to_owned(), "note://n".to_owned());
+        let list = Told::List {
+            owner: owner.clone(),
+        };
+        assert_eq!(
+            told(list),
+            r#"{"from":"f","resources":{"list":{"owner":"user:ann"}}}"#
+        );
+        let resource =
+            r#"{"from":"f","resources":{"resource":{"owner":"user:ann","uri":"note://n"}}}"#;
+        assert_eq!(told(Told::Resource { owner, uri }), resource);
+        assert_eq!(told(Told::AnyList), r#"{"from":"f","resources":"anyList"}"#);
+        assert_eq!(
+            told(Told::Anything),
+            r#"{"from":"f","resources":"anything"}"#
+        );
+    }
+}

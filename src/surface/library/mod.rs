@@ -8,7 +8,6 @@ mod entries;
 mod offers;
 mod read;
 mod watch;
-mod watched;
 
 use std::sync::Arc;
 
@@ -19,15 +18,15 @@ pub use entries::{Entry, Leaf, TEMPLATES, Template};
 use offers::Memory;
 pub use offers::Offer;
 pub use read::{Content, ReadError};
-pub use watch::{Event, Watch};
-use watched::Watched;
+pub use watch::Watch;
 
 use super::notes::{Draft, Note, NoteError, Notes};
+pub use super::watchers::Event;
 use super::{Address, ResultCache};
 use crate::accounts::Identity;
 use crate::operations::{Called, Caller, Operation};
 
-/// How many changes may wait for a slow reader.
+/// How many changes may wait until they are told to other servers.
 const WAITING: usize = 256;
 
 /// Markdown, as most of what is kept.
@@ -50,15 +49,19 @@ pub struct Library {
 
 struct Shelves {
     results: ResultCache,
-    /// Shared, because the channel sets all its places aside at once.
+    /// What is told to other servers. Shared, because the channel sets all its places aside at once.
     changes: broadcast::Sender<Arc<Changed>>,
-    watched: Watched,
     memory: Memory,
 }
 
 impl Shelves {
     fn send(&self, changed: Changed) {
-        // Without anybody who listens there is nothing to tell.
+        let watchers = self.results.watchers();
+        match &changed.owner {
+            Some(owner) => watchers.tell(owner, &changed.event),
+            None => watchers.tell_all(&changed.event),
+        };
+        // Without other servers nobody reads it.
         let _ = self.changes.send(Arc::new(changed));
     }
 }
@@ -85,7 +88,6 @@ impl Library {
             shelves: Arc::new(Shelves {
                 results,
                 changes: broadcast::channel(WAITING).0,
-                watched: Watched::default(),
                 memory: Memory::default(),
             }),
             caller,

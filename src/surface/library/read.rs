@@ -9,7 +9,7 @@ use crate::operations::{Operation, Refusal, check, find, input_schema, nearest};
 use crate::render::{self, Level, View};
 use crate::surface::answer::cleaned;
 use crate::surface::notes::NoteError;
-use crate::surface::{Address, Kept};
+use crate::surface::{Address, Kept, Outcome};
 
 /// Tokens of a kept answer: more than any has, because whoever reads a resource wants the whole of it.
 const EVERYTHING: usize = 100_000_000;
@@ -127,8 +127,9 @@ fn failed(operation: &Operation, webset: &str, refusal: &Refusal) -> ReadError {
             ReadError::NotFound(format!("There is no webset `{webset}`."))
         }
         Refusal::Arguments(_) => ReadError::NotFound(format!("`{webset}` is no id of a webset.")),
-        Refusal::Exa(error) => ReadError::Failed(format!("`{}` failed. {error}", operation.name)),
+        Refusal::Exa(error) => ReadError::Failed(Outcome::exa(operation.name, error, &[]).text),
         Refusal::KeysOut(out) => ReadError::Failed(out.to_string()),
+        Refusal::Limit(over) => ReadError::Failed(over.message.clone()),
         Refusal::NoKey(holder) => ReadError::Failed(holder.advice().to_owned()),
     }
 }

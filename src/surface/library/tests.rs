@@ -9,6 +9,7 @@ use super::*;
 use crate::exa::{Answer, ExaConfig, ExaHttp};
 use crate::operations::{all, find};
 use crate::store::MemoryStore;
+use crate::surface::watchers::MAX_WAITING;
 
 fn ann() -> Identity {
     Identity::user("ann")
@@ -19,7 +20,11 @@ fn bob() -> Identity {
 }
 
 fn library() -> (Library, ResultCache) {
-    let caller = Caller::new(ExaHttp::new(ExaConfig::default()).unwrap(), None);
+    let caller = Caller::new(
+        ExaHttp::new(ExaConfig::default()).unwrap(),
+        None,
+        std::sync::Arc::new(crate::operations::spend::Unlimited),
+    );
     let results = ResultCache::default();
     let notes = Notes::new(Arc::new(MemoryStore::default()));
     let library = Library::new(caller, results.clone(), Some(notes), true);
@@ -203,7 +208,11 @@ async fn an_operation_is_described_whole() {
 
 #[tokio::test]
 async fn what_is_not_offered_is_neither_shown_nor_read() {
-    let caller = Caller::new(ExaHttp::new(ExaConfig::default()).unwrap(), None);
+    let caller = Caller::new(
+        ExaHttp::new(ExaConfig::default()).unwrap(),
+        None,
+        std::sync::Arc::new(crate::operations::spend::Unlimited),
+    );
     let library = Library::new(caller, ResultCache::default(), None, false);
     let patterns: Vec<&str> = library.templates().iter().map(|t| t.pattern).collect();
     assert_eq!(
@@ -241,15 +250,15 @@ async fn only_the_owner_hears_of_changes() {
     let (library, results) = library();
     let (mut ann_hears, mut bob_hears) = (library.watch(&ann()), library.watch(&bob()));
     note(&library, &ann(), "Mine").await;
-    assert_eq!(ann_hears.next().await, Some(Event::Listed));
+    assert_eq!(ann_hears.next().await, Event::Listed);
     let kept = keep(&results, &ann(), "t");
-    assert_eq!(ann_hears.next().await, Some(Event::Listed));
+    assert_eq!(ann_hears.next().await, Event::Listed);
     results.forget_oldest();
     let gone = Event::Changed(Address::Result(kept));
-    assert_eq!(ann_hears.next().await, Some(gone));
-    assert_eq!(ann_hears.next().await, Some(Event::Listed));
+    assert_eq!(ann_hears.next().await, gone);
+    assert_eq!(ann_hears.next().await, Event::Listed);
     keep(&results, &bob(), "t");
-    assert_eq!(bob_hears.next().await, Some(Event::Listed));
+    assert_eq!(bob_hears.next().await, Event::Listed);
     let quiet = tokio::time::timeout(Duration::from_millis(5), bob_hears.next());
     assert!(quiet.await.is_err());
 }
@@ -261,16 +270,20 @@ async fn the_end_of_an_answer_is_heard_though_nobody_asks_for_it() {
         ttl: Duration::from_millis(150),
         ..Default::default()
     });
-    let caller = Caller::new(ExaHttp::new(ExaConfig::default()).unwrap(), None);
+    let caller = Caller::new(
+        ExaHttp::new(ExaConfig::default()).unwrap(),
+        None,
+        std::sync::Arc::new(crate::operations::spend::Unlimited),
+    );
     let library = Library::new(caller, results.clone(), None, false);
     let before = keep(&results, &ann(), "before");
     let mut hears = library.watch(&ann());
     let after = keep(&results, &ann(), "after");
-    assert_eq!(hears.next().await, Some(Event::Listed));
+    assert_eq!(hears.next().await, Event::Listed);
     for id in [before, after] {
         let gone = Event::Changed(Address::Result(id));
-        assert_eq!(hears.next().await, Some(gone));
-        assert_eq!(hears.next().await, Some(Event::Listed));
+        assert_eq!(hears.next().await, gone);
+        assert_eq!(hears.next().await, Event::Listed);
     }
 }
 
@@ -290,15 +303,15 @@ async fn calls_that_change_a_webset_are_told() {
         json!({"websetId": "c"}),
         json!({"id": "s"}),
     );
-    assert_eq!(hears.next().await, Some(webset("c")));
+    assert_eq!(hears.next().await, webset("c"));
     // By whatever name someone follows it.
     heed(
         "websets.update",
         json!({"websetId": "mine"}),
         json!({"id": "d", "externalId": "mine"}),
     );
-    assert_eq!(hears.next().await, Some(webset("d")));
-    assert_eq!(hears.next().await, Some(webset("mine")));
+    assert_eq!(hears.next().await, webset("d"));
+    assert_eq!(hears.next().await, webset("mine"));
     for name in [
         "websets.cancel",
         "websets.delete",
@@ -306,7 +319,7 @@ async fn calls_that_change_a_webset_are_told() {
         "enrichments.create",
     ] {
         heed(name, json!({"websetId": "e"}), json!({}));
-        assert_eq!(hears.next().await, Some(webset("e")), "{name}");
+        assert_eq!(hears.next().await, webset("e"), "{name}");
     }
 }
 
@@ -314,11 +327,13 @@ async fn calls_that_change_a_webset_are_told() {
 async fn whoever_is_too_slow_hears_that_anything_may_have_changed() {
     let (library, _) = library();
     let mut hears = library.watch(&ann());
-    for _ in 0..=WAITING {
+    for number in 0..=MAX_WAITING {
         library.tell(&bob(), Event::Listed);
+        let webset = Address::Webset(number.to_string());
+        library.tell(&ann(), Event::Changed(webset));
     }
-    assert_eq!(hears.next().await, Some(Event::Listed));
-    assert_eq!(hears.next().await, Some(Event::Missed));
+    assert_eq!(hears.next().await, Event::Listed);
+    assert_eq!(hears.next().await, Event::Missed);
 }
 
 #[tokio::test]

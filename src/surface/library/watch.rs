@@ -1,44 +1,26 @@
 //! Hearing of changes.
 
-use std::collections::VecDeque;
 use std::future::pending;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use tokio::sync::broadcast::{Receiver, error::RecvError};
 use tokio::time::{Instant, sleep_until};
 
-use super::watched::Mark;
-use super::{Changed, Library};
+use super::{Event, Library};
 use crate::accounts::Identity;
-use crate::surface::{Address, Change, ResultCache};
+use crate::surface::ResultCache;
+use crate::surface::watchers::{Followed, Subscription};
 
 /// The least time between two looks.
 const SHORTEST: Duration = Duration::from_millis(100);
 
-/// What happened.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The list of resources is another one.
-    Listed,
-    /// A resource, and what is within it, is another one, or is gone.
-    Changed(Address),
-    /// Changes came too fast; any resource may be another one.
-    Missed,
-}
-
 /// Hears what happens to the resources of one owner.
 pub struct Watch {
     owner: Identity,
-    changes: Receiver<Arc<Changed>>,
-    results: Receiver<Change>,
+    subscription: Subscription,
     cache: ResultCache,
     /// When to look whether answers have become too old: the cache looks only when it is used.
     look_at: Option<Instant>,
-    /// Events that came together with another one.
-    more: VecDeque<Event>,
-    /// What is said of this owner elsewhere is passed on while this is kept.
-    _mark: Mark,
 }
 
 impl Library {
@@ -47,12 +29,9 @@ impl Library {
         let results = &self.shelves.results;
         let mut watch = Watch {
             owner: owner.clone(),
-            changes: self.shelves.changes.subscribe(),
-            results: results.changes(),
+            subscription: results.watchers().subscribe(owner),
             cache: results.clone(),
             look_at: None,
-            more: VecDeque::new(),
-            _mark: self.shelves.watched.mark(owner),
         };
         watch.look_later();
         watch
@@ -68,29 +47,39 @@ pub(super) async fn at(moment: Option<Instant>) {
 }
 
 impl Watch {
-    /// The next event; `None` when the library is gone.
-    pub async fn next(&mut self) -> Option<Event> {
+    /// The next event.
+    pub async fn next(&mut self) -> Event {
         loop {
-            if let Some(event) = self.more.pop_front() {
-                return Some(event);
-            }
             tokio::select! {
-                changed = self.changes.recv() => match changed {
-                    Ok(changed) if changed.owner.as_ref().is_none_or(|owner| *owner == self.owner) => {
-                        return Some(changed.event.clone());
+                event = self.subscription.next() => {
+                    if event == Event::Listed && self.look_at.is_none() {
+                        self.look_later();
                     }
-                    Ok(_) => {}
-                    Err(RecvError::Lagged(_)) => return Some(self.missed()),
-                    Err(RecvError::Closed) => return None,
-                },
-                change = self.results.recv() => match change {
-                    Ok(change) => self.result_changed(change),
-                    Err(RecvError::Lagged(_)) => return Some(self.missed()),
-                    Err(RecvError::Closed) => return None,
-                },
+                    return event;
+                }
                 () = at(self.look_at) => self.look_later(),
             }
         }
+    }
+
+    /// Hears of these resources only.
+    pub(crate) fn only(&self, followed: Arc<Mutex<Followed>>) {
+        self.subscription.only(followed);
+    }
+
+    /// Hears no longer of changes of the list.
+    pub(crate) fn ignore_lists(&self) {
+        self.subscription.ignore_lists();
+    }
+
+    /// Does not hear of changes of the list until [`Self::resume_lists`].
+    pub(crate) fn pause_lists(&self) {
+        self.subscription.pause_lists();
+    }
+
+    /// Hears of changes of the list again, and of one in between.
+    pub(crate) fn resume_lists(&self) {
+        self.subscription.resume_lists();
     }
 
     /// Has the cache drop what is too old, and comes back for the rest.
@@ -100,27 +89,5 @@ impl Watch {
         let age = oldest.map(|since| since.elapsed().unwrap_or_default());
         let left = age.map(|age| self.cache.ttl().saturating_sub(age));
         self.look_at = left.map(|left| Instant::now() + left.max(SHORTEST));
-    }
-
-    fn missed(&mut self) -> Event {
-        self.more.push_back(Event::Missed);
-        Event::Listed
-    }
-
-    /// A new result is only new in the list; one that is gone is also gone for whoever follows it.
-    fn result_changed(&mut self, change: Change) {
-        match change {
-            Change::Added { owner, .. } if owner == self.owner => {
-                self.more.push_back(Event::Listed);
-                if self.look_at.is_none() {
-                    self.look_later();
-                }
-            }
-            Change::Gone { owner, id } if owner == self.owner => {
-                let gone = Event::Changed(Address::Result(id));
-                self.more.extend([gone, Event::Listed]);
-            }
-            _ => {}
-        }
     }
 }

@@ -34,6 +34,10 @@ pub struct HttpLimits {
     pub sessions: usize,
     /// Sessions at once of one identity.
     pub sessions_per_owner: usize,
+    /// Sessions at once of all guests at one address.
+    pub sessions_per_address: usize,
+    /// Streams at once of all guests at one address.
+    pub streams_per_address: usize,
     /// How long a session may be unused.
     pub session_idle: Duration,
     /// How often something is sent over a stream that has nothing to say.
@@ -45,12 +49,14 @@ pub struct HttpLimits {
 impl Default for HttpLimits {
     fn default() -> Self {
         Self {
-            body: 4 * 1024 * 1024,
+            body: 1024 * 1024,
             client_timeout: Duration::from_secs(15),
             connections: 1_024,
             connections_per_address: 256,
             sessions: 10_000,
             sessions_per_owner: 1_000,
+            sessions_per_address: 200,
+            streams_per_address: 64,
             session_idle: Duration::from_secs(30 * 60),
             keep_alive: Duration::from_secs(15),
             drain: Duration::from_secs(10),

@@ -8,7 +8,9 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, Response, Uri, header};
 
 use super::answers::{bad_request, denied};
-use crate::accounts::{Denied, Identity, Pool, Requester, Secret, Token, now};
+use crate::accounts::{
+    Denied, Directory, Identity, KnownKeys, Pool, Requester, Secret, Token, now,
+};
 use crate::exa::ApiKey;
 use crate::ids;
 
@@ -19,7 +21,7 @@ const KEY_HEADERS: [HeaderName; 2] = [
 ];
 
 /// The part of an address that may hold one, if the operator allows it.
-const KEY_IN_URL: &str = "exaApiKey";
+pub(super) const KEY_IN_URL: &str = "exaApiKey";
 
 /// Who is let in.
 pub enum Gate {
@@ -33,6 +35,8 @@ pub enum Gate {
         key_in_url: bool,
         /// As whom those without a key come in.
         guests: Guests,
+        /// The keys that Exa has accepted; all others are made up until it has.
+        known_keys: KnownKeys,
     },
 }
 
@@ -52,6 +56,8 @@ pub(super) struct Entry {
     pub(super) token: Option<Arc<Token>>,
     /// It showed nothing; the session that it names says who it is.
     pub(super) guest: bool,
+    /// Its key stood in the address.
+    pub(super) key_from_url: bool,
 }
 
 type Answer = Box<Response<Body>>;
@@ -62,6 +68,14 @@ impl Gate {
         match self {
             Self::Pool(_) => "pool",
             Self::Passthrough { .. } => "passthrough",
+        }
+    }
+
+    /// The tokens, where they are needed.
+    pub(crate) fn tokens(&self) -> Option<Arc<Directory>> {
+        match self {
+            Self::Pool(pool) => Some(Arc::clone(&pool.directory)),
+            Self::Passthrough { .. } => None,
         }
     }
 
@@ -79,20 +93,36 @@ impl Gate {
                 let token = found.map_err(|why| turned_away(pool, why, None, &shown, address))?;
                 let admitted = token.admit(now());
                 admitted.map_err(|why| turned_away(pool, why, Some(&token), &shown, address))?;
+                let bearer = shown.bearer.as_deref().unwrap_or_default();
                 Ok(Entry {
-                    requester: pool.requester(&token, address),
+                    requester: pool.requester(&token, bearer, address),
                     token: Some(token),
                     guest: false,
+                    key_from_url: false,
                 })
             }
             Self::Passthrough {
                 secret,
                 guests,
                 key_in_url,
-            } => match shown.key(*key_in_url) {
-                Some(key) => with_key(key, secret),
-                None => guest(*guests, &shown),
-            },
+                known_keys,
+            } => {
+                let mut entry = match shown.key(*key_in_url) {
+                    Some(key) => Entry {
+                        key_from_url: shown.key(false).is_none(),
+                        ..with_key(key, secret)?
+                    },
+                    None => guest(*guests, &shown)?,
+                };
+                let requester = &mut entry.requester;
+                if !known_keys.contains(&requester.owner) {
+                    requester.guest_address = Some(address.into());
+                }
+                if requester.key.is_some() {
+                    requester.key_proof = Some(known_keys.proof(&requester.owner));
+                }
+                Ok(entry)
+            }
         }
     }
 }
@@ -105,7 +135,12 @@ fn turned_away(
     address: IpAddr,
 ) -> Answer {
     if !matches!(why, Denied::Unknown) || shown.bearer.is_some() {
-        tracing::info!(%address, reason = ?why, "denied");
+        let user = token.map(Token::owner);
+        let (user, id) = (
+            user.as_ref().map(Identity::as_str),
+            token.map(|token| &*token.id),
+        );
+        tracing::info!(%address, reason = ?why, user, token = id, "denied");
     }
     let action = match why {
         Denied::Unknown if shown.bearer.is_none() => "denied.missing",
@@ -131,6 +166,7 @@ fn with_key(key: &str, secret: &Secret) -> Result<Entry, Answer> {
         },
         token: None,
         guest: false,
+        key_from_url: false,
     })
 }
 
@@ -150,6 +186,7 @@ fn guest(guests: Guests, shown: &Shown) -> Result<Entry, Answer> {
         },
         token: None,
         guest: guests == Guests::Strangers,
+        key_from_url: false,
     })
 }
 

@@ -13,6 +13,7 @@ use super::answers::{FORBIDDEN, bad_request, empty, refuse};
 use super::gate::Gate;
 use super::peer::Peer;
 use super::state::Shared;
+use crate::store::Store;
 
 /// What every answer carries: it is for this one request, and for no page to show.
 const ALWAYS: [(HeaderName, &str); 6] = [
@@ -32,6 +33,8 @@ const ALWAYS: [(HeaderName, &str); 6] = [
 
 /// What pages may read beside the body.
 const EXPOSED: &str = "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate, Retry-After";
+/// The code of whoever cannot be served now.
+const UNAVAILABLE: i32 = -32603;
 const METHODS: &str = "GET, POST, PATCH, DELETE, OPTIONS";
 const HEADERS: &str = "Authorization, Content-Type, Accept, Last-Event-ID, Mcp-Session-Id, \
                        Mcp-Protocol-Version, Mcp-Method, Mcp-Name, X-API-Key, X-Exa-Api-Key";
@@ -49,6 +52,9 @@ pub(super) async fn guard<M: Send + Sync + 'static>(
     let mut answer = match check(&shared, &request) {
         Err(refused) => *refused,
         Ok(()) if request.method() == Method::OPTIONS => permission(request.headers()),
+        Ok(()) if !is_look(&request) && shared.store.refusal().is_some() => {
+            with_origin(refused_by_store(&*shared.store), origin.as_ref())
+        }
         Ok(()) => {
             let answer = next.run(request).await;
             with_origin(answer, origin.as_ref())
@@ -94,6 +100,19 @@ fn check<M>(shared: &Shared<M>, request: &Request<Body>) -> Result<(), Box<Respo
         ));
     }
     Ok(())
+}
+
+/// Nothing is served with a store that holds other data than before, or that a newer program has taken over.
+fn refused_by_store(store: &dyn Store) -> Response<Body> {
+    let why = store.refusal().map(|why| why.to_string());
+    let why = why.unwrap_or_default();
+    refuse(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, &why)
+}
+
+/// Whether a request only asks how the server is.
+fn is_look(request: &Request<Body>) -> bool {
+    let path = request.uri().path();
+    path == "/" || LOOKS.contains(&path)
 }
 
 /// Whether this machine, under one of its own names, asks how the server is. Health checks and scrapers

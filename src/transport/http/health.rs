@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use axum::body::Body;
 use axum::extract::State;
 use http::{Response, StatusCode};
-use serde_json::json;
+use serde_json::{Map, Value, json};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::Mcp;
 use super::answers::json_answer;
 use super::state::Shared;
-use crate::store::Store;
-use crate::telemetry::Gauges;
+use crate::accounts::KeyCondition;
+use crate::store::{Store, StoreError};
 
 /// How long the store may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -43,16 +43,24 @@ impl StoreState {
 /// Tells how the server is; nothing that helps an attacker.
 pub(super) async fn health<M: Mcp>(State(shared): State<Arc<Shared<M>>>) -> Response<Body> {
     let well = shared.store_state.is_well(&*shared.store).await;
+    let refusal = shared.store.refusal();
     let gauges = shared.mcp.gauges();
-    let has_key = !shared.gate.needs_token() || has_ready_key(&gauges);
-    let (code, status) = match (shared.draining.is_cancelled(), well && has_key) {
-        (true, _) => (StatusCode::SERVICE_UNAVAILABLE, "ending"),
-        (false, true) => (StatusCode::OK, "ok"),
+    let keys = shared.gate.needs_token().then_some(&gauges.keys);
+    let has_key = keys.is_none_or(|keys| has_usable_key(keys));
+    let has_failing_key = keys.is_some_and(|keys| count(keys, KeyCondition::Failing) > 0);
+    let (code, status) = if shared.draining.is_cancelled() {
+        (StatusCode::SERVICE_UNAVAILABLE, "ending")
+    } else if refusal.is_some() {
+        // Nothing is served any more, so others are to do it.
+        (StatusCode::SERVICE_UNAVAILABLE, "unhealthy")
+    } else if well && has_key && !has_failing_key {
+        (StatusCode::OK, "ok")
+    } else {
         // Most requests need no store, and kept answers no key, so the server is not taken out of
         // service.
-        (false, false) => (StatusCode::OK, "degraded"),
+        (StatusCode::OK, "degraded")
     };
-    let health = json!({
+    let mut health = json!({
         "status": status,
         "server": env!("CARGO_PKG_NAME"),
         "version": env!("CARGO_PKG_VERSION"),
@@ -65,14 +73,41 @@ pub(super) async fn health<M: Mcp>(State(shared): State<Arc<Shared<M>>>) -> Resp
             Some(true) => "ok",
             Some(false) => "failing",
         },
-        "store": if well { "ok" } else { "unavailable" },
+        "store": match &refusal {
+            Some(StoreError::Replaced) => "replaced",
+            Some(_) => "newer",
+            None if well => "ok",
+            None => "unavailable",
+        },
         "sessions": shared.sessions.count() + shared.streams.count(),
     });
+    if let Some(keys) = keys {
+        let keys: Map<String, Value> = keys
+            .iter()
+            .map(|(state, count)| ((*state).to_owned(), json!(count)))
+            .collect();
+        put(&mut health, "keys", Value::Object(keys));
+    }
+    if let Some(refusal) = refusal {
+        put(&mut health, "problem", json!(refusal.to_string()));
+    }
     json_answer(code, &health)
 }
 
-/// Whether one of the server's own keys can be used now.
-fn has_ready_key(gauges: &Gauges) -> bool {
-    let mut keys = gauges.keys.iter();
-    keys.any(|(state, count)| *state == "ready" && *count > 0)
+fn put(health: &mut Value, name: &str, value: Value) {
+    if let Value::Object(fields) = health {
+        fields.insert(name.to_owned(), value);
+    }
+}
+
+/// Whether a call can be made now with one of the server's own keys.
+fn has_usable_key(keys: &[(&'static str, usize)]) -> bool {
+    count(keys, KeyCondition::Ready) + count(keys, KeyCondition::HalfOpen) > 0
+}
+
+fn count(keys: &[(&'static str, usize)], condition: KeyCondition) -> usize {
+    let counts = keys
+        .iter()
+        .filter(|(state, _)| *state == condition.as_str());
+    counts.map(|(_, count)| count).sum()
 }

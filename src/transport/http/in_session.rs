@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::{StreamExt, future, stream};
+use futures_util::{StreamExt, stream};
 use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 use http_body_util::combinators::BoxBody;
@@ -16,19 +16,23 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use hyper::body::Frame;
 use rmcp::model::{ClientJsonRpcMessage, ClientRequest, GetExtensions, ProtocolVersion, RequestId};
 use rmcp::transport::streamable_http_server::session::SessionId;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManagerError;
 use tokio::time::timeout;
 
-use super::events::Events;
-use super::kept_answers::EventId;
+use super::event_log::{Event, EventKind};
 use super::mcp::VERSION;
 use super::outgoing::{Answer, STREAM};
+use super::replay_buffer::Place;
+use super::request_stream::RequestEvents;
 use super::sessions::Sessions;
+use super::shared_replay::SharedEvents;
+use super::standalone_stream::StandaloneEvents;
 
 /// An answer that is there within this time leaves as a whole; the head of any other goes ahead of it.
 const SOON: Duration = Duration::from_millis(10);
 
-/// Room for most answers.
-const ROOM: usize = 4 * 1024;
+/// The size up to which events leave as one piece. Larger ones are not copied for that.
+const ONE_PIECE: usize = 64 * 1024;
 
 /// What keeps a stream open while there is nothing to say.
 const STILL_HERE: &[u8] = b":\n\n";
@@ -57,56 +61,129 @@ pub(super) async fn ask(
         parts.extensions.insert(Arc::clone(sessions));
     }
     request.extensions_mut().insert(parts);
-    let message = ClientJsonRpcMessage::request(request, id);
+    let message = ClientJsonRpcMessage::request(request, id.clone());
     let session = SessionId::from(session);
     match sessions.open_stream(&session, message).await {
-        Ok(events) => {
-            let events = Events::new(sessions, &session, Box::pin(events), true);
-            answer(events, keep_alive).await
+        Ok(messages) => {
+            let reads_priming = sessions.reads_priming(&session);
+            let events = sessions
+                .replay
+                .begin(&session, Box::pin(messages), reads_priming);
+            let stream = events.stream();
+            let (answer, ended) = answer(events, keep_alive).await;
+            if !ended && let Some(replay) = &sessions.shared_replay {
+                let owner = sessions.owner(&session);
+                if let Some(owner) = owner {
+                    replay.publish(&owner, &session, id, stream);
+                }
+            }
+            answer
         }
-        Err(error) => {
-            let mut lost = Response::new(Full::from(error.to_string()).boxed());
-            *lost.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-            lost
-        }
+        Err(error) => failed(&error),
     }
 }
 
-/// Goes on with a stream that was cut after an event: with what is kept of it, or with the session's own.
-/// Of an event that nobody knows there is nothing to go on with.
-pub(super) async fn resume(
+/// rmcp does not run the session any more.
+fn failed(error: &LocalSessionManagerError) -> Answer {
+    let mut failed = Response::new(Full::from(error.to_string()).boxed());
+    *failed.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    failed
+}
+
+/// Continues a stream after the last event that the client has. A client that names no event, or one
+/// that its session does not have any more, gets what the session sends from now on.
+pub(super) async fn listen(
     sessions: &Arc<Sessions>,
     session: &str,
-    last_event: &str,
+    last_event: Option<&str>,
     keep_alive: Duration,
-) -> Option<Answer> {
-    if let Some(kept) = sessions.answers.after(session, last_event) {
-        return Some(streamed(Full::new(kept).boxed(), true));
-    }
+) -> Answer {
     let session = SessionId::from(session);
-    let rest = sessions
-        .rest_of(&session, last_event.to_owned())
-        .await
-        .ok()?;
-    let awaits_answer = EventId::of_request(last_event).is_some();
-    // rmcp begins with the event that the client has.
-    let last_event = last_event.to_owned();
-    let rest = rest
-        .filter(move |event| future::ready(event.event_id.as_deref() != Some(last_event.as_str())));
-    let events = Events::new(sessions, &session, Box::pin(rest), awaits_answer);
-    Some(answer(events, keep_alive).await)
+    let place = last_event.and_then(|event| sessions.replay.find(&session, event));
+    let after = match place {
+        Some(Place::Request(events)) => return answer(events, keep_alive).await.0,
+        Some(Place::Standalone(index)) => Some(index),
+        None => {
+            let shared = elsewhere(sessions, &session, last_event).await;
+            if let Some(events) = shared {
+                let events = Events::Shared(events);
+                return streamed(going_on(Vec::new(), events, keep_alive), false);
+            }
+            None
+        }
+    };
+    match sessions.standalone(&session).await {
+        Ok(stream) => {
+            let events = Events::Standalone(stream.listen(after));
+            streamed(going_on(Vec::new(), events, keep_alive), false)
+        }
+        Err(error) => failed(&error),
+    }
 }
 
-async fn answer(mut events: Events, keep_alive: Duration) -> Answer {
-    let mut text = Vec::with_capacity(ROOM);
-    let all = async { while events.write_next(&mut text).await.is_some() {} };
-    let ended = timeout(SOON, all).await.is_ok();
-    let begun = Bytes::from(text);
-    let body = match ended {
-        true => Full::new(begun).boxed(),
-        false => going_on(begun, events, keep_alive),
+/// The rest of a stream that began at another server.
+async fn elsewhere(
+    sessions: &Sessions,
+    session: &SessionId,
+    last_event: Option<&str>,
+) -> Option<SharedEvents> {
+    let replay = sessions.shared_replay.as_ref()?;
+    let owner = sessions.owner(session)?;
+    replay.find(&owner, session, last_event?).await
+}
+
+/// The events that a connection sends.
+enum Events {
+    Request(RequestEvents),
+    Standalone(StandaloneEvents),
+    Shared(SharedEvents),
+}
+
+impl Events {
+    async fn next(&mut self) -> Option<Bytes> {
+        match self {
+            Self::Request(events) => events.next().await.map(|event| event.text()),
+            Self::Standalone(events) => events.next().await.map(|event| event.text()),
+            Self::Shared(events) => events.next().await,
+        }
+    }
+}
+
+/// Sends the events of a request; says whether it has ended.
+async fn answer(mut events: RequestEvents, keep_alive: Duration) -> (Answer, bool) {
+    let mut begun = Vec::new();
+    let all = async {
+        while let Some(event) = events.next().await {
+            begun.push(event);
+        }
     };
-    streamed(body, ended)
+    let ended = timeout(SOON, all).await.is_ok();
+    let body = if ended {
+        whole(&begun)
+    } else {
+        let begun = begun.iter().map(Event::text).collect();
+        going_on(begun, Events::Request(events), keep_alive)
+    };
+    (streamed(body, ended), ended)
+}
+
+/// Events that leave together. A failure has no ids: some clients take it for a stream that was cut, and
+/// would come back for the rest.
+fn whole(events: &[Event]) -> BoxBody<Bytes, Infallible> {
+    let has_failed = matches!(events.last(), Some(event) if event.kind == EventKind::Error);
+    let pieces: Vec<Bytes> = if has_failed {
+        let messages = events
+            .iter()
+            .filter(|event| event.kind != EventKind::Priming);
+        messages.map(Event::text_without_id).collect()
+    } else {
+        events.iter().map(Event::text).collect()
+    };
+    if pieces.iter().map(Bytes::len).sum::<usize>() <= ONE_PIECE {
+        return Full::new(Bytes::from(pieces.concat())).boxed();
+    }
+    let frames = pieces.into_iter().map(|piece| Ok(Frame::data(piece)));
+    BodyExt::boxed(StreamBody::new(stream::iter(frames)))
 }
 
 /// An answer that is a stream of events.
@@ -122,15 +199,15 @@ fn streamed(body: BoxBody<Bytes, Infallible>, ended: bool) -> Answer {
 }
 
 /// A stream that has begun, and goes on.
-fn going_on(begun: Bytes, events: Events, keep_alive: Duration) -> BoxBody<Bytes, Infallible> {
-    let begun = stream::iter(Some(begun).filter(|begun| !begun.is_empty()));
+fn going_on(begun: Vec<Bytes>, events: Events, keep_alive: Duration) -> BoxBody<Bytes, Infallible> {
     let rest = stream::unfold(events, move |mut events| async move {
         let text = match timeout(keep_alive, events.next()).await {
-            Ok(event) => event?,
+            Ok(text) => text?,
             Err(_) => Bytes::from_static(STILL_HERE),
         };
         Some((text, events))
     });
-    let frames = begun.chain(rest).map(|text| Ok(Frame::data(text)));
+    let frames = stream::iter(begun).chain(rest);
+    let frames = frames.map(|text| Ok(Frame::data(text)));
     BodyExt::boxed(StreamBody::new(frames))
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::config::HttpLimits;
 use crate::accounts::Identity;
+use crate::store::format::{self, Format};
 use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError};
 
 /// Where sessions are kept.
@@ -30,17 +31,28 @@ const TRIES: usize = 5;
 /// What another server needs to go on with a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct KeptSession {
+    #[serde(rename = "owner")]
     pub(super) owner: String,
     /// What was agreed on.
+    #[serde(rename = "version")]
     pub(super) version: ProtocolVersion,
     /// How the client introduced itself.
+    #[serde(rename = "introduction")]
     pub(super) introduction: InitializeRequestParams,
     /// The least that the client wants to hear of its calls.
-    #[serde(default)]
+    #[serde(rename = "level", default)]
     pub(super) level: Option<String>,
     /// The addresses of resources that the client follows.
-    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    #[serde(
+        rename = "followed",
+        default,
+        skip_serializing_if = "BTreeSet::is_empty"
+    )]
     pub(super) followed: BTreeSet<String>,
+}
+
+impl Format for KeptSession {
+    const KIND: &'static str = "session";
 }
 
 impl KeptSession {
@@ -60,6 +72,7 @@ impl KeptSession {
 /// What servers tell each other of a session: that it is another one now.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Word {
+    #[serde(rename = "session")]
     pub(super) session: String,
 }
 
@@ -99,7 +112,7 @@ impl KeptSessions {
 
     /// Keeps a new session; the oldest ones of the same owner make way.
     pub(super) async fn add(&self, id: &str, session: &KeptSession) -> Result<(), StoreError> {
-        let body = serde_json::to_string(session).unwrap_or_default();
+        let body = format::encode(session);
         if body.len() > LARGEST {
             let why = "the client introduces itself at too great length".to_owned();
             return Err(StoreError::Unavailable(why));
@@ -166,7 +179,7 @@ impl KeptSessions {
                 return Ok(());
             };
             change(&mut session);
-            let body = serde_json::to_string(&session).unwrap_or_default();
+            let body = format::encode(&session);
             let rules = Rules {
                 time_to_live: Some(self.life()),
                 most: None,
@@ -187,7 +200,7 @@ impl KeptSessions {
 }
 
 fn read(document: &Document) -> Option<KeptSession> {
-    serde_json::from_str(&document.body).ok()
+    format::decode(&document.body)
 }
 
 /// Only its owner finds a session. Guests are another one with each request; the session's name, which
@@ -200,9 +213,45 @@ fn place(owner: &Identity, id: &str) -> Place {
     }
 }
 
-fn shelf(owner: &Identity) -> Identity {
+pub(super) fn shelf(owner: &Identity) -> Identity {
     match owner.is_guest() {
         true => Identity::kept(GUESTS),
         false => owner.clone(),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    /// The format of sessions in stores, and of what servers tell each other about them. Whoever changes it
+    /// breaks the stores of others: see docs/upgrading.md.
+    #[test]
+    fn the_format_of_a_kept_session_does_not_change() {
+        let introduction = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}},
+            "clientInfo": {"name": "c", "version": "1"}});
+        let session = KeptSession {
+            owner: "user:ann".to_owned(),
+            version: ProtocolVersion::V_2025_06_18,
+            introduction: serde_json::from_value(introduction).unwrap(),
+            level: Some("info".to_owned()),
+            followed: BTreeSet::from(["exa://x".to_owned()]),
+        };
+        let text = concat!(
+            r#"{"v":1,"owner":"user:ann","version":"2025-06-18","introduction":{"#,
+            r#""protocolVersion":"2025-11-25","capabilities":{"roots":{}},"clientInfo":{"name":"c","version":"1"}},"#,
+            r#""level":"info","followed":["exa://x"]}"#,
+        );
+        assert_eq!(format::encode(&session), text);
+        let before = text.replacen(r#""v":1,"#, "", 1);
+        let read: KeptSession = format::decode(&before).unwrap();
+        assert_eq!(format::encode(&read), text);
+        let word = Word {
+            session: "s".to_owned(),
+        };
+        assert_eq!(serde_json::to_string(&word).unwrap(), r#"{"session":"s"}"#);
     }
 }

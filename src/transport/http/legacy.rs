@@ -26,13 +26,17 @@ use tokio::time::timeout;
 
 use super::Mcp;
 use super::answers::{FORBIDDEN, bad_request, busy, over_limit, refusal, refuse};
-use super::body::{self, until};
-use super::incoming;
-use super::mcp::{address, tools};
+use super::body::{self, until, while_placed, while_valid};
+use super::fair_places::{Activity, Use};
+use super::gate::KEY_IN_URL;
+use super::mcp::{LARGEST_BATCH, address, mark_known, tools};
+use super::parsing;
 use super::state::Shared;
 use crate::accounts::Identity;
 use crate::accounts::usage::Meter;
+use crate::exa::ApiKey;
 use crate::ids;
+use crate::logging;
 
 /// What fits between a connection and the handler before one waits for the other.
 const BUFFER: usize = 64 * 1024;
@@ -57,6 +61,8 @@ struct Connection {
     input: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
     meter: Option<Meter>,
     waiting: AtomicUsize,
+    /// Idle until the first call of a tool.
+    activity: Arc<Activity>,
 }
 
 impl Streams {
@@ -98,8 +104,12 @@ pub(super) async fn connect<M: Mcp>(
     let (parts, _) = request.into_parts();
     let opened = (|| {
         let mut entry = shared.gate.admit(&parts, address(&shared, &parts))?;
+        logging::record_user(&entry.requester.owner);
         entry.requester.tools = tools(&shared, &parts)?;
-        let gone = entry.token.as_ref().map(|token| token.gone.clone());
+        mark_known(&parts, &entry);
+        let credential = entry.requester.credential.clone();
+        let activity = Arc::new(Activity::default());
+        let place = shared.guest_stream(&entry.requester, &activity)?;
         let limits = &shared.config.limits;
         if shared.draining.is_cancelled() || shared.streams.count() >= limits.sessions {
             let why = "There are too many connections, or the server is about to end";
@@ -114,23 +124,27 @@ pub(super) async fn connect<M: Mcp>(
             input: tokio::sync::Mutex::new(input),
             meter: entry.requester.meter.clone(),
             waiting: AtomicUsize::new(0),
+            activity: Arc::clone(&activity),
         });
         shared
             .streams
             .open()
             .insert(id.clone(), Arc::clone(&connection));
-        tokio::spawn(shared.mcp.connect(entry.requester, theirs));
+        let key = entry.requester.key.clone().filter(|_| entry.key_from_url);
+        tokio::spawn(shared.mcp.connect(entry.requester, &id, theirs));
+        let endpoint = endpoint(&id, key.as_ref());
         let listed = Listed {
             streams: Arc::clone(&shared.streams),
             id,
         };
-        let events = events(listed, connection, output, limits.keep_alive);
-        Ok((events, gone.unwrap_or_default()))
+        let events = events(listed, endpoint, connection, output, limits.keep_alive);
+        Ok((events, credential, place))
     })();
     match opened {
-        Ok((events, gone)) => {
+        Ok((events, credential, place)) => {
             let body = Body::new(StreamBody::new(events));
-            stream_of(until(until(body, shared.draining.clone()), gone))
+            let body = until(body, shared.draining.clone());
+            stream_of(while_placed(while_valid(body, credential), place))
         }
         Err(refused) => {
             let refused: Refused = refused;
@@ -149,17 +163,26 @@ fn stream_of(body: Body) -> Response<Body> {
     answer
 }
 
+/// Where a client posts. One whose key stands in the address that it opened sends no other, so the key
+/// stands in this address, too.
+fn endpoint(id: &str, key: Option<&ApiKey>) -> String {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    query.append_pair("sessionId", id);
+    if let Some(key) = key {
+        query.append_pair(KEY_IN_URL, key.expose());
+    }
+    format!("/messages?{}", query.finish())
+}
+
 /// What the client is sent: where to post, then every message of the handler.
 fn events(
     listed: Listed,
+    endpoint: String,
     connection: Arc<Connection>,
     output: ReadHalf<DuplexStream>,
     keep_alive: Duration,
 ) -> impl Stream<Item = io::Result<Frame<Bytes>>> + Send {
-    let endpoint = format!(
-        "event: endpoint\ndata: /messages?sessionId={}\n\n",
-        listed.id
-    );
+    let endpoint = format!("event: endpoint\ndata: {endpoint}\n\n");
     let lines = BufReader::new(output).lines();
     let state = (listed, connection, lines);
     let messages = stream::unfold(state, move |(listed, connection, mut lines)| async move {
@@ -207,23 +230,48 @@ async fn take<M: Mcp>(
 ) -> Result<Response<Body>, Refused> {
     let (parts, body) = request.into_parts();
     let entry = shared.gate.admit(&parts, address(shared, &parts))?;
+    if !entry.guest {
+        logging::record_user(&entry.requester.owner);
+    }
+    mark_known(&parts, &entry);
     let query = parts.uri.query().unwrap_or_default();
     let mut pairs = url::form_urlencoded::parse(query.as_bytes());
     let id = pairs.find(|(name, _)| name == "sessionId" || name == "session_id");
+    if let Some((_, id)) = &id {
+        logging::record_session(id);
+    }
     let connection = id.and_then(|(_, id)| shared.streams.open().get(&*id).cloned());
-    // Without a token the id, which nobody can guess, is what lets a client in.
-    let own =
-        |connection: &Arc<Connection>| entry.guest || connection.owner == entry.requester.owner;
+    // The id of a connection stands in addresses, which others may read: it lets nobody spend the key with
+    // which the connection was opened. Only one that was opened without a key has nothing else to show.
+    let own = |connection: &Arc<Connection>| {
+        connection.owner == entry.requester.owner || entry.guest && connection.owner.is_guest()
+    };
     let connection = connection.filter(own);
     let lost = || refuse(StatusCode::NOT_FOUND, FORBIDDEN, "Session not found");
     let connection = connection.ok_or_else(|| Box::new(lost()))?;
-    let body = body::read(&parts.headers, body, &shared.config.limits).await?;
-    let message = incoming::parse(&body);
+    if entry.guest {
+        logging::record_user(&connection.owner);
+    }
+    let body = body::read(shared, &parts, body).await?;
+    let message = parsing::parse(body.bytes, shared.config.limits.body).await;
     let message = message
         .map_err(|error| Box::new(refusal(StatusCode::BAD_REQUEST, &Value::Null, &error)))?;
+    if message
+        .as_array()
+        .is_some_and(|batch| batch.len() > LARGEST_BATCH)
+    {
+        let why = format!("a batch has at most {LARGEST_BATCH} messages");
+        return Err(Box::new(bad_request(&why)));
+    }
+    if calls_tool(&message) {
+        connection.activity.set(Use::Guest);
+    }
     if let Some(allowance) = &entry.requester.allowance {
         let allowed = allowance.requests(requests(&message) as u64).await;
-        allowed.map_err(|over| Box::new(over_limit(&Value::Null, &over)))?;
+        allowed.map_err(|over| {
+            tracing::info!(limit = over.limit, "denied: over a limit");
+            Box::new(over_limit(&Value::Null, &over))
+        })?;
     }
     deliver(&connection, &message).await?;
     let mut answer = Response::new(Body::from("Accepted"));
@@ -260,6 +308,19 @@ async fn deliver(connection: &Connection, message: &Value) -> Result<(), Refused
             let code = ErrorCode::INTERNAL_ERROR.0;
             Err(Box::new(refuse(StatusCode::SERVICE_UNAVAILABLE, code, why)))
         }
+    }
+}
+
+/// Whether a message, or one in a batch, calls a tool.
+fn calls_tool(message: &Value) -> bool {
+    let calls = |message: &Value| {
+        message
+            .get("method")
+            .is_some_and(|method| method == "tools/call")
+    };
+    match message {
+        Value::Array(members) => members.iter().any(calls),
+        single => calls(single),
     }
 }
 

@@ -16,21 +16,26 @@ use serde_json::Value;
 
 use super::Mcp;
 use super::answers::{
-    FORBIDDEN, bad_request, busy, empty, json_answer, limit_error, over_limit, refusal, refuse,
+    FORBIDDEN, bad_request, busy, denied, empty, json_answer, limit_error, over_limit, refusal,
+    refuse,
 };
-use super::body::{self, holding, until};
+use super::body::{self, holding, until, while_placed, while_valid};
+use super::fair_places::{Activity, Use};
 use super::gate::{Entry, strip};
 use super::in_session;
 use super::incoming::{self, Content, Reader, Stopped};
 use super::outgoing::{Accepts, Answer, finish, only_answer};
+use super::parsing;
 use super::peer::Peer;
+use super::request_ids::Turn;
 use super::restoring::catch_up;
-use super::sessions::{Behind, Held, NotAdmitted};
+use super::sessions::{Behind, Held, NoRoom, NotAdmitted};
 use super::state::Shared;
-use crate::accounts::daily;
+use crate::accounts::{Credential, OverLimit, daily};
+use crate::logging;
 
 /// The header that names a session.
-pub(super) const SESSION: &str = "mcp-session-id";
+pub(crate) const SESSION: &str = "mcp-session-id";
 /// The header that names a version.
 pub(super) const VERSION: &str = "mcp-protocol-version";
 
@@ -38,7 +43,7 @@ pub(super) const VERSION: &str = "mcp-protocol-version";
 const LAST_EVENT: &str = "last-event-id";
 
 /// The most messages in one batch.
-const LARGEST_BATCH: usize = 100;
+pub(super) const LARGEST_BATCH: usize = 100;
 
 /// The length of the longest header value that is looked at.
 const LONGEST_SESSION: usize = 128;
@@ -108,18 +113,24 @@ async fn admit<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<(Visit, 
         return Err(Box::new(ending()));
     }
     let mut entry = shared.gate.admit(&parts, address(shared, &parts))?;
+    mark_known(&parts, &entry);
     entry.requester.tools = tools(shared, &parts)?;
     let modern = is_modern(&parts.headers)?;
     let mut behind = Behind::default();
     let session = match only(&parts.headers, SESSION)?.filter(|_| !modern) {
         Some(id) if id.len() > LONGEST_SESSION => return Err(Box::new(no_session())),
         Some(id) => {
+            logging::record_session(id);
             let admitted = shared.sessions.admit(id, &mut entry).await;
+            logging::record_user(&entry.requester.owner);
             let (held, missing) = admitted.map_err(not_admitted)?;
             behind = missing;
             Some((id.to_owned(), held))
         }
-        None => None,
+        None => {
+            logging::record_user(&entry.requester.owner);
+            None
+        }
     };
     let visit = Visit {
         accepts: Accepts::of(&parts.headers),
@@ -134,12 +145,29 @@ async fn admit<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<(Visit, 
 fn not_admitted(why: NotAdmitted) -> Refused {
     let why = match why {
         NotAdmitted::Unknown => return Box::new(no_session()),
-        NotAdmitted::NoRoom => "There are too many sessions; end some, or come back later",
+        NotAdmitted::NoRoom(NoRoom::AtAll) => {
+            "There are too many sessions; end some, or come back later"
+        }
+        NotAdmitted::NoRoom(NoRoom::OfOwner) => {
+            "All sessions that one user may have are in use (EXA_MCP_MAX_SESSIONS_PER_USER); end some"
+        }
+        NotAdmitted::NoRoom(NoRoom::OfAddress) => {
+            "All sessions that clients of one address may have are in use \
+             (EXA_MCP_MAX_SESSIONS_PER_ADDRESS); end some, or come back later"
+        }
         NotAdmitted::Unavailable => {
             "The store that knows the sessions of all servers cannot be used now; come back later"
         }
     };
     Box::new(busy(StatusCode::SERVICE_UNAVAILABLE, why, COME_BACK))
+}
+
+/// Notes that a connection works for somebody who is known.
+pub(super) fn mark_known(parts: &Parts, entry: &Entry) {
+    let activity = parts.extensions.get::<Arc<Activity>>();
+    if let Some(activity) = activity.filter(|_| entry.requester.guest_address.is_none()) {
+        activity.set(Use::Known);
+    }
 }
 
 /// Where the request comes from.
@@ -204,21 +232,42 @@ async fn post<M: Mcp>(
 ) -> Result<Response<Body>, Refused> {
     let visit = visit(shared, parts).await?;
     let flight = shared.flights.enter();
-    let body = body::read(&visit.parts.headers, body, &shared.config.limits).await?;
+    let body = body::read(shared, &visit.parts, body).await?;
     if visit.accepts == Accepts::Nothing {
         let why = "Invalid request: accept application/json and text/event-stream";
         let code = ErrorCode::INVALID_REQUEST.0;
         return Err(Box::new(refuse(StatusCode::NOT_ACCEPTABLE, code, why)));
     }
-    let parsed = incoming::parse(&body);
+    let _memory = body.memory;
+    let parsed = parsing::parse(body.bytes, shared.config.limits.body).await;
     let value =
         parsed.map_err(|error| Box::new(refusal(StatusCode::BAD_REQUEST, &Value::Null, &error)))?;
-    let answer = match value {
-        Value::Array(members) => batch(shared, &visit, members).await?,
-        value => single(shared, &visit, value).await?,
+    let credential = visit.entry.requester.credential.clone();
+    let served = async {
+        match value {
+            Value::Array(members) => batch(shared, &visit, members).await,
+            value => single(shared, &visit, value).await,
+        }
     };
+    let answer = while_admitted(credential.as_ref(), served).await?;
     let held = (visit.session, flight);
-    Ok(answer.map(|body| holding(body, held)))
+    Ok(answer.map(|body| holding(while_valid(body, credential), held)))
+}
+
+/// Waits for an answer as long as the credential of its request is valid.
+async fn while_admitted(
+    credential: Option<&Credential>,
+    served: impl Future<Output = Result<Response<Body>, Refused>>,
+) -> Result<Response<Body>, Refused> {
+    let Some(credential) = credential else {
+        return served.await;
+    };
+    tokio::select! {
+        // The handler stops with the credential, too; the status says so only if this is looked at first.
+        biased;
+        why = credential.ended() => Err(Box::new(denied(why, true))),
+        answer = served => answer,
+    }
 }
 
 async fn single<M: Mcp>(
@@ -238,10 +287,17 @@ async fn single<M: Mcp>(
         let answer = forward(shared, visit, message.content).await;
         return Ok(finish(answer, None, visit.accepts).await);
     };
+    logging::record_rpc_id(&asked.id);
     within_limits(visit, &asked.id).await?;
+    let turn = turn(shared, visit, &asked.id).await;
     if asked.method == "initialize" {
         begin(shared, visit, &asked.id).await?;
     }
+    note_call(shared, visit, &asked.method);
+    let place = match asked.method.as_str() {
+        "subscriptions/listen" => shared.guest_stream(&visit.entry.requester, &Arc::default())?,
+        _ => None,
+    };
     let meter = visit.entry.requester.meter.as_ref();
     if let Some(meter) = meter {
         meter.request();
@@ -261,7 +317,13 @@ async fn single<M: Mcp>(
             meter.commit().await;
         }
     }
-    Ok(answer)
+    Ok(answer.map(|body| while_placed(holding(body, turn), place)))
+}
+
+/// Waits for other requests of the session with the same id.
+async fn turn<M: Mcp>(shared: &Shared<M>, visit: &Visit, id: &Value) -> Option<Turn> {
+    let (session, _) = visit.session.as_ref()?;
+    Some(shared.request_ids.enter(session, id).await)
 }
 
 /// Counts a request that is refused before anybody could serve it. What has no id is no request.
@@ -285,7 +347,15 @@ async fn within_limits(visit: &Visit, id: &Value) -> Result<(), Refused> {
         return Ok(());
     };
     let allowed = allowance.requests(1).await;
-    allowed.map_err(|over| Box::new(over_limit(id, &over)))
+    allowed.map_err(|over| {
+        note_limited(&over);
+        Box::new(over_limit(id, &over))
+    })
+}
+
+/// Says in the log that a limit is reached; whose it is, every line of the request says.
+fn note_limited(over: &OverLimit) {
+    tracing::info!(limit = over.limit, "denied: over a limit");
 }
 
 fn is_json(answer: &Response<Body>) -> bool {
@@ -300,11 +370,18 @@ async fn begin<M: Mcp>(shared: &Shared<M>, visit: &Visit, id: &Value) -> Result<
         let error = ErrorData::invalid_request(why, None);
         return Err(Box::new(refusal(StatusCode::BAD_REQUEST, id, &error)));
     }
-    let room = shared
-        .sessions
-        .make_room(&visit.entry.requester.owner)
-        .await;
-    room.map_err(|_| not_admitted(NotAdmitted::NoRoom))
+    let room = shared.sessions.make_room(&visit.entry.requester).await;
+    room.map_err(|why| not_admitted(NotAdmitted::NoRoom(why)))
+}
+
+/// Notes that a session calls a tool: it ends later than one that never did.
+fn note_call<M: Mcp>(shared: &Shared<M>, visit: &Visit, method: &str) {
+    let session = visit.session.as_ref().filter(|_| method == "tools/call");
+    if let Some(activity) = session.and_then(|(id, _)| shared.sessions.activity(id))
+        && activity.get() == Use::Idle
+    {
+        activity.set(Use::Guest);
+    }
 }
 
 /// Hands a message to rmcp, without what it need not know.
@@ -388,6 +465,7 @@ async fn member_answer<M: Mcp>(
     if let Some(allowance) = &visit.entry.requester.allowance
         && let Err(over) = allowance.requests(1).await
     {
+        note_limited(&over);
         let error = limit_error(&over);
         return Some(serde_json::json!({"jsonrpc": "2.0", "id": asked.id, "error": error}));
     }
@@ -395,6 +473,8 @@ async fn member_answer<M: Mcp>(
         meter.request();
         meter.commit().await;
     }
+    let _turn = turn(shared, visit, &asked.id).await;
+    note_call(shared, visit, &asked.method);
     let answer = forward(shared, visit, message.content).await;
     let answer = only_answer(answer.into_body(), &asked.id).await;
     serde_json::from_slice(&answer).ok()
@@ -403,8 +483,12 @@ async fn member_answer<M: Mcp>(
 /// A stream for what the server has to say by itself, or the rest of one that was cut.
 async fn get<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Response<Body>, Refused> {
     let visit = visit(shared, parts).await?;
-    let answer = match resumed(shared, &visit).await {
-        Some(answer) => answer?,
+    let credential = visit.entry.requester.credential.clone();
+    let session = visit.session.as_ref();
+    let activity = session.and_then(|(id, _)| shared.sessions.activity(id));
+    let place = shared.guest_stream(&visit.entry.requester, &activity.unwrap_or_default())?;
+    let answer = match listened(shared, &visit).await {
+        Some(answer) => answer,
         None => {
             let mut parts = visit.parts;
             strip(&mut parts);
@@ -415,24 +499,24 @@ async fn get<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Response<B
     };
     let answer = finish(answer, None, Accepts::Streams).await;
     let (held, end) = (visit.session, shared.draining.clone());
-    let gone = visit.entry.token.map(|token| token.gone.clone());
-    let gone = gone.unwrap_or_default();
-    Ok(answer.map(|body| holding(until(until(body, end), gone), held)))
+    Ok(answer.map(|body| {
+        let body = holding(while_valid(until(body, end), credential), held);
+        while_placed(body, place)
+    }))
 }
 
-/// The rest of a stream that was cut, where a session is asked for that. All others are rmcp's.
-async fn resumed<M: Mcp>(shared: &Shared<M>, visit: &Visit) -> Option<Result<Answer, Refused>> {
+/// The stream of a session that runs, or the rest of one that was cut. What else is asked for is for rmcp
+/// to refuse.
+async fn listened<M: Mcp>(shared: &Shared<M>, visit: &Visit) -> Option<Answer> {
     let (session, held) = visit.session.as_ref()?;
-    let last = visit.parts.headers.get(LAST_EVENT)?.to_str().ok()?;
     let suits = visit.accepts == Accepts::Streams && in_session::suits(&visit.parts);
     if !suits || !held.is_running().await {
         return None;
     }
+    let last = visit.parts.headers.get(LAST_EVENT);
+    let last = last.and_then(|last| last.to_str().ok());
     let keep_alive = shared.config.limits.keep_alive;
-    let rest = in_session::resume(&shared.sessions, session, last, keep_alive).await;
-    // An empty stream would say that the answer was empty.
-    let unknown = "there is no stream to go on with after the event of Last-Event-ID";
-    Some(rest.ok_or_else(|| Box::new(bad_request(unknown))))
+    Some(in_session::listen(&shared.sessions, session, last, keep_alive).await)
 }
 
 /// Ends a session.

@@ -16,6 +16,7 @@ use super::answers::{FORBIDDEN, TurnedAway, refuse};
 use super::peer::Peer;
 use super::state::Shared;
 use crate::ids;
+use crate::logging;
 use crate::telemetry::{self, Gauges, Metrics};
 
 /// By which proxies and clients find a request in the log.
@@ -70,7 +71,7 @@ pub(super) async fn observed(mut request: Request<Body>, next: Next) -> Response
     let path = request.uri().path();
     let path = PATHS.into_iter().find(|known| *known == path);
     let span = match &id {
-        Some(id) => tracing::error_span!("request", id = id.to_str().unwrap_or_default()),
+        Some(id) => logging::http_span(id.to_str().unwrap_or_default()),
         None => tracing::Span::none(),
     };
     if let Some(id) = id.clone() {

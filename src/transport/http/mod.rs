@@ -10,25 +10,35 @@ mod admin;
 mod allowed;
 mod answers;
 mod body;
+mod body_memory;
 mod config;
 mod dashboard;
-mod events;
+mod event_log;
+mod fair_places;
 mod gate;
 mod guard;
 mod health;
 mod in_session;
 mod incoming;
-mod kept_answers;
 mod kept_sessions;
 mod legacy;
 mod listener;
 mod mcp;
+mod memory;
 mod metrics;
 mod outgoing;
+mod parsing;
 mod peer;
+mod replay_buffer;
+mod request_ids;
+mod request_stream;
 mod restoring;
 mod sessions;
+mod shared_replay;
+mod standalone_stream;
 mod state;
+mod store_watch;
+mod unread_body;
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -52,7 +62,9 @@ pub use allowed::{
     AllowedError, HOSTS_VARIABLE, Hosts, ORIGINS_VARIABLE, Origins, PROXIES_VARIABLE, Proxies,
 };
 pub use config::{HttpConfig, HttpLimits};
+use fair_places::{FairPlaces, WhenAddressIsFull};
 pub use gate::{Gate, Guests};
+pub(crate) use mcp::SESSION;
 pub(crate) use metrics::REQUEST_ID;
 pub(crate) use outgoing::Answer;
 pub(crate) use restoring::{Introductions, carry_following, is_replayed};
@@ -71,10 +83,11 @@ pub(crate) trait Mcp: Clone + Send + Sync + 'static {
     /// Answers a request of Streamable HTTP; its extensions hold the [`Requester`].
     fn answer(&self, request: Request<Full<Bytes>>) -> impl Future<Output = Answer> + Send;
 
-    /// Serves a connection of one message a line until it ends.
+    /// Serves a connection of one message a line until it ends; `session` is its id.
     fn connect(
         &self,
         requester: Requester,
+        session: &str,
         stream: DuplexStream,
     ) -> impl Future<Output = ()> + Send + 'static;
 
@@ -115,14 +128,18 @@ impl<M: Mcp> Server<M> {
             config: self.config,
             sessions: self.sessions,
             streams: Arc::default(),
+            guest_streams: guest_streams(&config.limits),
+            body_memory: body_memory::BodyMemory::new(config.limits.body),
             store: self.store,
             store_state: health::StoreState::default(),
             started: Instant::now(),
             flights: Arc::clone(&flights),
+            request_ids: Arc::default(),
             draining: draining.clone(),
         });
         let sweeper = tokio::spawn(Arc::clone(&sessions).sweep());
         let follower = tokio::spawn(restoring::follow_others(Arc::clone(&shared)));
+        let watcher = tokio::spawn(store_watch::watch(Arc::clone(&shared)));
         let routes = router(Arc::clone(&shared));
         let accepting = listener::accept(listener, routes, &config, &draining);
         let stopping = async {
@@ -137,10 +154,22 @@ impl<M: Mcp> Server<M> {
         .await;
         sweeper.abort();
         follower.abort();
+        watcher.abort();
         if let Gate::Pool(pool) = &shared.gate {
             let _ = timeout(CLOSING, pool.audit.flush()).await;
         }
     }
+}
+
+/// Places for the streams of guests: each takes a connection, of which some are left to short requests.
+fn guest_streams(limits: &HttpLimits) -> Arc<FairPlaces> {
+    let most = (limits.connections / 4 * 3).max(1);
+    let per_address = limits.streams_per_address;
+    Arc::new(FairPlaces::new(
+        most,
+        per_address,
+        WhenAddressIsFull::ReplaceIdle,
+    ))
 }
 
 /// Lets requests finish, then ends what is left.

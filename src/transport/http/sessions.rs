@@ -5,12 +5,14 @@
 //! introduction is kept there and played again to rmcp at the server to which the client comes next.
 
 mod shared;
+mod table;
 
-use std::collections::HashMap;
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures_util::{Stream, StreamExt, future, stream};
+use futures_util::{Stream, StreamExt};
 use http::request::Parts;
 use rmcp::model::{
     ClientJsonRpcMessage, GetExtensions, JsonRpcMessage, ProtocolVersion, ServerJsonRpcMessage,
@@ -24,52 +26,70 @@ use rmcp::transport::streamable_http_server::session::local::{
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
 
 use super::config::HttpLimits;
+use super::fair_places::Activity;
 use super::gate::Entry;
-use super::kept_answers::KeptAnswers;
 use super::kept_sessions::KeptSessions;
+use super::memory;
+use super::replay_buffer::ReplayBuffer;
+use super::shared_replay::SharedReplay;
+use super::standalone_stream::StandaloneStream;
 use crate::accounts::{Identity, Requester};
 use crate::store::Store;
 use crate::transport::shims;
 pub(super) use shared::Behind;
-use shared::Shared;
+use table::{Session, SessionTable};
 
 /// The least time between two looks for sessions that nobody uses.
 const SHORTEST_LOOK: Duration = Duration::from_millis(100);
 
-/// How long a client waits before it comes back to a stream that was cut.
-const RETRY: Duration = Duration::from_secs(3);
+/// The longest time between two looks.
+const LONGEST_LOOK: Duration = Duration::from_secs(2);
+
+/// How long a guest's session may be unused while there are many of them.
+const GUEST_IDLE: Duration = Duration::from_secs(10);
+
+/// The part of all sessions that guests may leave unused.
+const IDLE_GUESTS_PART: usize = 40;
+
+/// After so many ends of sessions between two looks, memory is given back at the next few.
+const MANY_ENDS: usize = 50;
+const MEMORY_ROUNDS: usize = 10;
+const MEMORY_PAUSE: Duration = Duration::from_millis(1_100);
 
 /// The sessions of a server.
 pub(crate) struct Sessions {
     inner: LocalSessionManager,
-    known: Mutex<HashMap<SessionId, Session>>,
+    known: Mutex<SessionTable>,
     limits: HttpLimits,
+    /// Sessions that have ended since the last look.
+    ended: AtomicUsize,
     /// Sessions that other servers know, too.
     kept: Option<KeptSessions>,
-    /// Answers that clients may come back for.
-    pub(super) answers: KeptAnswers,
+    /// Streams that clients may come back to.
+    pub(super) replay: Arc<ReplayBuffer>,
+    /// Streams of other servers.
+    pub(super) shared_replay: Option<SharedReplay>,
     /// One after the other: rmcp must not be told twice to begin the same session.
     pub(super) restoring: tokio::sync::Mutex<()>,
 }
 
-struct Session {
-    owner: Identity,
-    version: ProtocolVersion,
-    /// Requests and streams that are open.
-    open: usize,
-    used: Instant,
-    shared: Option<Shared>,
-}
-
 /// There is no room for another session.
-pub(super) struct NoRoom;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NoRoom {
+    /// The owner has too many that are in use.
+    OfOwner,
+    /// The guests of the address have too many that are in use.
+    OfAddress,
+    /// There are too many.
+    AtAll,
+}
 
 /// Why a request is not let into a session.
 pub(super) enum NotAdmitted {
     /// There is none of this name, or not for this client.
     Unknown,
     /// There is no room for another one here.
-    NoRoom,
+    NoRoom(NoRoom),
     /// The store in which it may be does not answer.
     Unavailable,
 }
@@ -102,17 +122,21 @@ impl Sessions {
         let mut inner = LocalSessionManager::default();
         // A silent call of an hour is no reason to end a session; we look ourselves.
         inner.session_config.keep_alive = None;
+        // The replay buffer gives events their ids, and primes clients.
+        inner.session_config.sse_retry = None;
         Self {
             inner,
             known: Mutex::default(),
             limits,
+            ended: AtomicUsize::new(0),
             kept: KeptSessions::new(store, limits),
-            answers: KeptAnswers::default(),
+            replay: ReplayBuffer::new(),
+            shared_replay: SharedReplay::new(store),
             restoring: tokio::sync::Mutex::default(),
         }
     }
 
-    fn known(&self) -> MutexGuard<'_, HashMap<SessionId, Session>> {
+    fn known(&self) -> MutexGuard<'_, SessionTable> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -125,8 +149,8 @@ impl Sessions {
     pub(super) fn owners(&self) -> Vec<Identity> {
         let known = self.known();
         known
-            .values()
-            .map(|session| session.owner.clone())
+            .iter()
+            .map(|(_, session)| session.owner.clone())
             .collect()
     }
 
@@ -138,7 +162,7 @@ impl Sessions {
     ) -> Result<(Held, Behind), NotAdmitted> {
         let mut behind = Behind::default();
         if let Some(kept) = &self.kept {
-            behind = self.look(kept, id, &entry.requester.owner).await?;
+            behind = self.look(kept, id, &entry.requester).await?;
         }
         let held = self.enter(id, entry).ok_or(NotAdmitted::Unknown)?;
         behind.not_here = !self.runs_here(id);
@@ -157,9 +181,17 @@ impl Sessions {
             return None;
         }
         session.open += 1;
+        if entry.requester.guest_address.is_none() {
+            known.prove(&id);
+        }
         drop(known);
         let sessions = Arc::clone(self);
         Some(Held { sessions, id })
+    }
+
+    /// To whom a session belongs.
+    pub(super) fn owner(&self, id: &str) -> Option<Identity> {
+        Some(self.known().get(id)?.owner.clone())
     }
 
     /// The version that was agreed on in a session.
@@ -186,56 +218,87 @@ impl Sessions {
         self.inner.create_stream(id, message).await
     }
 
-    /// The rest of a stream that was cut, as rmcp has it.
-    pub(super) async fn rest_of(
+    /// What a session sends outside of any request.
+    pub(super) async fn standalone(
         &self,
         id: &SessionId,
-        last_event: String,
-    ) -> Result<
-        impl Stream<Item = ServerSseMessage> + Send + Sync + 'static,
-        LocalSessionManagerError,
-    > {
-        self.inner.resume(id, last_event).await
+    ) -> Result<Arc<StandaloneStream>, LocalSessionManagerError> {
+        let (stream, log) = self.replay.standalone(id, self.reads_priming(id));
+        let begin = async {
+            let messages = self.inner.create_standalone_stream(id).await?;
+            Ok(StandaloneStream::start(log, Box::pin(messages)))
+        };
+        stream.get_or_try_init(|| begin).await.cloned()
     }
 
-    /// Makes room for another session of this owner; only their own make way.
-    pub(super) async fn make_room(&self, owner: &Identity) -> Result<(), NoRoom> {
-        let oldest = {
-            let known = self.known();
-            let own = known.iter().filter(|(_, session)| session.owner == *owner);
-            let full = known.len() >= self.limits.sessions
-                || own.clone().count() >= self.limits.sessions_per_owner;
-            if !full {
+    /// Makes room for another session of this requester.
+    pub(super) async fn make_room(&self, requester: &Requester) -> Result<(), NoRoom> {
+        loop {
+            let next = self.known().next_to_end(requester, &self.limits)?;
+            let Some(next) = next else {
                 return Ok(());
-            }
-            let unused = own.filter(|(_, session)| session.open == 0);
-            let oldest = unused.min_by_key(|(_, session)| session.used);
-            oldest.map(|(id, _)| id.clone()).ok_or(NoRoom)?
-        };
-        let _ = self.close_session(&oldest).await;
-        Ok(())
+            };
+            let _ = self.close_session(&next).await;
+        }
+    }
+
+    /// What a session is used for.
+    pub(super) fn activity(&self, id: &str) -> Option<Arc<Activity>> {
+        Some(Arc::clone(&self.known().get(id)?.activity))
     }
 
     /// Ends sessions that nobody has used for long, for ever.
     pub(super) async fn sweep(self: Arc<Self>) {
         let idle = self.limits.session_idle;
+        let most_guests = self.limits.sessions / IDLE_GUESTS_PART;
+        let (pause, renewal) = ((idle / 4).clamp(SHORTEST_LOOK, LONGEST_LOOK), idle / 4);
+        let mut strays = HashSet::new();
+        let mut renewed = Instant::now();
+        let mut memory_rounds = 0;
         loop {
-            tokio::time::sleep((idle / 4).max(SHORTEST_LOOK)).await;
-            let now = Instant::now();
-            let unused = |session: &Session| {
-                session.open == 0 && now.saturating_duration_since(session.used) >= idle
-            };
-            let ended: Vec<SessionId> = {
-                let known = self.known();
-                let ended = known.iter().filter(|(_, session)| unused(session));
-                ended.map(|(id, _)| id.clone()).collect()
-            };
+            let is_releasing = memory_rounds > 0;
+            tokio::time::sleep(if is_releasing {
+                pause.min(MEMORY_PAUSE)
+            } else {
+                pause
+            })
+            .await;
+            let ended = self.known().expired(idle, GUEST_IDLE, most_guests);
             for id in ended {
                 tracing::info!("a session that was not used has ended");
                 let _ = self.close_session(&id).await;
             }
-            self.renew_open().await;
+            // A request may have begun while its session ended.
+            let living: HashSet<SessionId> =
+                self.known().iter().map(|(id, _)| id.clone()).collect();
+            self.replay.retain(|id| living.contains(id));
+            strays = self.end_strays(strays).await;
+            if self.ended.swap(0, Ordering::Relaxed) >= MANY_ENDS {
+                memory_rounds = MEMORY_ROUNDS;
+            }
+            if memory_rounds > 0 {
+                memory_rounds -= 1;
+                memory::give_back().await;
+            }
+            if renewed.elapsed() >= renewal {
+                renewed = Instant::now();
+                self.renew_open().await;
+            }
         }
+    }
+
+    /// Ends sessions that rmcp runs although their clients were gone before they could know of them; gives
+    /// those that may be beginning.
+    async fn end_strays(&self, before: HashSet<SessionId>) -> HashSet<SessionId> {
+        let running: Vec<SessionId> = self.inner.sessions.read().await.keys().cloned().collect();
+        let unknown = |id: &SessionId| self.known().get(id).is_none();
+        let strays: HashSet<SessionId> = running.into_iter().filter(unknown).collect();
+        for id in strays.intersection(&before) {
+            tracing::info!("a session without a client has ended");
+            self.ended.fetch_add(1, Ordering::Relaxed);
+            let _ = self.inner.close_session(id).await;
+        }
+        strays.difference(&before).cloned().collect()
     }
 
     /// Ends all sessions.
@@ -247,41 +310,38 @@ impl Sessions {
     }
 
     /// Notes to whom a session belongs that has just begun, before its client can know of it.
-    fn note(&self, id: &SessionId, owner: Identity, answer: &ServerJsonRpcMessage) {
+    fn note(&self, id: &SessionId, requester: Requester, answer: &ServerJsonRpcMessage) {
         let JsonRpcMessage::Response(response) = answer else {
             return;
         };
         let ServerResult::InitializeResult(result) = &response.result else {
             return;
         };
-        let session = Session {
-            owner,
-            version: result.protocol_version.clone(),
-            open: 0,
-            used: Instant::now(),
-            shared: None,
-        };
+        let version = result.protocol_version.clone();
+        let session = Session::new(requester.owner, version, requester.guest_address);
         // One that was begun at another server is known already.
-        self.known().entry(id.clone()).or_insert(session);
+        self.known().insert(id.clone(), session);
     }
 }
 
-/// Events without those that a client cannot read.
-fn readable<S>(events: S, reads_priming: bool) -> impl Stream<Item = ServerSseMessage> + use<S>
+/// Messages without the ids of rmcp, which are not unique in a session.
+fn without_ids<S>(events: S) -> impl Stream<Item = ServerSseMessage> + use<S>
 where
     S: Stream<Item = ServerSseMessage>,
 {
-    events.filter(move |event| future::ready(reads_priming || event.message.is_some()))
+    events.map(|mut event| {
+        event.event_id = None;
+        event
+    })
 }
 
 /// Who makes a request.
-fn owner(message: &ClientJsonRpcMessage) -> Option<Identity> {
+fn requester(message: &ClientJsonRpcMessage) -> Option<Requester> {
     let JsonRpcMessage::Request(request) = message else {
         return None;
     };
     let parts = request.request.extensions().get::<Parts>()?;
-    let requester = parts.extensions.get::<Requester>()?;
-    Some(requester.owner.clone())
+    parts.extensions.get::<Requester>().cloned()
 }
 
 /// The answer to `initialize` in the words of the older eras.
@@ -310,10 +370,10 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<ServerJsonRpcMessage, Self::Error> {
-        let owner = owner(&message);
+        let requester = requester(&message);
         let answer = self.inner.initialize_session(id, message).await?;
-        if let Some(owner) = owner {
-            self.note(id, owner, &answer);
+        if let Some(requester) = requester {
+            self.note(id, requester, &answer);
         }
         Ok(in_their_words(answer))
     }
@@ -324,6 +384,8 @@ impl SessionManager for Sessions {
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         self.known().remove(id);
+        self.replay.forget(id);
+        self.ended.fetch_add(1, Ordering::Relaxed);
         self.inner.close_session(id).await
     }
 
@@ -332,8 +394,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         message: ClientJsonRpcMessage,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let events = self.open_stream(id, message).await?;
-        Ok(readable(events, self.reads_priming(id)))
+        Ok(without_ids(self.open_stream(id, message).await?))
     }
 
     async fn accept_message(
@@ -348,11 +409,7 @@ impl SessionManager for Sessions {
         &self,
         id: &SessionId,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let primes = self
-            .reads_priming(id)
-            .then(|| ServerSseMessage::priming("0", RETRY));
-        let events = self.inner.create_standalone_stream(id).await?;
-        Ok(stream::iter(primes).chain(events))
+        Ok(without_ids(self.inner.create_standalone_stream(id).await?))
     }
 
     async fn resume(
@@ -360,8 +417,7 @@ impl SessionManager for Sessions {
         id: &SessionId,
         last_event_id: String,
     ) -> Result<impl Stream<Item = ServerSseMessage> + Send + Sync + 'static, Self::Error> {
-        let events = self.rest_of(id, last_event_id).await?;
-        Ok(readable(events, self.reads_priming(id)))
+        Ok(without_ids(self.inner.resume(id, last_event_id).await?))
     }
 
     async fn restore_session(

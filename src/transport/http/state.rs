@@ -2,17 +2,28 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use axum::body::Body;
+use http::{Response, StatusCode};
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
+use super::answers::busy;
+use super::body_memory::BodyMemory;
 use super::config::HttpConfig;
+use super::fair_places::{Activity, FairPlaces, NoPlace, Place};
 use super::gate::Gate;
 use super::health::StoreState;
 use super::legacy::Streams;
+use super::request_ids::RequestIds;
 use super::sessions::Sessions;
+use crate::accounts::Requester;
 use crate::store::Store;
+
+/// When to come back to a server that has no place for another stream.
+const COME_BACK: Duration = Duration::from_secs(5);
 
 /// What all requests share.
 pub(super) struct Shared<M> {
@@ -22,12 +33,48 @@ pub(super) struct Shared<M> {
     pub(super) sessions: Arc<Sessions>,
     /// Connections of the oldest era.
     pub(super) streams: Arc<Streams>,
+    /// Places for the streams of guests.
+    pub(super) guest_streams: Arc<FairPlaces>,
+    /// Memory for long bodies.
+    pub(super) body_memory: BodyMemory,
     pub(super) store: Arc<dyn Store>,
     pub(super) store_state: StoreState,
     pub(super) started: Instant,
     pub(super) flights: Arc<Flights>,
+    /// Ids of requests under way in sessions.
+    pub(super) request_ids: Arc<RequestIds>,
     /// The server is to end: nothing new is begun.
     pub(super) draining: CancellationToken,
+}
+
+impl<M> Shared<M> {
+    /// A place for another stream, where the requester is a guest.
+    pub(super) fn guest_stream(
+        &self,
+        requester: &Requester,
+        activity: &Arc<Activity>,
+    ) -> Result<Option<Place>, Box<Response<Body>>> {
+        let Some(address) = requester.guest_address else {
+            return Ok(None);
+        };
+        let place = self
+            .guest_streams
+            .enter(Some(address), Arc::clone(activity));
+        let refused = |why| match why {
+            NoPlace::AddressIsFull => busy(
+                StatusCode::TOO_MANY_REQUESTS,
+                "Clients of your address have too many streams open (EXA_MCP_MAX_STREAMS_PER_ADDRESS); \
+                 close some, or come back later",
+                COME_BACK,
+            ),
+            NoPlace::AllTaken => busy(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "There are too many streams open; come back later",
+                COME_BACK,
+            ),
+        };
+        place.map(Some).map_err(|why| Box::new(refused(why)))
+    }
 }
 
 /// Requests under way.

@@ -3,8 +3,10 @@
 #[cfg(unix)]
 mod configuration;
 mod delivery;
+mod deployment;
 mod environment;
 mod errors;
 mod output;
 mod sdk;
+mod secret_files;
 mod usage;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{bearer, search};
 use crate::support::{HttpReply, HttpServer, HttpSession, USUAL, initialize, signal};
 
-const ADMIN: &str = "the-admin-secret-of-the-tests";
+pub(super) const ADMIN: &str = "the-admin-secret-of-the-tests";
 
 /// An admin at a server.
 pub(super) struct Admin<'a>(pub(super) &'a HttpServer);
@@ -320,6 +320,7 @@ fn only_an_admin_gets_in() {
         ("POST", format!("/admin/tokens/{id}/expire")),
         ("GET", "/admin/audit".to_owned()),
         ("GET", "/admin/keys".to_owned()),
+        ("POST", "/admin/keys/some-key/reset".to_owned()),
         ("GET", "/admin/usage".to_owned()),
         ("GET", "/admin/state".to_owned()),
     ];

@@ -273,10 +273,6 @@ fn an_answer_that_came_while_nobody_listened_is_read_later() {
             assert_eq!(answer["id"], 7, "{answer}");
             assert_eq!(answer["result"]["isError"], false, "{answer}");
         }
-        for unknown in ["0/999", "nonsense", "99999999"] {
-            let reply = resume(unknown);
-            assert_eq!(reply.status, 400, "{unknown}: {}", reply.text());
-        }
     }
 }
 
@@ -406,6 +402,53 @@ fn batches_belong_to_one_version() {
         );
     }
     assert_eq!(server.post(&[], &batch).status, 400);
+}
+
+/// The protocol forbids equal ids, but nobody is left without an answer.
+#[test]
+fn requests_with_equal_ids_are_all_answered() {
+    let server = HttpServer::sandboxed(&[]);
+    let session = server.session("2025-03-26", &[]);
+    let find = json!({"name": "web_search_exa", "arguments": search()});
+    for id in [json!(5), json!("five")] {
+        let same = |method: &str, params: Value| {
+            let mut same = request(1, method, params);
+            same["id"] = id.clone();
+            same
+        };
+        let batch = json!([
+            same("ping", json!({})),
+            same("tools/call", find.clone()),
+            request(6, "ping", json!({})),
+            same("tools/call", json!({"name": "nobody"})),
+            same("ping", json!({})),
+        ]);
+        for _ in 0..3 {
+            let reply = session.post(&batch);
+            assert_eq!(reply.status, 200, "{}", reply.text());
+            let answers = reply.json();
+            let answers = answers.as_array().expect("an array");
+            let own = answers.iter().filter(|answer| answer["id"] == id);
+            let own: Vec<&Value> = own.collect();
+            assert_eq!((answers.len(), own.len()), (5, 4), "{answers:?}");
+            assert_eq!(own[0]["result"], json!({}));
+            assert_eq!(own[1]["result"]["isError"], false, "{own:?}");
+            assert_eq!(own[2]["error"]["code"], -32602, "{own:?}");
+            assert_eq!(own[3]["result"], json!({}));
+        }
+    }
+    // The same in requests of their own, at once.
+    let session = HttpSession::usual(&server, &[]);
+    let call = request(5, "tools/call", find);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let answer = session.post(&call).json();
+                assert_eq!(answer["id"], 5);
+                assert_eq!(answer["result"]["isError"], false, "{answer}");
+            });
+        }
+    });
 }
 
 #[test]

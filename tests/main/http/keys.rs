@@ -1,5 +1,6 @@
-//! The keys that people share: how they rest, and what everybody is told of it.
+//! The keys that people share: how they cool down, and what everybody is told of it.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -43,10 +44,10 @@ fn refusal(status: u16) -> Reply {
 }
 
 #[test]
-fn a_single_shared_key_rests_and_everybody_is_told_how_long() {
+fn a_single_shared_key_cools_down_and_everybody_is_told_how_long() {
     for (reply, seconds, state) in [
         (refusal(429).header("retry-after", "60"), 60, "rate limited"),
-        (refusal(402), 180, "out of credits"),
+        (refusal(402), 60, "out of credits"),
         (
             refusal(402).header("retry-after", "600"),
             600,
@@ -63,43 +64,217 @@ fn a_single_shared_key_rests_and_everybody_is_told_how_long() {
         assert!(message.contains(&told), "{message}");
         assert_eq!(exa.take().len(), 1);
         let second = search(&server, "second")["error"].clone();
-        assert_eq!(exa.take().len(), 0, "a key that rests is not used");
+        assert_eq!(exa.take().len(), 0, "a key that cools down is not used");
         let wait = second["retryAfter"].as_u64().expect("a time");
         assert!((seconds - 10..=seconds).contains(&wait), "{second}");
         let keys = keys(&server);
-        assert_eq!(keys["keys"][0]["state"], "resting", "{keys}");
+        assert_eq!(keys["keys"][0]["state"], "cooling_down", "{keys}");
         assert_eq!(keys["keys"][0]["lastProblem"], state, "{keys}");
         let health = server.get("/health", &[]);
         assert_eq!(health.status, 200);
         assert_eq!(health.json()["status"], "degraded");
         assert_eq!(health.json()["upstream"], "no key ready");
+        assert_eq!(health.json()["keys"]["cooling_down"], 1);
+    }
+}
+
+fn found() -> Reply {
+    Reply::json(200, &json!({"results": [], "requestId": "r"}))
+}
+
+/// Searches until one succeeds; gives the time that took.
+fn until_success(server: &HttpServer, patience: Duration) -> Duration {
+    let start = Instant::now();
+    let mut number = 0;
+    while start.elapsed() < patience {
+        number += 1;
+        let answer = search(server, &format!("attempt {number}"));
+        if answer.get("error").is_none_or(Value::is_null) {
+            return start.elapsed();
+        }
+        thread::sleep(Duration::from_millis(100));
+    }
+    panic!("no call succeeded within {patience:?}: {}", keys(server));
+}
+
+#[test]
+fn passing_rejections_do_not_take_a_single_key_out() {
+    for rejections in [3, 4, 5] {
+        let exa = Recorder::start(move |_, number| {
+            if number < rejections {
+                refusal(401)
+            } else {
+                found()
+            }
+        });
+        let server = shared(&exa, "the-only-key-of-all", &[]);
+        for number in 0..3 {
+            assert_eq!(keys(&server)["keys"][0]["state"], "ready");
+            search(&server, &number.to_string());
+        }
+        let out = search(&server, "once more")["error"].clone();
+        assert!(out["message"].to_string().contains("EXA_API_KEYS"), "{out}");
+        assert_eq!(out["retryAfter"], 1, "{out}");
+        let key = keys(&server)["keys"][0].clone();
+        assert_eq!(key["state"], "cooling_down", "{key}");
+        assert_eq!(key["failures"], 3, "{key}");
+        until_success(&server, Duration::from_secs(20));
+        assert_eq!(keys(&server)["keys"][0]["state"], "ready");
+        assert_eq!(server.get("/health", &[]).json()["status"], "ok");
     }
 }
 
 #[test]
-fn a_single_shared_key_is_out_after_three_refusals() {
-    let exa = Recorder::always(refusal(401));
+fn a_storm_of_rate_limits_ends_soon_after_it_is_over() {
+    let calm = Arc::new(AtomicBool::new(false));
+    let is_calm = Arc::clone(&calm);
+    let exa = Recorder::start(move |_, _| {
+        if is_calm.load(Ordering::SeqCst) {
+            found()
+        } else {
+            refusal(429)
+        }
+    });
     let server = shared(&exa, "the-only-key-of-all", &[]);
-    for number in 0..3 {
-        assert_eq!(keys(&server)["keys"][0]["state"], "ready");
-        search(&server, &number.to_string());
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(4) {
+        thread::scope(|scope| {
+            for number in 0..4 {
+                let server = &server;
+                scope.spawn(move || search(server, &format!("storm {number}")));
+            }
+        });
+        thread::sleep(Duration::from_millis(50));
     }
-    assert_eq!(exa.take().len(), 3);
-    let out = search(&server, "once more");
-    let message = out["error"]["message"].to_string();
-    assert!(message.contains("EXA_API_KEYS"), "{out}");
-    assert_eq!(exa.take().len(), 0);
-    assert_eq!(keys(&server)["keys"][0]["state"], "refused");
+    let sent = exa.take().len();
+    assert!(sent < 40, "{sent} requests although all were turned away");
+    calm.store(true, Ordering::SeqCst);
+    let took = until_success(&server, Duration::from_secs(20));
+    assert!(took < Duration::from_secs(10), "{took:?}");
+}
+
+#[test]
+fn a_half_open_key_is_tried_with_one_call() {
+    let in_flight = Arc::new(AtomicUsize::new(0));
+    let most = Arc::new(AtomicUsize::new(0));
+    let (counted, seen) = (Arc::clone(&in_flight), Arc::clone(&most));
+    let exa = Recorder::start(move |_, number| {
+        if number == 0 {
+            return refusal(402).header("retry-after", "1");
+        }
+        let now = counted.fetch_add(1, Ordering::SeqCst) + 1;
+        seen.fetch_max(now, Ordering::SeqCst);
+        thread::sleep(Duration::from_millis(1_500));
+        counted.fetch_sub(1, Ordering::SeqCst);
+        found()
+    });
+    let server = shared(&exa, "the-only-key-of-all", &[]);
+    search(&server, "first");
+    thread::sleep(Duration::from_millis(1_100));
+    let answers: Vec<Value> = thread::scope(|scope| {
+        let calls = (0..8).map(|number| {
+            let server = &server;
+            scope.spawn(move || search(server, &format!("call {number}")))
+        });
+        let calls: Vec<_> = calls.collect();
+        calls
+            .into_iter()
+            .map(|call| call.join().expect("an answer"))
+            .collect()
+    });
+    let refused = answers.iter().filter(|answer| answer["error"].is_object());
+    assert_eq!(refused.count(), 7, "{answers:?}");
+    assert_eq!(most.load(Ordering::SeqCst), 1);
+    assert_eq!(keys(&server)["keys"][0]["state"], "ready");
+}
+
+#[test]
+fn one_bad_key_of_several_harms_nobody() {
+    let exa = Recorder::start(|seen, _| {
+        if seen.header("x-api-key").contains(&"the-bad-key-of-all") {
+            refusal(401)
+        } else {
+            found()
+        }
+    });
+    let listed = "the-bad-key-of-all,first-good-key-of-all,second-good-key-of-all";
+    let server = shared(&exa, listed, &[]);
+    for number in 0..30 {
+        let answer = search(&server, &format!("question {number}"));
+        assert!(answer["error"].is_null(), "{answer}");
+    }
+    let seen = exa.take();
+    let bad = seen.iter().filter(|seen| {
+        let key = seen.header("x-api-key");
+        key.contains(&"the-bad-key-of-all")
+    });
+    let bad = bad.count();
+    assert!((3..=8).contains(&bad), "{bad} calls with the bad key");
+    let states = keys(&server);
+    assert_ne!(states["keys"][0]["state"], "ready", "{states}");
+    assert_eq!(states["keys"][1]["state"], "ready", "{states}");
+    assert_eq!(states["nextReadyInSeconds"], 0, "{states}");
+}
+
+#[test]
+fn an_admin_resets_a_key() {
+    let broken = Arc::new(AtomicBool::new(true));
+    let is_broken = Arc::clone(&broken);
+    let exa = Recorder::start(move |_, _| {
+        if is_broken.load(Ordering::SeqCst) {
+            refusal(402).header("retry-after", "1800")
+        } else {
+            found()
+        }
+    });
+    let server = shared(
+        &exa,
+        "the-only-key-of-all",
+        &[("USER_TOKENS", "user-0123456789abcdef:ann")],
+    );
+    search(&server, "first");
+    broken.store(false, Ordering::SeqCst);
+    assert!(search(&server, "second")["error"].is_object());
+    let before = keys(&server)["keys"][0].clone();
+    assert_eq!(before["state"], "cooling_down", "{before}");
+    let id = before["id"].as_str().expect("an id").to_owned();
+    assert!(!id.contains("only"), "{id}");
+    let path = format!("/admin/keys/{id}/reset");
+    let post = |path: &str, token: &str| {
+        let header = bearer(token);
+        server.post_to(path, &[("authorization", &header)], &json!({}))
+    };
+    assert_eq!(post(&path, "user-0123456789abcdef").status, 403);
+    assert_eq!(server.post_to(&path, &[], &json!({})).status, 401);
+    let unknown = post("/admin/keys/nothing/reset", ADMIN);
+    assert_eq!(unknown.status, 404);
+    assert_eq!(keys(&server)["keys"][0]["state"], "cooling_down");
+    let reset = post(&path, ADMIN);
+    assert_eq!(reset.status, 200);
+    assert_eq!(reset.json()["state"], "ready");
+    assert_eq!(reset.json()["id"], id.as_str());
+    assert!(search(&server, "third")["error"].is_null());
+    let admin = bearer(ADMIN);
+    let audit = server.get("/admin/audit", &[("authorization", &admin)]);
+    let audit = audit.json();
+    let entries = audit["entries"].as_array().expect("entries");
+    let resets: Vec<&Value> = entries
+        .iter()
+        .filter(|entry| entry["action"] == "key.reset")
+        .collect();
+    assert_eq!(resets.len(), 1, "{audit}");
+    assert_eq!(resets[0]["target"], id.as_str());
+    assert!(!audit.to_string().contains("only-key"), "{audit}");
 }
 
 #[test]
 fn the_call_that_uses_up_the_last_key_says_when_to_come_back() {
-    let exa = Recorder::always(refusal(429));
+    let exa = Recorder::always(refusal(429).header("retry-after", "45"));
     let server = shared(&exa, "first-key-of-all,second-key-of-all", &[]);
     let answer = search(&server, "q")["error"].clone();
     assert_eq!(exa.take().len(), 2);
     assert_eq!(answer["status"], 429, "{answer}");
-    assert_eq!(answer["retryAfter"], 180, "{answer}");
+    assert_eq!(answer["retryAfter"], 45, "{answer}");
     let what = answer["whatToDo"].to_string();
     assert!(!what.contains("a few seconds"), "{what}");
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{bearer, request, search};
-use crate::support::{Events, HttpServer, initialize};
+use crate::support::{Events, HttpServer, HttpSession, Recorder, Reply, initialize};
 
 const STREAM: (&str, &str) = ("accept", "text/event-stream");
 
@@ -95,6 +95,76 @@ fn nobody_else_posts_into_a_connection() {
 }
 
 #[test]
+fn every_post_carries_the_key_of_its_connection() {
+    let exa = Recorder::always(Reply::json(200, &json!({"results": [], "requestId": "r"})));
+    let server = HttpServer::upstream(&exa.url(), &[]);
+    for name in ["x-api-key", "x-exa-api-key", "authorization"] {
+        let own = if name == "authorization" {
+            bearer("the-key-of-ann")
+        } else {
+            "the-key-of-ann".to_owned()
+        };
+        let (mut events, endpoint) = open(&server, "/sse", &[(name, &own)]);
+        let hello = initialize("2024-11-05");
+        let lost = server.post_to("/messages?sessionId=nonsense", &[], &hello);
+        assert_eq!(lost.status, 404);
+        for others in [&[][..], &[(name, "another-key")], &[("x-api-key", " ")]] {
+            let reply = server.post_to(&endpoint, others, &hello);
+            assert_eq!(reply.status, 404, "{name} {others:?}");
+            // Nor is it told whether there is such a connection.
+            assert_eq!(reply.text(), lost.text());
+        }
+        let shown = [(name, own.as_str())];
+        assert_eq!(server.post_to(&endpoint, &shown, &hello).status, 202);
+        answer(&mut events, 1);
+        let call = request(
+            2,
+            "tools/call",
+            json!({"name": "web_search_exa", "arguments": {"query": name}}),
+        );
+        assert_eq!(server.post_to(&endpoint, &[], &call).status, 404);
+        assert_eq!(exa.take().len(), 0, "the key was spent");
+        assert_eq!(server.post_to(&endpoint, &shown, &call).status, 202);
+        answer(&mut events, 2);
+        assert_eq!(exa.take().len(), 1);
+    }
+}
+
+#[test]
+fn a_key_in_the_address_is_in_the_address_to_post_to() {
+    let allowed = [("EXA_MCP_ALLOW_KEY_IN_URL", "true")];
+    let exa = Recorder::always(Reply::json(200, &json!({"results": [], "requestId": "r"})));
+    let server = HttpServer::upstream(&exa.url(), &allowed);
+    let (mut events, endpoint) = open(&server, "/sse?exaApiKey=a%26key+of%3Dmine", &[]);
+    let hello = initialize("2024-11-05");
+    assert_eq!(server.post_to(&endpoint, &[], &hello).status, 202);
+    answer(&mut events, 1);
+    let (without_key, _) = endpoint.split_once('&').expect("a key");
+    assert_eq!(server.post_to(without_key, &[], &hello).status, 404);
+    let header = [("x-api-key", "a&key of=mine")];
+    let (_events, endpoint) = open(&server, "/sse", &header);
+    assert!(!endpoint.contains("mine"), "{endpoint}");
+}
+
+#[test]
+fn a_session_takes_no_post_without_its_key_either() {
+    let exa = Recorder::always(Reply::json(200, &json!({"results": [], "requestId": "r"})));
+    let server = HttpServer::upstream(&exa.url(), &[]);
+    let key = ("x-api-key", "the-key-of-ann");
+    let session = HttpSession::usual(&server, &[key]);
+    let id = ("mcp-session-id", session.id.as_str());
+    let params = json!({"name": "web_search_exa", "arguments": search()});
+    let call = request(5, "tools/call", params);
+    for others in [&[id][..], &[id, ("x-api-key", "another-key")]] {
+        assert_eq!(server.post(others, &call).status, 404, "{others:?}");
+        assert_eq!(server.send("DELETE", "/mcp", others, b"").status, 404);
+    }
+    assert_eq!(exa.take().len(), 0);
+    assert_eq!(server.post(&[id, key], &call).status, 200);
+    assert_eq!(exa.take().len(), 1);
+}
+
+#[test]
 fn a_connection_ends_with_its_stream() {
     let server = HttpServer::sandboxed(&[("EXA_MCP_KEEP_ALIVE", "1")]);
     let (events, endpoint) = open(&server, "/sse", &[]);
@@ -116,15 +186,11 @@ fn the_address_narrows_the_tools_here_too() {
         "/sse?tools=web_fetch_exa",
         &[("x-api-key", "a-key-of-mine")],
     );
-    // The id of the connection is known to its client alone, so the key need not be shown again.
-    let hello = server.post_to(&endpoint, &[], &initialize("2024-11-05"));
+    let own = [("x-api-key", "a-key-of-mine")];
+    let hello = server.post_to(&endpoint, &own, &initialize("2024-11-05"));
     assert_eq!(hello.status, 202);
     answer(&mut events, 1);
-    server.post_to(
-        &endpoint,
-        &[("x-api-key", "a-key-of-mine")],
-        &request(2, "tools/list", json!({})),
-    );
+    server.post_to(&endpoint, &own, &request(2, "tools/list", json!({})));
     let tools = answer(&mut events, 2)["result"]["tools"].clone();
     assert_eq!(tools.as_array().map(Vec::len), Some(1));
     let other = [("x-api-key", "another-key")];

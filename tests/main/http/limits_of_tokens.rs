@@ -178,11 +178,17 @@ fn money_runs_out() {
     let server = start(&[]);
     let admin = Admin(&server);
     for period in ["Day", "Month"] {
-        let limits = json!({format!("dollarsPer{period}"): 0.000_001});
+        let limits = json!({format!("dollarsPer{period}"): 0.01});
         let (text, id) = admin.create(&json!({"limits": limits}));
         let first = call(&server, &text, search());
         assert_eq!(first["isError"], false, "there was money left: {first}");
-        let second = call(&server, &text, search());
+        let again = call(&server, &text, search());
+        assert_eq!(
+            again["isError"], false,
+            "what is kept costs nothing: {again}"
+        );
+        let other = json!({"query": "other", "numResults": 1});
+        let second = call(&server, &text, other);
         assert_eq!(second["isError"], true, "{second}");
         let error = &second["structuredContent"]["error"];
         assert_eq!(error["limit"], format!("dollarsPer{period}"));
@@ -199,8 +205,8 @@ fn money_runs_out() {
         let usage = &admin.token(&id)["usage"];
         assert_eq!(
             usage["byOperation"],
-            json!({"search": 1}),
-            "the second never reached Exa: {usage}"
+            json!({"search": 2}),
+            "the second and the third never reached Exa: {usage}"
         );
         let path = format!("/admin/tokens/{id}");
         admin.send(
@@ -337,8 +343,9 @@ fn a_store_that_is_stuck_locks_nobody_out() {
     let store = store(&folder);
     let server = start(&[("EXA_MCP_STORE", &store)]);
     let admin = Admin(&server);
-    let limits = json!({"requestsPerMinute": 3, "dollarsPerDay": 1});
+    let limits = json!({"requestsPerMinute": 3});
     let (text, id) = admin.create(&json!({"limits": limits}));
+    let (poor, _) = admin.create(&json!({"limits": {"dollarsPerDay": 1}}));
     let other = rusqlite::Connection::open(folder.path().join("store.db")).expect("a file");
     other
         .execute_batch("BEGIN EXCLUSIVE")
@@ -348,6 +355,15 @@ fn a_store_that_is_stuck_locks_nobody_out() {
         answered(&[&server], &text, 4),
         2,
         "this server counts on by itself"
+    );
+    let refused = call(&server, &poor, search());
+    assert_eq!(
+        refused["isError"], true,
+        "a budget that cannot be checked: {refused}"
+    );
+    assert_eq!(
+        refused["structuredContent"]["error"]["limit"],
+        "dollarsPerDay"
     );
     let reply = admin.send("POST", "/admin/tokens", &json!({}));
     assert_eq!(reply.status, 503, "{}", reply.text());
@@ -370,10 +386,11 @@ fn what_a_task_costs_is_counted() {
         &[("MCP_AUTH_TOKEN", "the-admin-secret-of-the-tests")],
     );
     let admin = Admin(&server);
-    let (text, id) = admin.create(&json!({"limits": {"dollarsPerDay": 0.000_001}}));
+    let (text, id) = admin.create(&json!({"limits": {"dollarsPerDay": 0.026}}));
     let shown = bearer(&text);
     let mut session = HttpSession::usual(&server, &[("authorization", &shown)]);
-    let arguments = json!({"operation": "research.create", "args": {"instructions": "heat pumps"}});
+    let run = json!({"query": "heat pumps", "effort": "low"});
+    let arguments = json!({"operation": "agent.runs.create", "args": run});
     let call = json!({"name": "exa_api", "arguments": arguments, "task": {"ttl": 60_000}});
     let task = session.ask("tools/call", call.clone())["result"]["task"]["taskId"].clone();
     sandbox.advance(600_000);
@@ -381,9 +398,13 @@ fn what_a_task_costs_is_counted() {
     assert_eq!(result["result"]["isError"], false, "{result}");
     let usage = &admin.token(&id)["usage"];
     assert!(usage["dollarsToday"].as_f64() > Some(0.0), "{usage}");
+    assert_eq!(usage["reservedToday"], 0.0, "{usage}");
     let refused = session.ask("tools/call", call);
     assert_eq!(refused["error"]["code"], -32001, "{refused}");
-    assert_eq!(refused["error"]["data"]["limit"], "dollarsPerDay");
+    let data = &refused["error"]["data"];
+    assert_eq!(data["limit"], "dollarsPerDay");
+    assert_eq!(data["wouldCost"], 0.025, "{refused}");
+    assert!(data["left"].as_f64() < Some(0.025), "{refused}");
     let tasks = &admin.get("/admin/state")["tasks"];
     assert_eq!(
         (&tasks["completed"], &tasks["working"]),

@@ -3,15 +3,24 @@
 mod access;
 mod admin;
 mod audit;
+#[cfg(unix)]
+mod budget_storm;
+#[cfg(unix)]
+mod budgets;
 mod dashboard;
+mod early_refusals;
 mod eras;
 mod errors;
+mod files;
+#[cfg(target_os = "linux")]
+mod floods;
 mod guard;
 mod input;
 mod keys;
 mod legacy;
 mod limits;
 mod limits_of_tokens;
+mod log;
 mod many_tokens;
 #[cfg(unix)]
 mod news;
@@ -19,12 +28,30 @@ mod owners;
 mod quick_start;
 #[cfg(unix)]
 mod replicas;
+mod resuming;
 mod secrets;
+#[cfg(unix)]
+mod store;
+#[cfg(unix)]
+mod store_epoch;
 mod tasks;
 mod telemetry;
+mod token_end;
+mod upgrade;
 mod usage;
 
 use serde_json::{Value, json};
+
+/// Waits until something holds; a failing test waits for long.
+pub(super) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..600 {
+        if holds() {
+            return;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    panic!("never: {what}");
+}
 
 /// The header by which someone shows a token.
 pub(super) fn bearer(token: &str) -> String {

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::replicas::{POOL, Replicas, eventually};
+use super::eventually;
+use super::replicas::{POOL, Replicas};
 use super::{STREAMS, bearer, request, search};
 use crate::support::{Events, HttpServer, HttpSession, STATELESS, USUAL, initialize, introduced};
 

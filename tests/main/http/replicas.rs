@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{bearer, request, search};
+use super::{bearer, eventually, request, search};
 use crate::support::{
     Balancer, HttpServer, HttpSession, Program, RedisServer, STATELESS, Sandbox, USUAL, introduced,
     signal,
@@ -55,6 +55,10 @@ impl Replicas {
             redis: Mutex::new(redis),
             sandbox,
         }
+    }
+
+    pub(super) fn sandbox(&self) -> &Sandbox {
+        &self.sandbox
     }
 
     pub(super) fn redis(&self) -> MutexGuard<'_, RedisServer> {
@@ -108,17 +112,6 @@ fn is_answered(server: &HttpServer, token: &str) -> bool {
     let answer: Value = serde_json::from_slice(&reply.body).unwrap_or_default();
     assert!(answer.is_null() || reply.status == 200, "{}", reply.text());
     answer["result"]["isError"] == false
-}
-
-/// Waits until something holds; a failing test waits for long.
-pub(super) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..600 {
-        if holds() {
-            return;
-        }
-        thread::sleep(Duration::from_millis(100));
-    }
-    panic!("never: {what}");
 }
 
 fn every_call_is_counted(replicas: usize, calls: u64) {

@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{bearer, request};
+#[cfg(unix)]
+use crate::support::RedisServer;
 use crate::support::{HttpServer, HttpSession, STATELESS, Sandbox};
 
 fn start() -> Value {
@@ -134,5 +136,87 @@ fn a_task_outlives_the_server() {
         let mut session = HttpSession::usual(&server, &[shown]);
         let result = session.ask("tasks/result", id);
         assert_eq!(result["result"]["isError"], false, "{result}");
+    }
+}
+
+/// Begins a task; gives its id, or the error.
+fn begin(session: &mut HttpSession<'_>) -> Result<Value, Value> {
+    let mut call = start();
+    call["task"] = json!({"ttl": 60_000});
+    let mut answer = session.ask("tools/call", call);
+    match answer.get_mut("error") {
+        Some(error) => Err(error.take()),
+        None => Ok(answer["result"]["task"]["taskId"].take()),
+    }
+}
+
+fn assert_full(refused: Result<Value, Value>, most: &str) {
+    let error = refused.expect_err("a refusal");
+    let message = error["message"].as_str().expect("a message");
+    for part in [
+        most,
+        "of your tasks",
+        "EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER",
+    ] {
+        assert!(message.contains(part), "no {part:?} in {message}");
+    }
+}
+
+#[test]
+fn one_user_leaves_room_for_the_tasks_of_others() {
+    let sandbox = Sandbox::start();
+    sandbox.freeze(true);
+    let variables = [
+        ("USER_TOKENS", "a-token:ann,a-second:ann,b-token:bob"),
+        ("EXA_API_KEYS", "pool-key-one"),
+        ("EXA_MCP_MAX_CONCURRENT_TASKS", "30"),
+    ];
+    let server = HttpServer::upstream(&sandbox.url(), &variables);
+    let session = |token: &str| {
+        let authorization = bearer(token);
+        HttpSession::usual(&server, &[("authorization", &authorization)])
+    };
+    let (mut ann, mut second, mut bob) =
+        (session("a-token"), session("a-second"), session("b-token"));
+    // A tenth would be three; at least ten are allowed.
+    let begun: Vec<Value> = (0..10).map(|_| begin(&mut ann).expect("a task")).collect();
+    assert_full(begin(&mut ann), "10");
+    assert_full(begin(&mut second), "10");
+    begin(&mut bob).expect("room for others");
+    ann.ask("tasks/cancel", json!({"taskId": begun[0]}));
+    begin(&mut second).expect("room again");
+    assert_full(begin(&mut ann), "10");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_tasks_of_a_user_are_counted_at_all_servers_on_one_redis() {
+    let (sandbox, redis) = (Sandbox::start(), RedisServer::start());
+    sandbox.freeze(true);
+    let store = redis.url();
+    let variables = [
+        ("USER_TOKENS", "a-token:ann,b-token:bob"),
+        ("EXA_API_KEYS", "pool-key-one"),
+        ("EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER", "4"),
+        ("EXA_MCP_STORE", &store),
+    ];
+    let servers = [(); 2].map(|()| HttpServer::upstream(&sandbox.url(), &variables));
+    let ann = bearer("a-token");
+    let mut sessions = servers
+        .each_ref()
+        .map(|server| HttpSession::usual(server, &[("authorization", &ann)]));
+    for turn in 0..4 {
+        begin(&mut sessions[turn % 2]).expect("a task");
+    }
+    for session in &mut sessions {
+        assert_full(begin(session), "4");
+    }
+    let bob = bearer("b-token");
+    let mut other = HttpSession::usual(&servers[0], &[("authorization", &bob)]);
+    begin(&mut other).expect("room for others");
+    // Where the work has ended there is room at both.
+    sandbox.advance(600_000);
+    for session in &mut sessions {
+        super::eventually("room for another task", || begin(session).is_ok());
     }
 }

@@ -87,7 +87,7 @@ fn without_tokens_there_is_no_usage_to_tell() {
 #[test]
 fn at_the_end_running_calls_are_answered_and_streams_closed() {
     let sandbox = Sandbox::start();
-    sandbox.fault("search", "delay=1500");
+    sandbox.fault("search", "delay=3000");
     let mut server = HttpServer::upstream(&sandbox.url(), &[]);
     let key = [("x-api-key", "a-key-of-mine")];
     let session = HttpSession::usual(&server, &key);
@@ -107,7 +107,7 @@ fn at_the_end_running_calls_are_answered_and_streams_closed() {
     );
     stream.write_all(head.as_bytes()).expect("the server reads");
     // It is under way once Exa has been asked.
-    std::thread::sleep(std::time::Duration::from_millis(500));
+    sandbox.await_requests("search", 1);
     signal(server.id(), "TERM");
     while standing.line().is_some() {}
     while oldest.line().is_some() {}

@@ -96,6 +96,22 @@ fn structured_content_goes_to_versions_that_know_it() {
 }
 
 #[test]
+fn equal_ids_in_a_batch_are_all_answered() {
+    let mut server = connect("2025-03-26");
+    let batch = json!([
+        {"jsonrpc": "2.0", "id": 5, "method": "ping"},
+        {"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": search()},
+        {"jsonrpc": "2.0", "id": 5, "method": "no/such"},
+    ]);
+    server.write(batch.to_string().as_bytes());
+    let answers = server.next();
+    let answers = answers.as_array().expect("a batch of answers");
+    let count = |name: &str| answers.iter().filter(|it| it.get(name).is_some()).count();
+    assert_eq!((answers.len(), count("result"), count("error")), (3, 2, 1));
+    assert!(answers.iter().all(|answer| answer["id"] == 5));
+}
+
+#[test]
 fn a_batch_is_answered_as_one() {
     let mut server = connect("2025-03-26");
     let batch = json!([

@@ -173,6 +173,11 @@ fn an_upload_goes_nowhere_but_to_a_safe_address() {
     let house = house();
     for address in [
         "http://storage.example/file",
+        "https://10.1.2.3/file",
+        "https://169.254.169.254/latest/meta-data",
+        "https://[fd00::1]/file",
+        "https://[::ffff:192.168.0.1]/file",
+        "http://172.16.0.1/file",
         "ftp://127.0.0.1/file",
         "/file",
         "",

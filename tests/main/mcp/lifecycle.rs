@@ -104,7 +104,7 @@ fn ids_come_back_as_they_were() {
 
 #[test]
 fn a_cancelled_call_is_not_answered_and_others_go_on() {
-    let (mut server, _sandbox) = slow(3_000);
+    let (mut server, _sandbox) = slow(120_000);
     let id = search(&mut server);
     server
         .call("exa_api", json!({"operation": "research.list"}))
@@ -118,7 +118,7 @@ fn a_cancelled_call_is_not_answered_and_others_go_on() {
     let started = Instant::now();
     assert_eq!(server.end().rest, Vec::<Value>::new());
     assert!(
-        started.elapsed() < Duration::from_secs(2),
+        started.elapsed() < Duration::from_secs(60),
         "the cancelled call held up the end"
     );
 }
@@ -128,7 +128,7 @@ fn calls_run_side_by_side() {
     let sandbox = Sandbox::start();
     let mut server = McpServer::upstream(&sandbox.url(), &[]);
     for _ in 0..8 {
-        sandbox.fault("search", "delay=700");
+        sandbox.fault("search", "delay=4000");
     }
     let started = Instant::now();
     let ids: Vec<Value> = (0..8).map(|_| search(&mut server)).collect();
@@ -136,7 +136,7 @@ fn calls_run_side_by_side() {
         assert_eq!(server.answer(&id)["result"]["isError"], false);
     }
     assert!(
-        started.elapsed() < Duration::from_secs(4),
+        started.elapsed() < Duration::from_secs(20),
         "{:?}",
         started.elapsed()
     );
@@ -185,14 +185,14 @@ fn a_signal_is_a_good_end_even_with_calls_running() {
         "{ended:?}"
     );
 
-    let (mut server, _sandbox) = slow(20_000);
+    let (mut server, _sandbox) = slow(120_000);
     let id = search(&mut server);
     assert_eq!(server.ask("ping", json!({}))["result"], json!({}));
     let started = Instant::now();
     server.terminate();
     let ended = server.wait();
     assert_eq!(ended.code, Some(0), "{ended:?}");
-    assert!(started.elapsed() < Duration::from_secs(4));
+    assert!(started.elapsed() < Duration::from_secs(60));
     // Whoever waits is told instead of left alone.
     assert_eq!(ended.rest.len(), 1, "{ended:?}");
     assert_eq!(

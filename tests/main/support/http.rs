@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{Program, STATELESS, USUAL, introduced};
 
 /// How long an answer may take. Only a failing test waits that long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running server; it ends with the test.
 pub(crate) struct HttpServer {
@@ -219,7 +219,14 @@ impl HttpServer {
         self.raw(&request).expect("an answer")
     }
 
-    fn request(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
+    /// The bytes of a request that closes its connection.
+    pub(crate) fn request(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Vec<u8> {
         let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         let has = |name: &str| {
             headers
@@ -302,6 +309,35 @@ impl HttpServer {
         method: &str,
         params: Value,
     ) -> HttpReply {
+        self.raw(&self.stateless_request(headers, method, params))
+            .expect("an answer")
+    }
+
+    /// The same of a server that may end at any moment: `None` without a whole answer, or `Err` if the server
+    /// was not even reached.
+    pub(crate) fn try_stateless(
+        &self,
+        headers: &[(&str, &str)],
+        method: &str,
+        params: Value,
+    ) -> std::io::Result<Option<HttpReply>> {
+        let request = self.stateless_request(headers, method, params);
+        let mut stream = TcpStream::connect(&self.address)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        if stream.write_all(&request).is_err() {
+            return Ok(None);
+        }
+        let mut reader = BufReader::new(stream);
+        let Some(mut reply) = head(&mut reader) else {
+            return Ok(None);
+        };
+        let mut body = body(&reply, reader);
+        let _ = body.read_to_end(&mut reply.body);
+        let is_whole = serde_json::from_slice::<Value>(&reply.body).is_ok();
+        Ok(is_whole.then_some(reply))
+    }
+
+    fn stateless_request(&self, headers: &[(&str, &str)], method: &str, params: Value) -> Vec<u8> {
         let name = params.get("name").or_else(|| params.get("uri"));
         let name = name
             .or_else(|| params.get("taskId"))
@@ -313,8 +349,9 @@ impl HttpServer {
         if !name.is_empty() {
             all.push(("mcp-name", &name));
         }
+        all.push(("content-type", "application/json"));
         all.extend_from_slice(headers);
-        self.post(&all, &message)
+        self.request("POST", "/mcp", &all, message.to_string().as_bytes())
     }
 }
 
@@ -324,6 +361,12 @@ impl Drop for HttpServer {
             drop(child.kill());
             drop(child.wait());
         }
+        let log = self.log.lock().map(|log| log.clone()).unwrap_or_default();
+        // A server that goes on after a panic may still answer well.
+        assert!(
+            thread::panicking() || !log.contains("panicked at"),
+            "the server panicked: {log}"
+        );
     }
 }
 
@@ -359,7 +402,13 @@ impl<'a> HttpSession<'a> {
         Self::greet(server, "/mcp", headers, &hello)
     }
 
-    fn greet(server: &'a HttpServer, path: &str, headers: &[(&str, &str)], hello: &Value) -> Self {
+    /// A session that begins with this message.
+    pub(crate) fn greet(
+        server: &'a HttpServer,
+        path: &str,
+        headers: &[(&str, &str)],
+        hello: &Value,
+    ) -> Self {
         let version = hello["params"]["protocolVersion"]
             .as_str()
             .expect("a version");

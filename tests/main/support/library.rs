@@ -1,8 +1,11 @@
 //! Calling operations inside the test, for tables too long to start a program for each entry.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use exa_mcp_server::exa::{Answer, ApiKey, CallContext, ExaConfig, ExaHttp, RetryPolicy};
+use exa_mcp_server::exa::{
+    Answer, ApiKey, CallContext, ExaConfig, ExaHttp, RetryPolicy, Unguarded,
+};
 use exa_mcp_server::operations::{CallError, Operation, split};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
@@ -19,8 +22,18 @@ pub(crate) struct Library {
 impl Library {
     pub(crate) fn new() -> Self {
         let recorder = Recorder::always(Reply::json(200, &json!({})));
+        let url = recorder.url();
+        Self::with(recorder, &url)
+    }
+
+    /// The library connected to another server; nothing is recorded.
+    pub(crate) fn at(url: &str) -> Self {
+        Self::with(Recorder::always(Reply::json(200, &json!({}))), url)
+    }
+
+    fn with(recorder: Recorder, url: &str) -> Self {
         let config = ExaConfig {
-            base_url: Some(recorder.url().parse().expect("a URL")),
+            base_url: Some(url.parse().expect("a URL")),
             retry: RetryPolicy {
                 max_retries: 0,
                 ..RetryPolicy::default()
@@ -35,7 +48,7 @@ impl Library {
                 .enable_all()
                 .build()
                 .expect("a runtime"),
-            context: CallContext::new(http, key, Duration::from_secs(20)),
+            context: CallContext::new(http, key, Duration::from_secs(20), Arc::new(Unguarded)),
         }
     }
 

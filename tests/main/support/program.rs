@@ -52,6 +52,25 @@ impl Program {
         self
     }
 
+    /// Lets no file that the program writes grow beyond so many blocks of 512 bytes, like a disk that is
+    /// full. A write that does not fit fails; it does not end the program.
+    #[cfg(unix)]
+    pub(crate) fn with_files_up_to(self, blocks: u32) -> Self {
+        let mut command = Command::new("/bin/sh");
+        let script = r#"trap '' XFSZ; ulimit -f "$0"; exec "$@""#;
+        command
+            .args(["-c", script, &blocks.to_string()])
+            .arg(self.command.get_program())
+            .args(self.command.get_args())
+            .env_clear();
+        for (name, value) in self.command.get_envs() {
+            if let Some(value) = value {
+                command.env(name, value);
+            }
+        }
+        Self { command, ..self }
+    }
+
     /// What the program reads from standard input.
     pub(crate) fn input(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = input.into();

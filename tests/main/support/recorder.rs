@@ -99,6 +99,13 @@ impl Reply {
             .body(body.to_string())
     }
 
+    /// An answer of JSON that takes a while.
+    pub(crate) fn slow_json(pause: Duration, body: &Value) -> Self {
+        let mut reply = Self::new(200).header("content-type", "application/json");
+        reply.parts = vec![Part::Pause(pause), Part::text(body.to_string())];
+        reply
+    }
+
     /// No answer at all: the connection is closed.
     pub(crate) fn hang_up() -> Self {
         Self {

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 /// How long Redis may take to start. Only a failing test waits that long.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A Redis server that writes everything down, so that it can be killed and started again.
 pub(crate) struct RedisServer {
@@ -70,6 +70,20 @@ impl RedisServer {
         self.kill();
         self.child = spawn(&self.folder, &self.options);
         self.wait_until_it_answers();
+    }
+
+    /// Starts it again without what it had written down.
+    #[allow(dead_code)]
+    pub(crate) fn restart_empty(&mut self) {
+        self.kill();
+        for entry in std::fs::read_dir(self.folder.path()).expect("the folder") {
+            let path = entry.expect("an entry").path();
+            match path.is_dir() {
+                true => std::fs::remove_dir_all(&path).expect("its files go"),
+                false => std::fs::remove_file(&path).expect("its files go"),
+            }
+        }
+        self.restart();
     }
 
     /// Says something as `redis-cli` would, and gives the answer as it comes.

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::Program;
 
 /// How long something may take. Only a failing test waits that long.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A running sandbox; it ends with the test.
 pub(crate) struct Sandbox {

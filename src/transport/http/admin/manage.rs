@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::super::Mcp;
 use super::super::answers::{FORBIDDEN, Told, refuse};
 use super::super::state::Shared;
-use super::super::{body, incoming};
+use super::super::{body, parsing};
 use super::tokens::{Numbers, shown};
 use super::{Answered, Refused, address, admin, unreadable};
 use crate::accounts::audit::Event;
@@ -29,9 +29,9 @@ const LONGEST_GRACE: u64 = 3_600;
 type Given<M> = State<Arc<Shared<M>>>;
 
 /// An admin with what they want.
-struct Wish<'a> {
+pub(super) struct Wish<'a> {
     actor: Arc<Token>,
-    pool: &'a Pool,
+    pub(super) pool: &'a Pool,
     address: String,
     fields: Map<String, Value>,
 }
@@ -51,7 +51,7 @@ pub(super) async fn create<M: Mcp>(State(shared): Given<M>, request: Request<Bod
         "userId": token.user, "role": token.role.as_str(), "expiresAt": token.expires_at(),
         "limits": set(&token.limits),
     });
-    wish.note("token.create", &token, detail).await;
+    wish.note("token.create", &token.id, detail).await;
     Ok(wish.told(StatusCode::CREATED, &token, Some(text)).await)
 }
 
@@ -71,7 +71,7 @@ pub(super) async fn amend<M: Mcp>(
     let changed = wish.pool.registrar.amend(&id, amendment).await;
     let token = changed.map_err(refused)?;
     let detail = Value::Object(wish.fields.clone());
-    wish.note("token.change", &token, detail).await;
+    wish.note("token.change", &token.id, detail).await;
     Ok(wish.told(StatusCode::OK, &token, None).await)
 }
 
@@ -92,7 +92,7 @@ pub(super) async fn rotate<M: Mcp>(
     let renewed = wish.pool.registrar.rotate(&id, grace_time).await;
     let (text, token) = renewed.map_err(refused)?;
     let detail = json!({"graceSeconds": grace});
-    wish.note("token.rotate", &token, detail).await;
+    wish.note("token.rotate", &token.id, detail).await;
     Ok(wish.told(StatusCode::OK, &token, Some(text)).await)
 }
 
@@ -105,7 +105,7 @@ pub(super) async fn revoke<M: Mcp>(
     let wish = wish(&shared, request, &[]).await?;
     let revoked = wish.pool.registrar.revoke(&id).await;
     let token = revoked.map_err(refused)?;
-    wish.note("token.revoke", &token, Value::Null).await;
+    wish.note("token.revoke", &token.id, Value::Null).await;
     Ok(wish.told(StatusCode::OK, &token, None).await)
 }
 
@@ -124,12 +124,12 @@ pub(super) async fn expire<M: Mcp>(
     let changed = wish.pool.registrar.amend(&id, amendment).await;
     let token = changed.map_err(refused)?;
     let detail = json!({"expiresAt": expires.map(timestamp)});
-    wish.note("token.expire", &token, detail).await;
+    wish.note("token.expire", &token.id, detail).await;
     Ok(wish.told(StatusCode::OK, &token, None).await)
 }
 
 /// Lets an admin in, and reads what they want.
-async fn wish<'a, M: Mcp>(
+pub(super) async fn wish<'a, M: Mcp>(
     shared: &'a Shared<M>,
     request: Request<Body>,
     known: &[&str],
@@ -167,8 +167,8 @@ async fn fields<M>(
     if !chunked && length.is_none_or(|length| length == "0") {
         return Ok(Map::new());
     }
-    let body = body::read(&parts.headers, body, &shared.config.limits).await?;
-    match incoming::parse(&body) {
+    let body = body::read(shared, parts, body).await?;
+    match parsing::parse(body.bytes, shared.config.limits.body).await {
         Ok(Value::Object(fields)) => Ok(fields),
         Ok(_) => Err(unfit("the body must be a JSON object")),
         Err(error) => Err(unfit(&error.message)),
@@ -222,12 +222,12 @@ impl Wish<'_> {
     }
 
     /// Keeps what was done.
-    async fn note(&self, action: &str, target: &Token, detail: Value) {
+    pub(super) async fn note(&self, action: &str, target: &str, detail: Value) {
         let event = Event {
             actor: Some(self.actor.id.clone()),
             actor_user: self.actor.user.clone(),
             action: action.to_owned(),
-            target: Some(target.id.clone()),
+            target: Some(target.to_owned()),
             detail: Some(detail).filter(|detail| !detail.is_null()),
             address: Some(self.address.clone()),
             ..Event::default()

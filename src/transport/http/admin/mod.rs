@@ -1,6 +1,7 @@
 //! `/mcp/usage` and `/admin/*`: who used how much, and looking after the server.
 
 mod asked;
+mod keys;
 mod manage;
 mod overview;
 mod page;
@@ -45,7 +46,8 @@ pub(super) fn routes<M: Mcp>() -> Router<Arc<Shared<M>>> {
         .route("/admin/tokens/{id}/revoke", post(manage::revoke::<M>))
         .route("/admin/tokens/{id}/expire", post(manage::expire::<M>))
         .route("/admin/audit", get(overview::audit::<M>))
-        .route("/admin/keys", get(overview::keys::<M>))
+        .route("/admin/keys", get(keys::list::<M>))
+        .route("/admin/keys/{id}/reset", post(keys::reset::<M>))
         .route("/admin/usage", get(overview::usage::<M>))
         .route("/admin/state", get(overview::state::<M>))
 }
@@ -74,7 +76,7 @@ pub(super) fn admin<'a, M: Mcp>(
     let (token, pool) = holder(shared, parts)?;
     let admitted = token.admit_admin();
     admitted.map_err(|why| {
-        tracing::info!(token = token.id, "denied: no admin");
+        tracing::info!(user = %token.owner(), token = token.id, "denied: no admin");
         let address = address(shared, parts).to_canonical().to_string();
         let target = Some(token.id.as_str());
         pool.audit.deny("denied.not_admin", &address, target, None);

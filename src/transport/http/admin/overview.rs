@@ -1,4 +1,4 @@
-//! What an operator looks at: `/admin/audit`, `/admin/keys`, `/admin/usage` and `/admin/state`.
+//! What an operator looks at: `/admin/audit`, `/admin/usage` and `/admin/state`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use super::asked::number;
 use super::{Answered, admin, looked, unreadable};
 use crate::accounts::audit::Entry;
 use crate::accounts::daily::{
-    ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, TOKENS, Used, dollars,
+    ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, TOKENS, UNPRICED_CALLS, Used, dollars,
 };
 use crate::accounts::usage::REQUESTS;
-use crate::accounts::{Directory, Identity, KeyState, now, timestamp};
+use crate::accounts::{Directory, Identity, now, timestamp};
 
 /// Entries of the log that are told at once, and at most.
 const USUAL_ENTRIES: u64 = 100;
@@ -67,36 +67,6 @@ fn entry(entry: &Entry, directory: &Directory) -> Value {
     })
 }
 
-/// `GET /admin/keys`: how the keys of Exa stand.
-pub(super) async fn keys<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
-    admin(&shared, &parts)?;
-    let pool = shared.mcp.keys();
-    let states = pool.map(|pool| pool.states()).unwrap_or_default();
-    let is_ready = states.iter().any(|key| key.state == "ready");
-    let next = states.iter().filter(|key| key.state == "resting");
-    let next = next.filter_map(|key| key.ready_in).min();
-    let next = next.map(seconds).filter(|_| !is_ready);
-    looked(json!({
-        "keys": states.iter().map(key).collect::<Vec<_>>(),
-        "nextReadyInSeconds": if is_ready { Some(0) } else { next },
-    }))
-}
-
-fn key(key: &KeyState) -> Value {
-    json!({
-        "prefix": key.prefix,
-        "state": key.state,
-        "inFlight": key.in_flight,
-        "calls": key.calls,
-        "readyInSeconds": key.ready_in.map(seconds),
-        "lastProblem": key.last_problem,
-    })
-}
-
-fn seconds(duration: Duration) -> u64 {
-    duration.as_secs_f64().ceil() as u64
-}
-
 /// `GET /admin/usage?days=30`: what was used by day, the newest first.
 pub(super) async fn usage<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
     let (_, pool) = admin(&shared, &parts)?;
@@ -133,6 +103,7 @@ fn day_used(day: Day, used: &Used) -> Value {
         "tokens": get(all, TOKENS),
         "dollars": dollars(get(all, MICRODOLLARS)),
         "cacheHits": get(all, CACHE_HITS),
+        "unpricedCalls": get(all, UNPRICED_CALLS),
         "byUser": by_user.collect::<serde_json::Map<_, _>>(),
     })
 }

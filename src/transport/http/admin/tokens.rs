@@ -13,7 +13,7 @@ use super::super::state::Shared;
 use super::page::{Page, Wanted};
 use super::{Answered, admin, holder, looked, unreadable};
 use crate::accounts::daily::{
-    ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, Spent, TOKENS, dollars,
+    ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, Spent, TOKENS, UNPRICED_CALLS, dollars,
 };
 use crate::accounts::usage::{LAST_USED, REQUESTS, Usage};
 use crate::accounts::{Token, now, timestamp};
@@ -86,6 +86,9 @@ impl Numbers {
             "byOperation": self.by("operation:"),
             "dollarsToday": dollars(self.spent.today),
             "dollarsThisMonth": dollars(self.spent.this_month),
+            "reservedToday": dollars(self.spent.reserved_today),
+            "reservedThisMonth": dollars(self.spent.reserved_this_month),
+            "unpricedCalls": self.get(UNPRICED_CALLS),
         })
     }
 }

@@ -25,6 +25,7 @@ async function start() {
   }
   tokens.start(() => attempt(refresh), attempt);
   audit.start(attempt);
+  live.start(attempt);
   document.addEventListener("visibilitychange", wake);
   // A page that a browser keeps for going back must not keep the token.
   window.addEventListener("pagehide", () => signOut());

@@ -1,16 +1,23 @@
 // What goes on now: keys, tasks, sessions and the store.
 
-import { read } from "./api.js";
-import { badge, byId, count, dollars, duration, fact, fill, make, many, table } from "./dom.js";
+import { post, read } from "./api.js";
+import { badge, byId, count, dollars, duration, fact, fill, make, many, say, table } from "./dom.js";
 import * as tokens from "./tokens.js";
 import * as usage from "./usage.js";
 
 /** So many people are named of those with a session. */
 const MOST_NAMES = 6;
 
-const KEY_TONES = { ready: "good", resting: "fair", refused: "bad" };
+const KEY_TONES = { ready: "good", half_open: "fair", cooling_down: "fair", failing: "bad" };
+const KEY_WORDS = { half_open: "half open", cooling_down: "cooling down" };
 
 let state = null;
+let attempt = async () => {};
+
+/** Takes the function that does what may fail and shows why it did. */
+export function start(attempting) {
+  attempt = attempting;
+}
 
 export async function load() {
   const [told, keys] = await Promise.all([read("/admin/state"), read("/admin/keys")]);
@@ -47,14 +54,15 @@ function tile(name, value, more, kind = "") {
   return make("div", { class: "card tile" }, make("dt", {}, name), said);
 }
 
-function troubles({ resting, refused }) {
+function troubles({ cooling_down: cooling, half_open: halfOpen, failing }) {
   const said = [];
-  if (resting > 0) said.push(`${count(resting)} resting`);
-  if (refused > 0) said.push(`${count(refused)} refused`);
-  return said.join(", ") || "none resting";
+  if (cooling > 0) said.push(`${count(cooling)} cooling down`);
+  if (halfOpen > 0) said.push(`${count(halfOpen)} half open`);
+  if (failing > 0) said.push(`${count(failing)} failing`);
+  return said.join(", ") || "none failing";
 }
 
-const tone = (keys) => (keys.total > 0 && keys.ready === 0 ? "bad" : "");
+const tone = (keys) => (keys.failing > 0 || (keys.total > 0 && keys.ready === 0) ? "bad" : "");
 
 function facts() {
   const { sessions, tasks, store, uptimeSeconds, version } = state;
@@ -84,11 +92,26 @@ function people(byUser) {
 function keyTable(keys) {
   const columns = [
     { title: "Key", cell: (key) => make("code", {}, key.prefix) },
-    { title: "State", cell: (key) => badge(key.state, KEY_TONES[key.state] ?? "dim") },
+    { title: "State", cell: (key) => badge(KEY_WORDS[key.state] ?? key.state, KEY_TONES[key.state] ?? "dim") },
     { title: "Calls", number: true, cell: (key) => count(key.calls) },
     { title: "In flight", number: true, cell: (key) => count(key.inFlight) },
     { title: "Ready in", number: true, cell: (key) => (key.readyInSeconds ? duration(key.readyInSeconds) : "–") },
+    { title: "Failures in a row", number: true, cell: (key) => count(key.failures) },
     { title: "Last problem", cell: (key) => key.lastProblem ?? "–" },
+    { title: "Actions", cell: (key) => resetButton(key) },
   ];
   return table(columns, keys, { empty: "This server has no Exa key of its own." });
+}
+
+/** A key that is ready has nothing to be forgiven. */
+function resetButton(key) {
+  if (key.state === "ready") return "–";
+  const reset = () =>
+    attempt(async () => {
+      await post(`/admin/keys/${encodeURIComponent(key.id)}/reset`);
+      say("The key is used again.");
+      await load();
+    });
+  const options = { type: "button", class: "plain small", "data-focus": `Reset ${key.id}`, click: reset };
+  return make("button", { ...options, "aria-label": `Reset the key ${key.prefix}` }, "Reset");
 }

@@ -126,7 +126,9 @@ function status(token) {
 }
 
 function cost({ usage }) {
-  const today = usage.dollarsToday > 0 ? `${dollars(usage.dollarsToday)} today` : null;
+  const reserved = usage.reservedToday > 0 ? ` + ${dollars(usage.reservedToday)} reserved` : "";
+  const spends = usage.dollarsToday > 0 || reserved;
+  const today = spends ? `${dollars(usage.dollarsToday)}${reserved} today` : null;
   return withMore(dollars(usage.dollars), today);
 }
 

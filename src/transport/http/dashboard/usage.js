@@ -105,6 +105,7 @@ function dayTable() {
     { title: "Requests", number: true, cell: (day) => count(day.requests) },
     { title: "Errors", number: true, cell: (day) => count(day.errors) },
     { title: "From the cache", number: true, cell: (day) => count(day.cacheHits) },
+    { title: "Without a price", number: true, cell: (day) => count(day.unpricedCalls) },
     { title: "Tokens returned", number: true, cell: (day) => count(day.tokens) },
     { title: "Cost", number: true, cell: (day) => dollars(day.dollars) },
   ];

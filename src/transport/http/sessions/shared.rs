@@ -9,8 +9,8 @@ use rmcp::transport::streamable_http_server::session::SessionId;
 use tokio::time::timeout;
 
 use super::super::kept_sessions::{KeptSession, KeptSessions};
-use super::{NoRoom, NotAdmitted, Session, Sessions};
-use crate::accounts::Identity;
+use super::{NotAdmitted, Session, Sessions};
+use crate::accounts::{Identity, Requester};
 
 /// How long it is believed that a session has not been ended at another server.
 const BELIEVED: Duration = Duration::from_secs(1);
@@ -109,11 +109,12 @@ impl Sessions {
         &self,
         kept: &KeptSessions,
         id: &str,
-        owner: &Identity,
+        requester: &Requester,
     ) -> Result<Behind, NotAdmitted> {
+        let owner = &requester.owner;
         let (is_kept, renew) = match self.seen(kept, id) {
             Seen::Lately => return Ok(Behind::default()),
-            Seen::Never => return self.fetch(kept, id, owner).await,
+            Seen::Never => return self.fetch(kept, id, requester).await,
             Seen::Before { is_kept, renew } => (is_kept, renew),
         };
         if !is_kept {
@@ -209,38 +210,38 @@ impl Sessions {
         &self,
         kept: &KeptSessions,
         id: &str,
-        owner: &Identity,
+        requester: &Requester,
     ) -> Result<Behind, NotAdmitted> {
-        let found = kept.find(owner, id).await;
+        let found = kept.find(&requester.owner, id).await;
         let found = found.map_err(|error| {
             tracing::warn!(%error, "a session could not be looked for");
             NotAdmitted::Unavailable
         })?;
         let found = found.ok_or(NotAdmitted::Unknown)?;
         let owner = Identity::kept(&found.owner);
-        let room = self.make_room(&owner).await;
-        room.map_err(|NoRoom| NotAdmitted::NoRoom)?;
+        let guest_address = requester.guest_address;
+        let requester = Requester {
+            guest_address,
+            ..Requester::new(owner.clone())
+        };
+        let room = self.make_room(&requester).await;
+        room.map_err(NotAdmitted::NoRoom)?;
         let _ = kept.renew(&owner, id).await;
         let now = Instant::now();
-        let session = Session {
-            owner,
-            version: found.version,
-            open: 0,
-            used: now,
-            shared: Some(Shared {
-                introduction: found.introduction,
-                is_kept: true,
-                runs_here: false,
-                seen: now,
-                renewed: now,
-                level: found.level.clone(),
-                followed: found.followed.clone(),
-                // rmcp plays the whole introduction.
-                is_ready: true,
-            }),
-        };
+        let mut session = Session::new(owner, found.version, guest_address);
+        session.shared = Some(Shared {
+            introduction: found.introduction,
+            is_kept: true,
+            runs_here: false,
+            seen: now,
+            renewed: now,
+            level: found.level.clone(),
+            followed: found.followed.clone(),
+            // rmcp plays the whole introduction.
+            is_ready: true,
+        });
         // Another request of the session may have been faster.
-        self.known().entry(id.into()).or_insert(session);
+        self.known().insert(id.into(), session);
         Ok(Behind {
             level: found.level,
             follow: found.followed.into_iter().collect(),

@@ -79,9 +79,9 @@ fn usage(server: &McpServer, requests: u64, store: &str) {
         .iter()
         .sum();
     eprintln!("{store}: {peak} kB at most, {ticks} ticks for {requests} requests");
-    // A release stays below 100 MB. Without optimisation the program itself is some thirty larger; what a task
+    // A release stays below 100 MB. Without optimisation the program itself is some forty larger; what a task
     // holds twice would show.
-    assert!(peak < 130_000, "{store}: {peak} kB at most");
+    assert!(peak < 140_000, "{store}: {peak} kB at most");
     // Even without optimisation a request takes a few milliseconds; a loop that never rests would take
     // all the time there is.
     assert!(

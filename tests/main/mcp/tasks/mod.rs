@@ -8,6 +8,7 @@ mod input;
 mod life;
 mod limits;
 mod load;
+mod recovery;
 mod requests;
 mod unwanted;
 mod waiting;

@@ -1,0 +1,186 @@
+//! Prices are held against the operations that exist.
+
+use codegen::Output;
+use serde_json::{Value, json};
+
+use crate::support::{Copy, snapshot};
+
+fn after(change: impl FnOnce(&Copy)) -> (Output, String) {
+    let copy = Copy::new();
+    change(&copy);
+    let output = copy.generate().unwrap();
+    let notices: Vec<String> = output.notices.iter().map(ToString::to_string).collect();
+    (output, notices.join("\n"))
+}
+
+fn refused(change: impl FnOnce(&mut Value)) -> String {
+    let copy = Copy::new();
+    copy.edit("prices.yaml", change);
+    copy.generate().unwrap_err().to_string()
+}
+
+fn remove(value: &mut Value, key: &str) {
+    let removed = value.as_object_mut().unwrap().shift_remove(key);
+    assert!(removed.is_some(), "{key}");
+}
+
+#[test]
+fn an_operation_without_a_price_is_reported_and_unpriced() {
+    let (output, notices) = after(|copy| {
+        copy.edit("prices.yaml", |prices| {
+            remove(&mut prices["priced"], "answer")
+        });
+    });
+    let notice = "prices.yaml answer: the operation has no price; it counts as unpriced";
+    assert!(notices.contains(notice), "{notices}");
+    assert!(output.files["codegen-snapshots/SURFACE.md"].contains(notice));
+    let price = &snapshot(&output, "answer")["price"];
+    assert_eq!(price["unpriced"]["why"], "not in prices.yaml");
+    let table = &output.files["generated/prices.rs"];
+    assert_eq!(table.matches("not in prices.yaml").count(), 1);
+}
+
+#[test]
+fn a_price_of_an_operation_that_is_gone_is_reported_and_left_out() {
+    let (output, notices) = after(|copy| {
+        copy.edit("exa-search-spec.yaml", |spec| {
+            remove(&mut spec["paths"], "/answer")
+        });
+    });
+    let notice = "prices.yaml answer: no such operation any more; its price was left out";
+    assert!(notices.contains(notice), "{notices}");
+    assert!(!output.files["generated/prices.rs"].contains("\"answer\""));
+}
+
+#[test]
+fn a_rule_that_names_an_argument_that_is_gone_prices_nothing() {
+    for (path, change) in [
+        (
+            "kind",
+            json!({"by": "kind", "default": "auto", "prices": {"auto": 1}}),
+        ),
+        (
+            "contents.nothing",
+            json!({"by": "contents.nothing", "default": "auto", "prices": {"auto": 1}}),
+        ),
+    ] {
+        let (output, notices) = after(|copy| {
+            copy.edit("prices.yaml", |prices| {
+                prices["priced"]["search"]["base"] = change
+            });
+        });
+        let notice = format!(
+            "prices.yaml search: the operation has no argument `{path}` any more; it counts as unpriced"
+        );
+        assert!(notices.contains(&notice), "{notices}");
+        assert!(snapshot(&output, "search")["price"]["unpriced"].is_object());
+    }
+}
+
+#[test]
+fn a_run_whose_end_cannot_be_read_is_unpriced() {
+    let (output, notices) = after(|copy| {
+        copy.edit("prices.yaml", |prices| prices["cost"] = json!("bill.total"));
+    });
+    let notice = "prices.yaml agent.runs.create: the answer of `agent.runs.get` has no field `bill` any more";
+    assert!(notices.contains(notice), "{notices}");
+    assert!(snapshot(&output, "agent.runs.create")["price"]["unpriced"].is_object());
+}
+
+#[test]
+fn what_cannot_be_a_price_is_an_error() {
+    for (figure, told) in [(json!(-0.001), "got -0.001"), (json!(1e300), "got 1000")] {
+        let error = refused(|prices| prices["priced"]["find_similar"]["base"] = figure);
+        assert!(
+            error.contains("prices.yaml#/priced/find_similar/base"),
+            "{error}"
+        );
+        assert!(error.contains(told), "{error}");
+    }
+    for text in ["nothing", "null"] {
+        let error = refused(|prices| prices["priced"]["find_similar"]["base"] = json!([text]));
+        assert!(error.contains("prices.yaml#"), "{error}");
+    }
+    let error = refused(|prices| {
+        prices["priced"]["agent.runs.create"]["base"]["prices"]["auto"]["default"] = json!(-5);
+    });
+    let place = "prices.yaml#/priced/agent.runs.create/base/prices/auto";
+    assert!(error.contains(place), "{error}");
+    let copy = Copy::new();
+    let text = "checked: x\ncurrency: USD\ncost: a\nunpriced: {}\nfree: []\n\
+                priced: {answer: {source: [], base: .inf}}";
+    copy.write("prices.yaml", text);
+    let error = copy.generate().unwrap_err().to_string();
+    assert!(error.contains("prices.yaml"), "{error}");
+}
+
+#[test]
+fn rules_that_contradict_themselves_are_errors() {
+    for (place, change) in [
+        (
+            "/free/",
+            Box::new(|prices: &mut Value| {
+                prices["free"].as_array_mut().unwrap().push(json!("search"));
+            }) as Box<dyn FnOnce(&mut Value)>,
+        ),
+        (
+            "/priced/search/base/default",
+            Box::new(|prices| prices["priced"]["search"]["base"]["default"] = json!("none")),
+        ),
+        (
+            "/priced/search/source",
+            Box::new(|prices| prices["priced"]["search"]["source"] = json!(["hearsay"])),
+        ),
+        (
+            "/priced/search/pages",
+            Box::new(|prices| prices["priced"]["search"]["pages"]["lists"] = json!(["query"])),
+        ),
+        (
+            "/priced/search/pages",
+            Box::new(|prices| {
+                prices["priced"]["search"]["pages"]["count"]["default"] = json!(1_000);
+            }),
+        ),
+        (
+            "/currency",
+            Box::new(|prices| prices["currency"] = json!("EUR")),
+        ),
+    ] {
+        let error = refused(change);
+        assert!(error.contains(&format!("prices.yaml#{place}")), "{error}");
+    }
+    let error = refused(|prices| prices["priced"]["search"]["pagse"] = json!({}));
+    assert!(error.contains("pagse"), "{error}");
+}
+
+#[test]
+fn a_changed_price_is_a_small_change() {
+    let before = Copy::new().generate().unwrap();
+    let (output, notices) = after(|copy| {
+        copy.edit("prices.yaml", |prices| {
+            prices["priced"]["search"]["base"]["prices"]["deep"] = json!(0.013);
+        });
+    });
+    assert_eq!(notices, "");
+    let changed: Vec<&String> = output
+        .files
+        .iter()
+        .filter(|(name, text)| before.files.get(*name) != Some(*text))
+        .map(|(name, _)| name)
+        .collect();
+    assert_eq!(
+        changed,
+        [
+            "codegen-snapshots/operations/search.json",
+            "generated/FINGERPRINT",
+            "generated/prices.rs"
+        ]
+    );
+    let lines = |output: &Output| -> Vec<String> {
+        let table = &output.files["generated/prices.rs"];
+        table.lines().map(str::to_owned).collect()
+    };
+    let (old, new) = (lines(&before), lines(&output));
+    let differing = old.iter().zip(&new).filter(|(old, new)| old != new);
+    assert_eq!((old.len(), differing.count()), (new.len(), 1));
+}

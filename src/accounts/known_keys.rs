@@ -1,0 +1,84 @@
+//! Keys of clients that Exa has accepted: a made-up key costs nothing, a paid call does.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Identity;
+
+/// The most keys that are remembered; the one that was accepted longest ago makes way.
+const MAX_KEYS: usize = 10_000;
+
+/// How long a key is remembered after Exa last accepted it.
+const REMEMBERED_FOR: Duration = Duration::from_secs(60 * 60);
+
+/// Keys that Exa has accepted, by the identities of their holders. Clones share everything.
+#[derive(Clone, Debug, Default)]
+pub struct KnownKeys(Arc<Mutex<HashMap<Identity, Instant>>>);
+
+impl KnownKeys {
+    /// Whether Exa has accepted the key of this identity lately.
+    pub(crate) fn contains(&self, owner: &Identity) -> bool {
+        let accepted = self.accepted().get(owner).copied();
+        accepted.is_some_and(|at| at.elapsed() < REMEMBERED_FOR)
+    }
+
+    /// What notes that the key of this identity was accepted.
+    pub(crate) fn proof(&self, owner: &Identity) -> KeyProof {
+        KeyProof {
+            keys: self.clone(),
+            owner: owner.clone(),
+        }
+    }
+
+    fn accepted(&self) -> MutexGuard<'_, HashMap<Identity, Instant>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes that Exa has accepted a key.
+#[derive(Clone, Debug)]
+pub struct KeyProof {
+    keys: KnownKeys,
+    owner: Identity,
+}
+
+impl KeyProof {
+    /// A call with the key was answered, and paid for.
+    pub(crate) fn accept(&self) {
+        let mut accepted = self.keys.accepted();
+        if accepted.len() >= MAX_KEYS && !accepted.contains_key(&self.owner) {
+            let oldest = accepted.iter().min_by_key(|(_, at)| **at);
+            if let Some(oldest) = oldest.map(|(owner, _)| owner.clone()) {
+                accepted.remove(&oldest);
+            }
+        }
+        accepted.insert(self.owner.clone(), Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_key_is_known_for_a_while_after_it_was_accepted() {
+        let keys = KnownKeys::default();
+        let (one, other) = (Identity::key("one"), Identity::key("other"));
+        let proof = keys.proof(&one);
+        assert!(!keys.contains(&one));
+        proof.accept();
+        assert!(keys.contains(&one) && !keys.contains(&other));
+        tokio::time::advance(REMEMBERED_FOR).await;
+        assert!(!keys.contains(&one));
+        proof.accept();
+        for count in 0..MAX_KEYS {
+            tokio::time::advance(Duration::from_millis(1)).await;
+            keys.proof(&Identity::key(&count.to_string())).accept();
+        }
+        assert!(!keys.contains(&one));
+        assert_eq!(keys.accepted().len(), MAX_KEYS);
+    }
+}

@@ -1,0 +1,162 @@
+//! Amounts of money, exact to the millionth of a dollar.
+
+use std::fmt;
+use std::iter::Sum;
+
+use serde::{Deserialize, Serialize};
+
+/// Millionths of a US dollar.
+///
+/// Sums saturate: an amount too large to count is larger than every budget.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct MicroDollars(u64);
+
+/// Millionths in a dollar.
+const MICRO: f64 = 1_000_000.0;
+
+impl MicroDollars {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// More than anything costs.
+    pub const MAX: Self = Self(u64::MAX);
+
+    /// An amount in millionths of a dollar.
+    pub const fn new(micro: u64) -> Self {
+        Self(micro)
+    }
+
+    /// The amount in millionths of a dollar.
+    pub const fn micro(self) -> u64 {
+        self.0
+    }
+
+    /// Dollars, rounded up to the next millionth.
+    ///
+    /// The fraction that a binary number adds to a decimal one is not rounded: 0.007 is 7,000
+    /// millionths. A negative amount is nothing; what is not a number is [`Self::MAX`].
+    pub fn from_dollars(dollars: f64) -> Self {
+        if dollars.is_nan() {
+            return Self::MAX;
+        }
+        let exact = dollars * MICRO;
+        let near = exact.round();
+        let is_noise = (exact - near).abs() <= near.abs() * 1e-12 + 1e-6;
+        let micro = if is_noise { near } else { exact.ceil() };
+        // A cast from a float saturates at both ends.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        Self(micro as u64)
+    }
+
+    /// The amount in dollars.
+    #[allow(clippy::cast_precision_loss)]
+    pub fn dollars(self) -> f64 {
+        self.0 as f64 / MICRO
+    }
+
+    /// Whether the amount is nothing.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The sum, or `None` where it is too large to count.
+    pub const fn checked_add(self, other: Self) -> Option<Self> {
+        match self.0.checked_add(other.0) {
+            Some(sum) => Some(Self(sum)),
+            None => None,
+        }
+    }
+
+    /// The sum; at most [`Self::MAX`].
+    pub const fn saturating_add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+
+    /// The difference; at least nothing.
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// So many times the amount; at most [`Self::MAX`].
+    pub const fn saturating_mul(self, times: u64) -> Self {
+        Self(self.0.saturating_mul(times))
+    }
+}
+
+impl Sum for MicroDollars {
+    fn sum<I: Iterator<Item = Self>>(amounts: I) -> Self {
+        amounts.fold(Self::ZERO, Self::saturating_add)
+    }
+}
+
+/// `$0.0070`: four digits, and six where the amount needs them.
+impl fmt::Display for MicroDollars {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, micro) = (self.0 / 1_000_000, self.0 % 1_000_000);
+        if micro % 100 == 0 {
+            write!(f, "${whole}.{:04}", micro / 100)
+        } else {
+            write!(f, "${whole}.{micro:06}")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::MicroDollars;
+
+    #[test]
+    fn dollars_are_rounded_up() {
+        for (dollars, micro) in [
+            (0.0, 0),
+            (0.007, 7_000),
+            (0.1 + 0.2, 300_000),
+            (0.000_000_1, 1),
+            (0.004_000_5, 4_001),
+            (0.004_000_000_1, 4_001),
+            (100.0, 100_000_000),
+            (-1.0, 0),
+            (f64::NEG_INFINITY, 0),
+            (f64::INFINITY, u64::MAX),
+            (f64::NAN, u64::MAX),
+            (1e300, u64::MAX),
+        ] {
+            assert_eq!(
+                MicroDollars::from_dollars(dollars).micro(),
+                micro,
+                "{dollars}"
+            );
+        }
+        for thousandth in 0..200_000_u64 {
+            #[allow(clippy::cast_precision_loss)]
+            let dollars = thousandth as f64 / 1_000.0;
+            let micro = MicroDollars::from_dollars(dollars).micro();
+            assert_eq!(micro, thousandth * 1_000, "{dollars}");
+        }
+    }
+
+    #[test]
+    fn amounts_are_shown_with_four_digits_or_six() {
+        for (micro, text) in [
+            (0, "$0.0000"),
+            (7_000, "$0.0070"),
+            (7_001, "$0.007001"),
+            (5_000_000, "$5.0000"),
+            (1, "$0.000001"),
+        ] {
+            assert_eq!(MicroDollars::new(micro).to_string(), text);
+        }
+    }
+
+    #[test]
+    fn sums_do_not_overflow() {
+        let (most, one) = (MicroDollars::MAX, MicroDollars::new(1));
+        assert_eq!(most.saturating_add(one), most);
+        assert_eq!(most.checked_add(one), None);
+        assert_eq!(one.saturating_sub(most), MicroDollars::ZERO);
+        assert_eq!(most.saturating_mul(3), most);
+        assert_eq!([most, one].into_iter().sum::<MicroDollars>(), most);
+    }
+}

@@ -1,0 +1,67 @@
+//! What scheduled work costs in a day and in a month.
+
+use serde_json::{Map, Value};
+
+use super::{MicroDollars, Schedule, at};
+use crate::operations::check;
+
+const MINUTES_OF_DAY: u64 = 24 * 60;
+/// The longest month.
+const DAYS_OF_MONTH: u64 = 31;
+
+/// What work costs that repeats until someone ends it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recurring {
+    /// The most that one run costs.
+    pub per_run: MicroDollars,
+    /// How often it runs, as the caller says it: `6h`, or a cron expression.
+    pub period: String,
+    /// The most runs in a day.
+    pub runs_per_day: u64,
+    /// The most runs in a month.
+    pub runs_per_month: u64,
+    /// The most that a day costs.
+    pub per_day: MicroDollars,
+    /// The most that a month costs.
+    pub per_month: MicroDollars,
+    /// Some or all of the cost of a run is unknown.
+    pub unpriced: bool,
+}
+
+/// The schedule that the arguments set; `None` where they set none.
+///
+/// A schedule that cannot be read is taken for the tightest there is: every minute.
+pub(super) fn recurring(
+    schedule: &Schedule,
+    arguments: &Map<String, Value>,
+    per_run: MicroDollars,
+    unpriced: bool,
+) -> Option<Recurring> {
+    let (Schedule::Every(path) | Schedule::Cron(path)) = schedule;
+    let value = at(arguments, path)?;
+    let period = value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned);
+    let runs = match schedule {
+        Schedule::Every(_) => check::minutes(&period).map(every),
+        Schedule::Cron(_) => check::cron_runs(&period),
+    };
+    let (runs_per_day, runs_per_month) =
+        runs.unwrap_or((MINUTES_OF_DAY, MINUTES_OF_DAY * DAYS_OF_MONTH));
+    Some(Recurring {
+        per_run,
+        period,
+        runs_per_day,
+        runs_per_month,
+        per_day: per_run.saturating_mul(runs_per_day),
+        per_month: per_run.saturating_mul(runs_per_month),
+        unpriced,
+    })
+}
+
+/// The most runs in a day and in a month.
+fn every(minutes: u64) -> (u64, u64) {
+    let minutes = minutes.max(1);
+    let runs = |span: u64| span.div_ceil(minutes);
+    (runs(MINUTES_OF_DAY), runs(MINUTES_OF_DAY * DAYS_OF_MONTH))
+}

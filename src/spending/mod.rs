@@ -1,0 +1,36 @@
+//! Connects the ledger of accounts with the guard that requests to Exa pass, and follows runs to their end.
+
+mod guard;
+mod runs;
+
+use std::sync::Arc;
+
+pub use guard::{AccountGuard, NobodyPays};
+pub use runs::{check_runs, follow_runs};
+
+use crate::accounts::TokenLimits;
+use crate::accounts::budget::{Account, BudgetPolicy, Ledger};
+use crate::store::Store;
+
+/// Who pays for what the user of this computer asks for.
+const LOCAL: &str = "local";
+
+/// The account of the user of this computer; `None` if nothing limits them. Must be called inside a runtime.
+pub fn local_account(
+    limits: &TokenLimits,
+    policy: BudgetPolicy,
+    store: Arc<dyn Store>,
+) -> Option<Account> {
+    if !limits.has_budget() {
+        return None;
+    }
+    if !store.is_shared() {
+        tracing::warn!(
+            "what is spent is forgotten when this process ends; set EXA_MCP_STORE to sqlite:PATH to keep it"
+        );
+    }
+    let ledger = Ledger::new(store, policy);
+    let limits = limits.clone();
+    let limits = move || limits.clone();
+    Some(Account::new(&ledger, LOCAL, LOCAL, limits, None))
+}

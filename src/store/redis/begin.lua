@@ -1,0 +1,9 @@
+-- Gives the epoch of the data, and makes it where there is none. KEYS: where version and epoch are.
+-- ARGV: the version that the program knows, an epoch that nobody else has, the version of the program.
+local found = redis.call('HMGET', KEYS[1], 'version', 'epoch', 'program')
+if found[1] and tonumber(found[1]) > tonumber(ARGV[1]) then
+  return redis.error_reply('EXANEWER ' .. found[1] .. ' ' .. (found[3] or ''))
+end
+if found[2] then return found[2] end
+redis.call('HSET', KEYS[1], 'version', ARGV[1], 'epoch', ARGV[2], 'program', ARGV[3])
+return ARGV[2]

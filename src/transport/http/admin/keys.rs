@@ -1,0 +1,74 @@
+//! The Exa API keys of this server: `GET /admin/keys` and `POST /admin/keys/{id}/reset`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::{Path, State};
+use http::request::Parts;
+use http::{Request, StatusCode};
+use serde_json::{Value, json};
+
+use super::super::Mcp;
+use super::super::answers::{FORBIDDEN, refuse};
+use super::super::state::Shared;
+use super::manage::wish;
+use super::{Answered, admin, looked};
+use crate::accounts::{KeyFault, KeyState};
+
+/// `GET /admin/keys`: how the Exa keys stand.
+pub(super) async fn list<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
+    let (_, pool) = admin(&shared, &parts)?;
+    let keys = shared.mcp.keys();
+    let states = keys.map(|keys| pool.key_states(&keys)).unwrap_or_default();
+    let waits = states
+        .iter()
+        .map(|(_, key)| key.ready_in.unwrap_or_default());
+    looked(json!({
+        "keys": states.iter().map(|(id, state)| key(id, state)).collect::<Vec<_>>(),
+        "nextReadyInSeconds": waits.min().map(seconds),
+    }))
+}
+
+/// `POST /admin/keys/{id}/reset`: forgets the faults of a key, so that it is used again at once.
+pub(super) async fn reset<M: Mcp>(
+    State(shared): State<Arc<Shared<M>>>,
+    Path(id): Path<String>,
+    request: Request<Body>,
+) -> Answered {
+    let wish = wish(&shared, request, &[]).await?;
+    let keys = shared.mcp.keys();
+    let before = keys
+        .as_ref()
+        .and_then(|keys| wish.pool.reset_key(keys, &id));
+    let (Some(keys), Some(before)) = (keys, before) else {
+        let why = "no Exa key has this id; GET /admin/keys lists them";
+        return Err(Box::new(refuse(StatusCode::NOT_FOUND, FORBIDDEN, why)).into());
+    };
+    let detail = json!({
+        "keyPrefix": before.prefix,
+        "state": before.condition.as_str(),
+        "lastProblem": before.last_problem.map(KeyFault::as_str),
+    });
+    wish.note("key.reset", &id, detail).await;
+    let states = wish.pool.key_states(&keys);
+    let now = states.iter().find(|(known, _)| *known == id);
+    looked(now.map_or(Value::Null, |(id, state)| key(id, state)))
+}
+
+fn key(id: &str, key: &KeyState) -> Value {
+    json!({
+        "id": id,
+        "prefix": key.prefix,
+        "state": key.condition.as_str(),
+        "inFlight": key.in_flight,
+        "calls": key.calls,
+        "readyInSeconds": key.ready_in.map(seconds),
+        "failures": key.failures,
+        "lastProblem": key.last_problem.map(KeyFault::as_str),
+    })
+}
+
+fn seconds(duration: Duration) -> u64 {
+    duration.as_secs_f64().ceil() as u64
+}

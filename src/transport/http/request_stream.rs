@@ -1,0 +1,216 @@
+//! The stream that answers one request of a session.
+//!
+//! A connection reads the messages of the session as it can send them. When it is lost, the messages are
+//! read to their end all the same, because the result may have cost money; a client that reconnects
+//! continues after the last event that it has.
+
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use futures_util::{Stream, StreamExt};
+use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+
+use super::event_log::{Event, EventKind, EventLog};
+use super::replay_buffer::ReplayBuffer;
+
+/// The messages of a session, as rmcp sends them.
+pub(super) type Messages = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
+
+/// The stream of a request: its recent events, and where further ones come from.
+pub(super) struct RequestStream {
+    /// None after the last message.
+    source: tokio::sync::Mutex<Option<Messages>>,
+    state: Mutex<State>,
+    changed: Notify,
+    buffer: Weak<ReplayBuffer>,
+    session: SessionId,
+    number: u64,
+}
+
+struct State {
+    log: EventLog,
+    /// Connections that read it.
+    readers: usize,
+    has_ended: bool,
+}
+
+impl RequestStream {
+    pub(super) fn new(
+        buffer: Weak<ReplayBuffer>,
+        session: SessionId,
+        number: u64,
+        log: EventLog,
+        source: Messages,
+    ) -> Self {
+        let state = State {
+            log,
+            readers: 0,
+            has_ended: false,
+        };
+        Self {
+            source: tokio::sync::Mutex::new(Some(source)),
+            state: Mutex::new(state),
+            changed: Notify::new(),
+            buffer,
+            session,
+            number,
+        }
+    }
+
+    /// Reads it from its beginning, for the connection on which the request came.
+    pub(super) fn read(self: &Arc<Self>) -> RequestEvents {
+        let mut state = self.state();
+        let priming = state.log.push_priming();
+        state.readers += 1;
+        drop(state);
+        RequestEvents {
+            stream: Arc::clone(self),
+            next: 0,
+            priming: Some(priming),
+        }
+    }
+
+    /// Reads what follows an event; None if there was no event of this number.
+    pub(super) fn read_after(self: &Arc<Self>, index: u64) -> Option<RequestEvents> {
+        let mut state = self.state();
+        if index >= state.log.next_index() {
+            return None;
+        }
+        state.readers += 1;
+        // Some clients forget the id with which they reconnected unless they get another one.
+        let is_primed = state.log.reads_priming() && !state.has_ended;
+        let priming = is_primed.then(|| state.log.push_priming());
+        drop(state);
+        self.changed.notify_waiters();
+        Some(RequestEvents {
+            stream: Arc::clone(self),
+            next: index + 1,
+            priming,
+        })
+    }
+
+    /// What the ids of its events begin with.
+    pub(super) fn id(&self) -> String {
+        self.state().log.prefix().to_owned()
+    }
+
+    /// Its recent events that carry a message.
+    pub(super) fn events(&self) -> Vec<Event> {
+        self.state().log.messages()
+    }
+
+    /// Waits until the last message is there.
+    pub(super) async fn ended(&self) {
+        loop {
+            let changed = self.changed.notified();
+            if self.state().has_ended {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// How many bytes its events take.
+    pub(super) fn bytes(&self) -> usize {
+        self.state().log.bytes()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes the next message of the session into the log.
+    async fn pull(&self) {
+        let mut source = self.source.lock().await;
+        let event = match source.as_mut() {
+            Some(messages) => messages.next().await,
+            None => return,
+        };
+        let has_ended = {
+            let mut state = self.state();
+            let message = event.as_ref().and_then(|event| event.message.as_deref());
+            let kind = message.map(|message| state.log.push_message(message));
+            let is_answer = matches!(kind, Some(EventKind::Result | EventKind::Error));
+            state.has_ended |= event.is_none() || is_answer;
+            state.has_ended
+        };
+        if has_ended {
+            *source = None;
+            if let Some(buffer) = self.buffer.upgrade() {
+                buffer.finish(&self.session, self.number, self.bytes());
+            }
+        }
+        self.changed.notify_waiters();
+    }
+
+    /// Reads the messages to their end while no connection does.
+    async fn drain(self: Arc<Self>) {
+        loop {
+            let changed = self.changed.notified();
+            let is_done = {
+                let state = self.state();
+                state.has_ended || state.readers > 0
+            };
+            if is_done {
+                return;
+            }
+            tokio::select! {
+                () = self.pull() => {}
+                () = changed => {}
+            }
+        }
+    }
+}
+
+/// The events of a request, as one connection reads them.
+pub(super) struct RequestEvents {
+    stream: Arc<RequestStream>,
+    /// The number of the next event.
+    next: u64,
+    /// The priming event that was made for this connection.
+    priming: Option<u64>,
+}
+
+impl RequestEvents {
+    /// The stream that is read.
+    pub(super) fn stream(&self) -> Arc<RequestStream> {
+        Arc::clone(&self.stream)
+    }
+
+    /// The next event; a call that is given up loses none.
+    pub(super) async fn next(&mut self) -> Option<Event> {
+        loop {
+            let changed = self.stream.changed.notified();
+            {
+                let state = self.stream.state();
+                if let Some(event) = state.log.first_from(self.next, self.priming) {
+                    self.next = event.index + 1;
+                    return Some(event.clone());
+                }
+                if state.has_ended {
+                    return None;
+                }
+            }
+            // Whichever connection is first takes the next message for all.
+            tokio::select! {
+                () = self.stream.pull() => {}
+                () = changed => {}
+            }
+        }
+    }
+}
+
+impl Drop for RequestEvents {
+    fn drop(&mut self) {
+        let is_last = {
+            let mut state = self.stream.state();
+            state.readers = state.readers.saturating_sub(1);
+            state.readers == 0 && !state.has_ended
+        };
+        if is_last && let Ok(runtime) = Handle::try_current() {
+            runtime.spawn(Arc::clone(&self.stream).drain());
+        }
+    }
+}

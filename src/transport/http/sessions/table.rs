@@ -1,0 +1,368 @@
+//! The sessions that are known, and which of them make way for others.
+
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rmcp::model::ProtocolVersion;
+use rmcp::transport::streamable_http_server::session::SessionId;
+
+use super::super::config::HttpLimits;
+use super::super::fair_places::{Activity, Use};
+use super::NoRoom;
+use super::shared::Shared;
+use crate::accounts::{ClientAddress, Identity, Requester};
+
+/// The part of all sessions that no single address may take.
+const RESERVED_PART: usize = 8;
+
+/// A session.
+pub(super) struct Session {
+    pub(super) owner: Identity,
+    pub(super) version: ProtocolVersion,
+    /// Requests and streams that are open.
+    pub(super) open: usize,
+    pub(super) used: Instant,
+    pub(super) shared: Option<Shared>,
+    /// Idle until the first call of a tool.
+    pub(super) activity: Arc<Activity>,
+    group: Group,
+}
+
+impl Session {
+    /// A session that begins now.
+    pub(super) fn new(
+        owner: Identity,
+        version: ProtocolVersion,
+        guest_address: Option<ClientAddress>,
+    ) -> Self {
+        Self {
+            group: Group::of(&owner, guest_address),
+            owner,
+            version,
+            open: 0,
+            used: Instant::now(),
+            shared: None,
+            activity: Arc::default(),
+        }
+    }
+
+    /// How soon it makes way: one without a call before one with, the one used longest ago first.
+    fn order(&self) -> (Use, Instant) {
+        (self.activity.get(), self.used)
+    }
+}
+
+/// Sessions that share a quota.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Group {
+    /// Those of somebody who is known.
+    Owner(Identity),
+    /// Those of all guests at one address, whatever they call themselves.
+    Address(ClientAddress),
+}
+
+impl Group {
+    fn of(owner: &Identity, guest_address: Option<ClientAddress>) -> Self {
+        match guest_address {
+            Some(address) => Self::Address(address),
+            None => Self::Owner(owner.clone()),
+        }
+    }
+
+    fn is_of_guests(&self) -> bool {
+        matches!(self, Self::Address(_))
+    }
+}
+
+/// The sessions that are known.
+#[derive(Default)]
+pub(super) struct SessionTable {
+    sessions: HashMap<SessionId, Session>,
+    groups: HashMap<Group, HashSet<SessionId>>,
+    owners: HashMap<Identity, usize>,
+}
+
+impl SessionTable {
+    pub(super) fn len(&self) -> usize {
+        self.sessions.len()
+    }
+
+    pub(super) fn get(&self, id: &str) -> Option<&Session> {
+        self.sessions.get(id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: &str) -> Option<&mut Session> {
+        self.sessions.get_mut(id)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&SessionId, &Session)> {
+        self.sessions.iter()
+    }
+
+    /// Enters a session, unless it is there already.
+    pub(super) fn insert(&mut self, id: SessionId, session: Session) {
+        if self.sessions.contains_key(&id) {
+            return;
+        }
+        let group = self.groups.entry(session.group.clone()).or_default();
+        group.insert(id.clone());
+        *self.owners.entry(session.owner.clone()).or_default() += 1;
+        self.sessions.insert(id, session);
+    }
+
+    pub(super) fn remove(&mut self, id: &str) {
+        let Some((id, session)) = self.sessions.remove_entry(id) else {
+            return;
+        };
+        self.leave_group(&id, &session.group);
+        if let Some(count) = self.owners.get_mut(&session.owner) {
+            *count -= 1;
+            if *count == 0 {
+                self.owners.remove(&session.owner);
+            }
+        }
+    }
+
+    /// Notes that the owner of a session has become known.
+    pub(super) fn prove(&mut self, id: &SessionId) {
+        let Some(session) = self.sessions.get_mut(id) else {
+            return;
+        };
+        if !session.group.is_of_guests() {
+            return;
+        }
+        let known = Group::Owner(session.owner.clone());
+        let before = std::mem::replace(&mut session.group, known.clone());
+        session.activity.set(Use::Known);
+        self.leave_group(id, &before);
+        self.groups.entry(known).or_default().insert(id.clone());
+    }
+
+    fn leave_group(&mut self, id: &SessionId, group: &Group) {
+        if let Some(ids) = self.groups.get_mut(group) {
+            ids.remove(id);
+            if ids.is_empty() {
+                self.groups.remove(group);
+            }
+        }
+    }
+
+    fn size_of(&self, group: &Group) -> usize {
+        self.groups.get(group).map_or(0, HashSet::len)
+    }
+
+    /// The session that must end before another of this requester may begin, if one must.
+    pub(super) fn next_to_end(
+        &self,
+        requester: &Requester,
+        limits: &HttpLimits,
+    ) -> Result<Option<SessionId>, NoRoom> {
+        let owner = &requester.owner;
+        let group = Group::of(owner, requester.guest_address);
+        let of_owner = self.owners.get(owner).copied().unwrap_or_default();
+        let fair = limits
+            .sessions
+            .saturating_sub(limits.sessions / RESERVED_PART);
+        let own_size = self.size_of(&group);
+        if of_owner >= limits.sessions_per_owner {
+            let own = |session: &Session| session.owner == *owner;
+            let oldest = self.first_of(self.sessions.iter(), own);
+            return oldest.map(Some).ok_or(NoRoom::OfOwner);
+        }
+        if group.is_of_guests() && own_size >= limits.sessions_per_address.min(fair) {
+            let oldest = self.first_of(self.members(&group), |_| true);
+            return oldest.map(Some).ok_or(NoRoom::OfAddress);
+        }
+        if self.len() < limits.sessions {
+            return Ok(None);
+        }
+        let is_unused = |session: &Session| session.activity.get() == Use::Idle;
+        let own_unused = || self.first_of(self.members(&group), is_unused);
+        let foreign_unused = || self.first_of_larger(own_size, is_unused);
+        let own = || self.first_of(self.members(&group), |_| true);
+        let foreign = || self.first_of_larger(own_size + 1, |_| true);
+        let found = own_unused().or_else(foreign_unused);
+        let found = found.or_else(own).or_else(foreign);
+        found.map(Some).ok_or(NoRoom::AtAll)
+    }
+
+    fn members(&self, group: &Group) -> impl Iterator<Item = (&SessionId, &Session)> {
+        let ids = self.groups.get(group).into_iter().flatten();
+        ids.filter_map(|id| Some((id, self.sessions.get(id)?)))
+    }
+
+    /// Of sessions that have nothing open, the one that makes way first.
+    fn first_of<'a>(
+        &self,
+        sessions: impl Iterator<Item = (&'a SessionId, &'a Session)>,
+        which: impl Fn(&Session) -> bool,
+    ) -> Option<SessionId> {
+        let idle = sessions.filter(|(_, session)| session.open == 0 && which(session));
+        let first = idle.min_by_key(|(_, session)| session.order());
+        first.map(|(id, _)| id.clone())
+    }
+
+    /// The same of guests at an address that has more than `size`, the address with most first.
+    fn first_of_larger(&self, size: usize, which: impl Fn(&Session) -> bool) -> Option<SessionId> {
+        let idle = self.sessions.iter();
+        let idle = idle.filter(|(_, session)| {
+            session.open == 0 && session.group.is_of_guests() && which(session)
+        });
+        let sized = idle.map(|(id, session)| (self.size_of(&session.group), id, session));
+        let larger = sized.filter(|(own, _, _)| *own > size);
+        let first = larger.min_by_key(|(own, _, session)| (Reverse(*own), session.order()));
+        first.map(|(_, id, _)| id.clone())
+    }
+
+    /// Sessions that nobody has used for `idle`, and guests' sessions beyond `most` that nobody has used
+    /// for `guest_idle`.
+    pub(super) fn expired(
+        &self,
+        idle: Duration,
+        guest_idle: Duration,
+        most: usize,
+    ) -> Vec<SessionId> {
+        let now = Instant::now();
+        let unused = |session: &Session| now.saturating_duration_since(session.used);
+        let closed = self
+            .sessions
+            .iter()
+            .filter(|(_, session)| session.open == 0);
+        let (mut expired, others): (Vec<_>, Vec<_>) =
+            closed.partition(|(_, session)| unused(session) >= idle);
+        let mut guests: Vec<_> = others
+            .into_iter()
+            .filter(|(_, session)| session.group.is_of_guests())
+            .collect();
+        let excess = guests.len().saturating_sub(most);
+        if excess > 0 {
+            guests.retain(|(_, session)| unused(session) >= guest_idle);
+            guests.sort_by_key(|(_, session)| session.order());
+            expired.extend(guests.into_iter().take(excess));
+        }
+        expired.into_iter().map(|(id, _)| id.clone()).collect()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::net::IpAddr;
+
+    use super::*;
+
+    fn limits() -> HttpLimits {
+        HttpLimits {
+            sessions: 8,
+            sessions_per_owner: 5,
+            sessions_per_address: 3,
+            ..HttpLimits::default()
+        }
+    }
+
+    fn guest(name: &str, last: u8) -> Requester {
+        let mut requester = Requester::new(Identity::guest(name));
+        requester.guest_address = Some(IpAddr::from([192, 0, 2, last]).into());
+        requester
+    }
+
+    fn add(table: &mut SessionTable, id: &str, requester: &Requester) {
+        let owner = requester.owner.clone();
+        let version = ProtocolVersion::V_2025_11_25;
+        let session = Session::new(owner, version, requester.guest_address);
+        table.insert(id.into(), session);
+    }
+
+    /// What ends for another session of this requester.
+    fn ends(table: &SessionTable, requester: &Requester) -> Option<String> {
+        let next = table.next_to_end(requester, &limits()).ok().unwrap();
+        next.map(|id| id.to_string())
+    }
+
+    #[test]
+    fn a_flood_ends_its_own_sessions() {
+        let mut table = SessionTable::default();
+        add(&mut table, "other", &guest("other", 9));
+        for (id, name) in [("a", "1"), ("b", "2"), ("c", "3")] {
+            add(&mut table, id, &guest(name, 1));
+        }
+        table.get_mut("a").unwrap().activity.set(Use::Guest);
+        // Whatever it calls itself; one that has called a tool stays longest.
+        assert_eq!(ends(&table, &guest("4", 1)).as_deref(), Some("b"));
+        assert_eq!(ends(&table, &guest("4", 2)), None);
+        table.get_mut("b").unwrap().open = 1;
+        table.get_mut("c").unwrap().open = 1;
+        assert_eq!(ends(&table, &guest("4", 1)).as_deref(), Some("a"));
+        table.get_mut("a").unwrap().open = 1;
+        let none = table.next_to_end(&guest("4", 1), &limits());
+        assert!(matches!(none, Err(NoRoom::OfAddress)));
+    }
+
+    #[test]
+    fn when_all_are_taken_the_largest_address_makes_way() {
+        let mut table = SessionTable::default();
+        for last in 1..=3 {
+            for count in 0..(4 - last) {
+                let id = format!("{last}-{count}");
+                add(&mut table, &id, &guest(&id, last));
+            }
+        }
+        let known = Requester::new(Identity::user("ann"));
+        add(&mut table, "known-0", &known);
+        add(&mut table, "known-1", &known);
+        assert_eq!(table.len(), 8);
+        assert_eq!(ends(&table, &guest("new", 7)).as_deref(), Some("1-0"));
+        let bob = Requester::new(Identity::user("bob"));
+        assert_eq!(ends(&table, &bob).as_deref(), Some("1-0"));
+        // Who has unused ones themselves loses those.
+        assert_eq!(ends(&table, &known).as_deref(), Some("known-0"));
+        for id in ["1-0", "1-1", "1-2", "2-0", "2-1", "3-0"] {
+            table.get_mut(id).unwrap().activity.set(Use::Guest);
+        }
+        assert_eq!(ends(&table, &guest("new", 7)).as_deref(), Some("1-0"));
+        for id in ["1-0", "1-1", "1-2", "2-0", "2-1", "3-0"] {
+            table.get_mut(id).unwrap().open = 1;
+        }
+        let none = table.next_to_end(&guest("new", 7), &limits());
+        assert!(matches!(none, Err(NoRoom::AtAll)));
+    }
+
+    #[test]
+    fn who_becomes_known_is_counted_alone() {
+        let mut table = SessionTable::default();
+        for id in ["a", "b", "c"] {
+            add(&mut table, id, &guest(id, 1));
+        }
+        assert_eq!(ends(&table, &guest("d", 1)).as_deref(), Some("a"));
+        table.prove(&"a".into());
+        assert_eq!(ends(&table, &guest("d", 1)), None);
+        for id in ["a", "b", "c"] {
+            table.remove(id);
+        }
+        assert!(table.groups.is_empty() && table.owners.is_empty());
+    }
+
+    #[test]
+    fn guests_beyond_a_number_expire_early() {
+        let mut table = SessionTable::default();
+        for count in 0..6 {
+            let id = format!("{count}");
+            add(&mut table, &id, &guest(&id, count));
+        }
+        add(&mut table, "known", &Requester::new(Identity::user("ann")));
+        table.get_mut("0").unwrap().activity.set(Use::Guest);
+        table.get_mut("1").unwrap().open = 1;
+        let hour = Duration::from_secs(3_600);
+        let expired = |idle, guest_idle| {
+            let ids = table.expired(idle, guest_idle, 3).into_iter();
+            let mut ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+            ids.sort();
+            ids
+        };
+        assert_eq!(expired(hour, Duration::ZERO), ["2", "3"]);
+        assert!(expired(hour, hour).is_empty());
+        assert_eq!(expired(Duration::ZERO, hour).len(), 6);
+    }
+}

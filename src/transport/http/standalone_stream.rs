@@ -1,0 +1,139 @@
+//! What a session sends outside of any request: the stream of `GET /mcp`.
+//!
+//! Each message goes to one connection, the one that was opened last. The others wait: a client that
+//! opens several is sent everything once, and goes on with an older one when the newest is lost.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures_util::StreamExt;
+use tokio::sync::Notify;
+
+use super::event_log::{Event, EventLog};
+use super::request_stream::Messages;
+
+/// The most connections of one session that listen at once; the oldest end.
+const MAX_CONNECTIONS: usize = 32;
+
+/// The stream of a session.
+pub(super) struct StandaloneStream {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+struct State {
+    log: EventLog,
+    /// The number of the first event that was not sent on any connection.
+    next: u64,
+    /// The connections that listen, the newest last.
+    connections: Vec<u64>,
+    last_connection: u64,
+    has_ended: bool,
+}
+
+impl StandaloneStream {
+    /// Reads messages until the session ends.
+    pub(super) fn start(log: EventLog, mut source: Messages) -> Arc<Self> {
+        let state = State {
+            log,
+            next: 0,
+            connections: Vec::new(),
+            last_connection: 0,
+            has_ended: false,
+        };
+        let stream = Arc::new(Self {
+            state: Mutex::new(state),
+            changed: Notify::new(),
+        });
+        let reading = Arc::clone(&stream);
+        tokio::spawn(async move {
+            while let Some(event) = source.next().await {
+                if let Some(message) = event.message.as_deref() {
+                    reading.state().log.push_message(message);
+                    reading.changed.notify_waiters();
+                }
+            }
+            reading.state().has_ended = true;
+            reading.changed.notify_waiters();
+        });
+        stream
+    }
+
+    /// Listens from now on, or continues after an event; a number that no event had counts as none.
+    pub(super) fn listen(self: &Arc<Self>, after: Option<u64>) -> StandaloneEvents {
+        let mut state = self.state();
+        if let Some(after) = after.filter(|after| *after < state.log.next_index()) {
+            state.next = after + 1;
+        }
+        state.last_connection += 1;
+        let connection = state.last_connection;
+        state.connections.push(connection);
+        if state.connections.len() > MAX_CONNECTIONS {
+            state.connections.remove(0);
+        }
+        let priming = state.log.reads_priming().then(|| state.log.push_priming());
+        drop(state);
+        self.changed.notify_waiters();
+        StandaloneEvents {
+            stream: Arc::clone(self),
+            connection,
+            priming,
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The events of the stream, as one connection gets them.
+pub(super) struct StandaloneEvents {
+    stream: Arc<StandaloneStream>,
+    connection: u64,
+    /// The priming event that was made for this connection, until it is sent.
+    priming: Option<u64>,
+}
+
+impl StandaloneEvents {
+    /// The next event; a call that is given up loses none.
+    pub(super) async fn next(&mut self) -> Option<Event> {
+        loop {
+            let changed = self.stream.changed.notified();
+            {
+                let mut state = self.stream.state();
+                if !state.connections.contains(&self.connection) {
+                    return None;
+                }
+                let is_newest = state.connections.last() == Some(&self.connection);
+                let from = if is_newest {
+                    Some(state.next)
+                } else {
+                    self.priming
+                };
+                let event = from.and_then(|from| state.log.first_from(from, self.priming));
+                let is_own = |event: &&Event| Some(event.index) == self.priming;
+                if let Some(event) = event.filter(|event| is_newest || is_own(event)).cloned() {
+                    if is_newest {
+                        state.next = event.index + 1;
+                    }
+                    if is_own(&&event) {
+                        self.priming = None;
+                    }
+                    return Some(event);
+                }
+                if state.has_ended {
+                    return None;
+                }
+            }
+            changed.await;
+        }
+    }
+}
+
+impl Drop for StandaloneEvents {
+    fn drop(&mut self) {
+        let mut state = self.stream.state();
+        state.connections.retain(|other| *other != self.connection);
+        drop(state);
+        self.stream.changed.notify_waiters();
+    }
+}

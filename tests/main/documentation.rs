@@ -1,0 +1,73 @@
+//! The documentation names things that exist.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every file below a folder with one of these extensions.
+fn files(folder: &Path, extensions: &[&str], found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_string_lossy().into_owned();
+        if path.is_dir() {
+            if !["node_modules", "venv", "target"].contains(&name.as_str()) {
+                files(&path, extensions, found);
+            }
+        } else if extensions.iter().any(|end| name.ends_with(end)) {
+            found.push(path);
+        }
+    }
+}
+
+/// The names of all test functions of the workspace.
+fn tests() -> BTreeSet<String> {
+    let mut sources = Vec::new();
+    for folder in ["src", "tests", "sandbox", "codegen", "crates"] {
+        let folder = root().join(folder);
+        if folder.is_dir() {
+            files(&folder, &[".rs"], &mut sources);
+        }
+    }
+    let mut names = BTreeSet::new();
+    for source in sources {
+        let text = fs::read_to_string(source).unwrap();
+        let mut is_test = false;
+        for line in text.lines().map(str::trim_start) {
+            if line.starts_with("#[test]") || line.starts_with("#[tokio::test") {
+                is_test = true;
+            } else if let Some((_, rest)) = line.split_once("fn ").filter(|_| is_test) {
+                names.insert(rest.split('(').next().unwrap().to_owned());
+                is_test = false;
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn every_test_in_the_threat_model_exists() {
+    let page = fs::read_to_string(root().join("docs/threat-model.md")).unwrap();
+    let tests = tests();
+    let mut named = 0;
+    for line in page.lines().filter(|line| line.starts_with("| ")) {
+        let last = line.trim_end_matches('|').rsplit('|').next().unwrap();
+        for name in last.split('`').skip(1).step_by(2) {
+            if name.contains('_')
+                && name
+                    .chars()
+                    .all(|it| it.is_ascii_lowercase() || it.is_ascii_digit() || it == '_')
+            {
+                named += 1;
+                assert!(
+                    tests.contains(name),
+                    "docs/threat-model.md names `{name}`, which is no test"
+                );
+            }
+        }
+    }
+    assert!(named > 20, "only {named} tests are named");
+}

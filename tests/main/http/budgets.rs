@@ -1,0 +1,466 @@
+//! Budgets hold: money is set aside before a call and settled after it, over all servers.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use std::thread::scope;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::admin::{Admin, store};
+use super::bearer;
+use crate::support::{
+    HttpServer, HttpSession, Program, Recorder, RedisServer, Reply, Seen, signal,
+};
+
+const ADMIN: (&str, &str) = ("MCP_AUTH_TOKEN", "the-admin-secret-of-the-tests");
+
+/// How long something may take that happens in the background.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// A stand-in for Exa that knows what it charged.
+#[derive(Clone, Default)]
+struct Exa(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    searches: usize,
+    /// The cost of a search.
+    cost: f64,
+    pause: Duration,
+    /// The runs, with their costs once they have ended.
+    runs: HashMap<String, Option<f64>>,
+}
+
+impl Exa {
+    fn start(cost: f64, pause: Duration) -> (Self, Recorder) {
+        let exa = Self::default();
+        exa.with(|state| {
+            state.cost = cost;
+            state.pause = pause;
+        });
+        let own = exa.clone();
+        let recorder = Recorder::start(move |seen, _| own.answer(seen));
+        (exa, recorder)
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.0.lock().expect("the state"))
+    }
+
+    fn runs(&self) -> usize {
+        self.with(|state| state.runs.len())
+    }
+
+    /// Ends all runs.
+    fn end_runs(&self, cost: f64) {
+        self.with(|state| {
+            state.runs.values_mut().for_each(|end| {
+                end.get_or_insert(cost);
+            });
+        });
+    }
+
+    fn answer(&self, seen: &Seen) -> Reply {
+        self.with(|state| {
+            let path = seen.path().to_owned();
+            if seen.method == "POST" && path == "/search" {
+                state.searches += 1;
+                let found = json!({"results": [], "costDollars": {"total": state.cost}});
+                return Reply::slow_json(state.pause, &found);
+            }
+            if seen.method == "POST" && path.ends_with("/agent/runs") {
+                let id = format!("run_{}", state.runs.len());
+                state.runs.insert(id.clone(), None);
+                return Reply::json(200, &run(&id, None));
+            }
+            let id = path.rsplit('/').next().unwrap_or_default();
+            match state.runs.get(id) {
+                Some(end) => Reply::json(200, &run(id, *end)),
+                None => Reply::json(404, &json!({"error": "no such run"})),
+            }
+        })
+    }
+}
+
+fn run(id: &str, cost: Option<f64>) -> Value {
+    let status = if cost.is_some() {
+        "completed"
+    } else {
+        "running"
+    };
+    let mut run = json!({"id": id, "object": "agent_run", "status": status, "createdAt": "2026-11-17T00:00:00Z"});
+    if let Some(cost) = cost {
+        run["costDollars"] = json!({"total": cost});
+    }
+    run
+}
+
+fn start(recorder: &Recorder, variables: &[(&str, &str)]) -> HttpServer {
+    let mut all = vec![ADMIN];
+    all.extend_from_slice(variables);
+    HttpServer::upstream(&recorder.url(), &all)
+}
+
+fn api(server: &HttpServer, token: &str, operation: &str, args: Value) -> Value {
+    let shown = bearer(token);
+    let arguments = json!({"operation": operation, "args": args});
+    let params = json!({"name": "exa_api", "arguments": arguments});
+    let reply = server.stateless(&[("authorization", &shown)], "tools/call", params);
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    reply.json()["result"].clone()
+}
+
+fn start_run(server: &HttpServer, token: &str, effort: &str) -> Value {
+    api(
+        server,
+        token,
+        "agent.runs.create",
+        json!({"query": "q", "effort": effort}),
+    )
+}
+
+#[track_caller]
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+}
+
+fn money(admin: &Admin<'_>, id: &str) -> (f64, f64) {
+    let usage = admin.token(id)["usage"].clone();
+    let number = |name: &str| usage[name].as_f64().expect(name);
+    assert_eq!(usage["dollarsToday"], usage["dollarsThisMonth"]);
+    (number("dollarsToday"), number("reservedToday"))
+}
+
+#[test]
+fn runs_are_paid_for_before_they_end() {
+    let (exa, recorder) = Exa::start(0.0, Duration::ZERO);
+    let server = start(&recorder, &[]);
+    let admin = Admin(&server);
+    let (token, id) = admin.create(&json!({"limits": {"dollarsPerDay": 1}}));
+    // The usual effort may cost five dollars.
+    let refused = api(&server, &token, "agent.runs.create", json!({"query": "q"}));
+    let error = &refused["structuredContent"]["error"];
+    assert_eq!(
+        (&error["limit"], &error["wouldCost"], &error["left"]),
+        (&json!("dollarsPerDay"), &json!(5.0), &json!(1.0)),
+        "{refused}"
+    );
+    assert!(error["retryAfter"].as_u64() > Some(0), "{refused}");
+    let text = refused["content"][0]["text"].as_str().expect("text");
+    for part in ["$5.0000", "$1.0000 of $1 a day", "renews at", "(UTC)"] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    assert_eq!(exa.runs(), 0);
+    for _ in 0..200 {
+        start_run(&server, &token, "high");
+    }
+    assert_eq!(exa.runs(), 2, "two times fifty cents");
+    assert_eq!(money(&admin, &id), (0.0, 1.0));
+    exa.end_runs(0.2);
+    eventually("both runs are charged", || money(&admin, &id) == (0.4, 0.0));
+    assert_eq!(start_run(&server, &token, "high")["isError"], false);
+    assert_eq!(exa.runs(), 3);
+}
+
+#[test]
+fn a_run_is_charged_once_and_to_whoever_started_it() {
+    let (exa, recorder) = Exa::start(0.0, Duration::ZERO);
+    let server = start(&recorder, &[]);
+    let admin = Admin(&server);
+    let (one, own) = admin.create(&json!({"limits": {"dollarsPerDay": 20}}));
+    let (two, others) = admin.create(&json!({"limits": {"dollarsPerDay": 20}}));
+    let (three, free) = admin.create(&json!({}));
+    start_run(&server, &one, "auto");
+    start_run(&server, &three, "auto");
+    exa.end_runs(5.0);
+    for token in [&one, &one, &one, &two, &two] {
+        let read = api(&server, token, "agent.runs.get", json!({"runId": "run_0"}));
+        assert_eq!(read["isError"], false, "{read}");
+    }
+    assert_eq!(money(&admin, &own), (5.0, 0.0), "seen by its owner");
+    assert_eq!(money(&admin, &others), (0.0, 0.0));
+    eventually("a run without a budget counts", || {
+        money(&admin, &free) == (5.0, 0.0)
+    });
+}
+
+/// Makes so many searches at once, and gives how many were answered.
+fn search_at_once(servers: &[HttpServer], token: &str, calls: usize) -> usize {
+    scope(|scope| {
+        let threads: Vec<_> = (0..calls)
+            .map(|n| {
+                let server = &servers[n % servers.len()];
+                scope.spawn(move || {
+                    let found = api(server, token, "search", json!({"query": format!("q{n}")}));
+                    if found["isError"] == true {
+                        let error = &found["structuredContent"]["error"];
+                        assert_eq!(error["limit"], "dollarsPerDay", "{found}");
+                        assert!(error["wouldCost"].is_number(), "{found}");
+                    }
+                    usize::from(found["isError"] == false)
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|one| one.join().expect("a call"))
+            .sum()
+    })
+}
+
+#[test]
+fn many_calls_at_once_stay_within_a_budget() {
+    for replicas in [1, 3] {
+        let (exa, recorder) = Exa::start(0.007, Duration::from_millis(300));
+        let redis = RedisServer::start();
+        let url = redis.url();
+        let servers: Vec<HttpServer> = (0..replicas)
+            .map(|_| start(&recorder, &[("EXA_MCP_STORE", &url)]))
+            .collect();
+        let admin = Admin(&servers[0]);
+        let (token, id) = admin.create(&json!({"limits": {"dollarsPerDay": 0.1}}));
+        // The others hear of the token a moment later.
+        std::thread::sleep(Duration::from_secs(3));
+        let answered = search_at_once(&servers, &token, 200);
+        assert_eq!(answered, 14, "of ten cents");
+        assert_eq!(exa.with(|state| state.searches), 14);
+        eventually("all is settled", || money(&admin, &id) == (0.098, 0.0));
+    }
+}
+
+#[test]
+fn tasks_and_runs_hold_their_permits_on_all_servers() {
+    let (exa, recorder) = Exa::start(0.0, Duration::ZERO);
+    let redis = RedisServer::start();
+    let url = redis.url();
+    let servers: Vec<HttpServer> = (0..3)
+        .map(|_| start(&recorder, &[("EXA_MCP_STORE", &url)]))
+        .collect();
+    let admin = Admin(&servers[0]);
+    let (token, _) = admin.create(&json!({"limits": {"concurrentCalls": 1}}));
+    std::thread::sleep(Duration::from_secs(3));
+    let shown = bearer(&token);
+    let arguments =
+        json!({"operation": "agent.runs.create", "args": {"query": "q", "effort": "low"}});
+    let call = json!({"name": "exa_api", "arguments": arguments, "task": {"ttl": 600_000}});
+    let begun: usize = scope(|scope| {
+        let threads: Vec<_> = servers
+            .iter()
+            .map(|server| {
+                let (shown, call) = (&shown, &call);
+                scope.spawn(move || {
+                    let mut session = HttpSession::usual(server, &[("authorization", shown)]);
+                    let begun = |_| session.ask("tools/call", call.clone())["error"].is_null();
+                    (0..17).map(begun).filter(|begun| *begun).count()
+                })
+            })
+            .collect();
+        threads
+            .into_iter()
+            .map(|one| one.join().expect("a client"))
+            .sum()
+    });
+    assert_eq!((begun, exa.runs()), (1, 1));
+    let refused = api(&servers[1], &token, "search", json!({"query": "q"}));
+    let error = &refused["structuredContent"]["error"];
+    assert_eq!(error["limit"], "concurrentCalls", "{refused}");
+    exa.end_runs(0.01);
+    eventually("the permit is free when the task has ended", || {
+        api(&servers[2], &token, "search", json!({"query": "q"}))["isError"] == false
+    });
+    // A run that nobody waits for counts among those that are started, and leaves reading alone.
+    eventually("another one can be started", || {
+        start_run(&servers[1], &token, "low")["isError"] == false
+    });
+    let refused = start_run(&servers[2], &token, "low");
+    assert_eq!(
+        refused["structuredContent"]["error"]["limit"],
+        "concurrentCalls"
+    );
+    let read = api(
+        &servers[0],
+        &token,
+        "agent.runs.get",
+        json!({"runId": "run_1"}),
+    );
+    assert_eq!(read["isError"], false, "{read}");
+    // Whoever is killed gives its permits back, but not those of runs.
+    signal(servers[1].id(), "KILL");
+    let refused = start_run(&servers[2], &token, "low");
+    assert_eq!(
+        refused["structuredContent"]["error"]["limit"],
+        "concurrentCalls"
+    );
+    exa.end_runs(0.01);
+    eventually("another server follows the run to its end", || {
+        start_run(&servers[2], &token, "low")["isError"] == false
+    });
+}
+
+#[test]
+fn a_killed_server_leaves_no_permit_and_no_reservation_behind() {
+    let (_, recorder) = Exa::start(0.007, Duration::from_secs(60));
+    let redis = RedisServer::start();
+    let url = redis.url();
+    let servers = [0, 1].map(|_| start(&recorder, &[("EXA_MCP_STORE", &url)]));
+    let admin = Admin(&servers[0]);
+    let limits = json!({"concurrentCalls": 1, "dollarsPerDay": 1});
+    let (token, id) = admin.create(&json!({"limits": limits}));
+    std::thread::sleep(Duration::from_secs(3));
+    scope(|scope| {
+        scope.spawn(|| {
+            let shown = bearer(&token);
+            let arguments = json!({"operation": "search", "args": {"query": "slow"}});
+            let params = json!({"name": "exa_api", "arguments": arguments});
+            let headers = [("authorization", shown.as_str())];
+            let reply = servers[1].try_stateless(&headers, "tools/call", params);
+            assert!(matches!(reply, Ok(None)), "{reply:?}");
+        });
+        let reserved = || money(&admin, &id).1 > 0.0;
+        eventually("the call is under way", reserved);
+        signal(servers[1].id(), "KILL");
+    });
+    eventually("its call is charged at its reservation", || {
+        money(&admin, &id) == (0.007, 0.0)
+    });
+}
+
+#[test]
+fn what_is_lost_is_charged_and_what_is_refused_is_not() {
+    let next = Arc::new(Mutex::new(Reply::hang_up()));
+    let reply = Arc::clone(&next);
+    let recorder = Recorder::start(move |_, _| reply.lock().expect("a reply").clone());
+    let server = start(&recorder, &[]);
+    let admin = Admin(&server);
+    let (token, id) = admin.create(&json!({"limits": {"dollarsPerDay": 1}}));
+    let mut sum = 0;
+    let costless = json!({"results": []});
+    for (reply, cost) in [
+        (Reply::hang_up(), 17),
+        (Reply::json(400, &json!({"error": "no"})), 0),
+        (Reply::json(500, &json!({"error": "no"})), 0),
+        (Reply::new(200).body("<html>"), 17),
+        (Reply::json(200, &costless), 17),
+        (
+            Reply::json(
+                200,
+                &json!({"results": [], "costDollars": {"total": 0.003}}),
+            ),
+            3,
+        ),
+    ] {
+        *next.lock().expect("a reply") = reply;
+        api(
+            &server,
+            &token,
+            "search",
+            json!({"query": format!("q{sum}"), "numResults": 20}),
+        );
+        sum += cost;
+        let expected = f64::from(sum) / 1_000.0;
+        eventually(&format!("{expected} is spent"), || {
+            money(&admin, &id) == (expected, 0.0)
+        });
+    }
+}
+
+#[test]
+fn a_full_redis_refuses_those_with_a_budget() {
+    for policy in ["deny", "allow"] {
+        let (exa, recorder) = Exa::start(0.007, Duration::ZERO);
+        let redis = RedisServer::start();
+        let url = redis.url();
+        let server = start(
+            &recorder,
+            &[
+                ("EXA_MCP_STORE", &url),
+                ("EXA_MCP_BUDGET_ON_STORE_FAILURE", policy),
+            ],
+        );
+        let admin = Admin(&server);
+        let (poor, id) = admin.create(&json!({"limits": {"dollarsPerDay": 1}}));
+        let (rich, _) = admin.create(&json!({}));
+        assert_eq!(
+            api(&server, &poor, "search", json!({"query": "a"}))["isError"],
+            false
+        );
+        redis
+            .say(&["CONFIG", "SET", "maxmemory", "1"])
+            .expect("a full Redis");
+        let found = api(&server, &poor, "search", json!({"query": "b"}));
+        assert_eq!(found["isError"], policy == "deny", "{found}");
+        if policy == "deny" {
+            let text = found["content"][0]["text"].as_str().expect("text");
+            assert!(text.contains("cannot be checked"), "{text}");
+        }
+        let found = api(&server, &rich, "search", json!({"query": "c"}));
+        assert_eq!(found["isError"], false, "{found}");
+        redis
+            .say(&["CONFIG", "SET", "maxmemory", "0"])
+            .expect("room");
+        let calls = if policy == "deny" { 1 } else { 2 };
+        eventually("what was made is counted", || {
+            money(&admin, &id) == (0.007 * f64::from(calls), 0.0)
+        });
+        assert_eq!(exa.with(|state| state.searches), calls as usize + 1);
+    }
+}
+
+#[test]
+fn operations_without_a_price_are_counted_apart() {
+    for policy in [None, Some("allow")] {
+        let made = json!({"id": "webset_1", "status": "idle", "object": "webset"});
+        let recorder = Recorder::always(Reply::json(200, &made));
+        let variables: Vec<(&str, &str)> = policy
+            .map(|policy| ("EXA_MCP_BUDGET_UNPRICED", policy))
+            .into_iter()
+            .collect();
+        let server = start(&recorder, &variables);
+        let admin = Admin(&server);
+        let (token, id) = admin.create(&json!({"limits": {"dollarsPerDay": 1}}));
+        let arguments =
+            json!({"operation": "websets.create", "args": {"search": {"query": "q", "count": 5}}});
+        let params = json!({"name": "manage_websets", "arguments": arguments});
+        let shown = bearer(&token);
+        let reply = server.stateless(&[("authorization", &shown)], "tools/call", params);
+        let result = reply.json()["result"].clone();
+        assert_eq!(result["isError"], policy.is_none(), "{result}");
+        let usage = admin.token(&id)["usage"].clone();
+        let counted = u64::from(policy.is_some());
+        assert_eq!(usage["unpricedCalls"], counted, "{usage}");
+        assert_eq!(money(&admin, &id), (0.0, 0.0));
+    }
+}
+
+#[test]
+fn the_command_line_has_a_budget_too() {
+    let (exa, recorder) = Exa::start(0.004, Duration::ZERO);
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(&folder);
+    let call = |operation: &str, arguments: Value| {
+        Program::call(&recorder, operation, &arguments)
+            .env("EXA_MCP_STORE", &store)
+            .env("EXA_MCP_DOLLARS_PER_DAY", "0.03")
+            .run()
+    };
+    call("search", json!({"query": "a"})).json();
+    call("search", json!({"query": "b", "numResults": 20})).json();
+    let over = call("search", json!({"query": "c", "numResults": 30}));
+    over.assert_failed(2, &["$0.0270", "$0.0220 of $0.03 a day", "renews at"]);
+    // A run is charged by a later command.
+    call(
+        "agent.runs.create",
+        json!({"query": "q", "effort": "minimal"}),
+    )
+    .json();
+    let over = call("search", json!({"query": "c", "numResults": 15}));
+    over.assert_failed(2, &["$0.0120", "$0.0100 of", "$0.0120 reserved"]);
+    exa.end_runs(0.001);
+    call("search", json!({"query": "c", "numResults": 15})).json();
+    assert_eq!(exa.with(|state| state.searches), 3);
+}

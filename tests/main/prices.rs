@@ -1,0 +1,183 @@
+//! An estimate is never below what the sandbox charges, which has the published prices in code of its own.
+
+use exa_mcp_server::operations::price::{Charged, MicroDollars, actual, estimate};
+use exa_mcp_server::operations::{Operation, find};
+use fastrand::Rng;
+use serde_json::{Map, Value, json};
+
+use crate::support::{Library, Sandbox};
+
+/// Calls of each operation; enough that every value of every choice comes up often.
+const CALLS: usize = 60;
+
+#[test]
+fn an_estimate_is_an_upper_bound() {
+    let sandbox = Sandbox::start();
+    let library = Library::at(&sandbox.url());
+    let mut random = Rng::with_seed(13);
+    for (name, make) in [
+        ("search", search as fn(&mut Rng) -> Value),
+        ("find_similar", similar),
+        ("get_contents", contents),
+        ("answer", answer),
+        ("agent.runs.create", run),
+    ] {
+        let operation = find(name).expect("an operation");
+        let mut exact = 0;
+        for _ in 0..CALLS {
+            let arguments = make(&mut random);
+            let (charged, worst) = charged(&library, &sandbox, operation, &arguments);
+            assert!(charged <= worst, "{name} {arguments}: {charged} > {worst}");
+            assert!(
+                !charged.is_zero() || name == "agent.runs.create",
+                "{name} {arguments}"
+            );
+            exact += usize::from(charged == worst);
+        }
+        assert!(exact > 0, "{name}: the estimate is never what is charged");
+    }
+}
+
+/// What a call is charged, and the most it was estimated at.
+fn charged(
+    library: &Library,
+    sandbox: &Sandbox,
+    operation: &'static Operation,
+    arguments: &Value,
+) -> (MicroDollars, MicroDollars) {
+    let sent = arguments.as_object().expect("arguments");
+    let expected = estimate(operation, sent);
+    let mut answer = call(library, operation, arguments.clone());
+    if expected.charged == Charged::AtEndOfRun {
+        let marker = operation.long_running.as_ref().expect("a marker");
+        let get = find(marker.get).expect("an operation");
+        let id: Map<String, Value> = marker
+            .arguments
+            .iter()
+            .map(|(name, field)| ((*name).to_owned(), answer[*field].clone()))
+            .collect();
+        sandbox.advance(60_000);
+        answer = call(library, get, Value::Object(id));
+        let status = answer[marker.status].as_str().expect("a status");
+        assert!(marker.final_states.contains(&status), "{answer}");
+    }
+    let cost = actual(&answer).unwrap_or_else(|| panic!("no cost: {answer}"));
+    (cost, expected.worst)
+}
+
+fn call(library: &Library, operation: &'static Operation, arguments: Value) -> Value {
+    let (result, _) = library.call(operation, arguments.clone());
+    let answer = result.unwrap_or_else(|error| panic!("{arguments}: {error}"));
+    answer.value
+}
+
+/// Puts an argument in half of the calls.
+fn maybe(random: &mut Rng, arguments: &mut Value, name: &str, value: Value) {
+    if random.bool() {
+        arguments[name] = value;
+    }
+}
+
+fn pick<'a>(random: &mut Rng, values: &[&'a str]) -> &'a str {
+    values[random.usize(..values.len())]
+}
+
+fn kinds(random: &mut Rng, contents: &mut Value) {
+    for (kind, settings) in [
+        ("text", json!({"maxCharacters": 9})),
+        ("highlights", json!({"query": "x"})),
+        ("summary", json!({"query": "x"})),
+    ] {
+        let value = match random.u8(..4) {
+            0 => json!(true),
+            1 => settings,
+            2 => json!(false),
+            _ => continue,
+        };
+        contents[kind] = value;
+    }
+    let subpages = random.u64(..4);
+    maybe(random, contents, "subpages", json!(subpages));
+}
+
+fn search(random: &mut Rng) -> Value {
+    let types = [
+        "neural",
+        "fast",
+        "auto",
+        "deep",
+        "deep-reasoning",
+        "instant",
+        "deep-lite",
+        "lite",
+        "keyword",
+        "hybrid",
+    ];
+    let mut arguments = json!({"query": "companies in Berlin"});
+    let kind = pick(random, &types);
+    maybe(random, &mut arguments, "type", json!(kind));
+    results(random, &mut arguments);
+    arguments
+}
+
+fn similar(random: &mut Rng) -> Value {
+    let mut arguments = json!({"url": "https://example.com"});
+    results(random, &mut arguments);
+    arguments
+}
+
+fn results(random: &mut Rng, arguments: &mut Value) {
+    let count = random.u64(1..=30);
+    maybe(random, arguments, "numResults", json!(count));
+    let mut contents = json!({});
+    kinds(random, &mut contents);
+    maybe(random, arguments, "contents", contents);
+}
+
+fn contents(random: &mut Rng) -> Value {
+    let urls = |random: &mut Rng, least: usize| -> Vec<String> {
+        let count = random.usize(least..6);
+        (0..count)
+            .map(|index| format!("https://example.com/{index}"))
+            .collect()
+    };
+    let mut arguments = json!({"urls": urls(random, 1)});
+    let ids = urls(random, 0);
+    maybe(random, &mut arguments, "ids", json!(ids));
+    kinds(random, &mut arguments);
+    arguments
+}
+
+fn answer(random: &mut Rng) -> Value {
+    let mut arguments = json!({"query": "Who founded Exa?"});
+    let model = pick(random, &["exa", "exa-pro", "exa-research", "exa-fast"]);
+    maybe(random, &mut arguments, "model", json!(model));
+    maybe(random, &mut arguments, "text", json!(true));
+    arguments
+}
+
+fn run(random: &mut Rng) -> Value {
+    let mut arguments = json!({"query": format!("companies {}", random.u64(..1_000_000))});
+    let effort = pick(
+        random,
+        &[
+            "minimal", "low", "medium", "high", "xhigh", "auto", "ultra", "max",
+        ],
+    );
+    maybe(random, &mut arguments, "effort", json!(effort));
+    let is_metered = matches!(
+        arguments["effort"].as_str(),
+        None | Some("auto" | "ultra" | "max")
+    );
+    if is_metered {
+        let cap = random.u64(100..=2_500) as f64 / 100.0;
+        maybe(
+            random,
+            &mut arguments,
+            "budget",
+            json!({"maxCostDollars": cap}),
+        );
+        arguments["betas"] = json!(["agent-max-effort-2026-07-27"]);
+    }
+    arguments
+}
