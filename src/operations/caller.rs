@@ -14,7 +14,7 @@ use super::stream::{self, Teller};
 use super::{
     CallError, Folders, Following, Operation, Place, Progress, check, import, input_schema, split,
 };
-use crate::accounts::{Holder, KeyPool, NoKey, OverLimit};
+use crate::accounts::{Holder, KeyPool, Lease, NoKey, OverLimit};
 use crate::exa::{
     Answer, ApiKey, CallContext, ExaError, ExaErrorKind, ExaHttp, Stream, StreamForm,
 };
@@ -239,8 +239,13 @@ impl Caller {
     ) -> Result<(ApiKey, Result<Exchanged, CallError>), Refusal> {
         let thing = thing(operation, arguments);
         let mut tried = Vec::new();
+        // Keys with which the call was forbidden.
+        let mut forbidden: Vec<Lease> = Vec::new();
         loop {
-            let lease = self.keys.lease(thing, &tried).map_err(Refusal::from)?;
+            let lease = self
+                .keys
+                .lease(operation.domain, thing, &tried)
+                .map_err(Refusal::from)?;
             if !lease.wait().is_zero() {
                 sleep(lease.wait()).await;
             }
@@ -267,6 +272,7 @@ impl Caller {
                     for found in thing.into_iter().chain(made) {
                         self.keys.remember(found, &lease);
                     }
+                    forbidden.iter().for_each(Lease::report_forbidden);
                     lease.report(Ok(()))
                 }
                 Err(CallError::Exa(error)) => {
@@ -276,17 +282,19 @@ impl Caller {
                 Err(CallError::Arguments(_) | CallError::Limit(_)) => false,
             };
             tried.push(lease.place());
-            if !another || !self.keys.has_ready(&tried) {
-                let outcome = outcome.map_err(|error| self.with_next_key(error));
+            if !another || !self.keys.has_ready(operation.domain, &tried) {
+                let outcome = outcome.map_err(|error| self.with_next_key(operation, error));
                 return Ok((lease.key().clone(), outcome));
             }
+            let status = outcome.as_ref().err().and_then(CallError::status);
+            forbidden.extend(Some(lease).filter(|_| status == Some(403)));
         }
     }
 
     /// Adds to an error after which no key is ready when the next one is.
-    fn with_next_key(&self, mut error: CallError) -> CallError {
+    fn with_next_key(&self, operation: &'static Operation, mut error: CallError) -> CallError {
         if let CallError::Exa(error) = &mut error
-            && let Some(out) = self.keys.out_after(error)
+            && let Some(out) = self.keys.out_after(operation.domain, error)
         {
             let said = error.message.trim_end_matches('.');
             error.message = format!("{said} ({out})");

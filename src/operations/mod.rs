@@ -247,3 +247,13 @@ pub enum CallError {
     #[error("{0}")]
     Limit(Box<OverLimit>),
 }
+
+impl CallError {
+    /// The HTTP status with which Exa refused the call, if it did.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Exa(error) => error.status,
+            Self::Arguments(_) | Self::Limit(_) => None,
+        }
+    }
+}

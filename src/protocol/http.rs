@@ -28,6 +28,7 @@ use crate::store::{Store, StoreError};
 use crate::surface::Catalogue;
 use crate::telemetry::{Gauges, Metrics};
 use crate::transport::http::{Answer, Gate, HttpConfig, Introductions, Mcp, Server, Sessions};
+use crate::transport::stdio::StdioTransport;
 
 /// How many calls run at once, of everybody together; further ones wait for their turn.
 const CALLS_AT_ONCE: usize = 4_096;
@@ -266,7 +267,8 @@ impl<R: Room> Mcp for Service<R> {
         let (input, output) = tokio::io::split(stream);
         async move {
             // How it ended is known at the other end.
-            let _ = connection(handler, input, output, pending(), ready(())).await;
+            let (transport, written) = StdioTransport::new(input, output);
+            let _ = connection(handler, transport, written, pending(), ready(())).await;
         }
     }
 

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::answer::Asked;
 use super::plan::Plan;
 use super::{Catalogue, request};
-use crate::operations::{self, Following, Operation, price};
+use crate::operations::{self, Caller, Following, Operation, price};
 
 /// What goes on at Exa: the operation that looks at it, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -159,9 +159,10 @@ impl Catalogue {
         if !starts(asked.operation) {
             return None;
         }
-        let no_arguments = Map::new();
-        let arguments = asked.arguments.as_object().unwrap_or(&no_arguments);
-        Some(price::estimate(asked.operation, arguments).worst.micro())
+        // A call that is refused for its arguments costs nothing.
+        let checked = Caller::check(asked.operation, asked.arguments);
+        let cost = checked.map(|checked| price::estimate(asked.operation, &checked.arguments));
+        Some(cost.map_or(0, |cost| cost.worst.micro()))
     }
 
     /// Whether a call says itself how long it waits.
