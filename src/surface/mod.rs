@@ -12,6 +12,7 @@ mod dispatchers;
 mod host;
 pub mod library;
 mod long;
+mod name_limits;
 mod named;
 mod next;
 pub mod notes;
@@ -285,6 +286,9 @@ impl Catalogue {
         let Some(tool) = self.find(name) else {
             return Outcome::impossible(&format!("There is no tool `{name}`."), json!({}));
         };
+        if let Err(outcome) = name_limits::check(name, &arguments) {
+            return *outcome;
+        }
         let again = Again::of(tool, &arguments);
         let outcome = self.call_once(tool, arguments, call).await;
         self.complete(again, call, outcome).await

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 use super::answer::Asked;
 use super::plan::Plan;
-use super::{Catalogue, request};
+use super::{Catalogue, name_limits, request};
 use crate::operations::{self, Caller, Following, Operation, price};
 
 /// What goes on at Exa: the operation that looks at it, and its arguments.
@@ -171,6 +171,7 @@ impl Catalogue {
     }
 
     fn asked(&self, tool: &str, arguments: &Map<String, Value>) -> Option<Asked<'_>> {
+        name_limits::check(tool, arguments).ok()?;
         request(self.find(tool)?, arguments.clone()).ok()
     }
 

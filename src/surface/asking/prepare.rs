@@ -5,7 +5,7 @@ use std::future::ready;
 
 use serde_json::{Map, Value};
 
-use super::super::{Call, Catalogue, Outcome, Tool, request};
+use super::super::{Call, Catalogue, Outcome, Tool, name_limits, request};
 use crate::operations::Caller;
 use crate::operations::client::{
     Client, ClientHandle, NoReply, Powers, Question, Reply, ReplyFuture,
@@ -51,6 +51,7 @@ impl Catalogue {
 
 /// The arguments of the operation that a call means, if they fit.
 fn fitting(tool: &Tool, arguments: &Map<String, Value>) -> Option<Map<String, Value>> {
+    name_limits::check(&tool.definition.name, arguments).ok()?;
     let asked = request(tool, arguments.clone()).ok()?;
     let checked = Caller::check(asked.operation, asked.arguments).ok()?;
     Some(checked.arguments)

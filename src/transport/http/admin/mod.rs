@@ -24,6 +24,7 @@ use super::gate::Gate;
 use super::mcp::address;
 use super::state::Shared;
 use crate::accounts::{Denied, Pool, Token};
+use crate::logging;
 use crate::store::StoreError;
 
 type Refused = Box<Response<Body>>;
@@ -65,6 +66,7 @@ fn holder<'a, M: Mcp>(
     let entry = shared.gate.admit(parts, address(shared, parts))?;
     let unknown = || Box::new(denied(Denied::Unknown, false));
     let token = entry.token.ok_or_else(unknown)?;
+    logging::record_user(&token.owner());
     Ok((token, pool))
 }
 
