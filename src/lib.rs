@@ -4,6 +4,7 @@
 //! `generated` (the clients made from the specs) → [`exa`] (HTTP) → Exa.
 
 pub mod accounts;
+mod blocking;
 pub mod cli;
 pub mod exa;
 pub mod ids;

@@ -12,10 +12,12 @@ use super::{
     deadline::Deadline,
     error_body::ErrorBody,
     redirect,
+    response_memory::values_size,
     retry::{self, Waits},
     stream, text,
     transport::{self, Failure},
 };
+use crate::blocking;
 
 /// The status of the answers that carry an [`Outcome`] to [`super::finish`]. No spec can declare it,
 /// so no generated client takes such an answer for one that it knows how to read.
@@ -177,8 +179,16 @@ async fn success(
             return Err(transport::failure(&error, context));
         }
     };
-    let _share = memory.share_to_parse(&body.bytes).await;
-    match text::read_json(&body.bytes) {
+    let is_large = blocking::is_large_text(body.bytes.len());
+    let size = blocking::run(is_large, || values_size(&body.bytes)).await;
+    let _share = match memory.share_to_parse(size).await {
+        Ok(share) => share,
+        Err(excess) => {
+            let message = excess.to_string();
+            return Err(unread(context, &response, ExaErrorKind::TooLarge, &message));
+        }
+    };
+    match blocking::run(is_large, || text::read_json(&body.bytes)).await {
         Ok(value) => Ok(Answer::new(value, response.headers(), status.as_u16())),
         Err(error) => {
             let (message, said) =

@@ -15,6 +15,7 @@ use super::{
     CallError, Folders, Following, Operation, Place, Progress, check, import, input_schema, split,
 };
 use crate::accounts::{Holder, KeyPool, Lease, NoKey, OverLimit};
+use crate::blocking;
 use crate::exa::{
     Answer, ApiKey, CallContext, ExaError, ExaErrorKind, ExaHttp, Stream, StreamForm,
 };
@@ -201,16 +202,18 @@ impl Caller {
         sent.is_answered = true;
         let (key, outcome) = outcome?;
         match outcome {
-            Ok(exchanged) => Ok(Called {
+            Ok(exchanged) => {
+                let answer = exchanged.answer;
+                let is_large = blocking::is_large_value(&answer.value);
                 // Some proxies echo headers; whoever reads the answer must not learn the key.
-                answer: Answer {
-                    value: key.redact_json(exchanged.answer.value),
-                    ..exchanged.answer
-                },
-                arguments: exchanged.arguments,
-                mended: checked.mended,
-                told: exchanged.told,
-            }),
+                let value = blocking::run(is_large, || key.redact_json(answer.value)).await;
+                Ok(Called {
+                    answer: Answer { value, ..answer },
+                    arguments: exchanged.arguments,
+                    mended: checked.mended,
+                    told: exchanged.told,
+                })
+            }
             Err(CallError::Exa(error)) => Err(Refusal::Exa(Box::new(error))),
             Err(CallError::Limit(over)) => Err(Refusal::Limit(over)),
             Err(CallError::Arguments(error)) => {

@@ -27,6 +27,7 @@ use crate::spending::follow_runs;
 use crate::store::{Store, StoreError};
 use crate::surface::Catalogue;
 use crate::telemetry::{Gauges, Metrics};
+use crate::transport::Backlog;
 use crate::transport::http::{Answer, Gate, HttpConfig, Introductions, Mcp, Server, Sessions};
 use crate::transport::stdio::StdioTransport;
 
@@ -260,6 +261,7 @@ impl<R: Room> Mcp for Service<R> {
         requester: Requester,
         session: &str,
         stream: DuplexStream,
+        backlog: Arc<Backlog>,
     ) -> impl Future<Output = ()> + Send + 'static {
         let handler = Traced::over_http(self.room.handler_for(&requester));
         let handler = handler.of_session(requester.owner, session);
@@ -267,7 +269,7 @@ impl<R: Room> Mcp for Service<R> {
         let (input, output) = tokio::io::split(stream);
         async move {
             // How it ended is known at the other end.
-            let (transport, written) = StdioTransport::new(input, output);
+            let (transport, written) = StdioTransport::with_backlog(input, output, backlog);
             let _ = connection(handler, transport, written, pending(), ready(())).await;
         }
     }

@@ -1,22 +1,21 @@
 //! From a call of an operation to what its caller sees: asked or remembered, cleaned, kept, shown.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
-use super::cache::{Fresh, Kept, Wish};
-use super::options::{self, Options};
+use super::cache::Kept;
+use super::options::Options;
 use super::outcome::Outcome;
 use super::plan::Entry;
 use super::shared_cache::SharedCache;
 use super::{Call, Catalogue, failed, host, upstream};
 use crate::accounts::Identity;
+use crate::blocking;
 use crate::operations::check::{self, Refused};
 use crate::operations::{
     Called, Caller, Operation, Paged, Refusal, Stopped, input_schema, is_paged, price,
 };
-use crate::render::{self, Answer, Envelope, Level, Rendered, View};
+use crate::render::Level;
+use crate::render::clean::clean_json;
 
 /// Characters of a single text of an answer; more is no text.
 const LONGEST_TEXT: usize = 500_000;
@@ -155,7 +154,7 @@ impl Catalogue {
                 let note = "`fresh` was left out: cache_id asks for the kept answer";
                 asked.mended.push(note.to_owned());
             }
-            return self.show_kept(call, &kept, view, asked, Vec::new());
+            return self.show_kept(call, &kept, view, asked, Vec::new()).await;
         }
         let sent_filters = send_filters(&mut asked);
         let checked = match Caller::check(operation, asked.arguments.take()) {
@@ -176,7 +175,7 @@ impl Catalogue {
                 .same(call.owner.identity(), operation.name, &checked.arguments)
                 .await
         {
-            return self.show_kept(call, &kept, view, asked, sent_filters);
+            return self.show_kept(call, &kept, view, asked, sent_filters).await;
         }
         if let Err(outcome) = self.ready(call, operation, &checked.arguments).await {
             return *outcome;
@@ -193,7 +192,7 @@ impl Catalogue {
     }
 
     /// Answers that other servers on the same store have kept.
-    fn shared(&self) -> Option<SharedCache<'_>> {
+    pub(super) fn shared(&self) -> Option<SharedCache<'_>> {
         SharedCache::of(&*self.store, self.cache.limits())
     }
 
@@ -272,7 +271,7 @@ impl Catalogue {
         let mut answered = Answered {
             warnings,
             told,
-            ..Answered::new(cleaned(answer.value), arguments)
+            ..Answered::new(cleaned(answer.value).await, arguments)
         };
         self.follow_new(call, asked, before, &mut answered).await;
         Ok(answered)
@@ -283,98 +282,6 @@ impl Catalogue {
         match &call.folders {
             Some(folders) => self.caller.with_folders(folders.and(self.caller.folders())),
             None => self.caller.clone(),
-        }
-    }
-
-    async fn show_new(
-        &self,
-        call: &Call,
-        asked: Asked<'_>,
-        view: &View,
-        sent_filters: Vec<String>,
-        answered: Answered,
-    ) -> Outcome {
-        let mut told = match asked.entry {
-            Some(entry) => host::tell(entry, &answered.arguments, &answered.answer),
-            None => Map::new(),
-        };
-        for (name, value) in answered.work {
-            told.entry(name).or_insert(value);
-        }
-        let text = serde_json::to_string(&answered.answer).unwrap_or_default();
-        let envelope = Envelope::open(answered.answer);
-        let fresh = Fresh {
-            title: title(asked.operation, &answered.arguments),
-            operation: asked.operation.name,
-            arguments: &answered.arguments,
-            results: envelope.results.len(),
-            answer: text,
-            asked: asked.asked_for,
-            extract: view.extract,
-        };
-        let kept = self.cache.keep(call.owner.identity(), fresh);
-        if let (Some(kept), Some(shared)) = (&kept, self.shared()) {
-            shared
-                .keep(call.owner.identity(), &answered.arguments, kept)
-                .await;
-        }
-        let cache_id = kept.as_ref().map(|kept| kept.id.as_str());
-        let mut warnings = answered.warnings;
-        let view = match view.within(envelope.results.len()) {
-            Ok(view) => view,
-            Err(error) if asked.operation.read_only => {
-                return Outcome::not_in_answer(asked.operation.name, &error, cache_id);
-            }
-            // What a change came to must be seen, whatever part of it was asked for.
-            Err(error) => {
-                warnings.push(format!("{error}; this is the whole answer"));
-                Cow::Owned(view.of_all())
-            }
-        };
-        let shown = Answer {
-            operation: asked.operation.name,
-            envelope,
-            told,
-            cache_id,
-            repeatable: asked.operation.read_only,
-            cached: false,
-            asked: asked.asked_for,
-            mended: asked.mended,
-            warnings,
-            sent_filters,
-        };
-        match render::show(shown, &view) {
-            Ok(rendered) => rendered.into(),
-            Err(error) => Outcome::refused(asked.operation.name, &options::unfit(&error)),
-        }
-    }
-
-    /// Shows a kept answer as it was last shown, or anew if that was another way.
-    fn show_kept(
-        &self,
-        call: &Call,
-        kept: &Kept,
-        view: View,
-        asked: Asked<'_>,
-        sent_filters: Vec<String>,
-    ) -> Outcome {
-        let wish = Wish {
-            view,
-            level: asked.options.level(),
-            mended: asked.mended,
-            sent_filters,
-        };
-        if let Some(seen) = self.cache.seen(call.owner.identity(), &kept.id, &wish) {
-            return Rendered::clone(&seen).into();
-        }
-        match render::show(look_at(kept, &wish), &wish.view) {
-            Ok(rendered) => {
-                let shown = Arc::new(rendered.clone());
-                self.cache
-                    .show(call.owner.identity(), &kept.id, wish, shown);
-                rendered.into()
-            }
-            Err(error) => Outcome::refused(&kept.operation, &options::unfit(&error)),
         }
     }
 }
@@ -411,24 +318,6 @@ fn unfit_options(
     Outcome::refused(operation.name, &refused)
 }
 
-/// A kept answer; it has no more than Exa was asked for.
-fn look_at<'a>(kept: &'a Kept, wish: &Wish) -> Answer<'a> {
-    let lacking = kept.asked.filter(|had| Some(*had) < wish.level);
-    let warnings = lacking.map(|had| {
-        format!(
-            "Exa was asked for no more than {} content; for more, call without cache_id and with content_level \"{}\"",
-            had.name(),
-            wish.view.level.name(),
-        )
-    });
-    Answer {
-        mended: wish.mended.clone(),
-        warnings: warnings.into_iter().collect(),
-        sent_filters: wish.sent_filters.clone(),
-        ..kept.opened()
-    }
-}
-
 /// Operations whose answers cost money and do not change by the minute: asking the same again within
 /// the life of an answer gives the kept one. What belongs to the caller is always asked for anew.
 fn repeats(operation: &Operation) -> bool {
@@ -436,9 +325,13 @@ fn repeats(operation: &Operation) -> bool {
 }
 
 /// An answer without anything hidden in its texts.
-pub(super) fn cleaned(mut answer: Value) -> Value {
-    render::clean::clean_json(&mut answer, LONGEST_TEXT);
-    answer
+pub(super) async fn cleaned(mut answer: Value) -> Value {
+    let is_large = blocking::is_large_value(&answer);
+    blocking::run(is_large, || {
+        clean_json(&mut answer, LONGEST_TEXT);
+        answer
+    })
+    .await
 }
 
 fn send_filters(asked: &mut Asked<'_>) -> Vec<String> {
@@ -460,28 +353,11 @@ fn extract(arguments: &Map<String, Value>) -> Option<usize> {
     usize::try_from(characters).ok()
 }
 
-/// What was asked, in a line.
-fn title(operation: &Operation, arguments: &Map<String, Value>) -> String {
-    let told = arguments.values().find_map(|value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(list) => list.first()?.as_str().map(str::to_owned),
-        _ => None,
-    });
-    let title = match told {
-        Some(told) => format!("{}: {told}", operation.name),
-        None => operation.name.to_owned(),
-    };
-    title
-        .chars()
-        .filter(|letter| !letter.is_control())
-        .take(120)
-        .collect()
-}
-
 /// Why a list was not followed to its end, and where to go on.
 fn stopped(operation: &Operation, paged: &Paged, most: usize) -> Option<String> {
     let answer = &paged.called.answer.value;
-    let cursor = cleaned(answer.get("nextCursor").cloned().unwrap_or_default());
+    let mut cursor = answer.get("nextCursor").cloned().unwrap_or_default();
+    clean_json(&mut cursor, LONGEST_TEXT);
     let cursor = cursor.as_str().unwrap_or_default();
     let reason = match paged.stopped.as_ref()? {
         Stopped::Enough => format!("{most} results are enough"),

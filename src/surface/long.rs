@@ -253,7 +253,7 @@ impl Catalogue {
                 answered.work.extend(next());
             }
         }
-        answered.answer = cleaned(state.answer);
+        answered.answer = cleaned(state.answer).await;
     }
 
     /// What there is of the kind that a call starts without naming it, for callers who want to wait.

@@ -20,6 +20,7 @@ mod options;
 mod outcome;
 mod path;
 mod plan;
+mod presentation;
 mod schema;
 mod select;
 mod shared_cache;

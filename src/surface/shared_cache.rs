@@ -90,6 +90,9 @@ impl<'a> SharedCache<'a> {
 
     /// Lets other servers find an answer.
     pub(super) async fn keep(&self, owner: &Identity, arguments: &Map<String, Value>, kept: &Kept) {
+        if kept.bytes > LARGEST {
+            return;
+        }
         let written = Written {
             title: kept.title.clone(),
             operation: kept.operation.clone(),

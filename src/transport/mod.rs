@@ -3,6 +3,7 @@
 //! A transport frames, decodes and answers what is no valid message; what is valid it hands to the
 //! protocol room. It knows no tools.
 
+mod backlog;
 mod handshake;
 pub mod http;
 mod ledger;
@@ -14,5 +15,6 @@ pub mod stdio;
 mod subscriptions;
 mod surrogates;
 
+pub(crate) use backlog::Backlog;
 pub(crate) use ledger::ClientRequestId;
 pub(crate) use shims::{introduces, unmarked};

@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::{JSON, Library, MARKDOWN, PLAIN};
 use crate::accounts::Identity;
+use crate::blocking;
 use crate::exa::ExaErrorKind;
 use crate::operations::{Operation, Refusal, check, find, input_schema, nearest};
 use crate::render::{self, Level, View};
@@ -46,8 +47,8 @@ impl Library {
     /// Reads what stands at an address.
     pub async fn read(&self, owner: &Identity, address: &Address) -> Result<Content, ReadError> {
         match address {
-            Address::Result(id) => shown(&self.kept(owner, id)?, None),
-            Address::ResultItem(id, index) => shown(&self.kept(owner, id)?, Some(*index)),
+            Address::Result(id) => shown(&self.kept(owner, id)?, None).await,
+            Address::ResultItem(id, index) => shown(&self.kept(owner, id)?, Some(*index)).await,
             Address::Operation(name) => operation(name),
             Address::Webset(id) => self.live("websets.get", id).await,
             Address::WebsetItems(id) => self.live("items.list", id).await,
@@ -61,7 +62,7 @@ impl Library {
             Address::Result(id) => self.kept(owner, id).map(drop),
             Address::ResultItem(id, index) => match self.kept(owner, id)? {
                 kept if *index < kept.results => Ok(()),
-                kept => shown(&kept, Some(*index)).map(drop),
+                kept => shown(&kept, Some(*index)).await.map(drop),
             },
             Address::Webset(_) | Address::WebsetItems(_) => self.demand_websets(),
             Address::Operation(_) | Address::Note(_) => self.read(owner, address).await.map(drop),
@@ -109,10 +110,11 @@ impl Library {
         let called = self.caller.call(operation, json!({"websetId": webset}));
         match called.await {
             Ok(called) => {
-                let answer = cleaned(called.answer.value);
+                let answer = cleaned(called.answer.value).await;
+                let is_large = blocking::is_large_value(&answer);
                 Ok(Content {
                     mime: JSON,
-                    text: pretty(&answer),
+                    text: blocking::run(is_large, || pretty(&answer)).await,
                     is_final: false,
                 })
             }
@@ -135,7 +137,7 @@ fn failed(operation: &Operation, webset: &str, refusal: &Refusal) -> ReadError {
 }
 
 /// A kept answer in full, or one of its results.
-fn shown(kept: &Kept, index: Option<usize>) -> Result<Content, ReadError> {
+async fn shown(kept: &Kept, index: Option<usize>) -> Result<Content, ReadError> {
     let view = View {
         level: Level::Full,
         max_tokens: EVERYTHING,
@@ -143,7 +145,9 @@ fn shown(kept: &Kept, index: Option<usize>) -> Result<Content, ReadError> {
         index,
         ..View::default()
     };
-    match render::show(kept.opened(), &view) {
+    let is_large = blocking::is_large_text(kept.bytes);
+    let show = || render::show(kept.opened(), &view);
+    match blocking::run(is_large, show).await {
         Ok(rendered) => Ok(Content {
             mime: MARKDOWN,
             text: rendered.text,

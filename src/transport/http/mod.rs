@@ -74,6 +74,7 @@ use state::{Flights, Shared};
 use crate::accounts::{KeyPool, Requester};
 use crate::store::{Store, StoreError};
 use crate::telemetry::Gauges;
+use crate::transport::Backlog;
 
 /// How long connections may take to end once nothing is under way any more.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -83,12 +84,14 @@ pub(crate) trait Mcp: Clone + Send + Sync + 'static {
     /// Answers a request of Streamable HTTP; its extensions hold the [`Requester`].
     fn answer(&self, request: Request<Full<Bytes>>) -> impl Future<Output = Answer> + Send;
 
-    /// Serves a connection of one message a line until it ends; `session` is its id.
+    /// Serves a connection of one message a line until it ends; `session` is its id, and `backlog` counts
+    /// what is waiting on it.
     fn connect(
         &self,
         requester: Requester,
         session: &str,
         stream: DuplexStream,
+        backlog: Arc<Backlog>,
     ) -> impl Future<Output = ()> + Send + 'static;
 
     /// How tasks and keys stand.

@@ -17,6 +17,7 @@ mod floods;
 mod guard;
 mod input;
 mod keys;
+mod large_responses;
 mod legacy;
 mod limits;
 mod limits_of_tokens;
