@@ -186,8 +186,11 @@ fn find_tokens(find: &Find) -> TokenStream {
         entries,
         created,
         same,
+        echo,
+        defaults,
     } = find;
     let (arguments, same) = (pairs(arguments), pairs(same));
+    let echo = optional(echo.as_ref());
     quote! {
         Find {
             list: #list,
@@ -195,6 +198,8 @@ fn find_tokens(find: &Find) -> TokenStream {
             entries: #entries,
             created: #created,
             same: #same,
+            echo: #echo,
+            defaults: &[#(#defaults),*],
         }
     }
 }

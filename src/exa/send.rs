@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, StatusCode, header::CONTENT_TYPE};
 use reqwest::{Client, Request, Response};
 
 use super::{
-    Answer, CallContext, ExaError, ExaErrorKind,
+    Answer, Attempt, CallContext, ExaError, ExaErrorKind,
     advice::status_name,
     body::{self, ReadError},
     deadline::Deadline,
@@ -57,20 +57,23 @@ async fn exchange(client: &Client, context: &CallContext, mut request: Request) 
         // A body that is a stream cannot be sent twice.
         let again = request.try_clone();
         // Dropped at whatever point, the attempt counts as lost.
-        let passed = match (context.guard().begin().await, last) {
+        let mut passed = match (context.guard().begin().await, last) {
             (Ok(passed), _) => passed,
             // Why there was a second attempt says more than why it was not allowed.
             (Err(_), Some(last)) => return Err(last),
             (Err(refused), None) => return Err(refused),
         };
-        let Failure { mut error, effect } = match attempt(client, context, request).await {
-            Ok(answer) => {
-                passed.answered(&answer.value).await;
-                return Ok(answer);
-            }
-            Err(failure) => failure,
-        };
-        if error.is_without_effect() {
+        let Failure { mut error, effect } =
+            match attempt(client, context, request, &mut *passed).await {
+                Ok(answer) => {
+                    passed.answered(&answer.value).await;
+                    return Ok(answer);
+                }
+                Err(failure) => failure,
+            };
+        if error.is_from_gateway() {
+            passed.answered_by_gateway().await;
+        } else if error.is_without_effect() {
             passed.refused().await;
         } else {
             drop(passed);
@@ -103,6 +106,7 @@ async fn attempt(
     client: &Client,
     context: &CallContext,
     request: Request,
+    passed: &mut dyn Attempt,
 ) -> Result<Answer, Failure> {
     let method = request.method().clone();
     let host = request.url().host_str().unwrap_or_default().to_owned();
@@ -115,7 +119,7 @@ async fn attempt(
         && status.is_success()
         && is_event_stream(response.headers())
     {
-        return stream::read(context, stream, response).await;
+        return stream::read(context, stream, response, passed).await;
     }
     if status.is_success() {
         success(context, response, &mut deadline).await

@@ -9,7 +9,9 @@ use serde_json::{Map, Value};
 use tokio::time::{sleep, timeout};
 
 use super::price::{self, Charged};
-use super::spend::{RequestGuard, RunState, Settlement, SpendGuard, SpendRequest, StartedRun};
+use super::spend::{
+    LostReservation, RequestGuard, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
+};
 use super::stream::{self, Teller};
 use super::{
     CallError, Folders, Following, Operation, Place, Progress, check, import, input_schema, split,
@@ -36,6 +38,12 @@ pub struct Caller {
     once: bool,
     /// The call finds out whether a key works again, so a refusal of the key is not waited out.
     probing: bool,
+    /// The place of the only key of the pool that may be used.
+    only_key: Option<usize>,
+    /// Where the reservation of a start is kept whose response is lost.
+    lost: Option<LostReservation>,
+    /// What calls are about was started before, so one key that does not know it proves nothing.
+    is_known_thing: bool,
 }
 
 /// An answered call.
@@ -100,6 +108,9 @@ impl Caller {
             folders: Folders::none("no folder is open to this server"),
             once: false,
             probing: false,
+            only_key: None,
+            lost: None,
+            is_known_thing: false,
         }
     }
 
@@ -162,6 +173,45 @@ impl Caller {
             once: true,
             ..self.clone()
         }
+    }
+
+    /// The same caller for something that was started before. Unless the key that started it is known, it is
+    /// missing only if every key was asked.
+    pub(super) fn for_known_thing(&self) -> Self {
+        Self {
+            is_known_thing: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same caller, which keeps the reservation of a start whose response is lost until it is known whether
+    /// the start arrived.
+    pub(crate) fn keeping_lost(&self) -> (Self, LostReservation) {
+        let lost = LostReservation::default();
+        let caller = Self {
+            lost: Some(lost.clone()),
+            ..self.clone()
+        };
+        (caller, lost)
+    }
+
+    /// One caller for each key of the pool, which uses no other key. The pool keeps account of its keys as usual.
+    pub(super) fn by_key(&self) -> Vec<Self> {
+        let places = 0..self.keys.len();
+        let caller = |place| Self {
+            only_key: Some(place),
+            ..self.clone()
+        };
+        places.map(caller).collect()
+    }
+
+    /// The places of the keys that must not be used.
+    fn excluded_keys(&self) -> Vec<usize> {
+        let Some(only) = self.only_key else {
+            return Vec::new();
+        };
+        let places = 0..self.keys.len();
+        places.filter(|place| *place != only).collect()
     }
 
     /// Whether there is a key.
@@ -241,7 +291,9 @@ impl Caller {
         progress: &Progress,
     ) -> Result<(ApiKey, Result<Exchanged, CallError>), Refusal> {
         let thing = thing(operation, arguments);
-        let mut tried = Vec::new();
+        let mut tried = self.excluded_keys();
+        // Keys that do not know the thing, or must not.
+        let mut denied = Vec::new();
         // Keys with which the call was forbidden.
         let mut forbidden: Vec<Lease> = Vec::new();
         loop {
@@ -285,11 +337,20 @@ impl Caller {
                 Err(CallError::Arguments(_) | CallError::Limit(_)) => false,
             };
             tried.push(lease.place());
+            let status = outcome.as_ref().err().and_then(CallError::status);
+            if matches!(status, Some(403 | 404)) {
+                denied.push(lease.place());
+            }
+            let is_missing = status == Some(404);
+            let may_have = |thing| self.keys.may_have(thing, self.is_known_thing, &denied);
             if !another || !self.keys.has_ready(operation.domain, &tried) {
+                if is_missing && thing.is_some_and(may_have) {
+                    // The key that knows it is not ready, and the next lease says when it is.
+                    continue;
+                }
                 let outcome = outcome.map_err(|error| self.with_next_key(operation, error));
                 return Ok((lease.key().clone(), outcome));
             }
-            let status = outcome.as_ref().err().and_then(CallError::status);
             forbidden.extend(Some(lease).filter(|_| status == Some(403)));
         }
     }
@@ -343,7 +404,8 @@ impl Caller {
         arguments: Map<String, Value>,
         stream: Option<Stream>,
     ) -> Result<Answer, CallError> {
-        let guard = Arc::new(RequestGuard::new(&self.guard, operation, &arguments));
+        let guard = RequestGuard::new(&self.guard, operation, &arguments);
+        let guard = Arc::new(guard.keeping(self.lost.clone()));
         let parts = split(operation, arguments.into())?;
         let _place = self.http.place().await;
         let timeout = Duration::from_secs(operation.timeout_seconds);
@@ -418,7 +480,10 @@ impl Exchanged {
 }
 
 /// What a call is about: the first thing that its path names.
-fn thing<'a>(operation: &Operation, arguments: &'a Map<String, Value>) -> Option<&'a str> {
+pub(super) fn thing<'a>(
+    operation: &Operation,
+    arguments: &'a Map<String, Value>,
+) -> Option<&'a str> {
     let mut path = operation.arguments.iter();
     let named = path.find(|argument| argument.place == Place::Path)?;
     arguments.get(named.name)?.as_str()

@@ -16,6 +16,10 @@ pub mod roots;
 pub mod spend;
 mod stream;
 
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used)]
+mod several_keys_tests;
+
 use std::future::Future;
 use std::pin::Pin;
 
@@ -229,6 +233,10 @@ pub struct Find {
     pub created: &'static str,
     /// Arguments of the start and where an entry repeats them, as dotted paths.
     pub same: &'static [(&'static str, &'static str)],
+    /// The field of an entry that repeats the whole request.
+    pub echo: Option<&'static str>,
+    /// Arguments that the API adds to that field if they were not sent.
+    pub defaults: &'static [&'static str],
 }
 
 /// What a call comes to.

@@ -11,6 +11,7 @@ use super::{Call, Catalogue, failed, host, upstream};
 use crate::accounts::Identity;
 use crate::blocking;
 use crate::operations::check::{self, Refused};
+use crate::operations::spend::LostReservation;
 use crate::operations::{
     Called, Caller, Operation, Paged, Refusal, Stopped, input_schema, is_paged, price,
 };
@@ -254,10 +255,16 @@ impl Catalogue {
                 ));
             }
             let arguments = call.task.is_some().then(|| checked.arguments.clone());
-            let sent = self.caller_of(call);
-            match sent.send(operation, checked, &call.progress).await {
+            let (caller, lost) = match (self.caller_of(call), &call.task) {
+                (caller, Some(_)) => caller.keeping_lost(),
+                (caller, None) => (caller, LostReservation::default()),
+            };
+            match caller.send(operation, checked, &call.progress).await {
                 Ok(called) => called,
-                Err(refusal) => return self.unanswered(call, asked, arguments, refusal).await,
+                Err(refusal) => {
+                    let unanswered = self.unanswered(call, asked, arguments, refusal, lost);
+                    return unanswered.await;
+                }
             }
         };
         warnings.extend(recurring_cost(operation, &called.arguments));

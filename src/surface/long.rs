@@ -1,14 +1,17 @@
 //! Long work behind a call: started, found again after a restart, followed to its end.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::answer::{Answered, Asked, cleaned};
+use super::claims::Claims;
 use super::work::{Attempt, TaskCall, Work};
 use super::{Call, Catalogue, Outcome, failed};
 use crate::exa::ExaErrorKind;
+use crate::operations::spend::LostReservation;
 use crate::operations::{Followed, Following, Found, Operation, Refusal, Undecided};
 use crate::store::milliseconds;
 
@@ -104,6 +107,7 @@ impl Catalogue {
         asked: &Asked<'_>,
         arguments: Option<Map<String, Value>>,
         refusal: Refusal,
+        lost: LostReservation,
     ) -> Result<Answered, Refusal> {
         let (Some(task), Some(arguments)) = (&call.task, arguments) else {
             return Err(refusal);
@@ -114,9 +118,8 @@ impl Catalogue {
         sleep(PAUSE * 2).await;
         match self.left_behind(task, asked, &arguments, 1).await {
             Ok(Left::Work(following)) => {
-                // An error is not charged; a lost response is, at its reservation.
-                if matches!(&refusal, Refusal::Exa(error) if matches!(error.kind, ExaErrorKind::Api(_)))
-                {
+                // An error is not charged, so nothing was kept of its reservation.
+                if !lost.hand_over(&following).await && is_api_error(&refusal) {
                     let caller = &self.caller;
                     caller.adopt(asked.operation, &arguments, &following).await;
                 }
@@ -193,7 +196,11 @@ impl Catalogue {
                     answered.failure = Some(Box::new(Outcome::unwanted()));
                     return;
                 }
-                _ => Some(following),
+                Some(_) => Some(following),
+                None => {
+                    self.claim_for_call(operation, &following);
+                    Some(following)
+                }
             },
             (None, Some(before)) => {
                 let arguments = &answered.arguments;
@@ -205,6 +212,20 @@ impl Catalogue {
             Some(following) => self.follow(call, asked, &following, answered).await,
             None => self.tell_list(asked, answered),
         }
+    }
+
+    /// Records that work belongs to a call that is no task. The answer does not wait for that.
+    fn claim_for_call(&self, operation: &Operation, following: &Following) {
+        // A store that nobody made holds no tasks.
+        if operation.read_only || !self.store.is_made() {
+            return;
+        }
+        let (store, work) = (Arc::clone(&self.store), Work::of(following));
+        tokio::spawn(async move {
+            if let Err(error) = Claims::of(&*store).record(&work, None).await {
+                tracing::debug!(%work, %error, "a task may take it for its own");
+            }
+        });
     }
 
     /// Waits for the end of what a call started or looked at, as long as the caller wants to.
@@ -297,8 +318,12 @@ impl Catalogue {
             let works = found.same.into_iter().map(|one| (Work::of(&one), one));
             for (work, following) in works.filter(|(work, _)| !before.contains(work)) {
                 match task {
-                    Some(task) if !task.keeper.keep(work).await => {}
-                    _ => return Some(following),
+                    Some(task) if !task.keeper.adopt(work).await => {}
+                    Some(_) => return Some(following),
+                    None => {
+                        self.claim_for_call(operation, &following);
+                        return Some(following);
+                    }
                 }
             }
             sleep(PAUSE).await;
@@ -344,7 +369,7 @@ fn names_nothing(operation: &Operation) -> bool {
 /// The oldest work that no other task has; `None` if it cannot be told.
 async fn claim(task: &TaskCall, found: Found) -> Option<Left> {
     for following in found.same {
-        if task.keeper.keep(Work::of(&following)).await {
+        if task.keeper.adopt(Work::of(&following)).await {
             return Some(Left::Work(following));
         }
         if !task.keeper.is_wanted() {
@@ -385,7 +410,11 @@ fn may_have_arrived(refusal: &Refusal) -> bool {
     match error.kind {
         ExaErrorKind::Timeout | ExaErrorKind::ConnectionLost | ExaErrorKind::NotJson => true,
         // An overloaded server has not begun.
-        ExaErrorKind::Api(status) => status >= 500 && status != 503,
-        _ => false,
+        ExaErrorKind::Api(status) => status >= 500 && status != 503 || error.is_from_gateway(),
+        _ => error.is_from_gateway(),
     }
+}
+
+fn is_api_error(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Exa(error) if matches!(error.kind, ExaErrorKind::Api(_)))
 }

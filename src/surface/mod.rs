@@ -6,6 +6,7 @@ mod address;
 mod answer;
 mod asking;
 mod cache;
+pub(crate) mod claims;
 mod create_note;
 mod discovery;
 mod dispatchers;

@@ -107,6 +107,11 @@ trait Gather: Send {
     /// What has come so far, for whoever is told that the rest is missing.
     fn so_far(&self) -> Option<Value>;
 
+    /// The work that the stream is about, as soon as its name is known.
+    fn started(&self) -> Option<Value> {
+        None
+    }
+
     /// What goes on at Exa although nobody reads its events any more, and how to look at it.
     fn goes_on(&self) -> Option<String>;
 

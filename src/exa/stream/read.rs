@@ -17,7 +17,7 @@ use super::{
     events::{Event, Events, TooLong},
 };
 use crate::exa::{
-    Answer, CallContext, ExaError, ExaErrorKind,
+    Answer, Attempt, CallContext, ExaError, ExaErrorKind,
     retry::Effect,
     send::request_id,
     text,
@@ -39,6 +39,7 @@ pub(in crate::exa) async fn read(
     context: &CallContext,
     stream: &Stream,
     mut response: Response,
+    passed: &mut dyn Attempt,
 ) -> Result<Answer, Failure> {
     let status = response.status();
     let headers = response.headers().clone();
@@ -49,6 +50,7 @@ pub(in crate::exa) async fn read(
         events: Events::new(LONGEST_EVENT),
         count: 0,
         unreadable: 0,
+        passed: Some(passed),
     };
     match reading.finish(&mut response).await {
         Ok(()) => {
@@ -80,6 +82,8 @@ struct Reading<'a> {
     events: Events,
     count: usize,
     unreadable: usize,
+    /// There until it was told what was started.
+    passed: Option<&'a mut dyn Attempt>,
 }
 
 impl Reading<'_> {
@@ -98,16 +102,29 @@ impl Reading<'_> {
                 ExaError::new(ExaErrorKind::TooLarge, message)
             })?;
             self.events.feed(&chunk).map_err(too_long)?;
-            if self.take_all()? {
+            let taken = self.take_all();
+            self.tell_start().await;
+            if taken? {
                 return Ok(());
             }
         }
         self.events.end();
-        if self.take_all()? || (ends_tell && self.gather.may_end()) {
+        let taken = self.take_all();
+        self.tell_start().await;
+        if taken? || (ends_tell && self.gather.may_end()) {
             return Ok(());
         }
         let message = "The stream of the Exa API ended before its answer was complete.";
         Err(ExaError::new(ExaErrorKind::ConnectionLost, message))
+    }
+
+    /// Tells once what was started, as soon as its name is known.
+    async fn tell_start(&mut self) {
+        if let Some(started) = self.gather.started()
+            && let Some(passed) = self.passed.take()
+        {
+            passed.started(&started).await;
+        }
     }
 
     /// Takes the events that are there; says whether the last one was among them.

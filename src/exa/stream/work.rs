@@ -97,6 +97,11 @@ impl Gather for Work {
         })
     }
 
+    fn started(&self) -> Option<Value> {
+        self.id()?;
+        Some(Value::Object(self.known.clone()))
+    }
+
     fn goes_on(&self) -> Option<String> {
         let id = self.id()?;
         Some(match self.form {

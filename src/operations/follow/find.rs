@@ -11,6 +11,7 @@ use chrono::DateTime;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
+use super::super::caller::thing;
 use super::super::pages::{next_cursor, widen};
 use super::super::{Caller, Find, Operation, Refusal, find as operation, is_paged};
 use super::{Following, passing};
@@ -92,31 +93,58 @@ impl Following {
             widen(list, &mut arguments, PAGE);
         }
         let since = since.saturating_sub(SKEW);
-        let reading = Reading {
+        let callers = match thing(list, &arguments) {
+            // The key that knows the thing sees all of its list.
+            Some(_) => vec![caller.clone()],
+            // Each team sees its own work only. What one key does not list may be another's.
+            None => caller.by_key(),
+        };
+        let reading = |caller| Reading {
             caller,
             list,
             find,
-            arguments,
+            arguments: &arguments,
             since,
             deadline,
         };
-        let judged = reading.until_end(|entry| {
-            let judgement = judge(find, sent, entry);
+        let pick = |entry: &Value| {
+            let judgement = judge(start, find, sent, entry);
             let wanted = judgement != Judgement::Other;
             let work = wanted.then(|| Self::started(marker, sent, entry)).flatten();
             work.map(|work| (judgement, work))
-        });
-        Some(judged.await.map(|judged| {
-            let mut found = Found::default();
-            for (judgement, work) in judged {
-                match judgement {
-                    Judgement::Same => found.same.push(work),
-                    _ => found.unclear.push(work),
-                }
-            }
-            found
-        }))
+        };
+        Some(
+            read_all(callers.iter().map(reading), pick)
+                .await
+                .map(|judged| {
+                    let mut found = Found::default();
+                    for (judgement, work) in judged {
+                        match judgement {
+                            Judgement::Same => found.same.push(work),
+                            _ => found.unclear.push(work),
+                        }
+                    }
+                    found
+                }),
+        )
     }
+}
+
+/// What `pick` makes of the entries of several lists, the oldest first. Keys of the same team list the same work,
+/// which counts once. If one list cannot be read, nobody can tell what there is.
+async fn read_all(
+    readings: impl Iterator<Item = Reading<'_>>,
+    pick: impl Fn(&Value) -> Option<(Judgement, Following)>,
+) -> Result<Vec<(Judgement, Following)>, Undecided> {
+    let mut known = HashSet::new();
+    let mut all = Vec::new();
+    for reading in readings {
+        let mut picked = reading.until_end(&pick).await?;
+        picked.retain(|(_, (_, work))| known.insert(work.key()));
+        all.append(&mut picked);
+    }
+    all.sort_by_key(|(time, _)| *time);
+    Ok(all.into_iter().map(|(_, picked)| picked).collect())
 }
 
 /// A list that is read to its end.
@@ -124,7 +152,7 @@ struct Reading<'a> {
     caller: &'a Caller,
     list: &'static Operation,
     find: &'static Find,
-    arguments: Map<String, Value>,
+    arguments: &'a Map<String, Value>,
     since: u64,
     deadline: Instant,
 }
@@ -137,16 +165,16 @@ enum Broken {
 }
 
 impl Reading<'_> {
-    /// What `pick` makes of the entries that were made since the moment, the oldest first. Only what is
+    /// What `pick` makes of the entries that were made since the moment, each with its time. Only what is
     /// picked is held: the list may be long.
-    async fn until_end<T>(&self, pick: impl Fn(&Value) -> Option<T>) -> Result<Vec<T>, Undecided> {
+    async fn until_end<T>(
+        &self,
+        pick: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Vec<(u64, T)>, Undecided> {
         let mut readings = 1;
         loop {
             match self.once(&pick).await {
-                Ok(mut picked) => {
-                    picked.sort_by_key(|(time, _)| *time);
-                    return Ok(picked.into_iter().map(|(_, picked)| picked).collect());
-                }
+                Ok(picked) => return Ok(picked),
                 Err(Broken::Refused(_)) if readings < MOST_READINGS => readings += 1,
                 Err(Broken::Refused(refusal)) => {
                     let list = self.list;
@@ -273,7 +301,12 @@ fn created(find: &Find, entry: &Value) -> Option<u64> {
 }
 
 /// Whether an entry repeats everything that was sent.
-fn judge(find: &Find, sent: &Map<String, Value>, entry: &Value) -> Judgement {
+fn judge(start: &Operation, find: &Find, sent: &Map<String, Value>, entry: &Value) -> Judgement {
+    if let Some(echo) = find.echo.and_then(|echo| entry.get(echo)?.as_object())
+        && !is_echo(start, find, sent, echo)
+    {
+        return Judgement::Other;
+    }
     let mut judgement = match find.same.is_empty() {
         true => Judgement::Same,
         false => Judgement::Unclear,
@@ -295,6 +328,51 @@ fn judge(find: &Find, sent: &Map<String, Value>, entry: &Value) -> Judgement {
     match unclear {
         true => Judgement::Unclear,
         false => judgement,
+    }
+}
+
+/// Whether a request that an entry shows can be the one that was sent. What it does not show says nothing.
+fn is_echo(
+    start: &Operation,
+    find: &Find,
+    sent: &Map<String, Value>,
+    echo: &Map<String, Value>,
+) -> bool {
+    let mut names = start.arguments.iter().map(|argument| argument.name);
+    names.all(|name| {
+        let shown = echo.get(name).filter(|shown| !is_empty(shown));
+        match (sent.get(name).filter(|sent| !is_empty(sent)), shown) {
+            (Some(sent), Some(shown)) => is_repeated(sent, shown),
+            // Somebody else sent it, unless it is what Exa assumes.
+            (None, Some(_)) => find.defaults.contains(&name),
+            (_, None) => true,
+        }
+    })
+}
+
+/// Whether a value says nothing.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::String(text) => text.trim().is_empty(),
+        Value::Array(list) => list.is_empty(),
+        Value::Object(map) => map.values().all(is_empty),
+        Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Whether a value repeats what was sent. Exa may add to objects what it assumes.
+fn is_repeated(sent: &Value, shown: &Value) -> bool {
+    match (sent, shown) {
+        (Value::Object(sent), Value::Object(shown)) => sent.iter().all(|(name, sent)| {
+            let shown = shown.get(name).filter(|shown| !is_empty(shown));
+            is_empty(sent) || shown.is_none_or(|shown| is_repeated(sent, shown))
+        }),
+        (Value::Array(sent), Value::Array(shown)) => {
+            let mut pairs = sent.iter().zip(shown);
+            sent.len() == shown.len() && pairs.all(|(sent, shown)| is_repeated(sent, shown))
+        }
+        _ => alike(sent, shown),
     }
 }
 
@@ -333,7 +411,8 @@ mod tests {
     }
 
     fn judged(start: &str, sent: Value, entry: Value) -> Judgement {
-        judge(find_of(start), sent.as_object().unwrap(), &entry)
+        let sent = sent.as_object().unwrap();
+        judge(operation(start).unwrap(), find_of(start), sent, &entry)
     }
 
     #[test]
@@ -357,10 +436,54 @@ mod tests {
             Judgement::Same
         );
         assert_eq!(judged(json!({"request": null})), Judgement::Unclear);
-        let nothing = judge(find_of("websets.create"), &Map::new(), &json!({"id": "w"}));
+        let nothing = self::judged("websets.create", json!({}), json!({"id": "w"}));
         assert_eq!(nothing, Judgement::Unclear);
-        let run = judge(find_of("search_monitors.trigger"), &Map::new(), &json!({}));
+        let run = self::judged("search_monitors.trigger", json!({}), json!({}));
         assert_eq!(run, Judgement::Same);
+    }
+
+    #[test]
+    fn a_run_is_known_by_all_that_its_request_shows() {
+        let judged = |sent: Value, request: Value| {
+            judged("agent.runs.create", sent, json!({"request": request}))
+        };
+        let sent =
+            json!({"query": "q", "input": {"data": [{"n": "ann", "age": 5}]}, "stream": true});
+        for (request, judgement) in [
+            (sent.clone(), Judgement::Same),
+            (json!({"query": "q"}), Judgement::Same),
+            (
+                json!({"query": " q", "effort": "auto", "budget": {"maxCostDollars": 5},
+                    "input": {"data": [{"n": "ann", "age": 5.0}], "exclusion": []}, "metadata": {}}),
+                Judgement::Same,
+            ),
+            (
+                json!({"query": "q", "input": {"data": [{"n": "bob", "age": 5}]}}),
+                Judgement::Other,
+            ),
+            (
+                json!({"query": "q", "input": {"data": [{"n": "ann"}, {"n": "bob"}]}}),
+                Judgement::Other,
+            ),
+            (
+                json!({"query": "q", "metadata": {"of": "bob"}}),
+                Judgement::Other,
+            ),
+            (
+                json!({"query": "q", "previousRunId": "agent_run_bob"}),
+                Judgement::Other,
+            ),
+            (json!({"effort": "auto"}), Judgement::Unclear),
+        ] {
+            assert_eq!(
+                judged(sent.clone(), request.clone()),
+                judgement,
+                "{request}"
+            );
+        }
+        let bobs = json!({"query": "q", "effort": "xhigh"});
+        let anns = json!({"query": "q", "effort": "low"});
+        assert_eq!(judged(anns, bobs), Judgement::Other);
     }
 
     #[test]

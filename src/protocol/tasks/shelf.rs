@@ -1,19 +1,24 @@
 //! Tasks in the store. What is kept there is the truth: several processes may share it, so a change is
 //! made to what is there, and made again if someone else was faster.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::sync::OnceCell;
 
 use super::Record;
 use super::record::now;
 use crate::accounts::Identity;
 use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
 use crate::surface::Work;
+use crate::surface::claims::Claims;
 
 /// Where tasks are kept.
 const TASKS: &str = "tasks";
-/// Where it is kept which task a piece of work at Exa belongs to.
-const CLAIMS: &str = "task_work";
+/// Where earlier versions keep which task a piece of work at Exa belongs to, each owner for itself. Still written
+/// for those that share the store.
+const OWNER_CLAIMS: &str = "task_work";
 /// Where it is kept which tasks are open, in a store that is looked through all the time: to read all
 /// results of all tasks each time would be too much.
 const OPEN: &str = "task_open";
@@ -21,8 +26,26 @@ const OPEN: &str = "task_open";
 /// How long a task may take to be kept after it was entered as open.
 const ENTERING: u64 = 60_000;
 
+/// Claims that are read at once, and the most that are read.
+const CLAIMS_PAGE: usize = 500;
+const MOST_CLAIMS: usize = 100_000;
+
 /// The tasks in a store.
-pub(super) struct Shelf(Arc<dyn Store>);
+pub(super) struct Shelf {
+    store: Arc<dyn Store>,
+    /// The claims of all owners when one was first looked for: the tasks that have work, by its name. Those of
+    /// earlier versions are nowhere else.
+    owner_claims: OnceCell<HashMap<String, String>>,
+}
+
+/// How a task came to its work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Exa answered its start with it.
+    Answered,
+    /// It was found in a list, which shows the work of others too.
+    Found,
+}
 
 /// What became of a change.
 pub(super) enum Change {
@@ -50,11 +73,14 @@ pub(super) struct Left {
 
 impl Shelf {
     pub(super) fn new(store: Arc<dyn Store>) -> Self {
-        Self(store)
+        Self {
+            store,
+            owner_claims: OnceCell::new(),
+        }
     }
 
     pub(super) fn store(&self) -> &dyn Store {
-        &*self.0
+        &*self.store
     }
 
     /// Keeps a new task. Servers on several machines count the open tasks of an owner together.
@@ -64,20 +90,20 @@ impl Shelf {
         record: &Record,
         most_open: usize,
     ) -> Result<(), StoreError> {
-        if self.0.is_remote() {
+        if self.store.is_remote() {
             let open = place(owner, OPEN, &record.id);
             let rules = Rules {
                 most: Some(most_open),
                 ..rules(record, Expected::Anything)
             };
-            self.0.put(open, String::new(), rules).await?;
+            self.store.put(open, String::new(), rules).await?;
         }
         self.put(owner, record, Expected::Nothing).await
     }
 
     /// Everybody's tasks that may be open, the newest first.
     pub(super) async fn left(&self, before: Option<u64>, limit: usize) -> Result<Left, StoreError> {
-        if !self.0.is_remote() {
+        if !self.store.is_remote() {
             let tasks = self.page(None, before, limit).await?;
             let last = tasks.last().map(|kept| kept.number);
             let next = last.filter(|_| tasks.len() == limit);
@@ -89,7 +115,7 @@ impl Shelf {
             before,
             limit,
         };
-        let entered = self.0.list(query).await?;
+        let entered = self.store.list(query).await?;
         let last = entered.last().map(|entered| entered.number);
         let next = last.filter(|_| entered.len() == limit);
         let mut tasks = Vec::new();
@@ -102,7 +128,7 @@ impl Shelf {
                     record,
                 }),
                 None if now().saturating_sub(entry.created) < ENTERING => {}
-                _ => drop(self.0.delete(place(&owner, OPEN, &entry.id)).await?),
+                _ => drop(self.store.delete(place(&owner, OPEN, &entry.id)).await?),
             }
         }
         Ok(Left { tasks, next })
@@ -114,7 +140,7 @@ impl Shelf {
         owner: &Identity,
         id: &str,
     ) -> Result<Option<Record>, StoreError> {
-        let document = self.0.get(place(owner, TASKS, id)).await?;
+        let document = self.store.get(place(owner, TASKS, id)).await?;
         Ok(document.as_ref().and_then(read))
     }
 
@@ -131,7 +157,7 @@ impl Shelf {
             before,
             limit,
         };
-        let documents = self.0.list(query).await?;
+        let documents = self.store.list(query).await?;
         let kept = documents.iter().filter_map(|document| {
             Some(Kept {
                 owner: Identity::kept(&document.owner),
@@ -150,7 +176,7 @@ impl Shelf {
         mut change: impl FnMut(&mut Record) -> bool,
     ) -> Result<Change, StoreError> {
         loop {
-            let document = self.0.get(place(owner, TASKS, id)).await?;
+            let document = self.store.get(place(owner, TASKS, id)).await?;
             let Some((document, mut record)) =
                 document.and_then(|document| read(&document).map(|record| (document, record)))
             else {
@@ -162,9 +188,9 @@ impl Shelf {
             let expected = Expected::Revision(document.revision);
             match self.put(owner, &record, expected).await {
                 Ok(()) => {
-                    if self.0.is_remote() && !record.is_open() {
+                    if self.store.is_remote() && !record.is_open() {
                         // If this fails, whoever looks for open tasks does it.
-                        let _ = self.0.delete(place(owner, OPEN, id)).await;
+                        let _ = self.store.delete(place(owner, OPEN, id)).await;
                     }
                     return Ok(Change::Made(record));
                 }
@@ -183,34 +209,91 @@ impl Shelf {
         let body = format::encode(record);
         let rules = rules(record, expected);
         let place = place(owner, TASKS, &record.id);
-        self.0.put(place, body, rules).await.map(drop)
+        self.store.put(place, body, rules).await.map(drop)
     }
 
-    /// Gives work to a task, unless another one has it.
+    /// Gives work to a task, unless somebody else has it.
     pub(super) async fn claim(
         &self,
         owner: &Identity,
         work: &Work,
         record: &Record,
+        origin: Origin,
     ) -> Result<bool, StoreError> {
+        let claims = Claims::of(&*self.store);
+        let is_shared = self.store.is_shared();
+        let is_free = match origin {
+            Origin::Answered => true,
+            Origin::Found if self.was_claimed(work, &record.id).await? => false,
+            Origin::Found => claims.take(work, &record.id).await?,
+        };
+        if !is_free || (is_shared && !self.claim_of_owner(owner, work, record).await?) {
+            return Ok(false);
+        }
+        if origin == Origin::Answered {
+            match claims.record(work, Some(&record.id)).await {
+                Err(error) if is_shared => return Err(error),
+                // There is not much room in memory, and the task can do without.
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+
+    async fn claim_of_owner(
+        &self,
+        owner: &Identity,
+        work: &Work,
+        record: &Record,
+    ) -> Result<bool, StoreError> {
+        let claim = || place(owner, OWNER_CLAIMS, &work.to_string());
         let body = record.id.clone();
         let rules = rules(record, Expected::Nothing);
-        match self.0.put(claim(owner, work), body, rules).await {
+        match self.store.put(claim(), body, rules).await {
             Ok(_) => Ok(true),
-            Err(StoreError::Conflict) => Ok(!self.is_taken(owner, work, &record.id).await?),
+            Err(StoreError::Conflict) => {
+                let document = self.store.get(claim()).await?;
+                Ok(document.is_none_or(|document| *document.body == *record.id))
+            }
             Err(error) => Err(error),
         }
     }
 
-    /// Whether a task other than this one has some work.
-    pub(super) async fn is_taken(
-        &self,
-        owner: &Identity,
-        work: &Work,
-        task: &str,
-    ) -> Result<bool, StoreError> {
-        let document = self.0.get(claim(owner, work)).await?;
-        Ok(document.is_some_and(|document| *document.body != *task))
+    /// Whether somebody other than this task has some work.
+    pub(super) async fn is_taken(&self, work: &Work, task: &str) -> Result<bool, StoreError> {
+        let claims = Claims::of(&*self.store);
+        Ok(claims.is_taken(work, task).await? || self.was_claimed(work, task).await?)
+    }
+
+    /// Whether another task of any owner had the work when claims were first looked for.
+    async fn was_claimed(&self, work: &Work, task: &str) -> Result<bool, StoreError> {
+        if !self.store.is_shared() {
+            return Ok(false);
+        }
+        let known = self.owner_claims.get_or_try_init(|| self.read_claims());
+        let holder = known.await?.get(&work.to_string());
+        Ok(holder.is_some_and(|holder| holder != task))
+    }
+
+    async fn read_claims(&self) -> Result<HashMap<String, String>, StoreError> {
+        let mut claims = HashMap::new();
+        let mut before = None;
+        loop {
+            let query = Query {
+                owner: None,
+                collection: OWNER_CLAIMS,
+                before,
+                limit: CLAIMS_PAGE,
+            };
+            let page = self.store.list(query).await?;
+            let last = page.last().map(|claim| claim.number);
+            before = last.filter(|_| page.len() == CLAIMS_PAGE);
+            let page = page.into_iter();
+            claims.extend(page.map(|claim| (claim.id, claim.body.to_string())));
+            if before.is_none() || claims.len() >= MOST_CLAIMS {
+                return Ok(claims);
+            }
+        }
     }
 }
 
@@ -232,8 +315,4 @@ fn place(owner: &Identity, collection: &'static str, id: &str) -> Place {
         collection,
         id: id.to_owned(),
     }
-}
-
-fn claim(owner: &Identity, work: &Work) -> Place {
-    place(owner, CLAIMS, &work.to_string())
 }

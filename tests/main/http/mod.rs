@@ -30,6 +30,8 @@ mod quick_start;
 #[cfg(unix)]
 mod replicas;
 mod resuming;
+#[cfg(unix)]
+mod run_accounting;
 mod secrets;
 #[cfg(unix)]
 mod store;
