@@ -6,7 +6,6 @@
 pub mod accounts;
 pub mod cli;
 pub mod exa;
-pub mod ids;
 pub mod logging;
 pub mod operations;
 pub mod protocol;
@@ -14,7 +13,6 @@ pub mod render;
 pub mod sdk;
 pub mod settings;
 pub mod spending;
-pub mod store;
 pub mod surface;
 pub mod telemetry;
 pub mod transport;

@@ -14,8 +14,8 @@ use crate::accounts::{Holder, KeyPool, LimitsError, TokenLimits};
 use crate::exa::{ApiKey, BASE_URL_VARIABLE, ConfigError, ExaConfig, ExaHttp};
 use crate::operations::spend::Unlimited;
 use crate::operations::{Caller, Folders, IMPORT_DIR_VARIABLE};
-use crate::store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 use crate::surface::{Limits, Manners, TaskLimits};
+use exa_mcp_store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 
 pub(crate) use file::ConfigFile;
 pub use file::{ConfigFileError, Problem};

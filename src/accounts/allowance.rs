@@ -17,7 +17,7 @@ use super::budget::{self, Account, HeldSlot, Ledger};
 use super::daily::{ANONYMOUS, Day, Spent, dollars};
 use super::usage::Usage;
 use super::{Directory, Token, now, timestamp};
-use crate::store::{BudgetState, Pending, SlotLimit, Store, StoreError, Taken, Window, Windows};
+use exa_mcp_store::{BudgetState, Pending, SlotLimit, Store, StoreError, Taken, Window, Windows};
 
 const MINUTE: Duration = Duration::from_secs(60);
 

@@ -14,8 +14,8 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::{Identity, now};
-use crate::store::format::{self, Format};
-use crate::store::{Place, Query, Rules, Store, StoreError, Window};
+use exa_mcp_store::format::{self, Format};
+use exa_mcp_store::{Place, Query, Rules, Store, StoreError, Window};
 
 /// Where entries are kept.
 const AUDIT: &str = "audit";
@@ -294,7 +294,7 @@ fn place(id: &str) -> Place {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
-    use crate::store::MemoryStore;
+    use exa_mcp_store::MemoryStore;
 
     fn audit() -> Audit {
         Audit::new(Arc::new(MemoryStore::default()))

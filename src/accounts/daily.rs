@@ -9,7 +9,7 @@ use std::ops::Range;
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate};
 
 use super::usage::REQUESTS;
-use crate::store::{Count, CountChange, Step};
+use exa_mcp_store::{Count, CountChange, Step};
 
 /// What is counted of an answer.
 pub const ERRORS: &str = "errors";

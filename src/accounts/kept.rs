@@ -1,7 +1,7 @@
 //! A secret that outlives the process, so that names made with it do too.
 
 use super::{Identity, Secret};
-use crate::store::{Expected, Place, Rules, Store, StoreError};
+use exa_mcp_store::{Expected, Place, Rules, Store, StoreError};
 
 /// The secret that is kept in a store; it is made when there is none.
 pub async fn kept_secret(store: &dyn Store) -> Result<Secret, StoreError> {
@@ -36,7 +36,7 @@ pub async fn kept_secret(store: &dyn Store) -> Result<Secret, StoreError> {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::store::{MemoryStore, SqliteStore};
+    use exa_mcp_store::{MemoryStore, SqliteStore};
 
     #[tokio::test]
     async fn the_secret_lives_as_long_as_the_store() {

@@ -8,13 +8,11 @@ mod client_address;
 mod credential;
 pub mod daily;
 mod directory;
-mod identity;
 mod kept;
 mod key_page;
 mod keys;
 mod known_keys;
 mod limits;
-mod owner;
 mod pool;
 mod record;
 mod registrar;
@@ -30,13 +28,13 @@ pub use circuit_breaker::{KeyCondition, KeyFault};
 pub use client_address::ClientAddress;
 pub use credential::Credential;
 pub use directory::{Denied, Directory, DirectoryError};
-pub use identity::Identity;
+pub use exa_mcp_model::Identity;
+pub use exa_mcp_model::{LocalUser, Owner};
 pub use kept::kept_secret;
 pub use key_page::{KeyDesk, KeyPage, KeyPageError};
 pub use keys::{Holder, KeyPool, KeyState, Lease, NoKey};
 pub use known_keys::{KeyProof, KnownKeys};
 pub use limits::{LimitsError, TokenLimits};
-pub use owner::{LocalUser, Owner};
 pub use pool::{Payers, Pool};
 pub use registrar::{Amendment, NewToken, Registrar, RegistrarError};
 pub use requester::Requester;
@@ -45,6 +43,6 @@ pub use token::{Role, Source, Token, TokenError, check_user, expiry, timestamp};
 
 /// Milliseconds since 1970.
 pub(crate) fn now() -> i64 {
-    let now = crate::store::milliseconds(std::time::SystemTime::now());
+    let now = exa_mcp_store::milliseconds(std::time::SystemTime::now());
     i64::try_from(now).unwrap_or(i64::MAX)
 }

@@ -10,7 +10,7 @@ use super::daily::ANONYMOUS;
 use super::sweep::sweep;
 use super::usage::{Meter, Usage};
 use super::{Credential, Directory, KeyPool, KeyState, Registrar, Requester, Token};
-use crate::store::{Store, StoreError};
+use exa_mcp_store::{Store, StoreError};
 
 /// Everything about tokens that share the server's keys.
 pub struct Pool {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::TokenLimits;
 use super::secret::Digest;
-use crate::store::format::Format;
+use exa_mcp_store::format::Format;
 
 /// A token that was made at run time, or what was decided at run time about one of the environment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -62,7 +62,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::store::format::{decode, encode};
+    use exa_mcp_store::format::{decode, encode};
 
     /// The format of tokens in stores. Whoever changes it breaks the stores of others: see
     /// docs/upgrading.md.

@@ -14,8 +14,8 @@ use super::limits::{LimitsError, TokenLimits};
 use super::record::{Former, Record};
 use super::token::{Role, Source};
 use super::{Directory, Identity, Token, now};
-use crate::ids::{self, NoRandomness};
-use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
+use exa_mcp_model::ids::{self, NoRandomness};
+use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
 
 /// What every token begins with that is made here.
 const PREFIX: &str = "exa_mcp_";
@@ -386,7 +386,7 @@ mod tests {
 
     use super::*;
     use crate::accounts::{Denied, Secret};
-    use crate::store::SqliteStore;
+    use exa_mcp_store::SqliteStore;
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

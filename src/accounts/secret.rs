@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use crate::ids::NoRandomness;
+use exa_mcp_model::ids::NoRandomness;
 
 /// Bytes of a secret: as many as the hash takes without folding them.
 const LENGTH: usize = 64;
@@ -34,7 +34,7 @@ impl Secret {
     /// The operating system gives no random numbers.
     pub(super) fn random_bytes() -> Result<[u8; LENGTH], NoRandomness> {
         let mut bytes = [0; LENGTH];
-        crate::ids::fill(&mut bytes)?;
+        exa_mcp_model::ids::fill(&mut bytes)?;
         Ok(bytes)
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::daily::Day;
 use super::now;
-use crate::store::{Store, StoreError, Window};
+use exa_mcp_store::{Store, StoreError, Window};
 
 /// How often a server looks for something to delete.
 const EVERY: Duration = Duration::from_secs(6 * 60 * 60);
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use crate::accounts::daily::{MICRODOLLARS, also};
     use crate::accounts::usage::REQUESTS;
-    use crate::store::{CountChange, MemoryStore, Step};
+    use exa_mcp_store::{CountChange, MemoryStore, Step};
 
     fn change(name: &str) -> CountChange {
         CountChange {

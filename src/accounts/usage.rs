@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 use super::daily::{self, Day};
 use super::now;
-use crate::ids;
-use crate::store::{Batch, Count, CountChange, Step, Store, StoreError};
+use exa_mcp_model::ids;
+use exa_mcp_store::{Batch, Count, CountChange, Step, Store, StoreError};
 
 /// Requests, whatever they asked for.
 pub const REQUESTS: &str = "requests";
@@ -313,7 +313,7 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use super::*;
-    use crate::store::{MemoryStore, Pending, kept_in_memory};
+    use exa_mcp_store::{MemoryStore, Pending, kept_in_memory};
 
     async fn requests(usage: &Usage, subject: &str) -> u64 {
         let counts = usage.counts(Some(subject)).await.unwrap();

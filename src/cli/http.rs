@@ -11,9 +11,9 @@ use crate::accounts::{Directory, Holder, KnownKeys, Pool, Secret, kept_secret};
 use crate::protocol;
 use crate::settings::Settings;
 use crate::settings::http::HttpSettings;
-use crate::store::Store;
 use crate::telemetry;
 use crate::transport::http::{Gate, Guests, HOSTS_VARIABLE};
+use exa_mcp_store::Store;
 
 /// Serves until the process is told to end.
 pub(super) async fn serve(

@@ -1,6 +1,6 @@
 //! The stand-in Exa API: on its own, or inside another command.
 
-use sandbox::{ArgumentSpec, OperationSpec, Options, Place as SandboxPlace, Sandbox};
+use exa_mcp_sandbox::{ArgumentSpec, OperationSpec, Options, Place as SandboxPlace, Sandbox};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use url::Url;
@@ -22,7 +22,7 @@ pub(super) enum SandboxError {
     },
     /// The registry and the sandbox do not fit each other.
     #[error("the sandbox cannot be built from the operations: {0}")]
-    Build(#[from] sandbox::Error),
+    Build(#[from] exa_mcp_sandbox::Error),
 }
 
 /// Serves the sandbox until the process is told to end.

@@ -5,7 +5,7 @@ use std::fmt;
 use http::StatusCode;
 
 use super::{ExaError, ExaErrorKind, text};
-use crate::ids::is_name;
+use exa_mcp_text::is_name;
 
 const KEYS_PAGE: &str = "https://dashboard.exa.ai/api-keys";
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use super::ApiKey;
-use crate::render::clean;
+use exa_mcp_text::sanitize;
 
 /// The longest message of an error, in characters.
 pub(super) const MAX_MESSAGE: usize = 2_000;
@@ -73,14 +73,14 @@ fn unit(bytes: &[u8]) -> Option<u16> {
 
 /// Turns runs of white space into single spaces and drops what is hidden or steers terminals.
 pub(super) fn clean(text: &str) -> String {
-    let text = clean::clean(text);
+    let text = sanitize::clean(text);
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")
 }
 
 /// Drops what is hidden or steers terminals, but for line breaks and tabs.
 pub(super) fn printable(text: &str) -> String {
-    clean::clean(text).into_owned()
+    sanitize::clean(text).into_owned()
 }
 
 /// Keeps at most `max` characters, the last of which is then an ellipsis.
@@ -96,7 +96,7 @@ pub(super) fn cut(text: &str, max: usize) -> String {
 /// Cleans all parts of a JSON value, removes the key from them, and replaces a long value by its
 /// beginning.
 pub(super) fn tidy_value(key: Option<&ApiKey>, mut value: Value) -> Value {
-    clean::clean_json(&mut value, usize::MAX);
+    sanitize::clean_json(&mut value, usize::MAX);
     let value = match key {
         Some(key) => redact_value(key, value),
         None => value,

@@ -12,7 +12,7 @@ use tracing::Span;
 use tracing::field::Empty;
 
 use crate::accounts::Identity;
-use crate::ids::is_name;
+use exa_mcp_text::is_name;
 
 /// Bytes of the digest of a session: enough to tell sessions apart, too few to find one.
 const DIGEST_BYTES: usize = 4;

@@ -347,7 +347,7 @@ mod tests {
             schema: Map::new(),
         };
         assert_eq!(
-            client.roots(&LocalUser::for_test()).await,
+            client.roots(&LocalUser::of_this_process()).await,
             Err(NoReply::Unable)
         );
         assert_eq!(client.fill(form).await, Err(NoReply::Unable));
@@ -368,7 +368,10 @@ mod tests {
             ..Powers::default()
         };
         let client = ClientHandle::new(Eager(all));
-        assert_eq!(client.roots(&LocalUser::for_test()).await, Ok(Vec::new()));
+        assert_eq!(
+            client.roots(&LocalUser::of_this_process()).await,
+            Ok(Vec::new())
+        );
         let sampled = client.sample(sampling(false)).await;
         assert!(matches!(sampled, Err(NoReply::Failed(_))));
     }

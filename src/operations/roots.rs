@@ -62,7 +62,7 @@ mod tests {
     }
 
     async fn of(roots: &[String]) -> Result<Vec<PathBuf>, String> {
-        let user = LocalUser::for_test();
+        let user = LocalUser::of_this_process();
         folders(user, ClientHandle::new(Roots(roots.to_vec()))).await
     }
 
@@ -92,7 +92,7 @@ mod tests {
         ];
         let odd = odd.map(str::to_owned);
         assert!(of(&odd).await.is_err());
-        let user = LocalUser::for_test();
+        let user = LocalUser::of_this_process();
         assert!(folders(user, ClientHandle::mute()).await.is_err());
     }
 }

@@ -10,7 +10,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Operation, Progress, Step};
 use crate::exa::{ApiKey, Heard, Stream, StreamForm};
-use crate::render::clean;
+use exa_mcp_text::sanitize;
 
 /// The pause between two steps: ten a second are more than anyone reads.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -134,7 +134,7 @@ impl Teller {
 
     /// How much of a text can be told now: what it ends with may become the key, or something hidden.
     fn tellable(&self, text: &str) -> usize {
-        let end = text.len() - clean::unfinished(text);
+        let end = text.len() - sanitize::unfinished(text);
         let known = text.get(..end).unwrap_or_default();
         end - self.key.begun_in(known)
     }
@@ -143,8 +143,8 @@ impl Teller {
     fn shown(&self, text: &str) -> String {
         let text = self.key.redact_text(text);
         // Cleaning may join parts of the key.
-        let text = self.key.redact_text(&clean::clean(&text));
-        let text = clean::neutral(&text);
+        let text = self.key.redact_text(&sanitize::clean(&text));
+        let text = sanitize::neutral(&text);
         let letters = text.chars().count();
         if letters <= LONGEST_MESSAGE {
             return text.into_owned();

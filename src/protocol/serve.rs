@@ -12,10 +12,10 @@ use tokio::{
 use super::{calls::Calls, handler::Handler, scope::Scope, tools::Tools, traced::Traced};
 use crate::{
     accounts::LocalUser,
-    store::Store,
     surface::Catalogue,
     transport::stdio::{StdioTransport, Written},
 };
+use exa_mcp_store::Store;
 
 /// How long running calls may take to be told that they are stopped after a signal.
 const STOPPING: Duration = Duration::from_secs(2);

@@ -11,10 +11,10 @@ use crate::exa::keep_reserved;
 use crate::operations::Caller;
 use crate::operations::client::ClientHandle;
 use crate::spending::{AccountGuard, NobodyPays};
-use crate::store::Store;
 use crate::surface::library::Library;
 use crate::surface::{Call, Catalogue, Outcome, Prepared, TaskLimits, ToolDefinition, Work};
 use crate::telemetry::Gauges;
+use exa_mcp_store::Store;
 
 /// A set of tools. The server has one, the tests another.
 pub(super) trait Tools: Clone + Send + Sync + 'static {

@@ -1,7 +1,7 @@
 //! Text on one line of Markdown, written so that it shows exactly what it says.
 
-use super::chars::{all_bytes, is_any};
 use super::text::one_line;
+use exa_mcp_text::chars::{all_bytes, is_any};
 
 /// Adds a text on one line, with everything escaped that Markdown would take for a mark.
 pub(super) fn push_inline(out: &mut String, text: &str) {

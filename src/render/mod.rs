@@ -2,11 +2,8 @@
 //!
 //! An answer of the API is taken apart ([`Envelope`]), looked at as the caller wishes ([`View`]), and
 //! shown as Markdown or JSON that say the same. There is no network here and nothing of the protocol.
-//! Text from outside is made fit to show by [`clean`], in whichever room it comes in.
 
 mod budget;
-mod chars;
-pub mod clean;
 mod date;
 mod envelope;
 mod filter;
@@ -19,7 +16,6 @@ mod path;
 mod shape;
 mod show;
 mod text;
-pub mod tokens;
 mod view;
 mod words;
 

@@ -5,8 +5,8 @@ use serde_json::{Map, Value, json};
 use super::budget::{Fitted, fit};
 use super::head::Head;
 use super::shape::{Shaped, shape, shape_fields, shape_rest};
-use super::tokens::estimate;
 use super::{Dropped, Envelope, Format, Level, View, ViewError, json, markdown, path};
+use exa_mcp_text::tokens::estimate;
 
 /// How often a text that came out too long is tried again.
 const TRIES: usize = 4;

@@ -10,7 +10,7 @@ pub use runs::{check_runs, follow_runs};
 
 use crate::accounts::TokenLimits;
 use crate::accounts::budget::{Account, BudgetPolicy, Ledger};
-use crate::store::Store;
+use exa_mcp_store::Store;
 
 /// Who pays for what the user of this computer asks for.
 const LOCAL: &str = "local";

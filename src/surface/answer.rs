@@ -437,7 +437,7 @@ fn repeats(operation: &Operation) -> bool {
 
 /// An answer without anything hidden in its texts.
 pub(super) fn cleaned(mut answer: Value) -> Value {
-    render::clean::clean_json(&mut answer, LONGEST_TEXT);
+    exa_mcp_text::sanitize::clean_json(&mut answer, LONGEST_TEXT);
     answer
 }
 

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use super::notes::{Draft, LARGEST_NOTE, Note, NoteError};
 use super::{Call, Catalogue, Outcome, Tool};
 use crate::operations::check;
-use crate::render::{self, Level, Link, tokens};
+use crate::render::{Level, Link};
+use exa_mcp_text::tokens;
 
 impl Catalogue {
     /// Keeps a note.
@@ -28,7 +29,7 @@ impl Catalogue {
         };
         // What a model writes down may come from a web page, with what pages hide in their text.
         let mut arguments = Value::Object(checked.arguments);
-        render::clean::clean_json(&mut arguments, LARGEST_NOTE);
+        exa_mcp_text::sanitize::clean_json(&mut arguments, LARGEST_NOTE);
         let draft: Draft = match serde_json::from_value(arguments) {
             Ok(draft) => draft,
             Err(error) => return Outcome::impossible(&error.to_string(), json!({})),

@@ -10,7 +10,7 @@ use super::work::{Attempt, TaskCall, Work};
 use super::{Call, Catalogue, Outcome, failed};
 use crate::exa::ExaErrorKind;
 use crate::operations::{Followed, Following, Found, Operation, Refusal, Undecided};
-use crate::store::milliseconds;
+use exa_mcp_store::milliseconds;
 
 /// How long nothing is looked for after a restart: what the earlier process sent in its last moment may
 /// still be on its way.

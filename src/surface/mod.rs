@@ -55,7 +55,7 @@ use crate::operations::client::ClientHandle;
 use crate::operations::spend::SpendGuard;
 use crate::operations::{self, Caller, Folders, Operation, Progress, Refusal, check};
 use crate::render::Level;
-use crate::store::{MemoryStore, Store};
+use exa_mcp_store::{MemoryStore, Store};
 
 /// Why a list of tools cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -7,9 +7,9 @@ use url::Url;
 
 use super::Address;
 use crate::accounts::Identity;
-use crate::ids::{self, NoRandomness};
-use crate::store::format::{self, Format};
-use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError};
+use exa_mcp_model::ids::{self, NoRandomness};
+use exa_mcp_store::format::{self, Format};
+use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError};
 
 const COLLECTION: &str = "notes";
 
@@ -222,7 +222,7 @@ impl Note {
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
     use super::*;
-    use crate::store::MemoryStore;
+    use exa_mcp_store::MemoryStore;
 
     fn notes() -> Notes {
         Notes::new(Arc::new(MemoryStore::default()))

@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 use super::cache::Limits;
 use crate::accounts::{Holder, KeyFault, NoKey, OverLimit};
 use crate::exa::{ExaError, ExaErrorKind};
-use crate::ids::is_name;
 use crate::operations::check::Refused;
 use crate::operations::client::Visit;
-use crate::render::clean::{Fence, clean, clean_json, neutral, neutral_json};
 use crate::render::{Link, Rendered, ViewError};
+use exa_mcp_text::is_name;
+use exa_mcp_text::sanitize::{Fence, clean, clean_json, neutral, neutral_json};
 
 /// The result of a tool call.
 #[derive(Debug, Clone)]

@@ -14,8 +14,8 @@ use tokio::time::timeout;
 use super::cache::{Kept, Limits};
 use crate::accounts::Identity;
 use crate::render::Level;
-use crate::store::format::{self, Format};
-use crate::store::{Place, Rules, Store};
+use exa_mcp_store::format::{self, Format};
+use exa_mcp_store::{Place, Rules, Store};
 
 /// Where answers are kept, and which of them answers which question.
 const RESULTS: &str = "results";
@@ -94,7 +94,7 @@ impl<'a> SharedCache<'a> {
             title: kept.title.clone(),
             operation: kept.operation.clone(),
             results: kept.results,
-            kept_at: crate::store::milliseconds(kept.kept_at),
+            kept_at: exa_mcp_store::milliseconds(kept.kept_at),
             answer: kept.answer.to_string(),
             asked: kept.asked.map(|level| level.name().to_owned()),
             extract: kept.extract,

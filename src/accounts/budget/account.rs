@@ -13,7 +13,7 @@ use crate::accounts::daily::{Day, MICRODOLLARS, UNPRICED_CALLS, dollars};
 use crate::accounts::limits::TokenLimits;
 use crate::accounts::usage::{Meter, Usage};
 use crate::accounts::{now, timestamp};
-use crate::store::{BudgetState, StoreError};
+use exa_mcp_store::{BudgetState, StoreError};
 
 /// When to come back while the store fails.
 const SOON: Duration = Duration::from_secs(5);

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::super::daily::{self, Day, MICRODOLLARS, UNPRICED_CALLS};
-use crate::store::{BudgetCounters, CountChange, Step};
+use exa_mcp_store::{BudgetCounters, CountChange, Step};
 
 /// The version of the format.
 const VERSION: u32 = 1;

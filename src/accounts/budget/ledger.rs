@@ -11,10 +11,10 @@ use tokio::time::timeout;
 use super::BudgetPolicy;
 use super::entry::{Entry, RunRecord, RunSlot};
 use super::queue::{Duty, Queue};
-use crate::ids;
-use crate::store::{
-    BudgetCounters, BudgetState, Pending, Reassigned, Reservation, Reserved, Sign, Slot, Store,
-    StoreError,
+use exa_mcp_model::ids;
+use exa_mcp_store::{
+    BudgetCounters, BudgetState, LivenessGuard, Pending, Reassigned, Reservation, Reserved, Slot,
+    Store, StoreError,
 };
 
 /// How long a request waits for the store.
@@ -34,7 +34,7 @@ pub struct Ledger {
 /// This process, as others know it.
 struct Process {
     name: String,
-    _sign: Sign,
+    _sign: LivenessGuard,
 }
 
 /// A run that is charged when it ends.

@@ -7,8 +7,8 @@ use tokio::runtime::Handle;
 
 use super::ledger::{Ledger, patiently};
 use super::queue::Duty;
-use crate::ids;
-use crate::store::{Slot, SlotLimit, StoreError};
+use exa_mcp_model::ids;
+use exa_mcp_store::{Slot, SlotLimit, StoreError};
 
 /// A slot that is free again when this is dropped.
 pub struct HeldSlot {

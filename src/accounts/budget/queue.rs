@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::store::{CountChange, Reservation, Store, StoreError};
+use exa_mcp_store::{CountChange, Reservation, Store, StoreError};
 
 /// How long to wait before a store that failed is tried again.
 const PAUSE: Duration = Duration::from_secs(1);

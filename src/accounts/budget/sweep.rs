@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::entry::Entry;
 use super::ledger::Ledger;
-use crate::store::{Reassigned, Reservation, StoreError};
+use exa_mcp_store::{Reassigned, Reservation, StoreError};
 
 /// How often it is looked for.
 const PAUSE: Duration = Duration::from_secs(5);

@@ -10,7 +10,7 @@ use super::super::daily::{Day, Spent};
 use super::super::limits::TokenLimits;
 use super::super::now;
 use super::*;
-use crate::store::{MemoryStore, Store};
+use exa_mcp_store::{MemoryStore, Store};
 
 fn limits(per_day: f64) -> TokenLimits {
     TokenLimits {

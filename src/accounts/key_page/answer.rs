@@ -11,7 +11,7 @@ use http::{Method, StatusCode};
 use super::{KeyPage, html};
 use crate::accounts::KeyPool;
 use crate::exa::ApiKey;
-use crate::ids;
+use exa_mcp_model::ids;
 
 /// The longest form, in bytes.
 const LONGEST_FORM: usize = 4_096;

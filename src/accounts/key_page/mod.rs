@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, MutexGuard, watch};
 use tokio::time::{sleep, timeout};
 
 use super::KeyPool;
-use crate::ids::{self, NoRandomness};
+use exa_mcp_model::ids::{self, NoRandomness};
 
 /// How long a page waits for its visitor.
 const LIFE: Duration = Duration::from_secs(5 * 60);

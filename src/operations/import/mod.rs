@@ -16,7 +16,7 @@ pub use folders::{Folders, IMPORT_DIR_VARIABLE};
 use super::caller::Exchanged;
 use super::{ArgumentsError, CallError, Caller, Operation, Place, Progress, find};
 use crate::exa::{Answer, ApiKey, ExaError, ExaErrorKind, Upload, upload};
-use crate::ids::is_name;
+use exa_mcp_text::is_name;
 
 /// The largest file that Exa takes.
 const LARGEST: u64 = 50_000_000;

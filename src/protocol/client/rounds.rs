@@ -139,7 +139,7 @@ mod tests {
 
     /// Asks for the roots, then by a form.
     async fn call(client: ClientHandle) -> String {
-        let roots = client.roots(&LocalUser::for_test()).await;
+        let roots = client.roots(&LocalUser::of_this_process()).await;
         let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
         let form = Form {
             message: "?".to_owned(),

@@ -19,8 +19,8 @@ use self::stage::Stage;
 use self::table::Table;
 use super::http::{Everybody, Room, serve_room};
 use crate::accounts::{KnownKeys, Requester, Secret};
-use crate::store::MemoryStore;
 use crate::transport::http::{Gate, Guests, Hosts, HttpConfig, HttpLimits, Origins, Proxies};
+use exa_mcp_store::MemoryStore;
 
 /// A change of a list that listeners are told of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,8 +11,8 @@ use tokio::time::sleep;
 use super::super::tools::Tools;
 use super::jobs::{self, JOBS};
 use crate::operations::{Progress, Step};
-use crate::store::{MemoryStore, Store};
 use crate::surface::{Call, Hints, Outcome, Prepared, ToolDefinition};
+use exa_mcp_store::{MemoryStore, Store};
 
 /// The tools.
 #[derive(Clone)]

@@ -17,7 +17,7 @@ use super::questions::Answer;
 use super::{Live, Record, Tasks, Tools, unkept};
 use crate::accounts::Identity;
 use crate::operations::client::{Powers, Question};
-use crate::store::StoreError;
+use exa_mcp_store::StoreError;
 
 /// How often is looked for what another process may have changed.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 
 use super::{Change, Record, Tasks, Tools};
 use crate::accounts::Identity;
-use crate::store::StoreError;
 use crate::surface::{Keeper, Soon, Work};
+use exa_mcp_store::StoreError;
 
 /// Keeps the work of one task.
 pub(super) struct TaskKeeper<T: Tools> {

@@ -35,9 +35,9 @@ use crate::accounts::usage::Meter;
 use crate::accounts::{
     Allowance, ClientAddress, Directory, Identity, LocalUser, Payers, Permit, Requester,
 };
-use crate::ids;
-use crate::store::{Sign, Store, StoreError};
 use crate::surface::{Attempt, TaskLimits, Work};
+use exa_mcp_model::ids;
+use exa_mcp_store::{LivenessGuard, Store, StoreError};
 
 /// The most tasks that are counted by their state.
 const MOST_COUNTED: usize = 200;
@@ -78,7 +78,7 @@ struct Shared {
 
 struct Runner {
     name: String,
-    _sign: Sign,
+    _sign: LivenessGuard,
 }
 
 /// A task under way.

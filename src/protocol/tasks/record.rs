@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 
 use super::questions::{Answer, Questions};
 use crate::operations::client::Question;
-use crate::store::format::Format;
 use crate::surface::Work;
+use exa_mcp_store::format::Format;
 
 /// How often a client should ask, in milliseconds.
 const POLL_INTERVAL: u64 = 2_000;
@@ -243,7 +243,7 @@ fn timestamp(milliseconds: u64) -> String {
 mod tests {
     use super::*;
     use crate::operations::client::{Form, NoReply, Powers, Sampling, SamplingTool, Visit};
-    use crate::store::format::{decode, encode};
+    use exa_mcp_store::format::{decode, encode};
 
     #[test]
     fn a_final_state_stays() {

@@ -20,9 +20,9 @@ use super::{Change, Record, Tasks, Tools, record};
 use crate::accounts::{Identity, Owner, Permit};
 use crate::operations::client::{ClientHandle, Powers};
 use crate::operations::{Progress, Step};
-use crate::store::StoreError;
 use crate::surface::{Attempt, Call, Outcome, TaskCall};
 use crate::telemetry;
+use exa_mcp_store::StoreError;
 
 /// The longest pause between two tries to keep the end of a task.
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
@@ -108,7 +108,7 @@ impl<T: Tools> Tasks<T> {
         let keeper = TaskKeeper::new(self.clone(), owner.clone(), record.clone());
         let keeper = Arc::new(keeper);
         let deadline = now + left.saturating_sub(record.grace());
-        let owner = Owner::of_kept(owner, self.user.as_ref());
+        let owner = Owner::of_stored(owner, self.user.as_ref());
         let powers = record.questions.powers.and(known.powers());
         let client = ClientHandle::new(TaskClient {
             keeper: Arc::clone(&keeper),

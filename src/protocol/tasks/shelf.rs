@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::Record;
 use super::record::now;
 use crate::accounts::Identity;
-use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
 use crate::surface::Work;
+use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
 
 /// Where tasks are kept.
 const TASKS: &str = "tasks";
@@ -94,7 +94,7 @@ impl Shelf {
         let next = last.filter(|_| entered.len() == limit);
         let mut tasks = Vec::new();
         for entry in entered {
-            let (owner, number) = (Identity::kept(&entry.owner), entry.number);
+            let (owner, number) = (Identity::from_stored(&entry.owner), entry.number);
             match self.get(&owner, &entry.id).await? {
                 Some(record) if record.is_open() => tasks.push(Kept {
                     owner,
@@ -134,7 +134,7 @@ impl Shelf {
         let documents = self.0.list(query).await?;
         let kept = documents.iter().filter_map(|document| {
             Some(Kept {
-                owner: Identity::kept(&document.owner),
+                owner: Identity::from_stored(&document.owner),
                 number: document.number,
                 record: read(document)?,
             })

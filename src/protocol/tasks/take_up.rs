@@ -10,8 +10,8 @@ use tokio::time::sleep;
 use super::run::Watcher;
 use super::{Change, Record, Tasks, Tools};
 use crate::accounts::Identity;
-use crate::store::StoreError;
 use crate::surface::Attempt;
+use exa_mcp_store::StoreError;
 
 /// Tasks that are looked at in one go.
 const PAGE: usize = 20;

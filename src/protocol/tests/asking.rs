@@ -13,9 +13,9 @@ use super::super::{
 use crate::{
     accounts::Identity,
     operations::client::{Form, Powers},
-    store::MemoryStore,
     surface::{Call, Outcome, TaskLimits, ToolDefinition},
 };
+use exa_mcp_store::MemoryStore;
 
 /// How long a start is on its way.
 const START: Duration = Duration::from_secs(10);

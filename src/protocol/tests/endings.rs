@@ -61,7 +61,7 @@ async fn a_signal_stops_running_calls_and_says_so() {
 async fn a_closed_output_is_a_quiet_end_even_with_calls_running() {
     let (their_input, mut input) = tokio::io::duplex(1024);
     let (their_output, output) = tokio::io::duplex(1024);
-    let scope = Scope::local(Toys::default(), LocalUser::for_test());
+    let scope = Scope::local(Toys::default(), LocalUser::of_this_process());
     let serving = serve(scope, their_input, their_output, pending());
     let server = tokio::spawn(serving);
     let params = modern(json!({"name": "sleep"}));

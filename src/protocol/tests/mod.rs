@@ -133,7 +133,7 @@ impl Client {
     fn with(toys: Toys, stop: impl Future<Output = ()> + Send + 'static) -> Self {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (their_input, their_output) = tokio::io::split(theirs);
-        let scope = Scope::local(toys.clone(), LocalUser::for_test());
+        let scope = Scope::local(toys.clone(), LocalUser::of_this_process());
         let server = serve(scope, their_input, their_output, stop);
         let (output, input) = tokio::io::split(ours);
         Self {

@@ -17,9 +17,9 @@ use tokio::time::Instant;
 use super::watch::at;
 use super::{Changed, Event, Library};
 use crate::accounts::Identity;
-use crate::ids;
-use crate::store::{News, Store, StoreError};
 use crate::surface::{Address, Change};
+use exa_mcp_model::ids;
+use exa_mcp_store::{Store, StoreError, StoreMessage};
 
 /// How long changes are gathered: many of them are the same.
 const GATHERED: Duration = Duration::from_millis(100);
@@ -86,11 +86,13 @@ impl Library {
     }
 
     /// Passes on what others tell.
-    async fn pass_on(self, mut news: Receiver<News>, name: String) {
+    async fn pass_on(self, mut news: Receiver<StoreMessage>, name: String) {
         loop {
             match news.recv().await {
-                Ok(News::Told(word)) => self.heard(&word, &name),
-                Ok(News::Missed) | Err(RecvError::Lagged(_)) => self.everything_may_have_changed(),
+                Ok(StoreMessage::Received(word)) => self.heard(&word, &name),
+                Ok(StoreMessage::Missed) | Err(RecvError::Lagged(_)) => {
+                    self.everything_may_have_changed()
+                }
                 Err(RecvError::Closed) => return,
             }
         }
@@ -118,7 +120,7 @@ impl Library {
 
     /// Passes on what happened to someone's resources, if anybody here wants to know.
     fn heard_of(&self, owner: &str, event: Event) {
-        let owner = Identity::kept(owner);
+        let owner = Identity::from_stored(owner);
         if self.shelves.results.watchers().contains(&owner) {
             self.shelves.send(Changed {
                 owner: Some(owner),

@@ -8,13 +8,13 @@ use tokio::time::{sleep, timeout};
 use super::*;
 use crate::exa::{ExaConfig, ExaHttp};
 use crate::operations::Caller;
-use crate::store::{CountChange, MemoryStore, Pending, StoreError, kept_in_memory};
 use crate::surface::ResultCache;
+use exa_mcp_store::{CountChange, MemoryStore, Pending, StoreError, kept_in_memory};
 
 /// A store whose words reach everybody who has it, unless it is told to fail.
 struct Square {
     store: MemoryStore,
-    words: broadcast::Sender<News>,
+    words: broadcast::Sender<StoreMessage>,
     fails: AtomicBool,
 }
 
@@ -39,11 +39,11 @@ impl Store for Square {
             return Box::pin(async { Err(StoreError::Unavailable("moody".to_owned())) });
         }
         for word in words {
-            let _ = self.words.send(News::Told(Arc::from(word)));
+            let _ = self.words.send(StoreMessage::Received(Arc::from(word)));
         }
         Box::pin(async { Ok(()) })
     }
-    fn hear(&self) -> Option<Receiver<News>> {
+    fn hear(&self) -> Option<Receiver<StoreMessage>> {
         Some(self.words.subscribe())
     }
 }
@@ -127,10 +127,10 @@ async fn whoever_missed_something_hears_that_anything_may_have_changed() {
         "[",
         r#"{"from": "x", "resources": {"resource": {"owner": "user:ann", "uri": "file:///etc"}}}"#,
     ] {
-        let _ = square.words.send(News::Told(Arc::from(word)));
+        let _ = square.words.send(StoreMessage::Received(Arc::from(word)));
     }
     assert!(timeout(PAUSE, anns.next()).await.is_err());
-    let _ = square.words.send(News::Missed);
+    let _ = square.words.send(StoreMessage::Missed);
     assert_eq!(anns.next().await, Event::Listed);
     assert_eq!(anns.next().await, Event::Missed);
 }

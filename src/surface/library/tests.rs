@@ -8,8 +8,8 @@ use serde_json::json;
 use super::*;
 use crate::exa::{Answer, ExaConfig, ExaHttp};
 use crate::operations::{all, find};
-use crate::store::MemoryStore;
 use crate::surface::watchers::MAX_WAITING;
+use exa_mcp_store::MemoryStore;
 
 fn ann() -> Identity {
     Identity::user("ann")

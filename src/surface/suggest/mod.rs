@@ -11,7 +11,8 @@ use serde_json::{Map, Value, json};
 use super::outcome::{as_object, put};
 use super::{Call, Catalogue, Options, Outcome, Tool};
 use crate::operations::check;
-use crate::render::{Level, tokens};
+use crate::render::Level;
+use exa_mcp_text::tokens;
 use read::Suggestion;
 use subject::Subject;
 

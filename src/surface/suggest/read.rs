@@ -2,8 +2,6 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::render;
-
 /// The formats of an enrichment.
 pub(super) const FORMATS: [&str; 7] =
     ["text", "date", "number", "options", "email", "phone", "url"];
@@ -155,7 +153,7 @@ fn text(map: &Map<String, Value>, name: &str, longest: usize) -> Option<String> 
 /// The same of any text.
 pub(super) fn line(text: &str, longest: usize) -> Option<String> {
     let mut value = json!(text);
-    render::clean::clean_json(&mut value, longest.saturating_mul(4));
+    exa_mcp_text::sanitize::clean_json(&mut value, longest.saturating_mul(4));
     let words: Vec<&str> = value.as_str()?.split_whitespace().collect();
     let line: String = words.join(" ").chars().take(longest).collect();
     (!line.is_empty()).then_some(line)

@@ -12,7 +12,7 @@ use crate::accounts::{
     Denied, Directory, Identity, KnownKeys, Pool, Requester, Secret, Token, now,
 };
 use crate::exa::ApiKey;
-use crate::ids;
+use exa_mcp_model::ids;
 
 /// The headers that may hold an Exa key.
 const KEY_HEADERS: [HeaderName; 2] = [

@@ -13,7 +13,7 @@ use super::answers::{FORBIDDEN, bad_request, empty, refuse};
 use super::gate::Gate;
 use super::peer::Peer;
 use super::state::Shared;
-use crate::store::Store;
+use exa_mcp_store::Store;
 
 /// What every answer carries: it is for this one request, and for no page to show.
 const ALWAYS: [(HeaderName, &str); 6] = [

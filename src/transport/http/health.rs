@@ -14,7 +14,7 @@ use super::Mcp;
 use super::answers::json_answer;
 use super::state::Shared;
 use crate::accounts::KeyCondition;
-use crate::store::{Store, StoreError};
+use exa_mcp_store::{Store, StoreError};
 
 /// How long the store may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -35,8 +35,8 @@ use super::state::Shared;
 use crate::accounts::Identity;
 use crate::accounts::usage::Meter;
 use crate::exa::ApiKey;
-use crate::ids;
 use crate::logging;
+use exa_mcp_model::ids;
 
 /// What fits between a connection and the handler before one waits for the other.
 const BUFFER: usize = 64 * 1024;

@@ -15,9 +15,9 @@ use super::admin::admin;
 use super::answers::{FORBIDDEN, TurnedAway, refuse};
 use super::peer::Peer;
 use super::state::Shared;
-use crate::ids;
 use crate::logging;
 use crate::telemetry::{self, Gauges, Metrics};
+use exa_mcp_model::ids;
 
 /// By which proxies and clients find a request in the log.
 pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");

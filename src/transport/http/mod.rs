@@ -72,8 +72,8 @@ pub(crate) use sessions::Sessions;
 use state::{Flights, Shared};
 
 use crate::accounts::{KeyPool, Requester};
-use crate::store::{Store, StoreError};
 use crate::telemetry::Gauges;
+use exa_mcp_store::{Store, StoreError};
 
 /// How long connections may take to end once nothing is under way any more.
 const CLOSING: Duration = Duration::from_secs(1);

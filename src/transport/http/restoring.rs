@@ -18,7 +18,7 @@ use super::outgoing::only_answer;
 use super::sessions::{Behind, Sessions};
 use super::state::Shared;
 use crate::accounts::Requester;
-use crate::store::News;
+use exa_mcp_store::StoreMessage;
 
 /// The id of requests of the server's own; no client may have one of the same name under way.
 const OWN: &str = "exa-mcp-server: played again";
@@ -96,12 +96,12 @@ pub(super) async fn follow_others<M: Mcp>(shared: Arc<Shared<M>>) {
     };
     loop {
         let changed = match news.recv().await {
-            Ok(News::Told(word)) => match serde_json::from_str::<Word>(&word) {
+            Ok(StoreMessage::Received(word)) => match serde_json::from_str::<Word>(&word) {
                 Ok(word) => vec![SessionId::from(word.session)],
                 // Other words are for others.
                 Err(_) => continue,
             },
-            Ok(News::Missed) | Err(RecvError::Lagged(_)) => shared.sessions.open(),
+            Ok(StoreMessage::Missed) | Err(RecvError::Lagged(_)) => shared.sessions.open(),
             Err(RecvError::Closed) => return,
         };
         for id in changed {

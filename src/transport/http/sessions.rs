@@ -34,8 +34,8 @@ use super::replay_buffer::ReplayBuffer;
 use super::shared_replay::SharedReplay;
 use super::standalone_stream::StandaloneStream;
 use crate::accounts::{Identity, Requester};
-use crate::store::Store;
 use crate::transport::shims;
+use exa_mcp_store::Store;
 pub(super) use shared::Behind;
 use table::{Session, SessionTable};
 

@@ -20,7 +20,7 @@ use super::legacy::Streams;
 use super::request_ids::RequestIds;
 use super::sessions::Sessions;
 use crate::accounts::Requester;
-use crate::store::Store;
+use exa_mcp_store::Store;
 
 /// When to come back to a server that has no place for another stream.
 const COME_BACK: Duration = Duration::from_secs(5);

@@ -24,7 +24,7 @@ use super::gate::Gate;
 use super::mcp::address;
 use super::state::Shared;
 use crate::accounts::{Denied, Pool, Token};
-use crate::store::StoreError;
+use exa_mcp_store::StoreError;
 
 type Refused = Box<Response<Body>>;
 

@@ -17,7 +17,7 @@ use crate::accounts::daily::{
 };
 use crate::accounts::usage::{LAST_USED, REQUESTS, Usage};
 use crate::accounts::{Token, now, timestamp};
-use crate::store::{Count, StoreError};
+use exa_mcp_store::{Count, StoreError};
 
 /// So many tokens are few.
 const FEW: usize = 2_000;

@@ -218,7 +218,7 @@ impl Sessions {
             NotAdmitted::Unavailable
         })?;
         let found = found.ok_or(NotAdmitted::Unknown)?;
-        let owner = Identity::kept(&found.owner);
+        let owner = Identity::from_stored(&found.owner);
         let guest_address = requester.guest_address;
         let requester = Requester {
             guest_address,

@@ -1,0 +1,11 @@
+//! Text from outside: made safe to show, and counted in tokens.
+//!
+//! [`sanitize`] removes what hides in text from the web. [`tokens`] estimates what a text costs a model.
+//! Nothing here knows about Exa, MCP or HTTP.
+
+pub mod chars;
+mod names;
+pub mod sanitize;
+pub mod tokens;
+
+pub use names::is_name;
