@@ -10,7 +10,6 @@ pub mod logging;
 pub mod operations;
 pub mod protocol;
 pub mod render;
-pub mod sdk;
 pub mod settings;
 pub mod spending;
 pub mod surface;

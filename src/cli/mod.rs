@@ -5,7 +5,9 @@ mod doctor;
 mod health;
 mod http;
 mod operations;
+#[cfg(feature = "sandbox")]
 mod sandbox;
+#[cfg(feature = "sdk")]
 mod sdk;
 mod serve;
 mod tools;
@@ -41,6 +43,7 @@ const USAGE: u8 = 2;
 #[command(name = "exa-mcp-server", version, after_help = ENVIRONMENT)]
 struct Arguments {
     /// Use an embedded stand-in for the Exa API: no key, no network, synthetic data
+    #[cfg(feature = "sandbox")]
     #[arg(long, global = true)]
     sandbox: bool,
     /// Sets and tools to offer, comma-separated (default, toolhost, classic, granular, a domain, a tool)
@@ -150,16 +153,18 @@ enum Command {
         allowed_origins: Option<String>,
     },
     /// Serve a stand-in for the Exa API with synthetic data
+    #[cfg(feature = "sandbox")]
     Sandbox {
         /// Address to listen on
         #[arg(long, default_value = "127.0.0.1:8099", value_name = "ADDR")]
         listen: String,
     },
     /// Write typed modules that call the tools, for agents that write code
+    #[cfg(feature = "sdk")]
     Sdk {
         /// The language
         #[arg(long, value_enum)]
-        lang: crate::sdk::Language,
+        lang: sdk::SdkLanguage,
         /// Folder to write to; made if it is not there
         #[arg(long, value_name = "DIR")]
         out: std::path::PathBuf,
@@ -231,6 +236,7 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
         Some(Command::Operations { json: true }) => return Ok(operations::json()),
         Some(Command::Operations { json: false }) => return Ok(operations::table()),
         Some(Command::Completions { shell }) => return Ok(completions(shell)),
+        #[cfg(feature = "sdk")]
         Some(Command::Sdk { lang, out, force }) => return sdk::run(lang, &out, force),
         _ => {}
     }
@@ -251,12 +257,11 @@ fn configured(arguments: Arguments, source: &Source) -> Result<String, Failure> 
         tracing::warn!("{warning}");
     }
     let runtime = runtime(&arguments.command).map_err(Failure::usage)?;
-    let Arguments {
-        sandbox,
-        tools,
-        command,
-        ..
-    } = arguments;
+    #[cfg(feature = "sandbox")]
+    let sandbox = arguments.sandbox;
+    #[cfg(not(feature = "sandbox"))]
+    let sandbox = false;
+    let Arguments { tools, command, .. } = arguments;
     let work = match command {
         None => stdio(source, tools, sandbox),
         Some(command) => other(command, source, tools, sandbox),
@@ -302,6 +307,7 @@ fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool
         // Read by those commands that need them.
         let settings = settings(source, tools.as_deref(), sandbox);
         match command {
+            #[cfg(feature = "sandbox")]
             Command::Sandbox { listen } => {
                 let served = sandbox::serve(&listen).await;
                 served.map(|()| String::new()).map_err(Failure::usage)
@@ -329,9 +335,9 @@ fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool
                 http::serve(settings, http, listen, sandbox).await
             }
             // These were carried out before any settings were looked for.
-            Command::Operations { .. } | Command::Completions { .. } | Command::Sdk { .. } => {
-                Ok(String::new())
-            }
+            Command::Operations { .. } | Command::Completions { .. } => Ok(String::new()),
+            #[cfg(feature = "sdk")]
+            Command::Sdk { .. } => Ok(String::new()),
         }
     })
 }
@@ -360,9 +366,16 @@ async fn settings(
 }
 
 /// Starts a sandbox in this process.
+#[cfg(feature = "sandbox")]
 #[inline(never)]
 fn embedded(settings: &mut Settings) -> Work<'_, ()> {
     Box::pin(async move { sandbox::embed(settings).await.map_err(Failure::usage) })
+}
+
+/// Without the feature nothing asks for a sandbox.
+#[cfg(not(feature = "sandbox"))]
+async fn embedded(_settings: &mut Settings) -> Result<(), Failure> {
+    Ok(())
 }
 
 /// Builds the runtime: all cores for a shared server, two workers for the calls of one client, and the

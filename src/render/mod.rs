@@ -20,8 +20,8 @@ mod view;
 mod words;
 
 pub(crate) use date::instant;
-pub use envelope::{Envelope, results_field};
+pub use envelope::Envelope;
 pub use filter::{Dropped, Filters};
 pub use level::Level;
-pub use show::{Answer, IN_METADATA, Link, Rendered, show};
+pub use show::{Answer, Link, Rendered, show};
 pub use view::{DEFAULT_MAX_TOKENS, Format, View, ViewError};

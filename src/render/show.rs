@@ -242,9 +242,6 @@ pub(super) fn as_rows(view: &View) -> bool {
     view.level == Level::Summary && view.fields.is_empty()
 }
 
-/// Fields of the API's answer that stand in the metadata instead.
-pub const IN_METADATA: [&str; 2] = ["requestId", "warnings"];
-
 /// A sentence for a budget that the head of an answer alone may need more than.
 fn tiny_budget(view: &View) -> Option<String> {
     let most = view.max_tokens;

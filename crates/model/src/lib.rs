@@ -2,6 +2,7 @@
 //!
 //! Nothing here sends, stores or shows anything.
 
+pub mod envelope;
 mod identity;
 pub mod ids;
 mod owner;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::answer::Answer;
 use super::lower::Lowering;
 use super::names::{Taken, pascal};
-use super::source::Source;
+use super::operation::SdkOperation;
 use super::tree::Space;
 use super::types::{Declaration, Declarations, Doc, Field, Shape, Side, Type};
 
@@ -46,7 +46,7 @@ pub(super) struct Method<'a> {
     pub(super) name: String,
     /// The name of the method that walks through all pages, where the answer is a page.
     pub(super) all: Option<String>,
-    pub(super) source: &'a Source,
+    pub(super) source: &'a SdkOperation,
     /// The name of the type of its arguments.
     pub(super) arguments: String,
     /// It can be called without arguments.
@@ -191,7 +191,7 @@ fn method<'a>(
     declarations: &mut Declarations,
     shared: &[String],
     prefix: &str,
-    source: &'a Source,
+    source: &'a SdkOperation,
 ) -> Method<'a> {
     let index = arguments(declarations, shared, prefix, source);
     let declared = declarations.get(index);
@@ -230,7 +230,12 @@ fn takes_nothing(arguments: &Declaration) -> bool {
     }
 }
 
-fn arguments(out: &mut Declarations, shared: &[String], prefix: &str, source: &Source) -> usize {
+fn arguments(
+    out: &mut Declarations,
+    shared: &[String],
+    prefix: &str,
+    source: &SdkOperation,
+) -> usize {
     let name = format!("{prefix}Args");
     out.names.release(&name);
     // The words also keep equal arguments of two operations apart.

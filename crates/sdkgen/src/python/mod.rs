@@ -5,13 +5,13 @@ mod types;
 pub(super) use types::is_attribute;
 use types::{answer_text, declaration_text, docstring, type_text};
 
-use crate::sdk::module::{Class, Method, Module, Style};
-use crate::sdk::names::{is_python_keyword, snake};
-use crate::sdk::package::Package;
-use crate::sdk::text::python_string;
-use crate::sdk::tree::{Space, Tree};
-use crate::sdk::types::{Declarations, Side};
-use crate::sdk::{File, HEADER};
+use crate::module::{Class, Method, Module, Style};
+use crate::names::{is_python_keyword, snake};
+use crate::package::Package;
+use crate::text::python_string;
+use crate::tree::{Space, Tree};
+use crate::types::{Declarations, Side};
+use crate::{File, HEADER};
 
 const CORE: &str = include_str!("../templates/core.py");
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::flatten::flatten;
 use super::lower::Lowering;
 use super::types::{Declarations, Field, Side, Type};
-use crate::render::{IN_METADATA, results_field};
+use exa_mcp_model::envelope::{IN_METADATA, results_field};
 
 /// The types of an answer.
 pub(super) struct Answer {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::names::{is_python_keyword, pascal, snake};
-use super::source::Source;
+use super::operation::SdkOperation;
 
 /// The class of the whole API.
 pub(super) const ROOT: &str = "Exa";
@@ -22,7 +22,7 @@ pub(super) struct Space {
     /// It has a file of its own.
     pub(super) is_file: bool,
     /// Its operations, by the last part of their names.
-    pub(super) operations: Vec<(String, Source)>,
+    pub(super) operations: Vec<(String, SdkOperation)>,
     pub(super) children: BTreeMap<String, Space>,
 }
 
@@ -97,7 +97,7 @@ pub(super) struct Tree {
 
 impl Tree {
     /// Puts operations where they belong.
-    pub(super) fn new(sources: Vec<Source>) -> Self {
+    pub(super) fn new(sources: Vec<SdkOperation>) -> Self {
         let mut root = Space {
             is_file: true,
             ..Space::default()

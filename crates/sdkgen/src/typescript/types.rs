@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::sdk::module::Method;
-use crate::sdk::text::{lines, typescript_string};
-use crate::sdk::types::{Declaration, Declarations, Doc, Field, Shape, Type};
+use crate::module::Method;
+use crate::text::{lines, typescript_string};
+use crate::types::{Declaration, Declarations, Doc, Field, Shape, Type};
 
 pub(super) fn answer_text(names: &Declarations, method: &Method<'_>) -> String {
     let result = type_text(names, &method.result);

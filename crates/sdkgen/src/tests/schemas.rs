@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{operation, text_of};
-use crate::sdk::{Language, render};
+use crate::{Language, generate};
 
 /// The file of one operation in both languages.
 fn both(input: Value, output: Value) -> (String, String) {
     let make = |language, path| {
         let source = operation("things.make", input.clone(), output.clone());
-        text_of(&render(language, vec![source]), path)
+        text_of(&generate(language, vec![source]), path)
     };
     (
         make(Language::Typescript, "things.ts"),

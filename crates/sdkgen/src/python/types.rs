@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::sdk::module::Method;
-use crate::sdk::names::is_python_keyword;
-use crate::sdk::text::{lines, python_string};
-use crate::sdk::types::{Declaration, Declarations, Field, Shape, Side, Type};
+use crate::module::Method;
+use crate::names::is_python_keyword;
+use crate::text::{lines, python_string};
+use crate::types::{Declaration, Declarations, Field, Shape, Side, Type};
 
 pub(super) fn answer_text(names: &Declarations, method: &Method<'_>) -> String {
     let result = Type::List(Box::new(method.result.clone()));
@@ -91,7 +91,7 @@ fn typed_dict(name: &str, words: &str, fields: &[(String, String, String)]) -> S
 }
 
 /// Whether a name can be an attribute or a module.
-pub(in crate::sdk) fn is_attribute(name: &str) -> bool {
+pub(crate) fn is_attribute(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     name.starts_with(|c: char| c.is_ascii_alphabetic())
         && name.chars().all(plain)

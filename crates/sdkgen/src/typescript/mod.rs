@@ -4,13 +4,13 @@ mod types;
 
 use types::{answer_text, comment, declaration_text, type_text};
 
-use crate::sdk::module::{Class, Method, Module, Style};
-use crate::sdk::names::camel;
-use crate::sdk::package::Package;
-use crate::sdk::text::typescript_string;
-use crate::sdk::tree::{Space, Tree};
-use crate::sdk::types::Declarations;
-use crate::sdk::{File, HEADER};
+use crate::module::{Class, Method, Module, Style};
+use crate::names::camel;
+use crate::package::Package;
+use crate::text::typescript_string;
+use crate::tree::{Space, Tree};
+use crate::types::Declarations;
+use crate::{File, HEADER};
 
 const CORE: &str = include_str!("../templates/core.ts");
 

@@ -1,9 +1,9 @@
 //! Names, words and files.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{operation, text_of};
-use crate::sdk::{File, HEADER, Language, generate, render, write};
+use crate::{File, HEADER, Language, generate, write};
 
 #[test]
 fn words_cannot_end_their_comments() {
@@ -18,7 +18,7 @@ fn words_cannot_end_their_comments() {
     source.description = words.to_owned();
     source.deprecated = true;
     let typescript = text_of(
-        &render(Language::Typescript, vec![source.clone()]),
+        &generate(Language::Typescript, vec![source.clone()]),
         "things.ts",
     );
     let opened = typescript.matches("/**").count();
@@ -29,7 +29,7 @@ fn words_cannot_end_their_comments() {
             && typescript.contains("  class?: unknown;\n")
     );
     assert!(typescript.contains("@deprecated"));
-    let python = text_of(&render(Language::Python, vec![source]), "things.py");
+    let python = text_of(&generate(Language::Python, vec![source]), "things.py");
     let outside = |line: &str| line.contains("import os") && !line.trim_start().starts_with('#');
     let inside_docstring = |line: &str| line.contains("\\\"\\\"\\\" import os \\\\");
     assert!(
@@ -61,8 +61,8 @@ fn names_are_safe_in_each_language() {
             .map(|name| operation(name, empty(), empty()))
             .collect::<Vec<_>>()
     };
-    let typescript = render(Language::Typescript, sources());
-    let python = render(Language::Python, sources());
+    let typescript = generate(Language::Typescript, sources());
+    let python = generate(Language::Python, sources());
     for file in typescript.iter().chain(&python) {
         assert!(
             file.text.lines().next().unwrap().contains(HEADER),
@@ -91,62 +91,14 @@ fn work_that_goes_on_can_be_followed() {
     let mut source = operation("things.make", json!({}), json!({"properties": {"id": {}}}));
     source.follow = Some("Call things.get until it is done.".to_owned());
     let typescript = text_of(
-        &render(Language::Typescript, vec![source.clone()]),
+        &generate(Language::Typescript, vec![source.clone()]),
         "things.ts",
     );
     assert!(typescript.contains("   * Call things.get until it is done.\n"));
     assert!(typescript.contains("  isComplete?: boolean;\n"));
-    let python = text_of(&render(Language::Python, vec![source]), "things.py");
+    let python = text_of(&generate(Language::Python, vec![source]), "things.py");
     assert!(python.contains("        Call things.get until it is done.\n"));
     assert!(python.contains("    isComplete: NotRequired[bool]\n"));
-}
-
-/// The options are written by hand for the sake of their comments; none may be missing.
-#[test]
-fn every_option_of_the_server_can_be_given() {
-    let schema: Value = serde_json::from_str(crate::generated::tools::OPTIONS).unwrap();
-    let options = schema
-        .pointer("/properties")
-        .and_then(Value::as_object)
-        .unwrap();
-    let filters = schema
-        .pointer("/properties/filters/properties")
-        .and_then(Value::as_object)
-        .unwrap();
-    let typescript = text_of(&generate(Language::Typescript).unwrap(), "core.ts");
-    let python = text_of(&generate(Language::Python).unwrap(), "core.py");
-    for name in options.keys().chain(filters.keys()) {
-        if name != "output_format" {
-            assert!(typescript.contains(&format!("\n  {name}?: ")), "{name}");
-            assert!(python.contains(&format!("\n    {name}: ")), "{name}");
-        }
-    }
-    let most = schema
-        .pointer("/properties/max_tokens/maximum")
-        .unwrap()
-        .to_string();
-    let most = most.strip_suffix("000000").unwrap();
-    assert!(typescript.contains(&format!("MOST_TOKENS = {most}_000_000;")));
-    assert!(python.contains(&format!("MOST_TOKENS = {most}_000_000\n")));
-}
-
-#[test]
-fn the_registry_gives_the_same_tree_every_time() {
-    for language in [Language::Typescript, Language::Python] {
-        let first = generate(language).unwrap();
-        let second = generate(language).unwrap();
-        let same = first
-            .iter()
-            .zip(&second)
-            .all(|(a, b)| a.path == b.path && a.text == b.text);
-        assert!(same && first.len() == second.len());
-        let readme = text_of(&first, "README.md");
-        let rows = readme
-            .lines()
-            .filter(|line| line.starts_with("| `exa."))
-            .count();
-        assert_eq!(rows, crate::operations::all().len());
-    }
 }
 
 #[test]

@@ -8,10 +8,10 @@ mod schemas;
 use serde_json::Value;
 
 use super::File;
-use super::source::Source;
+use super::operation::SdkOperation;
 
-fn operation(name: &str, input: Value, output: Value) -> Source {
-    Source {
+fn operation(name: &str, input: Value, output: Value) -> SdkOperation {
+    SdkOperation {
         name: name.to_owned(),
         domain: name
             .rsplit_once('.')
