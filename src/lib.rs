@@ -6,7 +6,6 @@
 pub mod accounts;
 pub mod cli;
 pub mod exa;
-pub mod logging;
 pub mod operations;
 pub mod protocol;
 pub mod render;

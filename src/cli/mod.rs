@@ -24,6 +24,7 @@ use crate::settings::http::HttpSettings;
 use crate::settings::{ConfigFile, Settings, Source};
 use crate::spending::{AccountGuard, follow_runs, local_account};
 use crate::surface::{Catalogue, ResultCache};
+use crate::telemetry::logging;
 
 /// Where the HTTP server listens unless something else is asked for.
 const USUAL_ADDRESS: &str = "127.0.0.1:3000";
@@ -249,7 +250,9 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
 
 /// Carries out a command that depends on the settings.
 fn configured(arguments: Arguments, source: &Source) -> Result<String, Failure> {
-    crate::logging::start(source).map_err(Failure::usage)?;
+    let level = source.text("EXA_MCP_LOG_LEVEL");
+    let debug = source.text("EXA_MCP_DEBUG");
+    logging::start(level.as_deref(), debug.as_deref()).map_err(Failure::usage)?;
     let warning = source.file().and_then(ConfigFile::warning);
     // The doctor tells it among its findings.
     let doctor = matches!(arguments.command, Some(Command::Doctor));

@@ -37,8 +37,8 @@ use super::{
 };
 use crate::{
     accounts::{OverLimit, Requester},
-    logging::Listener,
     surface::Outcome,
+    telemetry::logging::Listener,
     transport::{
         http::{carry_following, is_replayed},
         introduces, unmarked,

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::era::Era;
-use crate::logging::{Entry, Listener, Severity};
+use crate::telemetry::logging::{Entry, Listener, Severity};
 
 /// The metadata by which a request of 2026-07-28 asks for messages.
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";

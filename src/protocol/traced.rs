@@ -26,7 +26,7 @@ use tracing::Instrument;
 
 use crate::{
     accounts::{Identity, Requester, daily, usage::Meter},
-    logging::{RequestFields, plain_rpc_id, session_digest},
+    telemetry::logging::{RequestFields, plain_rpc_id, session_digest},
     telemetry::{Asked, Ended, OTHER, Span, Trace},
     transport::{
         ClientRequestId,

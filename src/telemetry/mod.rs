@@ -2,6 +2,7 @@
 //! client through this server to Exa, and both for a collector of OpenTelemetry if the program is built
 //! with the feature `otel`.
 
+pub mod logging;
 mod metrics;
 #[cfg(feature = "otel")]
 mod otel;
@@ -19,8 +20,6 @@ pub use metrics::{Gauges, Metrics, metrics};
 pub use otel::{Span, exporting};
 pub use seen::{Asked, Called, Ended, OTHER};
 pub use trace::Trace;
-
-use crate::logging;
 
 /// An answer left, with this much in it.
 pub fn told(tokens: u64, dollars: f64, cached: bool) {

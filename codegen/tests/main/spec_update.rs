@@ -14,7 +14,10 @@ use crate::support::{copy_dir, repository};
 /// A copy of the project with a build folder that lives on between test runs.
 struct Project {
     root: PathBuf,
+    /// Where its programs end up.
     target: PathBuf,
+    /// Where dependencies are built. They are the same as those of this workspace, so they are shared.
+    build: PathBuf,
 }
 
 impl Project {
@@ -42,6 +45,7 @@ impl Project {
         Self {
             root,
             target: base.join("target"),
+            build: target,
         }
     }
 
@@ -52,6 +56,7 @@ impl Project {
             .arg("--locked")
             .current_dir(&self.root)
             .env("CARGO_TARGET_DIR", &self.target)
+            .env("CARGO_BUILD_BUILD_DIR", &self.build)
             .env_remove("EXA_CODEGEN");
         if check {
             cargo.env("EXA_CODEGEN", "check");

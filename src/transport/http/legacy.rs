@@ -35,7 +35,7 @@ use super::state::Shared;
 use crate::accounts::Identity;
 use crate::accounts::usage::Meter;
 use crate::exa::ApiKey;
-use crate::logging;
+use crate::telemetry::logging;
 use exa_mcp_model::ids;
 
 /// What fits between a connection and the handler before one waits for the other.

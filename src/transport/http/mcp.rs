@@ -32,7 +32,7 @@ use super::restoring::catch_up;
 use super::sessions::{Behind, Held, NoRoom, NotAdmitted};
 use super::state::Shared;
 use crate::accounts::{Credential, OverLimit, daily};
-use crate::logging;
+use crate::telemetry::logging;
 
 /// The header that names a session.
 pub(crate) const SESSION: &str = "mcp-session-id";

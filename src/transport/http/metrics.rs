@@ -15,7 +15,7 @@ use super::admin::admin;
 use super::answers::{FORBIDDEN, TurnedAway, refuse};
 use super::peer::Peer;
 use super::state::Shared;
-use crate::logging;
+use crate::telemetry::logging;
 use crate::telemetry::{self, Gauges, Metrics};
 use exa_mcp_model::ids;
 

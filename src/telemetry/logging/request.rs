@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use tracing::Span;
 use tracing::field::Empty;
 
-use crate::accounts::Identity;
+use exa_mcp_model::Identity;
 use exa_mcp_text::is_name;
 
 /// Bytes of the digest of a session: enough to tell sessions apart, too few to find one.

@@ -153,7 +153,7 @@ pub(super) struct Wanted;
 
 impl Wanted {
     pub(super) fn allows(metadata: &Metadata<'_>) -> bool {
-        let own = metadata.target().split("::").next() == Some(env!("CARGO_CRATE_NAME"));
+        let own = metadata.target().starts_with(super::OWN_CRATES);
         own && *metadata.level() <= Self::most()
     }
 

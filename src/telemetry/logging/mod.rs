@@ -15,19 +15,19 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt;
 
 use self::listener::{ToListener, Wanted};
-use crate::settings::Source;
 
-/// Starts logging at the level that the settings ask for; warnings and errors by default.
+/// The crates of this program; all others are libraries.
+pub(super) const OWN_CRATES: &str = "exa_mcp_";
+
+/// Starts logging at the level of `EXA_MCP_LOG_LEVEL`, or that of `EXA_MCP_DEBUG`; warnings and errors by default.
 ///
-/// An unknown level is told instead of silently taken for another one.
-pub fn start(source: &Source) -> Result<(), String> {
-    let level = level(
-        source.text("EXA_MCP_LOG_LEVEL").as_deref(),
-        source.text("EXA_MCP_DEBUG").as_deref(),
-    )?;
+/// # Errors
+/// The level is unknown.
+pub fn start(level_name: Option<&str>, debug: Option<&str>) -> Result<(), String> {
+    let level = level(level_name, debug)?;
     let targets = Targets::new()
         .with_default(libraries(level))
-        .with_target(env!("CARGO_CRATE_NAME"), level);
+        .with_target(OWN_CRATES, level);
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(false)
