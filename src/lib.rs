@@ -4,8 +4,10 @@
 //! `generated` (the clients made from the specs) → [`exa`] (HTTP) → Exa.
 
 pub mod accounts;
+mod admin;
 pub mod cli;
 pub mod exa;
+mod http_response;
 pub mod operations;
 pub mod protocol;
 pub mod render;

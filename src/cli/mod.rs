@@ -1,5 +1,6 @@
 //! The command line.
 
+mod admin_state;
 mod call;
 mod doctor;
 mod health;

@@ -115,6 +115,7 @@ pub(super) async fn serve_room<R: Room>(
         gate,
         config,
         store,
+        admin: crate::admin::routes(),
         end,
     };
     server.serve(listener, stop).await;

@@ -7,11 +7,11 @@ use axum::body::Body;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Response, Uri, header};
 
-use super::answers::{bad_request, denied};
 use crate::accounts::{
     Denied, Directory, Identity, KnownKeys, Pool, Requester, Secret, Token, now,
 };
 use crate::exa::ApiKey;
+use crate::http_response::{bad_request, denied};
 use exa_mcp_model::ids;
 
 /// The headers that may hold an Exa key.

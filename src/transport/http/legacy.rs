@@ -25,7 +25,6 @@ use tokio::io::{
 use tokio::time::timeout;
 
 use super::Mcp;
-use super::answers::{FORBIDDEN, bad_request, busy, over_limit, refusal, refuse};
 use super::body::{self, until, while_placed, while_valid};
 use super::fair_places::{Activity, Use};
 use super::gate::KEY_IN_URL;
@@ -35,6 +34,7 @@ use super::state::Shared;
 use crate::accounts::Identity;
 use crate::accounts::usage::Meter;
 use crate::exa::ApiKey;
+use crate::http_response::{FORBIDDEN, bad_request, busy, over_limit, refusal, refuse};
 use crate::telemetry::logging;
 use exa_mcp_model::ids;
 

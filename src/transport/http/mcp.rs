@@ -15,10 +15,6 @@ use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion};
 use serde_json::Value;
 
 use super::Mcp;
-use super::answers::{
-    FORBIDDEN, bad_request, busy, denied, empty, json_answer, limit_error, over_limit, refusal,
-    refuse,
-};
 use super::body::{self, holding, until, while_placed, while_valid};
 use super::fair_places::{Activity, Use};
 use super::gate::{Entry, strip};
@@ -32,6 +28,10 @@ use super::restoring::catch_up;
 use super::sessions::{Behind, Held, NoRoom, NotAdmitted};
 use super::state::Shared;
 use crate::accounts::{Credential, OverLimit, daily};
+use crate::http_response::{
+    FORBIDDEN, bad_request, busy, denied, empty, json_answer, limit_error, over_limit, refusal,
+    refuse,
+};
 use crate::telemetry::logging;
 
 /// The header that names a session.
@@ -221,7 +221,7 @@ fn no_session() -> Response<Body> {
 fn ending() -> Response<Body> {
     let why = "The server is about to end; come back to the next one";
     let mut answer = busy(StatusCode::SERVICE_UNAVAILABLE, why, COME_BACK);
-    super::answers::set(&mut answer, header::CONNECTION, "close");
+    crate::http_response::set(&mut answer, header::CONNECTION, "close");
     answer
 }
 
@@ -305,7 +305,7 @@ async fn single<M: Mcp>(
     let started = Instant::now();
     let answer = forward(shared, visit, message.content).await;
     let answer = finish(answer, Some(&asked.id), visit.accepts).await;
-    super::metrics::served(&asked.method, answer.status(), started.elapsed());
+    super::observe::served(&asked.method, answer.status(), started.elapsed());
     if let (Some(level), Some((id, _))) = (asked.level, &visit.session) {
         shared.sessions.note_level(id, &level).await;
     }

@@ -1,11 +1,9 @@
 //! What an address asks for behind its `?`.
 
-use http::StatusCode;
 use http::request::Parts;
-use rmcp::model::ErrorCode;
 
-use super::super::answers::refuse;
 use super::Refused;
+use crate::http_response::bad_parameters;
 
 /// A value in the address.
 pub(super) fn text(parts: &Parts, name: &str) -> Option<String> {
@@ -38,7 +36,5 @@ pub(super) fn switch(parts: &Parts, name: &str) -> Result<Option<bool>, Refused>
 
 /// The answer to an address that cannot be served.
 pub(super) fn unfit(name: &str, why: &str) -> Refused {
-    let why = format!("Invalid request: `{name}` in the address {why}");
-    let code = ErrorCode::INVALID_PARAMS.0;
-    Box::new(refuse(StatusCode::BAD_REQUEST, code, why))
+    Box::new(bad_parameters(&format!("`{name}` in the address {why}")))
 }

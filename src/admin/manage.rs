@@ -10,23 +10,20 @@ use http::{Request, StatusCode, header};
 use rmcp::model::ErrorCode;
 use serde_json::{Map, Value, json};
 
-use super::super::Mcp;
-use super::super::answers::{FORBIDDEN, Told, refuse};
-use super::super::state::Shared;
-use super::super::{body, parsing};
 use super::tokens::{Numbers, shown};
-use super::{Answered, Refused, address, admin, unreadable};
+use super::{Answered, Refused, ServerState, address, admin, unreadable};
 use crate::accounts::audit::Event;
 use crate::accounts::{
     Amendment, NewToken, Pool, RegistrarError, Role, Token, TokenLimits, check_user, expiry, now,
     timestamp,
 };
+use crate::http_response::{FORBIDDEN, Told, bad_parameters, refuse};
 
 /// The longest time that a renewed token may still be used.
 const LONGEST_GRACE: u64 = 3_600;
 
 /// What every handler here is given.
-type Given<M> = State<Arc<Shared<M>>>;
+type Given<S> = State<Arc<S>>;
 
 /// An admin with what they want.
 pub(super) struct Wish<'a> {
@@ -37,13 +34,16 @@ pub(super) struct Wish<'a> {
 }
 
 /// `POST /admin/tokens`: makes a token.
-pub(super) async fn create<M: Mcp>(State(shared): Given<M>, request: Request<Body>) -> Answered {
-    let wish = wish(&shared, request, &["userId", "expiresAt", "role", "limits"]).await?;
+pub(super) async fn create<S: ServerState>(
+    State(server): Given<S>,
+    request: Request<Body>,
+) -> Answered {
+    let wish = wish(&*server, request, &["userId", "expiresAt", "role", "limits"]).await?;
     let new = NewToken {
         user: wish.user()?.flatten(),
         role: wish.role()?,
         expires: wish.expires()?.flatten(),
-        limits: wish.limits(&shared)?,
+        limits: wish.limits(&*server)?,
     };
     let made = wish.pool.registrar.create(new).await;
     let (text, token) = made.map_err(refused)?;
@@ -56,13 +56,13 @@ pub(super) async fn create<M: Mcp>(State(shared): Given<M>, request: Request<Bod
 }
 
 /// `PATCH /admin/tokens/{id}`: changes what is known about a token.
-pub(super) async fn amend<M: Mcp>(
-    State(shared): Given<M>,
+pub(super) async fn amend<S: ServerState>(
+    State(server): Given<S>,
     Path(id): Path<String>,
     request: Request<Body>,
 ) -> Answered {
-    let wish = wish(&shared, request, &["userId", "expiresAt", "limits"]).await?;
-    wish.limits(&shared)?;
+    let wish = wish(&*server, request, &["userId", "expiresAt", "limits"]).await?;
+    wish.limits(&*server)?;
     let amendment = Amendment {
         user: wish.user()?,
         expires: wish.expires()?,
@@ -76,12 +76,12 @@ pub(super) async fn amend<M: Mcp>(
 }
 
 /// `POST /admin/tokens/{id}/rotate`: gives a token another text.
-pub(super) async fn rotate<M: Mcp>(
-    State(shared): Given<M>,
+pub(super) async fn rotate<S: ServerState>(
+    State(server): Given<S>,
     Path(id): Path<String>,
     request: Request<Body>,
 ) -> Answered {
-    let wish = wish(&shared, request, &["graceSeconds"]).await?;
+    let wish = wish(&*server, request, &["graceSeconds"]).await?;
     let seconds = wish.fields.get("graceSeconds");
     let grace = match seconds.filter(|seconds| !seconds.is_null()) {
         None => Some(0),
@@ -97,12 +97,12 @@ pub(super) async fn rotate<M: Mcp>(
 }
 
 /// `POST /admin/tokens/{id}/revoke`: takes a token back.
-pub(super) async fn revoke<M: Mcp>(
-    State(shared): Given<M>,
+pub(super) async fn revoke<S: ServerState>(
+    State(server): Given<S>,
     Path(id): Path<String>,
     request: Request<Body>,
 ) -> Answered {
-    let wish = wish(&shared, request, &[]).await?;
+    let wish = wish(&*server, request, &[]).await?;
     let revoked = wish.pool.registrar.revoke(&id).await;
     let token = revoked.map_err(refused)?;
     wish.note("token.revoke", &token.id, Value::Null).await;
@@ -110,12 +110,12 @@ pub(super) async fn revoke<M: Mcp>(
 }
 
 /// `POST /admin/tokens/{id}/expire`: sets the end of a token; without one it ends now.
-pub(super) async fn expire<M: Mcp>(
-    State(shared): Given<M>,
+pub(super) async fn expire<S: ServerState>(
+    State(server): Given<S>,
     Path(id): Path<String>,
     request: Request<Body>,
 ) -> Answered {
-    let wish = wish(&shared, request, &["expiresAt"]).await?;
+    let wish = wish(&*server, request, &["expiresAt"]).await?;
     let expires = wish.expires()?.unwrap_or(Some(now()));
     let amendment = Amendment {
         expires: Some(expires),
@@ -129,14 +129,14 @@ pub(super) async fn expire<M: Mcp>(
 }
 
 /// Lets an admin in, and reads what they want.
-pub(super) async fn wish<'a, M: Mcp>(
-    shared: &'a Shared<M>,
+pub(super) async fn wish<'a, S: ServerState>(
+    server: &'a S,
     request: Request<Body>,
     known: &[&str],
 ) -> Result<Wish<'a>, Refused> {
     let (parts, body) = request.into_parts();
-    let (actor, pool) = admin(shared, &parts)?;
-    let fields = fields(shared, &parts, body).await?;
+    let (actor, pool) = admin(server, &parts)?;
+    let fields = fields(server, &parts, body).await?;
     if let Some(name) = fields.keys().find(|name| !known.contains(&name.as_str())) {
         let shown: String = name.chars().take(100).collect();
         let why = match known {
@@ -151,14 +151,14 @@ pub(super) async fn wish<'a, M: Mcp>(
     Ok(Wish {
         actor,
         pool,
-        address: address(shared, &parts).to_canonical().to_string(),
+        address: address(server, &parts),
         fields,
     })
 }
 
 /// The fields of a body; there need not be one.
-async fn fields<M>(
-    shared: &Shared<M>,
+async fn fields<S: ServerState>(
+    server: &S,
     parts: &Parts,
     body: Body,
 ) -> Result<Map<String, Value>, Refused> {
@@ -167,11 +167,9 @@ async fn fields<M>(
     if !chunked && length.is_none_or(|length| length == "0") {
         return Ok(Map::new());
     }
-    let body = body::read(shared, parts, body).await?;
-    match parsing::parse(body.bytes, shared.config.limits.body).await {
-        Ok(Value::Object(fields)) => Ok(fields),
-        Ok(_) => Err(unfit("the body must be a JSON object")),
-        Err(error) => Err(unfit(&error.message)),
+    match server.read_json(parts, body).await? {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(unfit("the body must be a JSON object")),
     }
 }
 
@@ -208,14 +206,14 @@ impl Wish<'_> {
     }
 
     /// The limits that are named, on their own.
-    fn limits<M: Mcp>(&self, shared: &Shared<M>) -> Result<TokenLimits, Refused> {
+    fn limits<S: ServerState>(&self, server: &S) -> Result<TokenLimits, Refused> {
         let Some(limits) = self.fields.get("limits") else {
             return Ok(TokenLimits::default());
         };
         let limits = TokenLimits::default().changed(limits);
         let limits = limits.map_err(|error| unfit(&error.to_string()))?;
         if let Some(list) = limits.tool_list() {
-            let checked = shared.mcp.check_tools(&list);
+            let checked = server.check_tools(&list);
             checked.map_err(|why| unfit(&format!("limits: tools: {why}")))?;
         }
         Ok(limits)
@@ -260,9 +258,7 @@ fn set(limits: &TokenLimits) -> Value {
 }
 
 fn unfit(why: &str) -> Refused {
-    let why = format!("Invalid request: {why}");
-    let code = ErrorCode::INVALID_PARAMS.0;
-    Box::new(refuse(StatusCode::BAD_REQUEST, code, why))
+    Box::new(bad_parameters(why))
 }
 
 fn refused(error: RegistrarError) -> Refused {

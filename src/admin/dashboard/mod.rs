@@ -10,8 +10,7 @@ use axum::body::Body;
 use axum::routing::get;
 use http::{HeaderValue, Response, header};
 
-use super::Mcp;
-use super::state::Shared;
+use super::ServerState;
 
 /// What the page may do: use its own script and style, and call the server that it came from.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -40,8 +39,8 @@ const FILES: [(&str, &str, &str); 13] = [
 ];
 
 /// The page and its files.
-pub(super) fn routes<M: Mcp>() -> Router<Arc<Shared<M>>> {
-    let add = |router: Router<Arc<Shared<M>>>, (path, kind, content)| {
+pub(super) fn routes<S: ServerState>() -> Router<Arc<S>> {
+    let add = |router: Router<Arc<S>>, (path, kind, content)| {
         router.route(path, get(move || async move { file(kind, content) }))
     };
     FILES.into_iter().fold(Router::new(), add)

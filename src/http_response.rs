@@ -1,4 +1,4 @@
-//! Answers that never came from the handler.
+//! HTTP responses that do not come from the MCP handler: JSON, and errors in the form of JSON-RPC.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use crate::accounts::{Denied, OverLimit};
 /// The code of whoever shows no token that is known.
 const UNAUTHORIZED: i32 = -32000;
 /// The code of whoever may not do this, and of what is not there.
-pub(super) const FORBIDDEN: i32 = -32001;
+pub(crate) const FORBIDDEN: i32 = -32001;
 
 /// An answer of JSON.
-pub(super) fn json_answer(status: StatusCode, body: &Value) -> Response<Body> {
+pub(crate) fn json_answer(status: StatusCode, body: &Value) -> Response<Body> {
     let mut answer = Response::new(Body::from(body.to_string()));
     *answer.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
@@ -25,7 +25,7 @@ pub(super) fn json_answer(status: StatusCode, body: &Value) -> Response<Body> {
 }
 
 /// What a handler tells as JSON.
-pub(super) struct Told(pub(super) StatusCode, pub(super) Value);
+pub(crate) struct Told(pub(crate) StatusCode, pub(crate) Value);
 
 impl IntoResponse for Told {
     fn into_response(self) -> Response<Body> {
@@ -34,7 +34,7 @@ impl IntoResponse for Told {
 }
 
 /// The answer of a handler that has nothing to tell.
-pub(super) struct TurnedAway(Box<Response<Body>>);
+pub(crate) struct TurnedAway(Box<Response<Body>>);
 
 impl From<Box<Response<Body>>> for TurnedAway {
     fn from(answer: Box<Response<Body>>) -> Self {
@@ -49,25 +49,25 @@ impl IntoResponse for TurnedAway {
 }
 
 /// An answer without content.
-pub(super) fn empty(status: StatusCode) -> Response<Body> {
+pub(crate) fn empty(status: StatusCode) -> Response<Body> {
     let mut answer = Response::new(Body::empty());
     *answer.status_mut() = status;
     answer
 }
 
 /// The JSON-RPC error to a request, or to what was none.
-pub(super) fn refusal(status: StatusCode, id: &Value, error: &ErrorData) -> Response<Body> {
+pub(crate) fn refusal(status: StatusCode, id: &Value, error: &ErrorData) -> Response<Body> {
     json_answer(status, &json!({"jsonrpc": "2.0", "error": error, "id": id}))
 }
 
 /// A JSON-RPC error that answers no request in particular.
-pub(super) fn refuse(status: StatusCode, code: i32, why: impl Into<String>) -> Response<Body> {
+pub(crate) fn refuse(status: StatusCode, code: i32, why: impl Into<String>) -> Response<Body> {
     let error = ErrorData::new(ErrorCode(code), why.into(), None);
     refusal(status, &Value::Null, &error)
 }
 
 /// What was sent cannot be served.
-pub(super) fn bad_request(why: &str) -> Response<Body> {
+pub(crate) fn bad_request(why: &str) -> Response<Body> {
     let code = ErrorCode::INVALID_REQUEST.0;
     refuse(
         StatusCode::BAD_REQUEST,
@@ -76,20 +76,26 @@ pub(super) fn bad_request(why: &str) -> Response<Body> {
     )
 }
 
+/// The parameters of a request cannot be used.
+pub(crate) fn bad_parameters(why: &str) -> Response<Body> {
+    let why = format!("Invalid request: {why}");
+    refuse(StatusCode::BAD_REQUEST, ErrorCode::INVALID_PARAMS.0, why)
+}
+
 /// There is too much to do now.
-pub(super) fn busy(status: StatusCode, why: &str, wait: Duration) -> Response<Body> {
+pub(crate) fn busy(status: StatusCode, why: &str, wait: Duration) -> Response<Body> {
     let answer = refuse(status, ErrorCode::INTERNAL_ERROR.0, why);
     with_wait(answer, wait)
 }
 
 /// A limit of a token is reached.
-pub(super) fn over_limit(id: &Value, over: &OverLimit) -> Response<Body> {
+pub(crate) fn over_limit(id: &Value, over: &OverLimit) -> Response<Body> {
     let answer = refusal(StatusCode::TOO_MANY_REQUESTS, id, &limit_error(over));
     with_wait(answer, over.retry_after)
 }
 
 /// The same as an error alone.
-pub(super) fn limit_error(over: &OverLimit) -> ErrorData {
+pub(crate) fn limit_error(over: &OverLimit) -> ErrorData {
     let data = json!({"limit": over.limit, "retryAfter": over.seconds()});
     ErrorData::new(ErrorCode(FORBIDDEN), over.message.clone(), Some(data))
 }
@@ -101,7 +107,7 @@ fn with_wait(mut answer: Response<Body>, wait: Duration) -> Response<Body> {
 }
 
 /// Whoever shows a token that does not let them in. All tokens that are not known are the same.
-pub(super) fn denied(denied: Denied, shown: bool) -> Response<Body> {
+pub(crate) fn denied(denied: Denied, shown: bool) -> Response<Body> {
     let realm = "Bearer realm=\"exa-mcp-server\"";
     let (mut answer, challenge) = match denied {
         Denied::Unknown => {
@@ -143,7 +149,7 @@ pub(super) fn denied(denied: Denied, shown: bool) -> Response<Body> {
 }
 
 /// Sets a header; a value that no header can hold is left out.
-pub(super) fn set<B>(answer: &mut Response<B>, name: HeaderName, value: &str) {
+pub(crate) fn set<B>(answer: &mut Response<B>, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         answer.headers_mut().insert(name, value);
     }

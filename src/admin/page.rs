@@ -6,7 +6,7 @@ use std::sync::Arc;
 use http::request::Parts;
 
 use super::Refused;
-use super::asked::{number, switch, text, unfit};
+use super::query::{number, switch, text, unfit};
 use crate::accounts::{Source, Token, now};
 
 /// Tokens on a page without being asked for, and at most.

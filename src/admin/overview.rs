@@ -10,10 +10,8 @@ use http::request::Parts;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::super::Mcp;
-use super::super::state::Shared;
-use super::asked::number;
-use super::{Answered, admin, looked, unreadable};
+use super::query::number;
+use super::{Answered, ServerState, admin, looked, unreadable};
 use crate::accounts::audit::Entry;
 use crate::accounts::daily::{
     ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, TOKENS, UNPRICED_CALLS, Used, dollars,
@@ -32,8 +30,8 @@ const USUAL_DAYS: u64 = 30;
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// `GET /admin/audit?limit=&before=`: what happened, the newest first.
-pub(super) async fn audit<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
-    let (_, pool) = admin(&shared, &parts)?;
+pub(super) async fn audit<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> Answered {
+    let (_, pool) = admin(&*server, &parts)?;
     let limit = number(&parts, "limit")?.unwrap_or(USUAL_ENTRIES);
     let limit = limit.clamp(1, MOST_ENTRIES) as usize;
     let before = number(&parts, "before")?;
@@ -68,8 +66,8 @@ fn entry(entry: &Entry, directory: &Directory) -> Value {
 }
 
 /// `GET /admin/usage?days=30`: what was used by day, the newest first.
-pub(super) async fn usage<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
-    let (_, pool) = admin(&shared, &parts)?;
+pub(super) async fn usage<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> Answered {
+    let (_, pool) = admin(&*server, &parts)?;
     let days = number(&parts, "days")?.unwrap_or(USUAL_DAYS);
     let today = Day::of(now());
     let days = (0..days.clamp(1, pool.days_kept)).map(|ago| today.before(ago));
@@ -109,39 +107,38 @@ fn day_used(day: Day, used: &Used) -> Value {
 }
 
 /// `GET /admin/state`: what goes on at this server.
-pub(super) async fn state<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
-    admin(&shared, &parts)?;
-    let mut owners = shared.sessions.owners();
-    owners.extend(shared.streams.owners());
+pub(super) async fn state<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> Answered {
+    admin(&*server, &parts)?;
+    let owners = server.session_owners();
     let mut by_user: BTreeMap<&str, u64> = BTreeMap::new();
     for owner in &owners {
         *by_user.entry(person(owner)).or_default() += 1;
     }
-    let mut tasks = shared.mcp.tasks().await.unwrap_or_default();
+    let mut tasks = server.tasks().await.unwrap_or_default();
     for state in ["working", "completed", "failed", "cancelled"] {
         tasks.entry(state.to_owned()).or_default();
     }
-    let keys = shared.mcp.keys().map(|keys| keys.counts());
+    let keys = server.keys().map(|keys| keys.counts());
     let mut keys: BTreeMap<&str, usize> = keys.into_iter().flatten().collect();
     keys.insert("total", keys.values().sum());
     looked(json!({
         "sessions": {"open": owners.len(), "byUser": by_user},
         "tasks": tasks,
-        "store": store(&shared).await,
+        "store": store(&*server).await,
         "keys": keys,
-        "uptimeSeconds": shared.started.elapsed().as_secs(),
+        "uptimeSeconds": server.uptime().as_secs(),
         "version": env!("CARGO_PKG_VERSION"),
     }))
 }
 
-async fn store<M>(shared: &Shared<M>) -> Value {
-    let place = match timeout(PATIENCE, shared.store.check()).await {
+async fn store<S: ServerState>(server: &S) -> Value {
+    let place = match timeout(PATIENCE, server.store().check()).await {
         Ok(Ok(place)) => Ok(place),
         Ok(Err(error)) => Err(error.to_string()),
         Err(_) => Err("The store does not answer.".to_owned()),
     };
     match place {
-        Ok(place) => json!({"status": "ok", "place": place, "shared": shared.store.is_shared()}),
+        Ok(place) => json!({"status": "ok", "place": place, "shared": server.store().is_shared()}),
         Err(problem) => json!({"status": "unavailable", "problem": problem}),
     }
 }

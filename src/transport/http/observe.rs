@@ -1,22 +1,16 @@
-//! `/metrics`, and what every request leaves for operators: a number, and an id in the log.
+//! What every request leaves for operators: a count, and an id in the log.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::middleware::Next;
 use http::request::Parts;
 use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
 use tracing::Instrument;
 
-use super::Mcp;
-use super::admin::admin;
-use super::answers::{FORBIDDEN, TurnedAway, refuse};
 use super::peer::Peer;
-use super::state::Shared;
+use crate::telemetry;
 use crate::telemetry::logging;
-use crate::telemetry::{self, Gauges, Metrics};
 use exa_mcp_model::ids;
 
 /// By which proxies and clients find a request in the log.
@@ -106,43 +100,12 @@ pub(super) fn served(method: &str, status: StatusCode, took: Duration) {
     metrics.served(method.unwrap_or("other"), None, !status.is_success(), took);
 }
 
-/// Tells the numbers to this machine, and to whoever shows the admin's token.
-pub(super) async fn metrics<M: Mcp>(
-    State(shared): State<Arc<Shared<M>>>,
-    parts: Parts,
-) -> Result<Response<Body>, TurnedAway> {
-    if !shared.config.open_metrics && !is_from_here(&parts) {
-        admit(&shared, &parts)?;
-    }
-    let gauges = Gauges {
-        sessions: shared.sessions.count() + shared.streams.count(),
-        requests: shared.flights.count(),
-        store: shared.store_state.is_well(&*shared.store).await,
-        uptime: shared.started.elapsed(),
-        ..shared.mcp.gauges()
-    };
-    let mut answer = Response::new(Body::from(Metrics::start().text(&gauges)));
-    let text = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    answer
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static(text));
-    Ok(answer)
-}
-
 /// Whether a request comes straight from this machine.
-fn is_from_here(parts: &Parts) -> bool {
+pub(super) fn is_from_here(parts: &Parts) -> bool {
     let peer = parts.extensions.get::<Peer>();
     let local = peer.is_some_and(|peer| peer.0.ip().to_canonical().is_loopback());
     let forwarded = FORWARDED
         .iter()
         .any(|name| parts.headers.contains_key(*name));
     local && !forwarded && parts.headers.get(header::ORIGIN).is_none()
-}
-
-fn admit<M: Mcp>(shared: &Arc<Shared<M>>, parts: &Parts) -> Result<(), Box<Response<Body>>> {
-    if !shared.gate.needs_token() {
-        let why = "Forbidden: ask from this machine, or set EXA_MCP_METRICS=public";
-        return Err(Box::new(refuse(StatusCode::FORBIDDEN, FORBIDDEN, why)));
-    }
-    admin(shared, parts).map(drop)
 }

@@ -9,17 +9,15 @@ use http::request::Parts;
 use http::{Request, StatusCode};
 use serde_json::{Value, json};
 
-use super::super::Mcp;
-use super::super::answers::{FORBIDDEN, refuse};
-use super::super::state::Shared;
 use super::manage::wish;
-use super::{Answered, admin, looked};
+use super::{Answered, ServerState, admin, looked};
 use crate::accounts::{KeyFault, KeyState};
+use crate::http_response::{FORBIDDEN, refuse};
 
 /// `GET /admin/keys`: how the Exa keys stand.
-pub(super) async fn list<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
-    let (_, pool) = admin(&shared, &parts)?;
-    let keys = shared.mcp.keys();
+pub(super) async fn list<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> Answered {
+    let (_, pool) = admin(&*server, &parts)?;
+    let keys = server.keys();
     let states = keys.map(|keys| pool.key_states(&keys)).unwrap_or_default();
     let waits = states
         .iter()
@@ -31,13 +29,13 @@ pub(super) async fn list<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Pa
 }
 
 /// `POST /admin/keys/{id}/reset`: forgets the faults of a key, so that it is used again at once.
-pub(super) async fn reset<M: Mcp>(
-    State(shared): State<Arc<Shared<M>>>,
+pub(super) async fn reset<S: ServerState>(
+    State(server): State<Arc<S>>,
     Path(id): Path<String>,
     request: Request<Body>,
 ) -> Answered {
-    let wish = wish(&shared, request, &[]).await?;
-    let keys = shared.mcp.keys();
+    let wish = wish(&*server, request, &[]).await?;
+    let keys = server.keys();
     let before = keys
         .as_ref()
         .and_then(|keys| wish.pool.reset_key(keys, &id));

@@ -8,10 +8,8 @@ use futures_util::future::try_join_all;
 use http::request::Parts;
 use serde_json::{Map, Value, json};
 
-use super::super::Mcp;
-use super::super::state::Shared;
 use super::page::{Page, Wanted};
-use super::{Answered, admin, holder, looked, unreadable};
+use super::{Answered, ServerState, admin, holder, looked, unreadable};
 use crate::accounts::daily::{
     ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, Spent, TOKENS, UNPRICED_CALLS, dollars,
 };
@@ -94,11 +92,11 @@ impl Numbers {
 }
 
 /// `GET /mcp/usage`: what the holder of a token used.
-pub(in super::super) async fn own_usage<M: Mcp>(
-    State(shared): State<Arc<Shared<M>>>,
+pub(super) async fn own_usage<S: ServerState>(
+    State(server): State<Arc<S>>,
     parts: Parts,
 ) -> Answered {
-    let (token, pool) = holder(&shared, &parts)?;
+    let (token, pool) = holder(&*server, &parts)?;
     let numbers = Numbers::read(&pool.usage, &token).await;
     let numbers = numbers.map_err(|error| unreadable(&error))?;
     looked(json!({
@@ -115,8 +113,8 @@ pub(in super::super) async fn own_usage<M: Mcp>(
 }
 
 /// `GET /admin/tokens`: what everybody used, of all tokens or of a page of them.
-pub(super) async fn tokens<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
-    let (_, pool) = admin(&shared, &parts)?;
+pub(super) async fn tokens<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> Answered {
+    let (_, pool) = admin(&*server, &parts)?;
     let wanted = Wanted::read(&parts)?;
     let all = pool.directory.tokens();
     let page = wanted.map(|wanted| wanted.page(&all)).transpose()?;

@@ -1,54 +1,28 @@
 //! `/` and `/health`: is it there, and is it well?
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::State;
 use http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
-use tokio::sync::Mutex;
-use tokio::time::timeout;
 
-use super::Mcp;
-use super::answers::json_answer;
-use super::state::Shared;
 use crate::accounts::KeyCondition;
-use exa_mcp_store::{Store, StoreError};
+use crate::http_response::json_answer;
+use exa_mcp_store::StoreError;
 
-/// How long the store may take to answer.
-const PATIENCE: Duration = Duration::from_secs(2);
-
-/// How long an answer of the store is good enough: whoever asks for health asks often.
-const FRESH: Duration = Duration::from_secs(5);
-
-/// How the store was when it was last looked at.
-#[derive(Default)]
-pub(super) struct StoreState(Mutex<Option<(Instant, bool)>>);
-
-impl StoreState {
-    pub(super) async fn is_well(&self, store: &dyn Store) -> bool {
-        let mut known = self.0.lock().await;
-        if let Some((at, well)) = *known
-            && at.elapsed() < FRESH
-        {
-            return well;
-        }
-        let well = matches!(timeout(PATIENCE, store.check()).await, Ok(Ok(_)));
-        *known = Some((Instant::now(), well));
-        well
-    }
-}
+use super::ServerState;
 
 /// Tells how the server is; nothing that helps an attacker.
-pub(super) async fn health<M: Mcp>(State(shared): State<Arc<Shared<M>>>) -> Response<Body> {
-    let well = shared.store_state.is_well(&*shared.store).await;
-    let refusal = shared.store.refusal();
-    let gauges = shared.mcp.gauges();
-    let keys = shared.gate.needs_token().then_some(&gauges.keys);
+pub(super) async fn health<S: ServerState>(State(server): State<Arc<S>>) -> Response<Body> {
+    let well = server.is_store_healthy().await;
+    let needs_token = server.pool().is_some();
+    let refusal = server.store().refusal();
+    let gauges = server.gauges();
+    let keys = needs_token.then_some(&gauges.keys);
     let has_key = keys.is_none_or(|keys| has_usable_key(keys));
     let has_failing_key = keys.is_some_and(|keys| count(keys, KeyCondition::Failing) > 0);
-    let (code, status) = if shared.draining.is_cancelled() {
+    let (code, status) = if server.is_draining() {
         (StatusCode::SERVICE_UNAVAILABLE, "ending")
     } else if refusal.is_some() {
         // Nothing is served any more, so others are to do it.
@@ -64,9 +38,9 @@ pub(super) async fn health<M: Mcp>(State(shared): State<Arc<Shared<M>>>) -> Resp
         "status": status,
         "server": env!("CARGO_PKG_NAME"),
         "version": env!("CARGO_PKG_VERSION"),
-        "mode": shared.gate.mode(),
-        "authRequired": shared.gate.needs_token(),
-        "uptimeSeconds": shared.started.elapsed().as_secs(),
+        "mode": server.mode(),
+        "authRequired": needs_token,
+        "uptimeSeconds": server.uptime().as_secs(),
         "upstream": match gauges.upstream {
             _ if !has_key => "no key ready",
             None => "unknown",
@@ -79,7 +53,7 @@ pub(super) async fn health<M: Mcp>(State(shared): State<Arc<Shared<M>>>) -> Resp
             None if well => "ok",
             None => "unavailable",
         },
-        "sessions": shared.sessions.count() + shared.streams.count(),
+        "sessions": server.session_count(),
     });
     if let Some(keys) = keys {
         let keys: Map<String, Value> = keys
