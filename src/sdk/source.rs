@@ -41,6 +41,7 @@ fn source(operation: &Operation) -> Result<Source, SdkError> {
         description: operation.description.to_owned(),
         deprecated: operation.deprecated,
         follow: operation
+            .behavior
             .long_running
             .as_ref()
             .filter(|_| !operation.read_only)
