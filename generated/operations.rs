@@ -2,9 +2,8 @@
 
 //! Every operation of the Exa API with the glue that calls its client.
 use crate::exa::{CallContext, finish};
-use crate::operations::{
-    Api, Argument, Body, CallFuture, Find, LongRunning, Operation, Parts,
-};
+use crate::operations::{Api, Argument, Body, CallFuture, Operation, Parts};
+use exa_mcp_model::EmbeddedJson;
 /// Exa Search API
 pub static SEARCH: Api = Api {
     name: "search",
@@ -18,7 +17,7 @@ pub static WEBSETS: Api = Api {
     version: "0",
 };
 /// All operations, sorted by name.
-pub static OPERATIONS: &[Operation] = &[
+pub static OPERATIONS: [Operation; 69] = [
     Operation {
         name: "agent.monitors.backtests.create",
         api: &SEARCH,
@@ -46,15 +45,9 @@ pub static OPERATIONS: &[Operation] = &[
         ),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: Some(LongRunning {
-            get: "agent.monitors.backtests.get",
-            cancel: None,
-            arguments: &[("backtestId", "id")],
-            status: "status",
-            final_states: &["completed", "failed"],
-            unless: None,
-            find: None,
-        }),
+        behavior: EmbeddedJson::new(
+            include_str!("behavior/agent.monitors.backtests.create.json"),
+        ),
         call: agent_monitors_backtests_create,
     },
     Operation {
@@ -76,7 +69,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.monitors.backtests.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: agent_monitors_backtests_get,
     },
     Operation {
@@ -101,7 +94,9 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.monitors.changes.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new(
+            include_str!("behavior/agent.monitors.changes.list.json"),
+        ),
         call: agent_monitors_changes_list,
     },
     Operation {
@@ -129,7 +124,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.monitors.create.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/agent.monitors.create.json")),
         call: agent_monitors_create,
     },
     Operation {
@@ -151,7 +146,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.monitors.delete.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: agent_monitors_delete,
     },
     Operation {
@@ -177,7 +172,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.monitors.entities.add.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: agent_monitors_entities_add,
     },
     Operation {
@@ -202,7 +197,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.monitors.entities.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: agent_monitors_entities_list,
     },
     Operation {
@@ -224,7 +219,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.monitors.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: agent_monitors_get,
     },
     Operation {
@@ -247,7 +242,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.monitors.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: agent_monitors_list,
     },
     Operation {
@@ -266,7 +261,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.runs.cancel.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: agent_runs_cancel,
     },
     Operation {
@@ -301,25 +296,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.runs.create.output.json"),
         timeout_seconds: 120u64,
         read_only: false,
-        long_running: Some(LongRunning {
-            get: "agent.runs.get",
-            cancel: Some("agent.runs.cancel"),
-            arguments: &[("runId", "id")],
-            status: "status",
-            final_states: &["completed", "failed", "cancelled"],
-            unless: None,
-            find: Some(Find {
-                list: "agent.runs.list",
-                arguments: &[],
-                entries: "data",
-                created: "createdAt",
-                same: &[
-                    ("effort", "request.effort"),
-                    ("previousRunId", "request.previousRunId"),
-                    ("query", "request.query"),
-                ],
-            }),
-        }),
+        behavior: EmbeddedJson::new(include_str!("behavior/agent.runs.create.json")),
         call: agent_runs_create,
     },
     Operation {
@@ -338,7 +315,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.runs.delete.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: agent_runs_delete,
     },
     Operation {
@@ -361,7 +338,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.runs.events.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: agent_runs_events_list,
     },
     Operation {
@@ -380,7 +357,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.runs.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: agent_runs_get,
     },
     Operation {
@@ -402,7 +379,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.runs.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: agent_runs_list,
     },
     Operation {
@@ -429,7 +406,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/agent.runs.stop.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: agent_runs_stop,
     },
     Operation {
@@ -461,7 +438,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/answer.output.json"),
         timeout_seconds: 180u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/answer.json")),
         call: answer,
     },
     Operation {
@@ -483,7 +460,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/enrichments.cancel.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: enrichments_cancel,
     },
     Operation {
@@ -511,21 +488,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/enrichments.create.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: Some(LongRunning {
-            get: "enrichments.get",
-            cancel: Some("enrichments.cancel"),
-            arguments: &[("enrichmentId", "id"), ("websetId", "$websetId")],
-            status: "status",
-            final_states: &["completed", "canceled"],
-            unless: None,
-            find: Some(Find {
-                list: "websets.get",
-                arguments: &[("websetId", "$websetId")],
-                entries: "enrichments",
-                created: "createdAt",
-                same: &[("description", "description"), ("format", "format")],
-            }),
-        }),
+        behavior: EmbeddedJson::new(include_str!("behavior/enrichments.create.json")),
         call: enrichments_create,
     },
     Operation {
@@ -547,7 +510,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/enrichments.delete.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: enrichments_delete,
     },
     Operation {
@@ -569,7 +532,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/enrichments.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: enrichments_get,
     },
     Operation {
@@ -598,7 +561,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/enrichments.update.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/enrichments.update.json")),
         call: enrichments_update,
     },
     Operation {
@@ -617,7 +580,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/events.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: events_get,
     },
     Operation {
@@ -642,7 +605,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/events.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: events_list,
     },
     Operation {
@@ -682,7 +645,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/find_similar.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/find_similar.json")),
         call: find_similar,
     },
     Operation {
@@ -723,7 +686,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/get_contents.output.json"),
         timeout_seconds: 120u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/get_contents.json")),
         call: get_contents,
     },
     Operation {
@@ -755,15 +718,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/imports.create.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: Some(LongRunning {
-            get: "imports.get",
-            cancel: None,
-            arguments: &[("importId", "id")],
-            status: "status",
-            final_states: &["completed", "failed", "canceled"],
-            unless: Some("uploadUrl"),
-            find: None,
-        }),
+        behavior: EmbeddedJson::new(include_str!("behavior/imports.create.json")),
         call: imports_create,
     },
     Operation {
@@ -782,7 +737,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/imports.delete.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: imports_delete,
     },
     Operation {
@@ -801,7 +756,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/imports.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: imports_get,
     },
     Operation {
@@ -823,7 +778,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/imports.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: imports_list,
     },
     Operation {
@@ -849,7 +804,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/imports.update.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/imports.update.json")),
         call: imports_update,
     },
     Operation {
@@ -871,7 +826,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/items.delete.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: items_delete,
     },
     Operation {
@@ -893,7 +848,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/items.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: items_get,
     },
     Operation {
@@ -917,7 +872,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/items.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: items_list,
     },
     Operation {
@@ -944,7 +899,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/monitors.create.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/monitors.create.json")),
         call: monitors_create,
     },
     Operation {
@@ -963,7 +918,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/monitors.delete.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: monitors_delete,
     },
     Operation {
@@ -982,7 +937,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/monitors.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: monitors_get,
     },
     Operation {
@@ -1005,7 +960,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/monitors.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: monitors_list,
     },
     Operation {
@@ -1027,15 +982,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/monitors.runs.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: Some(LongRunning {
-            get: "monitors.runs.get",
-            cancel: None,
-            arguments: &[("monitorId", "$monitorId"), ("runId", "$runId")],
-            status: "status",
-            final_states: &["completed", "canceled", "failed"],
-            unless: None,
-            find: None,
-        }),
+        behavior: EmbeddedJson::new(include_str!("behavior/monitors.runs.get.json")),
         call: monitors_runs_get,
     },
     Operation {
@@ -1058,7 +1005,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/monitors.runs.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: monitors_runs_list,
     },
     Operation {
@@ -1086,7 +1033,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/monitors.update.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/monitors.update.json")),
         call: monitors_update,
     },
     Operation {
@@ -1112,21 +1059,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/research.create.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: Some(LongRunning {
-            get: "research.get",
-            cancel: None,
-            arguments: &[("researchId", "researchId")],
-            status: "status",
-            final_states: &["completed", "canceled", "failed"],
-            unless: None,
-            find: Some(Find {
-                list: "research.list",
-                arguments: &[],
-                entries: "data",
-                created: "createdAt",
-                same: &[("instructions", "instructions"), ("model", "model")],
-            }),
-        }),
+        behavior: EmbeddedJson::new(include_str!("behavior/research.create.json")),
         call: research_create,
     },
     Operation {
@@ -1149,7 +1082,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/research.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/research.get.json")),
         call: research_get,
     },
     Operation {
@@ -1171,7 +1104,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/research.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: research_list,
     },
     Operation {
@@ -1220,7 +1153,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/search.output.json"),
         timeout_seconds: 180u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/search.json")),
         call: search,
     },
     Operation {
@@ -1249,7 +1182,9 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/search_monitors.create.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new(
+            include_str!("behavior/search_monitors.create.json"),
+        ),
         call: search_monitors_create,
     },
     Operation {
@@ -1268,7 +1203,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/search_monitors.delete.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: search_monitors_delete,
     },
     Operation {
@@ -1287,7 +1222,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/search_monitors.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: search_monitors_get,
     },
     Operation {
@@ -1310,7 +1245,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/search_monitors.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: search_monitors_list,
     },
     Operation {
@@ -1332,7 +1267,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/search_monitors.runs.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: search_monitors_runs_get,
     },
     Operation {
@@ -1355,7 +1290,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/search_monitors.runs.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: search_monitors_runs_list,
     },
     Operation {
@@ -1374,21 +1309,9 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/search_monitors.trigger.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: Some(LongRunning {
-            get: "search_monitors.runs.get",
-            cancel: None,
-            arguments: &[("monitorId", "$monitorId"), ("runId", "id")],
-            status: "status",
-            final_states: &["completed", "failed", "cancelled"],
-            unless: None,
-            find: Some(Find {
-                list: "search_monitors.runs.list",
-                arguments: &[("monitorId", "$monitorId")],
-                entries: "data",
-                created: "createdAt",
-                same: &[],
-            }),
-        }),
+        behavior: EmbeddedJson::new(
+            include_str!("behavior/search_monitors.trigger.json"),
+        ),
         call: search_monitors_trigger,
     },
     Operation {
@@ -1419,7 +1342,9 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/search_monitors.update.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new(
+            include_str!("behavior/search_monitors.update.json"),
+        ),
         call: search_monitors_update,
     },
     Operation {
@@ -1441,7 +1366,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/searches.cancel.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: searches_cancel,
     },
     Operation {
@@ -1476,21 +1401,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/searches.create.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: Some(LongRunning {
-            get: "searches.get",
-            cancel: Some("searches.cancel"),
-            arguments: &[("searchId", "id"), ("websetId", "$websetId")],
-            status: "status",
-            final_states: &["completed", "canceled"],
-            unless: None,
-            find: Some(Find {
-                list: "websets.get",
-                arguments: &[("websetId", "$websetId")],
-                entries: "searches",
-                created: "createdAt",
-                same: &[("behavior", "behavior"), ("count", "count"), ("query", "query")],
-            }),
-        }),
+        behavior: EmbeddedJson::new(include_str!("behavior/searches.create.json")),
         call: searches_create,
     },
     Operation {
@@ -1512,7 +1423,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/searches.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: searches_get,
     },
     Operation {
@@ -1538,7 +1449,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/webhooks.create.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/webhooks.create.json")),
         call: webhooks_create,
     },
     Operation {
@@ -1557,7 +1468,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/webhooks.delete.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: webhooks_delete,
     },
     Operation {
@@ -1576,7 +1487,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/webhooks.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: webhooks_get,
     },
     Operation {
@@ -1598,7 +1509,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/webhooks.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: webhooks_list,
     },
     Operation {
@@ -1623,7 +1534,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/webhooks.list_attempts.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: webhooks_list_attempts,
     },
     Operation {
@@ -1650,7 +1561,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/webhooks.update.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/webhooks.update.json")),
         call: webhooks_update,
     },
     Operation {
@@ -1669,7 +1580,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/websets.cancel.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: websets_cancel,
     },
     Operation {
@@ -1699,25 +1610,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/websets.create.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: Some(LongRunning {
-            get: "websets.get",
-            cancel: Some("websets.cancel"),
-            arguments: &[("websetId", "id")],
-            status: "status",
-            final_states: &["idle", "paused"],
-            unless: None,
-            find: Some(Find {
-                list: "websets.list",
-                arguments: &[],
-                entries: "data",
-                created: "createdAt",
-                same: &[
-                    ("externalId", "externalId"),
-                    ("search.count", "searches.0.count"),
-                    ("search.query", "searches.0.query"),
-                ],
-            }),
-        }),
+        behavior: EmbeddedJson::new(include_str!("behavior/websets.create.json")),
         call: websets_create,
     },
     Operation {
@@ -1736,7 +1629,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/websets.delete.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: websets_delete,
     },
     Operation {
@@ -1758,7 +1651,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/websets.get.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new("{}"),
         call: websets_get,
     },
     Operation {
@@ -1780,7 +1673,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/websets.list.output.json"),
         timeout_seconds: 60u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/websets.list.json")),
         call: websets_list,
     },
     Operation {
@@ -1805,7 +1698,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/websets.preview.output.json"),
         timeout_seconds: 120u64,
         read_only: true,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/websets.preview.json")),
         call: websets_preview,
     },
     Operation {
@@ -1830,7 +1723,7 @@ pub static OPERATIONS: &[Operation] = &[
         output_schema: include_str!("schemas/websets.update.output.json"),
         timeout_seconds: 60u64,
         read_only: false,
-        long_running: None,
+        behavior: EmbeddedJson::new(include_str!("behavior/websets.update.json")),
         call: websets_update,
     },
 ];

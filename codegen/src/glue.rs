@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use exa_mcp_model::Behavior;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use serde_json::Value;
@@ -10,7 +11,6 @@ use crate::clients::{Argument, Client, option_argument};
 use crate::error::{Error, Result};
 use crate::lower::client_identifier;
 use crate::model::{ApiModel, Body, Encoding, Location, Model, Operation, Parameter};
-use crate::surface::{Find, LongRunning};
 
 /// Everything `operations.rs` holds.
 pub fn generate(model: &Model, clients: &BTreeMap<String, Client>) -> Result<syn::File> {
@@ -21,18 +21,18 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, Client>) -> Result<syn
         rows.push(row(operation));
         functions.push(function(operation, model, clients)?);
     }
+    let count = proc_macro2::Literal::usize_unsuffixed(rows.len());
     let tokens = quote! {
         //! Every operation of the Exa API with the glue that calls its client.
 
         use crate::exa::{CallContext, finish};
-        use crate::operations::{
-            Api, Argument, Body, CallFuture, Find, LongRunning, Operation, Parts,
-        };
+        use crate::operations::{Api, Argument, Body, CallFuture, Operation, Parts};
+        use exa_mcp_model::EmbeddedJson;
 
         #(#apis)*
 
         /// All operations, sorted by name.
-        pub static OPERATIONS: &[Operation] = &[#(#rows),*];
+        pub static OPERATIONS: [Operation; #count] = [#(#rows),*];
 
         #(#functions)*
     };
@@ -92,9 +92,11 @@ fn row(operation: &Operation) -> TokenStream {
         }
         Body::Whole { required, .. } => quote! { Body::Whole { required: #required } },
     };
-    let long_running = match &operation.long_running {
-        None => quote! { None },
-        Some(marker) => long_running(marker),
+    let behavior = if operation.behavior == Behavior::default() {
+        quote! { "{}" }
+    } else {
+        let file = format!("behavior/{name}.json");
+        quote! { include_str!(#file) }
     };
     quote! {
         Operation {
@@ -113,7 +115,7 @@ fn row(operation: &Operation) -> TokenStream {
             output_schema: include_str!(#output),
             timeout_seconds: #timeout_seconds,
             read_only: #read_only,
-            long_running: #long_running,
+            behavior: EmbeddedJson::new(#behavior),
             call: #function,
         }
     }
@@ -151,64 +153,6 @@ fn body_arguments(operation: &Operation) -> Vec<TokenStream> {
             .map(|(name, required)| one(name, *required == Value::Bool(true)))
             .collect(),
     }
-}
-
-fn long_running(marker: &LongRunning) -> TokenStream {
-    let LongRunning {
-        get,
-        cancel,
-        arguments,
-        status,
-        final_states,
-        unless,
-        find,
-    } = marker;
-    let (cancel, unless) = (optional(cancel.as_ref()), optional(unless.as_ref()));
-    let arguments = pairs(arguments);
-    let find = optional(find.as_ref().map(find_tokens));
-    quote! {
-        Some(LongRunning {
-            get: #get,
-            cancel: #cancel,
-            arguments: #arguments,
-            status: #status,
-            final_states: &[#(#final_states),*],
-            unless: #unless,
-            find: #find,
-        })
-    }
-}
-
-fn find_tokens(find: &Find) -> TokenStream {
-    let Find {
-        list,
-        arguments,
-        entries,
-        created,
-        same,
-    } = find;
-    let (arguments, same) = (pairs(arguments), pairs(same));
-    quote! {
-        Find {
-            list: #list,
-            arguments: #arguments,
-            entries: #entries,
-            created: #created,
-            same: #same,
-        }
-    }
-}
-
-fn optional<T: quote::ToTokens>(value: Option<T>) -> TokenStream {
-    match value {
-        Some(value) => quote! { Some(#value) },
-        None => quote! { None },
-    }
-}
-
-fn pairs(map: &BTreeMap<String, String>) -> TokenStream {
-    let pairs = map.iter().map(|(name, source)| quote! { (#name, #source) });
-    quote! { &[#(#pairs),*] }
 }
 
 /// The function that takes the arguments apart and calls the client.

@@ -80,8 +80,10 @@ fn snapshot(operation: &Operation) -> Value {
     if operation.deprecated {
         snapshot["deprecated"] = json!(true);
     }
-    if let Some(marker) = &operation.long_running {
-        snapshot["longRunning"] = json!(marker);
+    if let (Value::Object(snapshot), Value::Object(behavior)) =
+        (&mut snapshot, json!(operation.behavior))
+    {
+        snapshot.extend(behavior);
     }
     if let Some(price) = &operation.price {
         snapshot["price"] = match price {

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::operations::{Operation, Refusal, all, find};
+use crate::operations::{Operation, Refusal, all};
 use crate::settings::http::HttpSettings;
 use crate::settings::{Settings, Source, usual_place};
 use crate::surface::{Catalogue, ResultCache};
@@ -135,5 +135,6 @@ fn harmless() -> Option<&'static Operation> {
                 .iter()
                 .all(|a| !a.required && a.always.is_empty())
     };
-    find("websets.list").or_else(|| all().iter().find(needs_nothing))
+    let probe = all().iter().find(|operation| operation.behavior.probe);
+    probe.or_else(|| all().iter().find(needs_nothing))
 }

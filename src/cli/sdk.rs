@@ -70,7 +70,7 @@ fn operation(operation: &Operation) -> Result<SdkOperation, Failure> {
             "no tool takes the operation `{name}`; {REGENERATE}"
         ))
     })?;
-    let started = operation.long_running.as_ref();
+    let started = operation.behavior.long_running.as_ref();
     Ok(SdkOperation {
         name: name.to_owned(),
         domain: operation.domain.to_owned(),

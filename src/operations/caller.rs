@@ -308,13 +308,12 @@ impl Caller {
         if import::is_wanted(operation, &arguments) {
             return import::run(self, key, operation, arguments, progress).await;
         }
-        let form = stream::wanted(operation, &arguments);
-        if let Some(form) = form {
+        if let Some(streaming) = stream::wanted(operation, &arguments) {
             let teller = Teller::new(progress, key.clone());
-            let stream = teller.stream(form, &arguments);
+            let stream = teller.stream(streaming, &arguments);
             let call = self.plain(key, operation, arguments.clone(), Some(stream));
             let answer = teller.during(call).await?;
-            if form != StreamForm::Research {
+            if streaming.form != StreamForm::Research {
                 return Ok(Exchanged::at_once(answer, arguments));
             }
             // The events of a research task are not the task, which is now there to be had.
@@ -521,23 +520,17 @@ fn checked(
         .iter()
         .flat_map(|argument| argument.aliases.iter().map(|alias| (*alias, argument.name)))
         .collect();
-    let subject = check::Subject {
-        operation: operation.name,
-        input_schema: input_schema(operation),
-        aliases: &aliases,
-        beyond: &[],
-    };
+    let subject = check::Subject::new(input_schema(operation))
+        .with_aliases(&aliases)
+        .with_behavior(&operation.behavior);
     check::check(&subject, arguments)
 }
 
 fn refused(operation: &'static Operation, problems: Vec<check::Problem>) -> check::Refused {
     check::Refused {
         problems,
-        example: Box::new(check::example(operation.name, input_schema(operation))),
-        hints: check::hints(operation.name)
-            .iter()
-            .map(|hint| (*hint).to_owned())
-            .collect(),
+        example: Box::new(operation.example()),
+        hints: operation.behavior.hints.clone(),
         missing: Vec::new(),
     }
 }

@@ -19,6 +19,10 @@ mod stream;
 use std::future::Future;
 use std::pin::Pin;
 
+use exa_mcp_model::{Behavior, EmbeddedJson};
+pub use exa_mcp_model::{FindWork, LongRunning};
+use serde_json::Value;
+
 pub use arguments::{ArgumentsError, Parts, split};
 pub(crate) use caller::Exchanged;
 pub use caller::{Called, Caller, Refusal};
@@ -75,10 +79,17 @@ pub struct Operation {
     pub timeout_seconds: u64,
     /// It changes nothing.
     pub read_only: bool,
-    /// How the work it starts is followed.
-    pub long_running: Option<LongRunning>,
+    /// What the server does for it.
+    pub behavior: EmbeddedJson<Behavior>,
     /// The glue that calls the generated client.
     pub call: fn(CallContext, Parts) -> CallFuture,
+}
+
+impl Operation {
+    /// A minimal call that would be accepted.
+    pub fn example(&'static self) -> Value {
+        check::example(&self.behavior.example, input_schema(self))
+    }
 }
 
 /// One argument of an operation.
@@ -194,41 +205,6 @@ pub enum Body {
         /// A call without it is refused.
         required: bool,
     },
-}
-
-/// How work that an operation starts is followed.
-#[derive(Debug)]
-pub struct LongRunning {
-    /// The operation that tells the state.
-    pub get: &'static str,
-    /// The operation that ends the work early.
-    pub cancel: Option<&'static str>,
-    /// Arguments of both, by the field of the answer or (with `$`) the argument of the start.
-    pub arguments: &'static [(&'static str, &'static str)],
-    /// The field of the answer that holds the state.
-    pub status: &'static str,
-    /// The states after which nothing more happens.
-    pub final_states: &'static [&'static str],
-    /// A field of the answer that asks the caller to do something first; while it is there, waiting
-    /// would be in vain.
-    pub unless: Option<&'static str>,
-    /// How to find the work of a start whose answer never came.
-    pub find: Option<Find>,
-}
-
-/// How to find work among other work.
-#[derive(Debug)]
-pub struct Find {
-    /// The operation that shows what there is.
-    pub list: &'static str,
-    /// Its arguments, by the argument of the start (with `$`).
-    pub arguments: &'static [(&'static str, &'static str)],
-    /// The field of its answer that holds the entries.
-    pub entries: &'static str,
-    /// The field of an entry that tells when it was made.
-    pub created: &'static str,
-    /// Arguments of the start and where an entry repeats them, as dotted paths.
-    pub same: &'static [(&'static str, &'static str)],
 }
 
 /// What a call comes to.

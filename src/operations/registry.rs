@@ -13,7 +13,7 @@ const SIMILAR: f64 = 0.7;
 
 /// All operations, sorted by name.
 pub fn all() -> &'static [Operation] {
-    OPERATIONS
+    &OPERATIONS
 }
 
 /// The operation of this name.

@@ -9,7 +9,8 @@ use serde_json::{Map, Value};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Operation, Progress, Step};
-use crate::exa::{ApiKey, Heard, Stream, StreamForm};
+use crate::exa::{ApiKey, Heard, Stream};
+use exa_mcp_model::Streaming;
 use exa_mcp_text::sanitize;
 
 /// The pause between two steps: ten a second are more than anyone reads.
@@ -18,16 +19,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The longest message of a step, in characters.
 const LONGEST_MESSAGE: usize = 1_000;
 
-/// The form of the stream that a call asks for, if it asks for one.
-pub(super) fn wanted(operation: &Operation, arguments: &Map<String, Value>) -> Option<StreamForm> {
-    let form = match operation.name {
-        "search" => StreamForm::Search,
-        "answer" => StreamForm::Answer,
-        "agent.runs.create" => StreamForm::AgentRun,
-        "research.get" => StreamForm::Research,
-        _ => return None,
-    };
-    (arguments.get("stream") == Some(&Value::Bool(true))).then_some(form)
+/// How the stream that a call asks for is read, if it asks for one.
+pub(super) fn wanted(
+    operation: &'static Operation,
+    arguments: &Map<String, Value>,
+) -> Option<&'static Streaming> {
+    let streaming = operation.behavior.stream.as_ref();
+    streaming.filter(|_| arguments.get("stream") == Some(&Value::Bool(true)))
 }
 
 /// Says whether the text that comes is JSON, because a structure was asked for.
@@ -59,18 +57,19 @@ impl Teller {
         })
     }
 
-    /// A stream of this form to which this teller listens.
+    /// A stream to which this teller listens.
     pub(super) fn stream(
         self: &Arc<Self>,
-        form: StreamForm,
+        streaming: &'static Streaming,
         arguments: &Map<String, Value>,
     ) -> Stream {
         let teller = self.clone();
-        Stream::new(form, is_structured(arguments), move |heard| {
+        let stream = Stream::new(streaming.form, is_structured(arguments), move |heard| {
             if teller.progress.is_wanted() {
                 teller.hear(heard);
             }
-        })
+        });
+        stream.with_get(streaming.get.as_deref())
     }
 
     /// Waits for a call and tells on the way what was heard.
@@ -161,11 +160,13 @@ impl Teller {
 mod tests {
     use super::*;
     use crate::operations::find;
+    use exa_mcp_model::StreamForm;
     use serde_json::json;
     use tokio::time::sleep;
 
     fn wants(operation: &str, arguments: Value) -> Option<StreamForm> {
-        wanted(find(operation).unwrap(), arguments.as_object().unwrap())
+        let wanted = wanted(find(operation).unwrap(), arguments.as_object().unwrap());
+        wanted.map(|streaming| streaming.form)
     }
 
     #[test]

@@ -54,18 +54,23 @@ fn result(era: &Era, mut values: Vec<String>) -> CompleteResult {
     result
 }
 
-async fn for_prompt(library: &Library, owner: &Identity, takes: Takes, typed: &str) -> Vec<String> {
+async fn for_prompt(
+    library: &Library,
+    owner: &Identity,
+    takes: &Takes,
+    typed: &str,
+) -> Vec<String> {
     match takes {
         Takes::Text | Takes::Number(_) => Vec::new(),
         Takes::OneOf(known) | Takes::Suggested(known) => ranked(words(known), typed),
-        Takes::Several(_, known) => in_list(typed, words(known)),
+        Takes::Several { suggested, .. } => in_list(typed, words(suggested)),
         Takes::Notes => in_list(typed, library.notes_on_offer(owner).await),
     }
 }
 
-fn words(known: &[&str]) -> Vec<Offer> {
-    let offer = |word: &&str| Offer {
-        value: (*word).to_owned(),
+fn words(known: &[String]) -> Vec<Offer> {
+    let offer = |word: &String| Offer {
+        value: word.clone(),
         words: String::new(),
     };
     known.iter().map(offer).collect()
@@ -166,7 +171,7 @@ mod tests {
 
     #[test]
     fn only_the_last_member_of_a_list_is_completed() {
-        let known = || words(&["pricing", "products", "funding"]);
+        let known = || words(&["pricing", "products", "funding"].map(str::to_owned));
         assert_eq!(in_list("p", known()), ["pricing", "products"]);
         assert_eq!(in_list("pricing,p", known()), ["pricing, products"]);
         assert_eq!(

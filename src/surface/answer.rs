@@ -12,10 +12,8 @@ use super::plan::Entry;
 use super::shared_cache::SharedCache;
 use super::{Call, Catalogue, failed, host, upstream};
 use crate::accounts::Identity;
-use crate::operations::check::{self, Refused};
-use crate::operations::{
-    Called, Caller, Operation, Paged, Refusal, Stopped, input_schema, is_paged, price,
-};
+use crate::operations::check::Refused;
+use crate::operations::{Called, Caller, Operation, Paged, Refusal, Stopped, is_paged, price};
 use crate::render::{self, Answer, Envelope, Level, Rendered, View};
 
 /// Characters of a single text of an answer; more is no text.
@@ -230,7 +228,7 @@ impl Catalogue {
         if let Some(resumed) = self.resume(call, asked, &checked.arguments).await {
             return resumed;
         }
-        if call.task.is_some() && operation.long_running.is_some() {
+        if call.task.is_some() && operation.behavior.long_running.is_some() {
             // Looking at work survives a restart; reading its events does not.
             checked.arguments.shift_remove("stream");
         }
@@ -403,7 +401,7 @@ fn unfit_options(
         refused.problems.extend(more.problems);
         refused.hints = more.hints;
     }
-    let call = check::example(operation.name, input_schema(operation));
+    let call = operation.example();
     if let (Value::Object(example), Value::Object(mut call)) = (&mut *refused.example, call) {
         call.append(example);
         *example = call;

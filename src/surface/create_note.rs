@@ -17,12 +17,7 @@ impl Catalogue {
         arguments: Map<String, Value>,
     ) -> Outcome {
         let name = &tool.definition.name;
-        let subject = check::Subject {
-            operation: name,
-            input_schema: tool.schema(),
-            aliases: &[],
-            beyond: &[],
-        };
+        let subject = check::Subject::new(tool.schema());
         let checked = match check::check(&subject, arguments.into()) {
             Ok(checked) => checked,
             Err(refused) => return Outcome::refused(name, &refused),

@@ -212,13 +212,13 @@ pub(super) fn describe<'a>(
 
 fn description(operation: &'static Operation) -> Map<String, Value> {
     let schema = schema(operation);
-    let hints = check::hints(operation.name);
+    let hints = &operation.behavior.hints;
     let described = json!({
         "operation": operation.name,
         "signature": operation.signature,
         "summary": operation.summary,
         "description": operation.description,
-        "example": {"operation": operation.name, "args": check::example(operation.name, &schema)},
+        "example": {"operation": operation.name, "args": check::example(&operation.behavior.example, &schema)},
         "hints": hints,
         "inputSchema": schema,
     });

@@ -315,26 +315,27 @@ impl Catalogue {
 
     /// The call that lists what an operation starts.
     fn list_call(&self, asked: &Asked<'_>, arguments: &Map<String, Value>) -> Option<Value> {
-        let marker = asked.operation.long_running.as_ref();
+        let marker = asked.operation.behavior.long_running.as_ref();
         let find = marker.and_then(|marker| marker.find.as_ref())?;
-        let argument = |(name, source): &(&str, &str)| {
+        let argument = |(name, source): (&String, &String)| {
             let value = arguments.get(source.strip_prefix('$')?)?;
-            Some(((*name).to_owned(), value.clone()))
+            Some((name.clone(), value.clone()))
         };
         let arguments: Option<Map<String, Value>> = find.arguments.iter().map(argument).collect();
-        self.next_call(asked.tool, find.list, &arguments?)
+        self.next_call(asked.tool, &find.list, &arguments?)
     }
 }
 
 /// Whether Exa lists what an operation starts.
 fn is_listed(operation: &Operation) -> bool {
-    let marker = operation.long_running.as_ref();
+    let marker = operation.behavior.long_running.as_ref();
     marker.is_some_and(|marker| marker.find.is_some())
 }
 
 /// Whether the answer of an operation does not name the work that it starts.
 fn names_nothing(operation: &Operation) -> bool {
     let find = operation
+        .behavior
         .long_running
         .as_ref()
         .and_then(|marker| marker.find.as_ref());

@@ -49,7 +49,7 @@ pub use work::{Attempt, Keeper, Soon, TaskCall, TaskLimits, Work};
 
 use crate::accounts::{KeyDesk, KeyPool, Owner};
 use crate::exa::ApiKey;
-use crate::generated::tools::TOOLS;
+use crate::generated::tools::{RESOURCES, TOOLS};
 use crate::operations::check::InputSchema;
 use crate::operations::client::ClientHandle;
 use crate::operations::spend::SpendGuard;
@@ -293,7 +293,11 @@ impl Catalogue {
     async fn call_once(&self, tool: &Tool, arguments: Map<String, Value>, call: &Call) -> Outcome {
         match &tool.plan {
             Plan::Note => self.create_note(call, tool, arguments).await,
-            Plan::Suggest => self.suggest_enrichments(call, tool, arguments).await,
+            Plan::Suggest { read, add } => {
+                let operations = (read.as_deref(), add.as_deref());
+                self.suggest_enrichments(call, tool, operations, arguments)
+                    .await
+            }
             _ => match request(tool, arguments) {
                 Ok(asked) if self.forbids(tool, asked.operation) => {
                     Outcome::read_only(asked.operation.name)
@@ -408,7 +412,7 @@ fn request(tool: &Tool, arguments: Map<String, Value>) -> Request<'_> {
         Plan::Named(plan) => named_call(tool, plan, arguments),
         Plan::Dispatcher { operations } => dispatch(operations, arguments),
         Plan::Host { entries } => host_call(entries, arguments),
-        Plan::Note | Plan::Suggest => Err(Box::new(Outcome::internal(
+        Plan::Note | Plan::Suggest { .. } => Err(Box::new(Outcome::internal(
             "This tool is no operation of Exa.",
         ))),
     }
@@ -453,13 +457,10 @@ fn named_call<'a>(
         return Ok(asked);
     }
     let names: Vec<&str> = main.arguments.iter().map(|it| it.name).collect();
-    let subject = check::Subject {
-        operation: &tool.definition.name,
-        input_schema: tool.schema(),
-        aliases: &[],
-        // What the tool does not know may still be known to the operation.
-        beyond: &names,
-    };
+    // What the tool does not know may still be known to the operation.
+    let subject = check::Subject::new(tool.schema())
+        .with_beyond(&names)
+        .with_example(&plan.example);
     let checked = check::check(&subject, arguments.into()).map_err(|refused| {
         let refused = asked.options.refusing(refused);
         Box::new(Outcome::refused(&tool.definition.name, &refused))
@@ -552,9 +553,11 @@ fn host_call<'a>(entries: &'a [plan::Entry], mut arguments: Map<String, Value>) 
 
 /// Whether these tools have to do with notes, and with websets.
 fn reads(tools: &[Arc<Tool>]) -> (bool, bool) {
-    let reaches = |operation| ways::way_to(tools, operation).is_some();
+    let reaches = |operation: &str| ways::way_to(tools, operation).is_some();
     let notes = tools.iter().any(|tool| matches!(tool.plan, Plan::Note));
-    (notes, reaches("websets.get") && reaches("items.list"))
+    let websets = RESOURCES.websets.as_ref();
+    let websets = websets.is_some_and(|it| reaches(&it.get) && reaches(&it.items));
+    (notes, websets)
 }
 
 /// The library that goes with these tools.
@@ -575,7 +578,7 @@ fn failed(operation: &Operation, refusal: &Refusal) -> Outcome {
         Refusal::KeysOut(out) => Outcome::keys_out(out),
         Refusal::Limit(over) => Outcome::over_limit(over),
         Refusal::Arguments(refused) => Outcome::refused(operation.name, refused),
-        Refusal::Exa(error) => Outcome::exa(operation.name, error, check::hints(operation.name)),
+        Refusal::Exa(error) => Outcome::exa(operation.name, error, &operation.behavior.hints),
     }
 }
 

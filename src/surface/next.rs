@@ -64,7 +64,7 @@ fn form(
         }
         Plan::Operation { operation: own } if own == operation => json!({"arguments": arguments}),
         Plan::Named(plan) => json!({"arguments": named_arguments(plan, operation, arguments)?}),
-        Plan::Operation { .. } | Plan::Note | Plan::Suggest => return None,
+        Plan::Operation { .. } | Plan::Note | Plan::Suggest { .. } => return None,
     };
     match form {
         Value::Object(form) => Some(form),

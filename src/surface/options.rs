@@ -73,12 +73,7 @@ impl Options {
         if self.0.is_empty() {
             return Ok(self);
         }
-        let subject = check::Subject {
-            operation: "options",
-            input_schema: &SCHEMA,
-            aliases: &[],
-            beyond: &[],
-        };
+        let subject = check::Subject::new(&SCHEMA);
         let given = self.0.clone();
         match check::check(&subject, self.0.into()) {
             Ok(checked) => {

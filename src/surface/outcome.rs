@@ -384,7 +384,7 @@ impl Outcome {
     }
 
     /// The API refused the call, or could not be reached.
-    pub(super) fn exa(operation: &str, error: &ExaError, hints: &[&str]) -> Self {
+    pub(super) fn exa(operation: &str, error: &ExaError, hints: &[String]) -> Self {
         let (code, name) = class(error);
         let mut text = format!("`{operation}` failed. {}", error.in_own_words());
         for line in error.known_lines() {

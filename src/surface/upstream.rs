@@ -6,11 +6,10 @@ use super::discovery;
 use crate::operations::{Operation, input_schema};
 use crate::render::Filters;
 
-/// The filters and the arguments that mean the same to Exa.
-const ARGUMENTS: [(&str, &str); 9] = [
+/// The filters and the arguments that mean the same to Exa, wherever an operation has them.
+const ARGUMENTS: [(&str, &str); 8] = [
     ("afterDate", "startPublishedDate"),
     ("afterDate", "createdAfter"),
-    ("afterDate", "since"),
     ("beforeDate", "endPublishedDate"),
     ("beforeDate", "createdBefore"),
     ("includeDomains", "includeDomains"),
@@ -32,17 +31,15 @@ pub(super) fn send(
         let mut names = arguments.keys();
         names.any(|name| discovery::is_same(name, argument))
     };
-    for (filter, argument) in ARGUMENTS {
+    let own = operation.behavior.filters.iter();
+    let own = own.map(|(filter, argument)| (filter.as_str(), argument.as_str()));
+    for (filter, argument) in own.chain(ARGUMENTS) {
         let Some(value) = filters.get(filter) else {
             continue;
         };
         // What is taken away here must be made up for: fewer results from Exa would be too few.
         let others = filters.keys().filter(|other| *other != "maxResults");
         if filter == "maxResults" && others.clone().any(|other| !sent.contains(other)) {
-            continue;
-        }
-        // Only the changes of a monitor are as old as `since` says; other things have newer parts.
-        if argument == "since" && operation.name != "agent.monitors.changes.list" {
             continue;
         }
         let schema = input_schema(operation).pointer(&format!("/properties/{argument}"));

@@ -130,7 +130,7 @@ impl Default for TaskLimits {
 
 /// Whether an operation starts work that takes long; one that only looks at it does not.
 fn starts(operation: &Operation) -> bool {
-    operation.long_running.is_some() && !operation.read_only
+    operation.behavior.long_running.is_some() && !operation.read_only
 }
 
 /// Whether a tool can start work that takes long.
@@ -143,7 +143,7 @@ pub(super) fn can_start(plan: &Plan) -> bool {
         Plan::Host { entries } => entries
             .iter()
             .any(|entry| entry.operation.as_deref().is_some_and(is_long)),
-        Plan::Note | Plan::Suggest => false,
+        Plan::Note | Plan::Suggest { .. } => false,
     }
 }
 

@@ -174,7 +174,7 @@ fn cost_problem(
     operation: &Operation,
     operations: &[Operation],
 ) -> Option<String> {
-    let Some(marker) = &operation.long_running else {
+    let Some(marker) = &operation.behavior.long_running else {
         return Some("the operation starts nothing that can be followed any more".to_owned());
     };
     let field = prices.cost.split('.').next().unwrap_or_default();

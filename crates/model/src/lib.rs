@@ -2,10 +2,24 @@
 //!
 //! Nothing here sends, stores or shows anything.
 
+mod behavior;
+mod embedded;
 pub mod envelope;
 mod identity;
 pub mod ids;
 mod owner;
+mod prompt;
+mod resources;
+mod tool;
 
+pub use behavior::{
+    Behavior, Check, Example, FindWork, LongRunning, StreamForm, Streaming, Upload,
+};
+pub use embedded::EmbeddedJson;
 pub use identity::Identity;
 pub use owner::{LocalUser, Owner};
+pub use prompt::{Prompt, PromptArgument, PromptFile, PromptNeed, PromptStep, PromptValue, Takes};
+pub use resources::{Resources, WebsetResources};
+pub use tool::{
+    HostEntry, HostRole, Instead, Move, NamedPlan, ToolDefinition, ToolFile, ToolHints, ToolPlan,
+};

@@ -20,18 +20,7 @@ use super::error_body::ErrorBody;
 /// The media type of a stream of events.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
-/// What a stream tells, and so what its events mean.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StreamForm {
-    /// Found pages and a text about them, `{results, output, …}`.
-    Search,
-    /// A text and its sources, `{answer, citations, …}`.
-    Answer,
-    /// The life of an agent run; the answer is the run at its end.
-    AgentRun,
-    /// The steps of a research task.
-    Research,
-}
+pub use exa_mcp_model::StreamForm;
 
 /// Something that came while the answer was not complete.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +36,8 @@ pub enum Heard {
 pub struct Stream {
     form: StreamForm,
     structured: bool,
+    /// The operation that reads the work that the stream follows.
+    get: Option<&'static str>,
     listener: Arc<dyn Fn(Heard) + Send + Sync>,
 }
 
@@ -60,8 +51,14 @@ impl Stream {
         Self {
             form,
             structured,
+            get: None,
             listener: Arc::new(listener),
         }
+    }
+
+    /// Names the operation that reads the work that the stream follows.
+    pub fn with_get(self, get: Option<&'static str>) -> Self {
+        Self { get, ..self }
     }
 
     /// Says whether its answer is one of those that carry the id of their request.
@@ -74,7 +71,9 @@ impl Stream {
             StreamForm::Search | StreamForm::Answer => {
                 Box::new(Words::new(self.form, self.structured))
             }
-            StreamForm::AgentRun | StreamForm::Research => Box::new(Work::new(self.form)),
+            StreamForm::AgentRun | StreamForm::Research => {
+                Box::new(Work::new(self.form).with_get(self.get))
+            }
         }
     }
 }

@@ -14,6 +14,8 @@ const FINAL: [&str; 4] = ["completed", "failed", "cancelled", "canceled"];
 /// A piece of work as far as its events have told it.
 pub(super) struct Work {
     form: StreamForm,
+    /// The operation that reads the work.
+    get: Option<&'static str>,
     /// What is known of the run or the task.
     known: Map<String, Value>,
     events: usize,
@@ -23,9 +25,14 @@ impl Work {
     pub(super) fn new(form: StreamForm) -> Self {
         Self {
             form,
+            get: None,
             known: Map::new(),
             events: 0,
         }
+    }
+
+    pub(super) fn with_get(self, get: Option<&'static str>) -> Self {
+        Self { get, ..self }
     }
 
     fn id(&self) -> Option<&str> {
@@ -99,13 +106,13 @@ impl Gather for Work {
 
     fn goes_on(&self) -> Option<String> {
         let id = self.id()?;
-        Some(match self.form {
-            StreamForm::Research => format!(
-                "The research task {id} goes on at Exa; look at it with research.get without `stream`."
-            ),
-            _ => format!(
-                "The run {id} goes on at Exa; look at it with agent.runs.get instead of starting another."
-            ),
+        let (work, advice) = match self.form {
+            StreamForm::Research => ("research task", "without `stream`"),
+            _ => ("run", "instead of starting another"),
+        };
+        Some(match self.get {
+            Some(get) => format!("The {work} {id} goes on at Exa; look at it with {get} {advice}."),
+            None => format!("The {work} {id} goes on at Exa."),
         })
     }
 

@@ -1,5 +1,6 @@
-//! What the API demands but no schema says, by operation.
+//! What the API demands but no schema can express.
 
+use exa_mcp_model::Check;
 use serde_json::{Map, Value};
 
 use super::span::{self, Span};
@@ -13,29 +14,43 @@ const MAX_OPTIONS: usize = 150;
 const CONTENTS: [&str; 2] = ["csvContent", "filePath"];
 const COUNTED: [&str; 2] = ["size", "count"];
 
-/// Checks what only applies to `operation`; capitals of a time zone and words for units are mended.
-pub(super) fn check(
-    operation: &str,
+/// Applies `checks`; the case of a time zone and words for units are corrected.
+pub(super) fn apply(
+    checks: &[Check],
     arguments: &mut Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> Vec<Problem> {
-    let top = Place::default();
     let mut rules = Rules {
         notes,
         problems: Vec::new(),
     };
-    match operation {
-        "enrichments.create" | "enrichments.update" => rules.enrichment(arguments, &top),
-        "websets.create" => rules.enrichments(arguments),
-        "monitors.create" | "monitors.update" => rules.cadence(arguments),
-        "agent.monitors.create" => rules.agent_cadence(arguments),
-        "search_monitors.create" | "search_monitors.update" => rules.trigger(arguments),
-        "searches.create" => rules.count(arguments),
-        "imports.create" => rules.content(arguments),
-        "find_similar" => rules.address(arguments),
-        _ => {}
+    let mut whole = Value::Object(std::mem::take(arguments));
+    for check in checks {
+        rules.apply(check, &mut whole);
+    }
+    if let Value::Object(map) = whole {
+        *arguments = map;
     }
     rules.problems
+}
+
+/// Calls `rule` for every value at a dotted path; `[]` behind a name stands for the entries of a list.
+fn visit(value: &mut Value, path: &str, place: Place, rule: &mut dyn FnMut(&mut Value, &Place)) {
+    if path.is_empty() {
+        return rule(value, &place);
+    }
+    let (step, rest) = path.split_once('.').unwrap_or((path, ""));
+    let name = step.strip_suffix("[]").unwrap_or(step);
+    let place = place.property(name);
+    match value.get_mut(name) {
+        Some(Value::Array(list)) if step != name => {
+            for (index, entry) in list.iter_mut().enumerate() {
+                visit(entry, rest, place.entry(index), rule);
+            }
+        }
+        Some(inner) if step == name => visit(inner, rest, place, rule),
+        _ => {}
+    }
 }
 
 struct Rules<'n> {
@@ -44,6 +59,42 @@ struct Rules<'n> {
 }
 
 impl Rules<'_> {
+    fn apply(&mut self, check: &Check, arguments: &mut Value) {
+        let top = Place::default();
+        match check {
+            Check::EnrichmentOptions { argument } => {
+                visit(arguments, argument, top, &mut |value, place| {
+                    self.enrichment(value, place);
+                });
+            }
+            Check::Schedule { argument } => visit(arguments, argument, top, &mut |value, place| {
+                self.schedule(value, place);
+            }),
+            Check::Duration {
+                argument,
+                at_least,
+                units,
+                expected,
+            } => visit(arguments, argument, top, &mut |value, place| {
+                let least = span::minutes(at_least).unwrap_or_default();
+                self.span(value, place, least, units, expected);
+            }),
+            Check::Count { argument } => visit(arguments, argument, top, &mut |value, place| {
+                self.count(value, place);
+            }),
+            Check::ImportContent => {
+                if let Value::Object(arguments) = arguments {
+                    self.content(arguments);
+                }
+            }
+            Check::WebAddress { argument } => {
+                visit(arguments, argument, top, &mut |value, place| {
+                    self.address(value, place);
+                })
+            }
+        }
+    }
+
     fn add(&mut self, place: &Place, rule: &str) {
         self.problems.push(Problem {
             place: place.to_string(),
@@ -57,17 +108,7 @@ impl Rules<'_> {
         *value = Value::String(right);
     }
 
-    fn enrichments(&mut self, arguments: &Map<String, Value>) {
-        let list = arguments.get("enrichments").and_then(Value::as_array);
-        let place = Place::default().property("enrichments");
-        for (index, entry) in list.into_iter().flatten().enumerate() {
-            if let Some(enrichment) = entry.as_object() {
-                self.enrichment(enrichment, &place.entry(index));
-            }
-        }
-    }
-
-    fn enrichment(&mut self, enrichment: &Map<String, Value>, place: &Place) {
+    fn enrichment(&mut self, enrichment: &Value, place: &Place) {
         let inner = place.property("options");
         let chooses = enrichment.get("format").is_some_and(|it| it == "options");
         let options = enrichment.get("options").and_then(Value::as_array);
@@ -97,17 +138,13 @@ impl Rules<'_> {
         }
     }
 
-    fn cadence(&mut self, arguments: &mut Map<String, Value>) {
-        let place = Place::default().property("cadence");
-        let Some(Value::Object(cadence)) = arguments.get_mut("cadence") else {
-            return;
-        };
-        if let Some(Value::String(expression)) = cadence.get("cron")
+    fn schedule(&mut self, schedule: &mut Value, place: &Place) {
+        if let Some(Value::String(expression)) = schedule.get("cron")
             && let Some(complaint) = cron::complaint(expression)
         {
             self.add(&place.property("cron"), &complaint);
         }
-        if let Some(value) = cadence.get_mut("timezone") {
+        if let Some(value) = schedule.get_mut("timezone") {
             self.time_zone(value, &place.property("timezone"));
         }
     }
@@ -131,57 +168,29 @@ impl Rules<'_> {
         }
     }
 
-    fn agent_cadence(&mut self, arguments: &mut Map<String, Value>) {
-        let place = Place::default().property("cadence");
-        if let Some(value) = arguments.get_mut("cadence") {
-            let wish = "must be a number and `h` or `d`, at least `6h`, such as `12h` or `7d`";
-            let read = |text: &str| {
-                Span::read(text)
-                    .filter(|span| !span.is_in_minutes())
-                    .and_then(Span::without_weeks)
-            };
-            self.span(value, &place, 6 * 60, wish, read);
-        }
-    }
-
-    fn trigger(&mut self, arguments: &mut Map<String, Value>) {
-        let place = Place::default().property("trigger").property("period");
-        let trigger = arguments.get_mut("trigger").and_then(Value::as_object_mut);
-        if let Some(value) = trigger.and_then(|trigger| trigger.get_mut("period")) {
-            let wish = "must be one number and one unit, at least `1h`, such as `6h`, `1d` or `7d`";
-            self.span(value, &place, 60, wish, Span::read);
-        }
-    }
-
-    fn span(
-        &mut self,
-        value: &mut Value,
-        place: &Place,
-        least: u64,
-        wish: &str,
-        read: impl Fn(&str) -> Option<Span>,
-    ) {
+    fn span(&mut self, value: &mut Value, place: &Place, least: u64, units: &str, expected: &str) {
         let Some(text) = value.as_str() else {
             return;
         };
-        let span = read(text).filter(|span| span.minutes().is_some_and(|it| it >= least));
+        let span = Span::read(text)
+            .and_then(|span| span.in_units(units))
+            .filter(|span| span.minutes().is_some_and(|it| it >= least));
         match span.map(|span| span.to_string()) {
             Some(right) if right == text => {}
             Some(right) => self.mend(place, value, right),
             None => {
                 let hint = span::of_word(text)
                     .map_or(String::new(), |span| format!("; did you mean `{span}`?"));
-                self.add(place, &format!("{wish}; got {}{hint}", given(value)));
+                self.add(place, &format!("{expected}; got {}{hint}", given(value)));
             }
         }
     }
 
-    fn count(&mut self, arguments: &Map<String, Value>) {
-        let number = arguments.get("count").and_then(Value::as_f64);
+    fn count(&mut self, value: &Value, place: &Place) {
+        let number = value.as_f64();
         if number.is_some_and(|number| number < 1.0 || number.fract() != 0.0) {
-            let shown = arguments.get("count").map(given).unwrap_or_default();
-            let rule = format!("must be a whole number of at least 1; got {shown}");
-            self.add(&Place::default().property("count"), &rule);
+            let rule = format!("must be a whole number of at least 1; got {}", given(value));
+            self.add(place, &rule);
         }
     }
 
@@ -210,16 +219,12 @@ impl Rules<'_> {
         }
     }
 
-    fn address(&mut self, arguments: &Map<String, Value>) {
-        let Some(value) = arguments.get("url") else {
-            return;
-        };
+    fn address(&mut self, value: &Value, place: &Place) {
         if value
             .as_str()
             .is_some_and(|url| !words::is_web_address(url))
         {
-            let rule = super::rules::address(value);
-            self.add(&Place::default().property("url"), &rule);
+            self.add(place, &super::rules::address(value));
         }
     }
 }

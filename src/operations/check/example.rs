@@ -1,5 +1,6 @@
 //! A minimal call of an operation that is right.
 
+use exa_mcp_model::Example;
 use serde_json::{Map, Value};
 
 use super::schema::Node;
@@ -7,29 +8,9 @@ use super::schema::Node;
 /// Deeper schemas contain themselves.
 const MAX_DEPTH: usize = 12;
 
-/// Optional arguments without which a call is right but does nothing.
-const TELLING: &[(&str, &str)] = &[
-    ("agent_run", "query"),
-    ("enrichments.update", "description"),
-    ("imports.create", "csvContent"),
-    ("imports.update", "title"),
-    ("monitors.update", "status"),
-    ("search_monitors.update", "status"),
-    ("webhooks.update", "events"),
-    ("websets.create", "search"),
-    ("websets.update", "metadata"),
-];
-
-/// Texts by the name of their field; a name led by its parent's, which at the top is the operation,
-/// goes before.
+/// Texts by the name of their field; a name led by its parent's goes before.
 const TEXTS: &[(&str, &str)] = &[
-    ("answer.query", "Who founded Exa, and when?"),
-    (
-        "agent.runs.create.query",
-        "Find five AI startups in Berlin and the name of each CEO",
-    ),
     ("webhook.url", "https://example.com/webhook"),
-    ("webhooks.create.url", "https://example.com/webhook"),
     ("entities.name", "Exa"),
     ("entities.domain", "exa.ai"),
     ("fields.name", "ceo"),
@@ -73,51 +54,96 @@ const TEXTS: &[(&str, &str)] = &[
     ("runId", "run_123"),
 ];
 
-/// Minimal arguments that fit `schema`: what is required, with telling values.
-pub fn example(operation: &str, schema: &Value) -> Value {
+/// Minimal arguments that fit `schema`: what is required, and what `example` adds.
+pub fn example(example: &Example, schema: &Value) -> Value {
     let top = Node::top(schema);
-    let mut value = of_node(&top, &["", operation], 0);
+    let writer = Writer(example);
+    let mut value = writer.value(&top, &["", ""], 0);
     if let Value::Object(map) = &mut value {
-        for (_, name) in TELLING.iter().filter(|(telling, _)| *telling == operation) {
+        for name in &example.with {
             if let Some(property) = top.property(name) {
-                map.insert(
-                    (*name).to_owned(),
-                    of_node(&property, &[operation, name], 0),
-                );
+                map.insert(name.clone(), writer.value(&property, &["", name], 0));
             }
         }
     }
     value
 }
 
-/// A value for `node`; `names` are the names of the property above and of the property itself.
-fn of_node(node: &Node<'_>, names: &[&str; 2], depth: usize) -> Value {
-    if depth > MAX_DEPTH {
-        return Value::Null;
-    }
-    if let Some(ready) = ready(node) {
-        return ready;
-    }
-    if let Some(first) = node.branches().first() {
-        return of_node(first, names, depth + 1);
-    }
-    let kind = match node.kinds().first() {
-        Some(kind) => *kind,
-        None if node.names().is_empty() => "string",
-        None => "object",
-    };
-    match kind {
-        "object" => object(node, names, depth),
-        "array" => {
-            let entries = node.number("minItems").unwrap_or(1.0).max(1.0);
-            let items = node.items();
-            let entry = items.map_or(Value::Null, |items| of_node(&items, names, depth + 1));
-            Value::Array(vec![entry; entries as usize])
+struct Writer<'e>(&'e Example);
+
+impl Writer<'_> {
+    /// A value for `node`; `names` are the names of the property above, empty for the arguments
+    /// themselves, and of the property itself.
+    fn value(&self, node: &Node<'_>, names: &[&str; 2], depth: usize) -> Value {
+        if depth > MAX_DEPTH {
+            return Value::Null;
         }
-        "integer" | "number" => number(node, names),
-        "boolean" => Value::Bool(true),
-        "null" => Value::Null,
-        _ => Value::String(text(node, names)),
+        if let Some(ready) = ready(node) {
+            return ready;
+        }
+        if let Some(first) = node.branches().first() {
+            return self.value(first, names, depth + 1);
+        }
+        let kind = match node.kinds().first() {
+            Some(kind) => *kind,
+            None if node.names().is_empty() => "string",
+            None => "object",
+        };
+        match kind {
+            "object" => self.object(node, names, depth),
+            "array" => {
+                let entries = node.number("minItems").unwrap_or(1.0).max(1.0);
+                let items = node.items();
+                let entry = items.map_or(Value::Null, |items| self.value(&items, names, depth + 1));
+                Value::Array(vec![entry; entries as usize])
+            }
+            "integer" | "number" => number(node, names),
+            "boolean" => Value::Bool(true),
+            "null" => Value::Null,
+            _ => Value::String(self.text(node, names)),
+        }
+    }
+
+    fn object(&self, node: &Node<'_>, names: &[&str; 2], depth: usize) -> Value {
+        let [_, own] = names;
+        let mut map = Map::new();
+        for name in node.required() {
+            if let Some(property) = node.property(name) {
+                map.insert(
+                    name.to_owned(),
+                    self.value(&property, &[own, name], depth + 1),
+                );
+            }
+        }
+        // An empty map tells nothing about what may stand in it.
+        if let Some(entry) = node.additional()
+            && node.names().is_empty()
+            && entry.wants("string")
+        {
+            map.insert("project".to_owned(), "alpha".into());
+        }
+        Value::Object(map)
+    }
+
+    fn text(&self, node: &Node<'_>, names: &[&str; 2]) -> String {
+        let [parent, name] = names;
+        if node.keyword("format").is_some_and(|it| it == "date-time") {
+            return "2026-01-31T00:00:00Z".to_owned();
+        }
+        let own = self.0.texts.get(*name).filter(|_| parent.is_empty());
+        let led = format!("{parent}.{name}");
+        let by = |wanted: &str| TEXTS.iter().find(|(field, _)| *field == wanted);
+        let known = || by(&led).or_else(|| by(name)).map(|(_, text)| *text);
+        let text = own.map(String::as_str).or_else(known);
+        let mut text = text.unwrap_or("text").to_owned();
+        let least = node.number("minLength").unwrap_or(0.0) as usize;
+        while text.chars().count() < least {
+            text.push_str(" text");
+        }
+        match node.number("maxLength") {
+            Some(most) => text.chars().take(most as usize).collect(),
+            None => text,
+        }
     }
 }
 
@@ -132,24 +158,6 @@ fn ready(node: &Node<'_>) -> Option<Value> {
         .or_else(|| node.choices().first().map(|choice| (*choice).clone()))
 }
 
-fn object(node: &Node<'_>, names: &[&str; 2], depth: usize) -> Value {
-    let [_, own] = names;
-    let mut map = Map::new();
-    for name in node.required() {
-        if let Some(property) = node.property(name) {
-            map.insert(name.to_owned(), of_node(&property, &[own, name], depth + 1));
-        }
-    }
-    // An empty map tells nothing about what may stand in it.
-    if let Some(entry) = node.additional()
-        && node.names().is_empty()
-        && entry.wants("string")
-    {
-        map.insert("project".to_owned(), "alpha".into());
-    }
-    Value::Object(map)
-}
-
 fn number(node: &Node<'_>, names: &[&str; 2]) -> Value {
     let [_, name] = names;
     let usual: f64 = if *name == "size" { 1024.0 } else { 10.0 };
@@ -160,23 +168,4 @@ fn number(node: &Node<'_>, names: &[&str; 2]) -> Value {
     let low = least.into_iter().chain(above).fold(usual, f64::max);
     let fitting = most.into_iter().chain(below).fold(low, f64::min);
     Value::from(fitting as i64)
-}
-
-fn text(node: &Node<'_>, names: &[&str; 2]) -> String {
-    let [parent, name] = names;
-    if node.keyword("format").is_some_and(|it| it == "date-time") {
-        return "2026-01-31T00:00:00Z".to_owned();
-    }
-    let led = format!("{parent}.{name}");
-    let by = |wanted: &str| TEXTS.iter().find(|(field, _)| *field == wanted);
-    let known = by(&led).or_else(|| by(name)).map(|(_, text)| *text);
-    let mut text = known.unwrap_or("text").to_owned();
-    let least = node.number("minLength").unwrap_or(0.0) as usize;
-    while text.chars().count() < least {
-        text.push_str(" text");
-    }
-    match node.number("maxLength") {
-        Some(most) => text.chars().take(most as usize).collect(),
-        None => text,
-    }
 }

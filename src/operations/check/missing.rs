@@ -103,13 +103,8 @@ mod tests {
     use super::*;
 
     fn missing(schema: Value, given: Value) -> Vec<String> {
-        let subject = Subject {
-            operation: "missing.test",
-            input_schema: &InputSchema::new(schema),
-            aliases: &[],
-            beyond: &[],
-        };
-        check(&subject, given).unwrap_err().missing
+        let schema = InputSchema::new(schema);
+        check(&Subject::new(&schema), given).unwrap_err().missing
     }
 
     fn schema() -> Value {

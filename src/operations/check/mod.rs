@@ -10,7 +10,6 @@ mod cron;
 mod domain;
 mod example;
 mod explain;
-mod hints;
 mod mend;
 mod missing;
 mod names;
@@ -27,11 +26,11 @@ mod tests;
 
 use std::fmt;
 
+use exa_mcp_model::{Behavior, Check, Example};
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 pub use example::example;
-pub use hints::hints;
 pub use missing::form_field;
 pub use validate::InputSchema;
 
@@ -45,17 +44,55 @@ use words::Place;
 /// More sentences than this help nobody; the rest are counted.
 const MAX_SENTENCES: usize = 25;
 
-/// What is called.
+/// What is called: the form of its arguments, and what is known about them.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// The name of the operation, for example `items.list`.
-    pub operation: &'a str,
-    /// The form of its arguments.
-    pub input_schema: &'a InputSchema,
-    /// Other names of arguments: the alias, and the argument it means.
-    pub aliases: &'a [(&'a str, &'a str)],
-    /// Names that the schema does not have, but whoever gets the arguments next.
-    pub beyond: &'a [&'a str],
+    input_schema: &'a InputSchema,
+    aliases: &'a [(&'a str, &'a str)],
+    beyond: &'a [&'a str],
+    hints: &'a [String],
+    checks: &'a [Check],
+    example: &'a Example,
+}
+
+impl<'a> Subject<'a> {
+    /// Something whose arguments have this form.
+    pub fn new(input_schema: &'a InputSchema) -> Self {
+        static PLAIN: Example = Example::PLAIN;
+        Self {
+            input_schema,
+            aliases: &[],
+            beyond: &[],
+            hints: &[],
+            checks: &[],
+            example: &PLAIN,
+        }
+    }
+
+    /// Adds other names of arguments: the alias, and the argument it means.
+    pub fn with_aliases(self, aliases: &'a [(&'a str, &'a str)]) -> Self {
+        Self { aliases, ..self }
+    }
+
+    /// Adds names that the schema does not have, but whoever gets the arguments next.
+    pub fn with_beyond(self, beyond: &'a [&'a str]) -> Self {
+        Self { beyond, ..self }
+    }
+
+    /// Adds what an example shows.
+    pub fn with_example(self, example: &'a Example) -> Self {
+        Self { example, ..self }
+    }
+
+    /// Adds what is known about the arguments of an operation.
+    pub fn with_behavior(self, behavior: &'a Behavior) -> Self {
+        Self {
+            hints: &behavior.hints,
+            checks: &behavior.checks,
+            example: &behavior.example,
+            ..self
+        }
+    }
 }
 
 /// Arguments that fit.
@@ -125,7 +162,7 @@ pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, Refused
         }
     };
     let (mut map, unfit) = fitted(subject, validator, map, &mut notes);
-    let special = domain::check(subject.operation, &mut map, &mut notes);
+    let special = domain::apply(subject.checks, &mut map, &mut notes);
     problems.extend(unfit);
     for problem in special {
         // The schema has said what is wrong there; twice is no help.
@@ -200,11 +237,10 @@ fn refused(subject: &Subject<'_>, problems: Vec<Problem>, missing: Vec<String>) 
         place: Place::default().to_string(),
         text: format!("and {number} more such problems"),
     };
-    let hints = hints(subject.operation);
     Refused {
         problems: few(problems, rest),
-        example: Box::new(example(subject.operation, subject.input_schema)),
-        hints: hints.iter().map(|hint| (*hint).to_owned()).collect(),
+        example: Box::new(example(subject.example, subject.input_schema)),
+        hints: subject.hints.to_vec(),
         missing,
     }
 }

@@ -34,15 +34,16 @@ impl Span {
         })
     }
 
-    /// The same span in days where weeks are not taken.
-    pub(super) fn without_weeks(self) -> Option<Self> {
-        match self.unit {
-            'w' => Some(Self {
-                number: self.number.checked_mul(7)?,
-                unit: 'd',
-            }),
-            _ => Some(self),
+    /// The same span in one of these units: weeks become days where only days are known.
+    pub(super) fn in_units(self, units: &str) -> Option<Self> {
+        if units.contains(self.unit) {
+            return Some(self);
         }
+        let days = self.unit == 'w' && units.contains('d');
+        Some(Self {
+            number: self.number.checked_mul(7).filter(|_| days)?,
+            unit: 'd',
+        })
     }
 
     /// Its length in minutes; none that could be compared, if it is longer than all time.
@@ -54,11 +55,6 @@ impl Span {
             _ => 7 * 24 * 60,
         };
         self.number.checked_mul(unit)
-    }
-
-    /// Whether the unit is minutes.
-    pub(super) fn is_in_minutes(self) -> bool {
-        self.unit == 'm'
     }
 }
 

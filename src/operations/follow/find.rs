@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::super::pages::{next_cursor, widen};
-use super::super::{Caller, Find, Operation, Refusal, find as operation, is_paged};
+use super::super::{Caller, FindWork, Operation, Refusal, find as operation, is_paged};
 use super::{Following, passing};
 
 /// Entries of a page, where the list lets us choose.
@@ -84,10 +84,10 @@ impl Following {
         since: u64,
         deadline: Instant,
     ) -> Option<Result<Found, Undecided>> {
-        let marker = start.long_running.as_ref()?;
+        let marker = start.behavior.long_running.as_ref()?;
         let find = marker.find.as_ref()?;
-        let list = operation(find.list)?;
-        let mut arguments = super::arguments(find.arguments, sent, &Value::Null)?;
+        let list = operation(&find.list)?;
+        let mut arguments = super::arguments(&find.arguments, sent, &Value::Null)?;
         if is_paged(list) {
             widen(list, &mut arguments, PAGE);
         }
@@ -123,7 +123,7 @@ impl Following {
 struct Reading<'a> {
     caller: &'a Caller,
     list: &'static Operation,
-    find: &'static Find,
+    find: &'static FindWork,
     arguments: Map<String, Value>,
     since: u64,
     deadline: Instant,
@@ -167,7 +167,7 @@ impl Reading<'_> {
             let mut answer = self.page(&arguments, pages).await?;
             pages += 1;
             let next = self.next(&answer)?;
-            let Some(Value::Array(page)) = answer.get_mut(self.find.entries).map(Value::take)
+            let Some(Value::Array(page)) = answer.get_mut(&self.find.entries).map(Value::take)
             else {
                 return Err(self.no_end("a page has no entries"));
             };
@@ -262,8 +262,8 @@ impl Order {
 }
 
 /// When an entry was made, in milliseconds since 1970.
-fn created(find: &Find, entry: &Value) -> Option<u64> {
-    match entry.get(find.created)? {
+fn created(find: &FindWork, entry: &Value) -> Option<u64> {
+    match entry.get(&find.created)? {
         Value::String(text) => {
             let time = DateTime::parse_from_rfc3339(text).ok()?;
             u64::try_from(time.timestamp_millis()).ok()
@@ -273,13 +273,13 @@ fn created(find: &Find, entry: &Value) -> Option<u64> {
 }
 
 /// Whether an entry repeats everything that was sent.
-fn judge(find: &Find, sent: &Map<String, Value>, entry: &Value) -> Judgement {
+fn judge(find: &FindWork, sent: &Map<String, Value>, entry: &Value) -> Judgement {
     let mut judgement = match find.same.is_empty() {
         true => Judgement::Same,
         false => Judgement::Unclear,
     };
     let mut unclear = false;
-    for (argument, place) in find.same {
+    for (argument, place) in &find.same {
         let Some(sent) = sent_value(sent, argument) else {
             continue;
         };
@@ -327,8 +327,13 @@ fn alike(one: &Value, other: &Value) -> bool {
 mod tests {
     use super::*;
 
-    fn find_of(start: &str) -> &'static Find {
-        let marker = operation(start).unwrap().long_running.as_ref().unwrap();
+    fn find_of(start: &str) -> &'static FindWork {
+        let marker = operation(start)
+            .unwrap()
+            .behavior
+            .long_running
+            .as_ref()
+            .unwrap();
         marker.find.as_ref().unwrap()
     }
 

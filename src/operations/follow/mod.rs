@@ -3,6 +3,7 @@
 mod counts;
 mod find;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -72,10 +73,12 @@ impl Following {
         sent: &Map<String, Value>,
         answer: &Value,
     ) -> Option<Self> {
-        if let Some(marker) = &operation.long_running {
+        if let Some(marker) = &operation.behavior.long_running {
             return Self::started(marker, sent, answer);
         }
-        let mut markers = all().iter().filter_map(|other| other.long_running.as_ref());
+        let mut markers = all()
+            .iter()
+            .filter_map(|other| other.behavior.long_running.as_ref());
         let marker = markers.find(|marker| marker.get == operation.name)?;
         Some(Self {
             get: operation,
@@ -90,9 +93,9 @@ impl Following {
         answer: &Value,
     ) -> Option<Self> {
         Some(Self {
-            get: operation(marker.get)?,
+            get: operation(&marker.get)?,
             marker,
-            arguments: arguments(marker.arguments, sent, answer)?,
+            arguments: arguments(&marker.arguments, sent, answer)?,
         })
     }
 
@@ -114,21 +117,15 @@ impl Following {
     /// The operation that ends the work early, where there is one, and its arguments: those that name
     /// the work, not those that say how to look at it.
     pub fn cancel_with(&self) -> Option<(&'static str, Map<String, Value>)> {
-        let named = |name: &str| {
-            self.marker
-                .arguments
-                .iter()
-                .any(|(known, _)| *known == name)
-        };
         let mut arguments = self.arguments.clone();
-        arguments.retain(|name, _| named(name));
-        Some((self.marker.cancel?, arguments))
+        arguments.retain(|name, _| self.marker.arguments.contains_key(name));
+        Some((self.marker.cancel.as_deref()?, arguments))
     }
 
     /// Names the work among all work: the operation that looks at it, and the ids.
     pub fn key(&self) -> String {
-        let ids = self.marker.arguments.iter().filter_map(|(name, _)| {
-            let value = self.arguments.get(*name)?;
+        let ids = self.marker.arguments.keys().filter_map(|name| {
+            let value = self.arguments.get(name)?;
             Some(
                 value
                     .as_str()
@@ -141,19 +138,19 @@ impl Following {
 
     /// Whether an answer says that nothing more will happen.
     pub fn is_final(&self, answer: &Value) -> bool {
-        let status = answer.get(self.marker.status).and_then(Value::as_str);
-        status.is_some_and(|status| self.marker.final_states.contains(&status))
+        let status = answer.get(&self.marker.status).and_then(Value::as_str);
+        status.is_some_and(|status| self.marker.final_states.iter().any(|it| it == status))
     }
 
     /// How an answer says that the work stands.
     pub fn state(&self, answer: Value) -> State {
-        let status = answer.get(self.marker.status).and_then(Value::as_str);
+        let status = answer.get(&self.marker.status).and_then(Value::as_str);
         let is_final = self.is_final(&answer);
         let asks = |field: &str| answer.get(field).is_some_and(|value| !value.is_null());
         State {
             status: status.map(str::to_owned),
             is_final,
-            is_blocked: self.marker.unless.is_some_and(asks),
+            is_blocked: self.marker.unless.as_deref().is_some_and(asks),
             answer,
         }
     }
@@ -267,16 +264,16 @@ impl Following {
 
 /// Arguments by the field of an answer or (with `$`) the argument of the start that holds each.
 fn arguments(
-    sources: &[(&str, &str)],
+    sources: &BTreeMap<String, String>,
     sent: &Map<String, Value>,
     answer: &Value,
 ) -> Option<Map<String, Value>> {
-    let argument = |(name, source): &(&str, &str)| {
+    let argument = |(name, source): (&String, &String)| {
         let value = match source.strip_prefix('$') {
             Some(argument) => sent.get(argument),
-            None => answer.get(*source),
+            None => answer.get(source),
         };
-        Some(((*name).to_owned(), value?.clone()))
+        Some((name.clone(), value?.clone()))
     };
     sources.iter().map(argument).collect()
 }

@@ -1,6 +1,6 @@
 //! Prompts: listed, checked, filled in.
 
-mod texts;
+mod template;
 
 use rmcp::model::{
     ContentBlock, EmbeddedResource, ErrorData, GetPromptResult, JsonObject, ListPromptsResult,
@@ -8,8 +8,9 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-pub(super) use texts::Takes;
-use texts::{Argument, Given, Kit, PROMPTS, Prompt, SUMMARIZE_NOTES, members};
+pub(super) use exa_mcp_model::Takes;
+use exa_mcp_model::{Prompt, PromptArgument as Argument};
+use template::{Given, Kit, Renderer, members};
 
 use super::{
     era::{Era, FRESH_FOR, KEPT_BY},
@@ -17,6 +18,7 @@ use super::{
     tools::Tools,
 };
 use crate::accounts::Identity;
+use crate::generated::tools::PROMPTS;
 use crate::surface::library::{Library, PLAIN};
 use crate::surface::notes::Note;
 
@@ -30,8 +32,8 @@ const MOST_BYTES: usize = 256 * 1024;
 /// The prompts that are offered with these tools.
 fn offered(tools: &impl Tools) -> Vec<&'static Prompt> {
     with_kit(tools, |kit| {
-        let prompts = PROMPTS.iter().filter(|prompt| (prompt.is_offered)(kit));
-        prompts.collect()
+        let prompts = PROMPTS.prompts.iter();
+        prompts.filter(|prompt| kit.allows(prompt)).collect()
     })
 }
 
@@ -49,11 +51,19 @@ pub(super) fn all(tools: &impl Tools, era: &Era) -> Vec<Listed> {
 }
 
 /// What an argument of a prompt takes.
-pub(super) fn takes(tools: &impl Tools, name: &str, argument: &str) -> Result<Takes, ErrorData> {
+pub(super) fn takes(
+    tools: &impl Tools,
+    name: &str,
+    argument: &str,
+) -> Result<&'static Takes, ErrorData> {
     let prompt = find(tools, name)?;
     let found = prompt.arguments.iter().find(|one| one.name == argument);
-    found.map(|argument| argument.takes).ok_or_else(|| {
-        let known: Vec<&str> = prompt.arguments.iter().map(|one| one.name).collect();
+    found.map(|argument| &argument.takes).ok_or_else(|| {
+        let known: Vec<&str> = prompt
+            .arguments
+            .iter()
+            .map(|one| one.name.as_str())
+            .collect();
         let text = format!(
             "The prompt {name} has no argument {}; it has {}",
             brief(argument),
@@ -67,7 +77,7 @@ fn find(tools: &impl Tools, name: &str) -> Result<&'static Prompt, ErrorData> {
     let offered = offered(tools);
     let found = offered.iter().find(|prompt| prompt.name == name);
     found.copied().ok_or_else(|| {
-        let known: Vec<&str> = offered.iter().map(|prompt| prompt.name).collect();
+        let known: Vec<&str> = offered.iter().map(|prompt| prompt.name.as_str()).collect();
         let data = json!({"prompts": known});
         ErrorData::invalid_params(format!("Unknown prompt: {}", brief(name)), Some(data))
     })
@@ -87,29 +97,37 @@ pub(super) async fn get<T: Tools>(
 ) -> Result<GetPromptResult, ErrorData> {
     let prompt = find(tools, name)?;
     let given = check(prompt, arguments)?;
-    let text = with_kit(tools, |kit| (prompt.write)(&given, kit));
+    let text = with_kit(tools, |kit| {
+        let renderer = Renderer {
+            file: &PROMPTS,
+            prompt,
+            given: &given,
+            kit,
+        };
+        renderer.text()
+    });
     let mut messages = match tools.library() {
-        Some(library) if name == SUMMARIZE_NOTES => note_messages(library, owner, &given).await?,
+        Some(library) if prompt.notes => note_messages(library, owner, &given).await?,
         _ => Vec::new(),
     };
     messages.push(PromptMessage::new_text(Role::User, text));
-    let mut result = GetPromptResult::new(messages).with_description(prompt.description);
+    let mut result = GetPromptResult::new(messages).with_description(&prompt.description);
     result.meta = era.result_meta();
     Ok(result)
 }
 
 /// The arguments as they fit, or everything that does not.
-fn check(prompt: &Prompt, arguments: JsonObject) -> Result<Given, ErrorData> {
+fn check(prompt: &'static Prompt, arguments: JsonObject) -> Result<Given, ErrorData> {
     let mut given = Given::new();
     let mut problems = Vec::new();
-    for argument in prompt.arguments {
-        let text = match arguments.get(argument.name) {
+    for argument in &prompt.arguments {
+        let text = match arguments.get(&argument.name) {
             None | Some(Value::Null) => String::new(),
             Some(Value::String(text)) => text.trim().to_owned(),
             Some(other) => other.to_string(),
         };
         match fit(argument, text) {
-            Ok(Some(text)) => drop(given.insert(argument.name, text)),
+            Ok(Some(text)) => drop(given.insert(&argument.name, text)),
             Ok(None) => {}
             Err(problem) => problems.push(format!("`{}` {problem}", argument.name)),
         }
@@ -127,28 +145,29 @@ fn check(prompt: &Prompt, arguments: JsonObject) -> Result<Given, ErrorData> {
 
 fn fit(argument: &Argument, text: String) -> Result<Option<String>, String> {
     if text.is_empty() {
-        return match argument.required {
-            true => Err("is required".to_owned()),
-            false => Ok(None),
+        return if argument.required {
+            Err("is required".to_owned())
+        } else {
+            Ok(None)
         };
     }
     if text.chars().count() > LONGEST_ARGUMENT {
         return Err(format!("is longer than {LONGEST_ARGUMENT} characters"));
     }
-    match argument.takes {
+    match &argument.takes {
         Takes::Number(most) => match text.parse::<u32>() {
-            Ok(number) if (1..=most).contains(&number) => Ok(Some(number.to_string())),
+            Ok(number) if (1..=*most).contains(&number) => Ok(Some(number.to_string())),
             _ => Err(format!("must be a whole number from 1 to {most}")),
         },
         Takes::OneOf(known) => {
             let found = known.iter().find(|known| known.eq_ignore_ascii_case(&text));
-            let found = found.map(|known| Some((*known).to_owned()));
+            let found = found.map(|known| Some(known.clone()));
             found.ok_or_else(|| format!("must be one of {}", known.join(", ")))
         }
         Takes::Suggested(_) if !(2..=200).contains(&text.chars().count()) => {
             Err("must have 2 to 200 characters".to_owned())
         }
-        Takes::Several(least, _) if members(&text).len() < least => {
+        Takes::Several { least, .. } if members(&text).len() < *least => {
             Err(format!("must name at least {least}, separated by commas"))
         }
         _ => Ok(Some(text)),
@@ -233,19 +252,21 @@ fn note_message(note: &Note, text: String) -> PromptMessage {
 impl Era {
     fn prompt(&self, prompt: &Prompt) -> Listed {
         let arguments = prompt.arguments.iter().map(|argument| {
-            let shown = PromptArgument::new(argument.name)
-                .with_description(argument.description)
+            let shown = PromptArgument::new(&argument.name)
+                .with_description(&argument.description)
                 .with_required(argument.required);
-            match self.knows_titles() {
-                true => shown.with_title(argument.title),
-                false => shown,
+            if self.knows_titles() {
+                shown.with_title(&argument.title)
+            } else {
+                shown
             }
         });
         let arguments = Some(arguments.collect());
-        let listed = Listed::new(prompt.name, Some(prompt.description), arguments);
-        match self.knows_titles() {
-            true => listed.with_title(prompt.title),
-            false => listed,
+        let listed = Listed::new(&prompt.name, Some(&prompt.description), arguments);
+        if self.knows_titles() {
+            listed.with_title(&prompt.title)
+        } else {
+            listed
         }
     }
 

@@ -1,7 +1,7 @@
 //! What prompts say, and what they refuse.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-use super::texts::webset_arguments;
+use super::template::webset_arguments;
 use super::*;
 use crate::exa::{ExaConfig, ExaHttp};
 use crate::operations::{self, Caller, check};
@@ -129,12 +129,9 @@ async fn depth_decides_how_much_is_asked_for() {
 #[test]
 fn the_suggested_webset_fits_the_operation() {
     let operation = operations::find("websets.create").unwrap();
-    let subject = check::Subject {
-        operation: operation.name,
-        input_schema: operations::input_schema(operation),
-        aliases: &[],
-        beyond: &[],
-    };
+    let subject = check::Subject::new(operations::input_schema(operation));
+    let mut prompts = PROMPTS.prompts.iter();
+    let prompt = prompts.find(|it| it.name == "build_webset").unwrap();
     for entity in [
         "company",
         "person",
@@ -148,7 +145,7 @@ fn the_suggested_webset_fits_the_operation() {
             ("criteria", "written in Rust; a; b;; c; d; e; f".to_owned()),
             ("entity", entity.to_owned()),
         ]);
-        let arguments = webset_arguments(&given);
+        let arguments = webset_arguments(prompt, &given);
         assert_eq!(arguments["search"]["count"], 25);
         assert_eq!(arguments["search"]["criteria"].as_array().unwrap().len(), 5);
         let checked = check::check(&subject, arguments).unwrap();
@@ -156,7 +153,7 @@ fn the_suggested_webset_fits_the_operation() {
     }
     let least = Given::from([("description", "databases".to_owned())]);
     let expected = json!({"search": {"query": "databases", "count": 10}});
-    assert_eq!(webset_arguments(&least), expected);
+    assert_eq!(webset_arguments(prompt, &least), expected);
 }
 
 #[tokio::test]

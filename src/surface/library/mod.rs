@@ -24,7 +24,8 @@ use super::notes::{Draft, Note, NoteError, Notes};
 pub use super::watchers::Event;
 use super::{Address, ResultCache};
 use crate::accounts::Identity;
-use crate::operations::{Called, Caller, Operation};
+use crate::generated::tools::RESOURCES;
+use crate::operations::{self, Called, Caller, Operation};
 
 /// How many changes may wait until they are told to other servers.
 const WAITING: usize = 256;
@@ -132,16 +133,23 @@ impl Library {
 
     /// Takes note of a call that was answered: it may have changed a webset.
     pub(super) fn heed(&self, owner: &Identity, operation: &Operation, called: &Called) {
-        if operation.method == "GET" || operation.api.name != "websets" {
+        let Some(websets) = &RESOURCES.websets else {
+            return;
+        };
+        let get = operations::find(&websets.get);
+        let Some(get) = get.filter(|get| get.api.name == operation.api.name) else {
+            return;
+        };
+        if operation.method == "GET" {
             return;
         }
         // A webset may be called by its id or by the id that its maker gave it.
-        let sent = called.arguments.get("websetId");
+        let sent = called.arguments.get(&websets.argument);
         let Some(sent) = sent.and_then(Value::as_str) else {
             return;
         };
         let mut names = vec![sent];
-        if operation.domain == "websets" {
+        if operation.domain == get.domain {
             let answer = |field| called.answer.value.get(field).and_then(Value::as_str);
             names.extend(answer("id").into_iter().chain(answer("externalId")));
         }

@@ -9,6 +9,7 @@ use tokio::time::{Instant, timeout};
 
 use super::Library;
 use crate::accounts::Identity;
+use crate::generated::tools::RESOURCES;
 use crate::operations::{all, find};
 
 /// How long Exa may take to list websets; whoever types does not wait longer.
@@ -120,7 +121,8 @@ impl Library {
     }
 
     async fn list_websets(&self) -> Option<Vec<Offer>> {
-        let operation = find("websets.list")?;
+        let list = RESOURCES.websets.as_ref()?.list.as_ref()?;
+        let operation = find(list)?;
         let called = self.caller.call(operation, json!({"limit": MOST}));
         let answer = called.await.ok()?.answer.value;
         let websets = answer.get("data")?.as_array()?;

@@ -1,11 +1,13 @@
 //! Reading one resource.
 
+use exa_mcp_model::WebsetResources;
 use serde_json::{Map, Value, json};
 
 use super::{JSON, Library, MARKDOWN, PLAIN};
 use crate::accounts::Identity;
 use crate::exa::ExaErrorKind;
-use crate::operations::{Operation, Refusal, check, find, input_schema, nearest};
+use crate::generated::tools::RESOURCES;
+use crate::operations::{Operation, Refusal, find, input_schema, nearest};
 use crate::render::{self, Level, View};
 use crate::surface::answer::cleaned;
 use crate::surface::notes::NoteError;
@@ -49,8 +51,8 @@ impl Library {
             Address::Result(id) => shown(&self.kept(owner, id)?, None),
             Address::ResultItem(id, index) => shown(&self.kept(owner, id)?, Some(*index)),
             Address::Operation(name) => operation(name),
-            Address::Webset(id) => self.live("websets.get", id).await,
-            Address::WebsetItems(id) => self.live("items.list", id).await,
+            Address::Webset(id) => self.live(|websets| &websets.get, id).await,
+            Address::WebsetItems(id) => self.live(|websets| &websets.items, id).await,
             Address::Note(id) => self.note(owner, id).await,
         }
     }
@@ -102,12 +104,17 @@ impl Library {
     }
 
     /// Asks Exa for a webset, or for its items.
-    async fn live(&self, operation: &str, webset: &str) -> Result<Content, ReadError> {
+    async fn live(
+        &self,
+        operation: impl Fn(&WebsetResources) -> &String,
+        webset: &str,
+    ) -> Result<Content, ReadError> {
         self.demand_websets()?;
-        let gone = || ReadError::Failed(format!("Exa has no operation `{operation}` any more."));
-        let operation = find(operation).ok_or_else(gone)?;
-        let called = self.caller.call(operation, json!({"websetId": webset}));
-        match called.await {
+        let gone = || ReadError::Failed("Exa has no operation that reads this.".to_owned());
+        let websets = RESOURCES.websets.as_ref().ok_or_else(gone)?;
+        let operation = find(operation(websets)).ok_or_else(gone)?;
+        let arguments = Map::from_iter([(websets.argument.clone(), json!(webset))]);
+        match self.caller.call(operation, arguments.into()).await {
             Ok(called) => {
                 let answer = cleaned(called.answer.value);
                 Ok(Content {
@@ -180,11 +187,11 @@ pub(super) fn description(operation: &'static Operation) -> String {
         "signature": operation.signature,
         "method": operation.method,
         "path": operation.path,
-        "example": {"operation": operation.name, "args": check::example(operation.name, input)},
+        "example": {"operation": operation.name, "args": operation.example()},
         "inputSchema": input,
         "outputSchema": output,
     });
-    let hints = check::hints(operation.name);
+    let hints = &operation.behavior.hints;
     if let Value::Object(map) = &mut described {
         add(map, "hints", (!hints.is_empty()).then(|| json!(hints)));
         add(map, "deprecated", operation.deprecated.then(|| json!(true)));

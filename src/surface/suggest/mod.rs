@@ -48,18 +48,20 @@ impl Source {
 }
 
 impl Catalogue {
-    /// Suggests enrichments for a webset or a description.
+    /// Suggests enrichments for a webset or a description. The operations are those that read the
+    /// webset and that add an enrichment.
     pub(super) async fn suggest_enrichments(
         &self,
         call: &Call,
         tool: &Tool,
+        (read, add): (Option<&str>, Option<&str>),
         arguments: Map<String, Value>,
     ) -> Outcome {
         let (options, given, mended) = match taken(tool, arguments) {
             Ok(taken) => taken,
             Err(refused) => return Outcome::refused(&tool.definition.name, &refused),
         };
-        let subject = match self.subject(call, &given).await {
+        let subject = match self.subject(call, read, &given).await {
             Ok(subject) => subject,
             Err(outcome) => return *outcome,
         };
@@ -67,7 +69,7 @@ impl Catalogue {
         let count = count.and_then(|count| usize::try_from(count).ok());
         let suggested = model::suggest(&call.client, &subject, count.unwrap_or(USUAL)).await;
         let name = &tool.definition.name;
-        shown(name, &subject, suggested, mended, options.wants_json())
+        shown(name, &subject, add, suggested, mended, options.wants_json())
     }
 }
 
@@ -75,6 +77,7 @@ impl Catalogue {
 fn shown(
     operation: &str,
     subject: &Subject,
+    add: Option<&str>,
     suggested: Suggested,
     mended: Vec<String>,
     as_json: bool,
@@ -108,7 +111,7 @@ fn shown(
     for (index, suggestion) in suggested.suggestions.iter().enumerate() {
         text.push_str(&format!("\n{}. {}", index + 1, suggestion.line()));
     }
-    let told = told(subject, &suggested);
+    let told = told(subject, &suggested, add);
     if let Some(next) = told.get("addWith") {
         text.push_str(&format!("\nAdd the first with: {next}"));
     }
@@ -145,16 +148,11 @@ fn taken(
     let mut mended = Vec::new();
     let options = Options::take(&mut arguments, known, &mut mended);
     let options = options.check(&mut mended).map_err(|refused| *refused)?;
-    let subject = check::Subject {
-        operation: &tool.definition.name,
-        input_schema: tool.schema(),
-        aliases: &[
-            ("webset", "websetId"),
-            ("id", "websetId"),
-            ("query", "description"),
-        ],
-        beyond: &[],
-    };
+    let subject = check::Subject::new(tool.schema()).with_aliases(&[
+        ("webset", "websetId"),
+        ("id", "websetId"),
+        ("query", "description"),
+    ]);
     let checked = check::check(&subject, arguments.into())?;
     mended.extend(checked.mended);
     let given = |name| checked.arguments.contains_key(name);
@@ -179,7 +177,7 @@ fn nothing_given() -> check::Refused {
 }
 
 /// What is said beside the suggestions: where they come from, and how to use them.
-fn told(subject: &Subject, suggested: &Suggested) -> Map<String, Value> {
+fn told(subject: &Subject, suggested: &Suggested, add: Option<&str>) -> Map<String, Value> {
     let mut told = json!({
         "source": suggested.source.name(),
         "entityType": subject.entity.name(),
@@ -188,13 +186,13 @@ fn told(subject: &Subject, suggested: &Suggested) -> Map<String, Value> {
         put(&mut told, "model", json!(model));
     }
     let first = suggested.suggestions.first();
-    if let (Some(webset), Some(first)) = (&subject.webset, first) {
+    if let (Some(webset), Some(first), Some(add)) = (&subject.webset, first, add) {
         let mut args = first.json();
         if let Value::Object(args) = &mut args {
             args.shift_remove("why");
             args.insert("websetId".to_owned(), json!(webset));
         }
-        let next = json!({"operation": "enrichments.create", "args": args});
+        let next = json!({"operation": add, "args": args});
         put(&mut told, "addWith", next);
     }
     as_object(told)

@@ -30,6 +30,7 @@ impl Catalogue {
     pub(super) async fn subject(
         &self,
         call: &Call,
+        read: Option<&str>,
         given: &Map<String, Value>,
     ) -> Result<Subject, Box<Outcome>> {
         let text = |name: &str| given.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -41,7 +42,7 @@ impl Catalogue {
         };
         let mut told = text("entityType");
         if let Some(webset) = subject.webset.clone() {
-            let webset = self.webset(call, &webset).await?;
+            let webset = self.webset(call, read, &webset).await?;
             subject.learn(&webset);
             told = told.or_else(|| entity_of(&webset));
         }
@@ -52,13 +53,18 @@ impl Catalogue {
         Ok(subject)
     }
 
-    async fn webset(&self, call: &Call, id: &str) -> Result<Value, Box<Outcome>> {
+    async fn webset(
+        &self,
+        call: &Call,
+        read: Option<&str>,
+        id: &str,
+    ) -> Result<Value, Box<Outcome>> {
         let gone = || {
             Box::new(Outcome::internal(
-                "Exa has no operation `websets.get` any more.",
+                "Exa has no operation that reads a webset.",
             ))
         };
-        let operation = operations::find("websets.get").ok_or_else(gone)?;
+        let operation = read.and_then(operations::find).ok_or_else(gone)?;
         self.demand_key(call).await?;
         let called = self.caller.call(operation, json!({"websetId": id})).await;
         let called = called.map_err(|refusal| Box::new(failed(operation, &refusal)))?;

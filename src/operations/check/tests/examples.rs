@@ -2,8 +2,22 @@
 
 use serde_json::{Value, json};
 
-use super::super::{example, hints};
+use exa_mcp_model::Example;
+
+use super::super::super::find;
+use super::super::example as example_of;
 use super::{run, schema, schemas};
+
+fn example(operation: &str, schema: &Value) -> Value {
+    match find(operation) {
+        Some(operation) => example_of(&operation.behavior.example, schema),
+        None => example_of(&Example::PLAIN, schema),
+    }
+}
+
+fn hints(operation: &str) -> &'static [String] {
+    &find(operation).unwrap().behavior.hints
+}
 
 #[test]
 fn every_example_is_taken_as_it_is() {

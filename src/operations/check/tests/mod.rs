@@ -19,6 +19,7 @@ use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
+use super::super::find;
 use super::{Checked, InputSchema, Refused, Subject, check};
 
 /// The input schemas of all operations, by name.
@@ -63,12 +64,11 @@ fn run(operation: &str, arguments: Value) -> Result<Checked, Refused> {
 }
 
 fn run_with(operation: &str, schema: &InputSchema, arguments: Value) -> Result<Checked, Refused> {
-    let subject = Subject {
-        operation,
-        input_schema: schema,
-        aliases: &aliases(schema),
-        beyond: &[],
-    };
+    let aliases = aliases(schema);
+    let mut subject = Subject::new(schema).with_aliases(&aliases);
+    if let Some(operation) = find(operation) {
+        subject = subject.with_behavior(&operation.behavior);
+    }
     check(&subject, arguments)
 }
 

@@ -160,7 +160,7 @@ fn arguments(operation: &Operation) -> Value {
         return json!({"size": 10, "count": 1, "format": "csv", "entity": {"type": "company"}});
     }
     let schema: Value = serde_json::from_str(operation.input_schema).expect("a schema");
-    check::example(operation.name, &schema)
+    check::example(&operation.behavior.example, &schema)
 }
 
 /// What the toolhost tells of an answer, and what is said of work that goes on, is clean as well.
