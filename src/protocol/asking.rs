@@ -5,8 +5,7 @@ use std::time::Instant;
 use rmcp::{
     Peer, RoleServer,
     model::{
-        CallToolRequestParams, CallToolResponse, CreateTaskResult, CustomRequest, ErrorCode,
-        ErrorData, JsonObject,
+        CallToolResponse, CreateTaskResult, CustomResult, ErrorCode, ErrorData, InputResponses,
     },
     service::RequestContext,
 };
@@ -15,56 +14,68 @@ use serde_json::{Value, json};
 use super::{
     client::{self, Asked, Conversation, Detected, Ended, Patience},
     era::Era,
-    handler::{Handler, era},
+    handler::{Handler, era, limited, listening},
     progress::Steps,
     resources,
     scope::{Scope, observe},
-    tasks::Watcher,
-    tools::Tools,
+    tasks::{TaskParams, Tasks, Watcher},
+    tools::{ParsedCall, Prepared, Tools},
 };
 use crate::{
     accounts::{KeyPage, Permit},
-    operations::client::{ClientHandle, Powers},
-    surface::{Address, Call, Outcome},
+    logging::Listener,
+    operations::client::{ClientHandle, Powers, Visit},
+    surface::{Address, ToolContext, ToolError, ToolOutcome},
     telemetry,
 };
 
 /// The user must visit a page first.
 const URL_ELICITATION_REQUIRED: i32 = -32042;
 
+/// A call that was let in, and what the client sent with it.
+pub(super) struct Admitted<C> {
+    pub(super) call: C,
+    /// What the client carried back.
+    pub(super) state: Option<String>,
+    /// What the client answers.
+    pub(super) responses: Option<InputResponses>,
+    pub(super) permit: Permit,
+}
+
 impl<T: Tools> Handler<T> {
-    /// Calls a tool that exists.
+    /// Runs a call that was let in, or begins a task for it.
     pub(super) async fn call(
         &self,
         scope: &Scope<T>,
-        request: CallToolRequestParams,
+        admitted: Admitted<T::Call>,
         context: &RequestContext<RoleServer>,
         era: &Era,
-        permit: Permit,
     ) -> Result<CallToolResponse, ErrorData> {
-        let (name, arguments) = (request.name, request.arguments.unwrap_or_default());
+        let Admitted {
+            call,
+            state,
+            responses,
+            permit,
+        } = admitted;
         let asked = Asked {
             owner: &scope.owner,
-            tool: &name,
-            arguments: &arguments,
-            state: request.request_state,
-            responses: request.input_responses,
+            tool: call.name(),
+            arguments: call.arguments(),
+            state,
+            responses,
         };
         let (client, conversation) = self.converse(scope, context, era, asked)?;
-        if scope.tasks_for(context).is_some()
-            && scope.tools.starts_work(&name, &arguments)
-            && !scope.tools.waits(&name, &arguments)
-        {
-            let call = Call::new(scope.owner.clone(), Default::default()).of_client(client);
-            let task = (call, conversation, permit);
-            let task = self.create_task(scope, &name, arguments, task, context);
+        if scope.tasks_for(context).is_some() && call.starts_work() && !call.waits() {
+            let who = ToolContext::new(scope.owner.clone(), Default::default()).of_client(client);
+            let task = self.create_task(scope, call, (who, conversation, permit), context);
             return Box::pin(task).await;
         }
+        let name = call.name().to_owned();
         let (progress, steps) = Steps::of(context);
-        let who = Call::new(scope.owner.clone(), progress).of_client(client);
+        let who = ToolContext::new(scope.owner.clone(), progress).of_client(client);
         // A call is large, and is handed through several others.
         let call = Box::pin(telemetry::inherited(
-            scope.tools_for(&permit).call(&name, arguments, who),
+            scope.tools_for(&permit).run(call, who),
         ));
         let run = Box::pin(steps.until(self.calls.run(call, context.ct.cancelled())));
         let started = Instant::now();
@@ -77,11 +88,7 @@ impl<T: Tools> Handler<T> {
         scope.count(&name, outcome).await;
         match ended? {
             Ended::Asks(question) => Ok((*question).into()),
-            Ended::Done(outcome) => {
-                let mut outcome = outcome?;
-                outcome.warn(&permit.warnings);
-                Self::answer(scope, outcome, context, era)
-            }
+            Ended::Done(outcome) => Self::answer(scope, outcome?, &permit.warnings, (context, era)),
         }
     }
 
@@ -89,95 +96,114 @@ impl<T: Tools> Handler<T> {
     async fn create_task(
         &self,
         scope: &Scope<T>,
-        name: &str,
-        arguments: JsonObject,
-        (call, conversation, permit): (Call, Conversation, Permit),
+        call: T::Call,
+        (who, conversation, permit): (ToolContext, Conversation, Permit),
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let powers = in_task(call.client.powers());
-        let prepared = Box::pin(telemetry::inherited(
-            scope.tools.prepare(name, arguments, call),
-        ));
+        let powers = in_task(who.client.powers());
+        let prepared = Box::pin(telemetry::inherited(scope.tools.prepare(call, who)));
         let run = self.calls.run(prepared, context.ct.cancelled());
-        let prepared = match conversation.until(run).await? {
+        let Prepared { call, client } = match conversation.until(run).await? {
             Ended::Asks(question) => return Ok((*question).into()),
             Ended::Done(prepared) => prepared?,
         };
-        let prepared = match prepared {
-            Ok(prepared) => prepared,
-            Err(outcome) => return Self::answer(scope, *outcome, context, &era(context)),
+        let client = match client {
+            Ok(client) => client,
+            Err(error) => return Self::answer(scope, error.into(), &[], (context, &era(context))),
         };
         let Some(tasks) = &scope.tasks else {
             return Err(ErrorData::internal_error("There are no tasks", None));
         };
         // There progress of tasks is told to those who ask for their state, and in no other way.
         let watcher = Watcher {
-            client: prepared.client,
+            client,
             powers,
             permit,
             ..Watcher::nobody()
         };
-        let task = tasks.create(
-            scope.owner.identity(),
-            name,
-            prepared.arguments,
-            None,
-            watcher,
-        );
+        let name = call.name().to_owned();
+        let task = tasks.create(scope.owner.identity(), call, None, watcher);
         let task = task.await;
-        scope.count(name, None).await;
+        scope.count(&name, None).await;
         Ok(CreateTaskResult::new(task?.task()).into())
+    }
+
+    /// Answers a call of 2025-11-25 that asks for a task.
+    pub(super) async fn call_as_task(
+        &self,
+        scope: &Scope<T>,
+        tasks: &Tasks<T>,
+        params: Option<Value>,
+        (context, era): (&RequestContext<RoleServer>, &Era),
+        listener: Option<Listener>,
+    ) -> Result<CustomResult, ErrorData> {
+        let name = params.as_ref().and_then(|params| params.get("name"));
+        let name = name.and_then(Value::as_str).unwrap_or_default();
+        scope.count(name, None).await;
+        let TaskParams {
+            tool,
+            arguments,
+            ttl,
+        } = TaskParams::read(params, |tool| scope.admit_task(tool))?;
+        let call = scope.tools.parse(&tool, arguments);
+        let permit = scope.admit_call(&call).await.map_err(|over| {
+            tracing::info!(limit = over.limit, "denied: over a limit");
+            limited(&over)
+        })?;
+        let (progress, steps) = Steps::of(context);
+        let served = Box::pin(async {
+            let (call, client, powers) = self.prepare_task(scope, call, context, era).await?;
+            let watcher = Watcher {
+                peer: Some(context.peer.clone()),
+                progress,
+                steps,
+                client,
+                powers,
+                permit,
+            };
+            let task = tasks.create(scope.owner.identity(), call, ttl, watcher);
+            Ok(CustomResult::new(json!({"task": task.await?.legacy()})))
+        });
+        listening(listener, served).await
     }
 
     /// Asks for what a task of 2025-11-25 cannot begin without, and gives a client that knows it and what
     /// the task may ask for itself. What is not given is left for the task to complain about: such a call
     /// must be answered by a task.
-    pub(super) async fn prepare_task(
+    async fn prepare_task(
         &self,
         scope: &Scope<T>,
-        request: &mut CustomRequest,
+        call: T::Call,
         context: &RequestContext<RoleServer>,
         era: &Era,
-    ) -> Result<(ClientHandle, Powers), ErrorData> {
-        let unasked = || Ok((ClientHandle::mute(), Powers::default()));
-        let params = request.params.as_mut().and_then(Value::as_object_mut);
-        let Some(params) = params else {
-            return unasked();
-        };
-        let name = params.get("name").and_then(Value::as_str);
-        let name = name.unwrap_or_default().to_owned();
-        let arguments = match params.get("arguments") {
-            Some(Value::Object(arguments)) => arguments.clone(),
-            None | Some(Value::Null) => JsonObject::new(),
-            // The task itself refuses what are no arguments.
-            Some(_) => return unasked(),
-        };
+    ) -> Result<(T::Call, ClientHandle, Powers), ErrorData> {
         let asked = Asked {
             owner: &scope.owner,
-            tool: &name,
-            arguments: &arguments,
+            tool: call.name(),
+            arguments: call.arguments(),
             state: None,
             responses: None,
         };
         let (client, conversation) = self.converse(scope, context, era, asked)?;
         let powers = in_task(client.powers());
-        let call = Call::new(scope.owner.clone(), Default::default()).of_client(client);
-        let prepared = Box::pin(telemetry::inherited(
-            scope.tools.prepare(&name, arguments, call),
-        ));
+        let who = ToolContext::new(scope.owner.clone(), Default::default()).of_client(client);
+        let prepared = Box::pin(telemetry::inherited(scope.tools.prepare(call, who)));
         let run = self.calls.run(prepared, context.ct.cancelled());
         let Ended::Done(prepared) = conversation.until(run).await? else {
-            return unasked();
+            let text = "A call with a handshake cannot ask by its answer";
+            return Err(ErrorData::internal_error(text, None));
         };
-        match prepared? {
-            Ok(prepared) => {
-                params.insert("arguments".to_owned(), Value::Object(prepared.arguments));
-                Ok((prepared.client, powers))
+        let Prepared { call, client } = prepared?;
+        match client.map_err(|error| *error) {
+            Ok(client) => Ok((call, client, powers)),
+            Err(ToolError::KeyRequired(visit)) => {
+                let content = ToolOutcome::InputRequired(visit.clone()).into_content(&[]);
+                match Self::must_visit(scope, &visit, &content.text, (context, era)) {
+                    Some(error) => Err(error),
+                    None => Ok((call, ClientHandle::mute(), Powers::default())),
+                }
             }
-            Err(outcome) => match Self::must_visit(scope, &outcome, context, era) {
-                Some(error) => Err(error),
-                None => unasked(),
-            },
+            Err(_) => Ok((call, ClientHandle::mute(), Powers::default())),
         }
     }
 
@@ -195,38 +221,41 @@ impl<T: Tools> Handler<T> {
     /// The answer to a call.
     fn answer(
         scope: &Scope<T>,
-        outcome: Outcome,
-        context: &RequestContext<RoleServer>,
-        era: &Era,
+        outcome: ToolOutcome,
+        warnings: &[String],
+        (context, era): (&RequestContext<RoleServer>, &Era),
     ) -> Result<CallToolResponse, ErrorData> {
-        match Self::must_visit(scope, &outcome, context, era) {
-            Some(error) => Err(error),
-            None => Ok(era.call_result(outcome).into()),
+        let visit = match &outcome {
+            ToolOutcome::InputRequired(visit) => Some(visit.clone()),
+            ToolOutcome::Success(_) | ToolOutcome::Failure(_) => None,
+        };
+        let content = outcome.into_content(warnings);
+        if let Some(visit) = visit
+            && let Some(error) = Self::must_visit(scope, &visit, &content.text, (context, era))
+        {
+            return Err(error);
         }
+        Ok(era.call_result(content).into())
     }
 
     /// The error that says which page the user must visit first, in the version that has it. The client
     /// is told when to try again.
     fn must_visit(
         scope: &Scope<T>,
-        outcome: &Outcome,
-        context: &RequestContext<RoleServer>,
-        era: &Era,
+        visit: &Visit,
+        message: &str,
+        (context, era): (&RequestContext<RoleServer>, &Era),
     ) -> Option<ErrorData> {
         if !era.knows_url_errors() || !Detected::of(context, era).elicitation_url {
             return None;
         }
-        let error = outcome.structured.get("error")?;
-        let is_it = error.get("code")?.as_i64() == Some(URL_ELICITATION_REQUIRED.into());
-        let text = |name: &str| error.get(name).filter(|_| is_it)?.as_str();
-        let data = elicitation(text("elicitationId")?, text("url")?);
         let (peer, page) = (context.peer.clone(), scope.tools.key_page());
         tokio::spawn(async move {
             if let Some(page) = page.await {
                 tell_when_done(&peer, page).await;
             }
         });
-        Some(visit_error(&outcome.text, data))
+        Some(visit_error(message, elicitation(&visit.id, &visit.url)))
     }
 
     /// Reading a webset needs a key. Such a request cannot ask, but in one version say where to go first.

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::pages::Page;
 use crate::render::Link;
-use crate::surface::{Outcome, ToolDefinition};
+use crate::surface::{ToolContent, ToolDefinition};
 
 const NAME: &str = "exa-mcp-server";
 const TITLE: &str = "Exa";
@@ -207,7 +207,7 @@ impl Era {
     }
 
     /// The result of a call.
-    pub(super) fn call_result(&self, outcome: Outcome) -> CallToolResult {
+    pub(super) fn call_result(&self, outcome: ToolContent) -> CallToolResult {
         let mut content = vec![ContentBlock::text(outcome.text)];
         if self.knows_resource_links() {
             content.extend(outcome.links.into_iter().map(resource_link));
@@ -295,7 +295,7 @@ mod tests {
     fn structured_content_goes_to_those_who_know_it() {
         for (version, era) in eras() {
             let structured = json!({"a": 1}).as_object().unwrap().clone();
-            let outcome = Outcome {
+            let outcome = ToolContent {
                 text: "t".to_owned(),
                 structured,
                 links: Vec::new(),
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn nothing_structured_is_left_out() {
-        let outcome = Outcome {
+        let outcome = ToolContent {
             text: String::new(),
             structured: JsonObject::new(),
             links: Vec::new(),

@@ -9,10 +9,10 @@ use rmcp::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
         CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
         Extensions, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
-        InitializeRequestParams, InitializeResult, JsonObject, ListPromptsResult,
-        ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-        ProtocolVersion, ReadResourceRequestParams, ReadResourceResponse, ServerConfig,
-        ServerResult, SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
+        InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
+        ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
+        ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult,
+        SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
 };
@@ -22,23 +22,23 @@ use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
 use serde_json::Value;
 
 use super::{
+    asking::Admitted,
     calls::Calls,
     client::KnownRoots,
     completion,
     era::{Era, FRESH_FOR, KEPT_BY},
     log::SessionLog,
     pages::{PAGE_SIZE, page},
-    progress::Steps,
     prompts, resources,
     scope::Scope,
     subscriptions::{self, Subscriptions},
-    tasks::{self, Watcher},
+    tasks,
     tools::Tools,
 };
 use crate::{
     accounts::{OverLimit, Requester},
     logging::Listener,
-    surface::Outcome,
+    surface::{ToolError, ToolOutcome},
     transport::{
         http::{carry_following, is_replayed},
         introduces, unmarked,
@@ -124,21 +124,10 @@ impl<T: Tools> Handler<T> {
 }
 
 /// Runs something whose messages a client hears.
-async fn listening<F: Future>(listener: Option<Listener>, future: F) -> F::Output {
+pub(super) async fn listening<F: Future>(listener: Option<Listener>, future: F) -> F::Output {
     match listener {
         Some(listener) => listener.during(future).await,
         None => future.await,
-    }
-}
-
-/// The client that made a task is told how it goes.
-fn watcher(context: &RequestContext<RoleServer>) -> Watcher {
-    let (progress, steps) = Steps::of(context);
-    Watcher {
-        peer: Some(context.peer.clone()),
-        progress,
-        steps,
-        ..Watcher::nobody()
     }
 }
 
@@ -148,7 +137,7 @@ pub(super) fn era(context: &RequestContext<RoleServer>) -> Era {
 }
 
 /// A limit is reached, where only an error can say so.
-fn limited(over: &OverLimit) -> ErrorData {
+pub(super) fn limited(over: &OverLimit) -> ErrorData {
     let data = over.detail();
     let data = data
         .into_iter()
@@ -259,19 +248,26 @@ impl<T: Tools> ServerHandler for Handler<T> {
         }
         let era = era(&context);
         scope.demand_tasks(&request.name, &context, &era)?;
-        let no_arguments = JsonObject::new();
-        let arguments = request.arguments.as_ref().unwrap_or(&no_arguments);
-        let permit = match scope.admit_call(&request.name, arguments).await {
+        let arguments = request.arguments.unwrap_or_default();
+        let call = scope.tools.parse(&request.name, arguments);
+        let permit = match scope.admit_call(&call).await {
             Ok(permit) => permit,
             Err(over) => {
                 tracing::info!(limit = over.limit, "denied: over a limit");
-                let outcome = Outcome::over_limit(&over);
+                let error = Box::new(ToolError::LimitExceeded(Box::new(over)));
+                let outcome = ToolOutcome::Failure(error);
                 scope.count(&request.name, Some(&outcome)).await;
-                return Ok(era.call_result(outcome).into());
+                return Ok(era.call_result(outcome.into_content(&[])).into());
             }
         };
+        let admitted = Admitted {
+            call,
+            state: request.request_state,
+            responses: request.input_responses,
+            permit,
+        };
         let (listener, log) = self.log.of(&context, &era)?;
-        let called = Box::pin(self.call(&scope, request, &context, &era, permit));
+        let called = Box::pin(self.call(&scope, admitted, &context, &era));
         let called = Box::pin(log.until(listening(listener, called)));
         scope.while_admitted(called).await
     }
@@ -303,21 +299,13 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let (Some(method), Some(tasks), true) = (method, &scope.tasks, era.knows_tasks()) else {
             return Err(unknown_method(&request.method));
         };
-        let mut watcher = watcher(&context);
         let (listener, _) = self.log.of(&context, &era)?;
         if matches!(method, tasks::Method::Call) {
-            scope.count_task(&request).await;
-            scope.admit_task(&request)?;
-            let permit = scope.admit_task_call(&request).await;
-            watcher.permit = permit.map_err(|over| {
-                tracing::info!(limit = over.limit, "denied: over a limit");
-                limited(&over)
-            })?;
-            let prepared = Box::pin(self.prepare_task(&scope, &mut request, &context, &era));
-            (watcher.client, watcher.powers) = listening(listener.clone(), prepared).await?;
+            let asked = (&context, &era);
+            let called = self.call_as_task(&scope, tasks, request.params, asked, listener);
+            return Box::pin(called).await;
         }
-        let served =
-            Box::pin(tasks.serve(method, scope.owner.identity(), request, &context, watcher));
+        let served = Box::pin(tasks.serve(method, scope.owner.identity(), request, &context));
         listening(listener, served).await
     }
 

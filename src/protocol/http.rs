@@ -24,7 +24,7 @@ use super::tools::Tools;
 use super::traced::Traced;
 use crate::accounts::{KeyPool, Requester, kept_secret};
 use crate::spending::follow_runs;
-use crate::surface::Catalogue;
+use crate::surface::ToolExecutor;
 use crate::telemetry::{Gauges, Metrics};
 use crate::transport::http::{Answer, Gate, HttpConfig, Introductions, Mcp, Server, Sessions};
 use exa_mcp_store::{Store, StoreError};
@@ -37,14 +37,14 @@ const SETTLING: Duration = Duration::from_secs(5);
 
 /// Serves MCP over HTTP until `stop`, then lets running requests finish.
 pub async fn serve_http(
-    catalogue: Catalogue,
+    executor: ToolExecutor,
     listener: TcpListener,
     gate: Gate,
     config: HttpConfig,
     stop: impl Future<Output = ()>,
 ) {
-    let store = catalogue.store();
-    serve(catalogue, Arc::clone(&store), listener, gate, config, stop).await;
+    let store = executor.store();
+    serve(executor, Arc::clone(&store), listener, gate, config, stop).await;
     close(&*store).await;
 }
 

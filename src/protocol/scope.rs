@@ -5,12 +5,11 @@ use std::time::Duration;
 use rmcp::{
     RoleServer,
     model::{
-        ClientCapabilities, CustomRequest, ErrorCode, ErrorData, JsonObject, ServerConfig,
-        TASKS_EXTENSION_ID,
+        ClientCapabilities, ErrorCode, ErrorData, JsonObject, ServerConfig, TASKS_EXTENSION_ID,
     },
     service::RequestContext,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use strsim::jaro_winkler;
 
 use super::{
@@ -18,14 +17,14 @@ use super::{
     era::Era,
     handler::{LONGEST_NAME, unknown_method},
     tasks::Tasks,
-    tools::Tools,
+    tools::{ParsedCall, Tools},
 };
 use crate::{
     accounts::{
         Allowance, Credential, Denied, Identity, KeyProof, LocalUser, OverLimit, Owner, Permit,
         Requester, daily, usage::Meter,
     },
-    surface::{Outcome, library::Library},
+    surface::{ToolOutcome, library::Library},
     telemetry,
 };
 
@@ -112,31 +111,11 @@ impl<T: Tools> Scope<T> {
     }
 
     /// Lets a call begin, unless a limit is reached.
-    pub(super) async fn admit_call(
-        &self,
-        tool: &str,
-        arguments: &JsonObject,
-    ) -> Result<Permit, OverLimit> {
+    pub(super) async fn admit_call(&self, call: &T::Call) -> Result<Permit, OverLimit> {
         match &self.allowance {
-            Some(allowance) => {
-                allowance
-                    .call(self.tools.cost_of_start(tool, arguments))
-                    .await
-            }
+            Some(allowance) => allowance.call(call.start_cost()).await,
             None => Ok(Permit::default()),
         }
-    }
-
-    /// Lets a call begin that is to become a task.
-    pub(super) async fn admit_task_call(
-        &self,
-        request: &CustomRequest,
-    ) -> Result<Permit, OverLimit> {
-        let params = request.params.as_ref();
-        let tool = params.and_then(|params| params.get("name")?.as_str());
-        let arguments = params.and_then(|params| params.get("arguments")?.as_object());
-        let arguments = arguments.cloned().unwrap_or_default();
-        self.admit_call(tool.unwrap_or_default(), &arguments).await
     }
 
     /// The tools for a call that was let in.
@@ -148,10 +127,10 @@ impl<T: Tools> Scope<T> {
     }
 
     /// Counts a call that has come to its end. It is in the store when this returns.
-    pub(super) async fn count(&self, tool: &str, outcome: Option<&Outcome>) {
-        let is_paid = |outcome: &Outcome| Told::by(outcome).is_some_and(|told| told.dollars > 0.0);
+    pub(super) async fn count(&self, tool: &str, outcome: Option<&ToolOutcome>) {
+        let stats = outcome.and_then(ToolOutcome::stats);
         if let Some(proof) = &self.key_proof
-            && outcome.is_some_and(is_paid)
+            && stats.is_some_and(|stats| !stats.cost.is_zero())
         {
             proof.accept();
         }
@@ -165,13 +144,6 @@ impl<T: Tools> Scope<T> {
             note(meter, outcome);
         }
         meter.commit().await;
-    }
-
-    /// Counts a call that is to become a task.
-    pub(super) async fn count_task(&self, request: &CustomRequest) {
-        let params = request.params.as_ref();
-        let tool = params.and_then(|params| params.get("name")?.as_str());
-        self.count(tool.unwrap_or_default(), None).await;
     }
 
     /// Describes the server to a client of this era.
@@ -214,17 +186,7 @@ impl<T: Tools> Scope<T> {
     }
 
     /// Whether a tool takes tasks at all.
-    pub(super) fn admit_task(&self, request: &CustomRequest) -> Result<(), ErrorData> {
-        let name = request
-            .params
-            .as_ref()
-            .and_then(|params| params.get("name")?.as_str());
-        let Some(name) = name else {
-            return Err(ErrorData::invalid_params(
-                "Invalid params for tools/call: name must be a string",
-                None,
-            ));
-        };
+    pub(super) fn admit_task(&self, name: &str) -> Result<(), ErrorData> {
         let definitions = self.tools.definitions();
         match definitions.iter().find(|tool| tool.name == name) {
             None => Err(self.unknown_tool(name)),
@@ -267,55 +229,28 @@ pub(super) fn ended(why: Denied) -> &'static str {
     }
 }
 
-/// What an answer tells about itself.
-struct Told<'a> {
-    operation: Option<&'a str>,
-    tokens: u64,
-    dollars: f64,
-    cached: bool,
-}
-
-impl<'a> Told<'a> {
-    fn by(outcome: &'a Outcome) -> Option<Self> {
-        let head = outcome.structured.get("metadata")?;
-        let cached = head.get("cached") == Some(&Value::Bool(true));
-        let dollars = head.get("costDollars").and_then(Value::as_f64);
-        Some(Self {
-            operation: head.get("operation").and_then(Value::as_str),
-            tokens: head
-                .get("tokenEstimate")
-                .and_then(Value::as_u64)
-                .unwrap_or(0),
-            dollars: dollars.filter(|_| !cached).unwrap_or(0.0).max(0.0),
-            cached,
-        })
-    }
-}
-
-/// Notes what an answer tells about itself; money is counted where requests are sent.
-pub(super) fn note(meter: &Meter, outcome: &Outcome) {
-    if outcome.is_error {
+/// Notes the facts about an answer; money is counted where requests are sent.
+pub(super) fn note(meter: &Meter, outcome: &ToolOutcome) {
+    if outcome.is_failure() {
         meter.add(daily::ERRORS, 1);
     }
-    let Some(told) = Told::by(outcome) else {
+    let Some(stats) = outcome.stats() else {
         return;
     };
-    if let Some(operation) = told.operation {
-        meter.add(format!("operation:{operation}"), 1);
-    }
-    meter.add(daily::TOKENS, told.tokens);
-    if told.cached {
+    meter.add(format!("operation:{}", stats.operation), 1);
+    meter.add(daily::TOKENS, stats.tokens);
+    if stats.cached {
         meter.add(daily::CACHE_HITS, 1);
     }
 }
 
 /// Lets operators know of a call of a tool that there is.
-pub(super) fn observe(tool: &str, outcome: Option<&Outcome>, took: Duration) {
+pub(super) fn observe(tool: &str, outcome: Option<&ToolOutcome>, took: Duration) {
     if let Some(metrics) = telemetry::metrics() {
-        let failed = outcome.is_none_or(|outcome| outcome.is_error);
+        let failed = outcome.is_none_or(ToolOutcome::is_failure);
         metrics.served("tools/call", Some(tool), failed, took);
     }
-    if let Some(told) = outcome.and_then(Told::by) {
-        telemetry::told(told.tokens, told.dollars, told.cached);
+    if let Some(stats) = outcome.and_then(ToolOutcome::stats) {
+        telemetry::told(stats.tokens, stats.cost.dollars(), stats.cached);
     }
 }

@@ -12,7 +12,7 @@ use tokio::{
 use super::{calls::Calls, handler::Handler, scope::Scope, tools::Tools, traced::Traced};
 use crate::{
     accounts::LocalUser,
-    surface::Catalogue,
+    surface::ToolExecutor,
     transport::stdio::{StdioTransport, Written},
 };
 use exa_mcp_store::Store;
@@ -44,13 +44,13 @@ pub enum ServeError {
 /// After the end of the input running calls have five seconds to finish; a signal stops them at once,
 /// and their callers are told so. Must run inside a Tokio runtime with its drivers enabled; where
 /// standard input is no pipe, that runtime must be ended by `shutdown_background`.
-pub async fn serve_stdio(catalogue: Catalogue) -> Result<(), ServeError> {
+pub async fn serve_stdio(executor: ToolExecutor) -> Result<(), ServeError> {
     let stop = termination().map_err(ServeError::Start)?;
     let (input, output) = stdio_pipes();
-    let store = catalogue.store();
+    let store = executor.store();
     let user = LocalUser::of_this_process();
     // The user of a stdio server sits in front of this machine.
-    let scope = Scope::local(catalogue.with_key_page(&user), user);
+    let scope = Scope::local(executor.with_key_page(&user), user);
     let result = serve(scope, input, output, stop).await;
     close(&*store).await;
     result

@@ -196,7 +196,7 @@ mod tests {
     use crate::accounts::Identity;
     use crate::exa::{ExaConfig, ExaHttp};
     use crate::operations::Caller;
-    use crate::surface::{Catalogue, ResultCache};
+    use crate::surface::{ResultCache, ToolExecutor};
 
     /// Remembers what it was told, and hears only so much.
     #[derive(Clone)]
@@ -236,7 +236,7 @@ mod tests {
     fn listening(lists: bool, ear: &Ear) -> (ResultCache, tokio::task::JoinHandle<()>) {
         let cache = ResultCache::default();
         let http = ExaHttp::new(ExaConfig::default()).unwrap();
-        let catalogue = Catalogue::new(
+        let executor = ToolExecutor::new(
             "default",
             Caller::new(
                 http,
@@ -246,10 +246,10 @@ mod tests {
             cache.clone(),
         )
         .unwrap();
-        let watch = catalogue.library().watch(&Identity::local());
+        let watch = executor.library().watch(&Identity::local());
         let ear = ear.clone();
         let task = tokio::spawn(async move {
-            let _alive = catalogue;
+            let _alive = executor;
             if !lists {
                 watch.ignore_lists();
             }

@@ -1,4 +1,4 @@
-//! What the handler needs of the surface.
+//! What the handler needs of the tools.
 
 use std::future::{Future, ready};
 use std::sync::Arc;
@@ -12,12 +12,47 @@ use crate::operations::Caller;
 use crate::operations::client::ClientHandle;
 use crate::spending::{AccountGuard, NobodyPays};
 use crate::surface::library::Library;
-use crate::surface::{Call, Catalogue, Outcome, Prepared, TaskLimits, ToolDefinition, Work};
+use crate::surface::{
+    TaskLimits, ToolCall, ToolContext, ToolDefinition, ToolError, ToolExecutor, ToolOutcome, Work,
+};
 use crate::telemetry::Gauges;
 use exa_mcp_store::Store;
 
+/// A parsed call, which says what it will do.
+pub(super) trait ParsedCall: Send + Sync + 'static {
+    /// Returns the name of the tool.
+    fn name(&self) -> &str;
+
+    /// Returns the arguments as they were given.
+    fn arguments(&self) -> &JsonObject;
+
+    /// Returns what the call can cost if it starts work that takes long, in millionths of a dollar;
+    /// `None` for other calls.
+    fn start_cost(&self) -> Option<u64>;
+
+    /// Returns whether the call starts work that takes long.
+    fn starts_work(&self) -> bool {
+        self.start_cost().is_some()
+    }
+
+    /// Returns whether the call says itself how long it waits.
+    fn waits(&self) -> bool {
+        false
+    }
+}
+
+/// A call that is about to become a task.
+pub(super) struct Prepared<C> {
+    pub(super) call: C,
+    /// A client that knows what was answered, or why the call cannot be made.
+    pub(super) client: Result<ClientHandle, Box<ToolError>>,
+}
+
 /// A set of tools. The server has one, the tests another.
 pub(super) trait Tools: Clone + Send + Sync + 'static {
+    /// A parsed call of a tool.
+    type Call: ParsedCall;
+
     /// The tools as this requester may use them.
     fn for_requester(&self, _requester: &Requester) -> Self {
         self.clone()
@@ -87,24 +122,9 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
         TaskLimits::default()
     }
 
-    /// Whether a call starts work that takes long.
-    fn starts_work(&self, _name: &str, _arguments: &JsonObject) -> bool {
-        false
-    }
-
-    /// What a call can cost that starts work which takes long, in millionths of a dollar; `None` for others.
-    fn cost_of_start(&self, name: &str, arguments: &JsonObject) -> Option<u64> {
-        self.starts_work(name, arguments).then_some(0)
-    }
-
     /// Whether a tool can be answered by a task alone. None of Exa's is such a tool: who knows no tasks gets
     /// plain answers.
     fn needs_tasks(&self, _name: &str) -> bool {
-        false
-    }
-
-    /// Whether a call says itself how long it waits.
-    fn waits(&self, _name: &str, _arguments: &JsonObject) -> bool {
         false
     }
 
@@ -123,27 +143,48 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
         ready(None)
     }
 
+    /// Parses and validates a call.
+    fn parse(&self, name: &str, arguments: JsonObject) -> Self::Call;
+
     /// Asks for what a call needs before it becomes a task.
     fn prepare(
         &self,
-        _name: &str,
-        arguments: JsonObject,
-        _call: Call,
-    ) -> impl Future<Output = Result<Prepared, Box<Outcome>>> + Send + 'static {
-        let client = ClientHandle::mute();
-        ready(Ok(Prepared { arguments, client }))
+        call: Self::Call,
+        _context: ToolContext,
+    ) -> impl Future<Output = Prepared<Self::Call>> + Send + 'static {
+        let client = Ok(ClientHandle::mute());
+        ready(Prepared { call, client })
     }
 
-    /// Calls a tool that exists.
-    fn call(
+    /// Runs a call.
+    fn run(
         &self,
-        name: &str,
-        arguments: JsonObject,
-        call: Call,
-    ) -> impl Future<Output = Outcome> + Send + 'static;
+        call: Self::Call,
+        context: ToolContext,
+    ) -> impl Future<Output = ToolOutcome> + Send + 'static;
 }
 
-impl Tools for Catalogue {
+impl ParsedCall for ToolCall {
+    fn name(&self) -> &str {
+        self.name()
+    }
+
+    fn arguments(&self) -> &JsonObject {
+        self.arguments()
+    }
+
+    fn start_cost(&self) -> Option<u64> {
+        self.start_cost()
+    }
+
+    fn waits(&self) -> bool {
+        self.waits()
+    }
+}
+
+impl Tools for ToolExecutor {
+    type Call = ToolCall;
+
     fn for_requester(&self, requester: &Requester) -> Self {
         let own = match &requester.key {
             Some(key) => self.with_key(key.clone()),
@@ -154,9 +195,10 @@ impl Tools for Catalogue {
             Some(allowance) => own.paid_by(allowance, &Permit::default()),
             None => own,
         };
-        let own = match requester.read_only {
-            true => own.reading(),
-            false => own,
+        let own = if requester.read_only {
+            own.read_only()
+        } else {
+            own
         };
         // What a token allows and what its holder asks for: both must name a tool.
         let lists = [&requester.allowed, &requester.tools];
@@ -174,21 +216,22 @@ impl Tools for Catalogue {
     }
 
     fn caller(&self) -> Option<Caller> {
-        Some(Catalogue::caller(self).clone())
+        Some(ToolExecutor::caller(self).clone())
     }
 
     fn keys(&self) -> Option<KeyPool> {
-        Some(Catalogue::keys(self).clone())
+        Some(ToolExecutor::caller(self).keys().clone())
     }
 
     fn has_key(&self) -> bool {
-        self.has_key()
+        ToolExecutor::caller(self).has_key()
     }
 
     fn gauges(&self) -> Gauges {
+        let caller = ToolExecutor::caller(self);
         Gauges {
-            keys: self.keys().counts(),
-            upstream: self.is_exa_well(),
+            keys: caller.keys().counts(),
+            upstream: caller.is_exa_well(),
             ..Gauges::default()
         }
     }
@@ -199,15 +242,15 @@ impl Tools for Catalogue {
     }
 
     fn instructions(&self) -> String {
-        self.instructions()
+        self.registry().instructions()
     }
 
     fn definitions(&self) -> Vec<ToolDefinition> {
-        self.tools()
+        self.registry().definitions()
     }
 
     fn has(&self, name: &str) -> bool {
-        self.has(name)
+        self.registry().contains(name)
     }
 
     fn library(&self) -> Option<&Library> {
@@ -215,7 +258,7 @@ impl Tools for Catalogue {
     }
 
     fn way_to(&self, operation: &str) -> Option<String> {
-        self.way_to(operation)
+        self.registry().route_to(operation)
     }
 
     fn store(&self) -> Option<Arc<dyn Store>> {
@@ -226,21 +269,9 @@ impl Tools for Catalogue {
         self.task_limits()
     }
 
-    fn starts_work(&self, name: &str, arguments: &JsonObject) -> bool {
-        self.starts_work(name, arguments)
-    }
-
-    fn cost_of_start(&self, name: &str, arguments: &JsonObject) -> Option<u64> {
-        self.cost_of_start(name, arguments)
-    }
-
-    fn waits(&self, name: &str, arguments: &JsonObject) -> bool {
-        self.waits(name, arguments)
-    }
-
     fn stop(&self, work: Work) -> impl Future<Output = Option<bool>> + Send + 'static {
-        let catalogue = self.clone();
-        async move { Catalogue::stop(&catalogue, &work).await }
+        let tools = self.clone();
+        async move { ToolExecutor::stop(&tools, &work).await }
     }
 
     fn patience(&self) -> Option<Duration> {
@@ -248,30 +279,58 @@ impl Tools for Catalogue {
     }
 
     fn key_page(&self) -> impl Future<Output = Option<KeyPage>> + Send + 'static {
-        let catalogue = self.clone();
-        Box::pin(async move { Catalogue::key_page(&catalogue).await })
+        let tools = self.clone();
+        Box::pin(async move { ToolExecutor::key_page(&tools).await })
+    }
+
+    fn parse(&self, name: &str, arguments: JsonObject) -> ToolCall {
+        self.registry().parse(name, arguments)
     }
 
     fn prepare(
         &self,
-        name: &str,
-        arguments: JsonObject,
-        call: Call,
-    ) -> impl Future<Output = Result<Prepared, Box<Outcome>>> + Send + 'static {
-        let (catalogue, name) = (self.clone(), name.to_owned());
-        Box::pin(async move { Catalogue::prepare(&catalogue, &name, arguments, &call).await })
+        call: ToolCall,
+        context: ToolContext,
+    ) -> impl Future<Output = Prepared<ToolCall>> + Send + 'static {
+        let tools = self.clone();
+        Box::pin(async move {
+            let client = tools.ask_before_task(&call, &context).await;
+            Prepared { call, client }
+        })
     }
 
-    fn call(
+    fn run(
         &self,
-        name: &str,
-        arguments: JsonObject,
-        call: Call,
-    ) -> impl Future<Output = Outcome> + Send + 'static {
-        let (catalogue, name) = (self.clone(), name.to_owned());
+        call: ToolCall,
+        context: ToolContext,
+    ) -> impl Future<Output = ToolOutcome> + Send + 'static {
+        let tools = self.clone();
         // Every wrapper around a call holds it twice; boxed, it is but a pointer to them.
         Box::pin(keep_reserved(async move {
-            catalogue.call(&name, arguments, &call).await
+            ToolExecutor::run(&tools, call, &context).await
         }))
+    }
+}
+
+/// A call that is not parsed, for tools that tests make up.
+#[cfg(any(test, feature = "conformance"))]
+pub(super) struct PlainCall {
+    pub(super) name: String,
+    pub(super) arguments: JsonObject,
+    pub(super) starts_work: bool,
+}
+
+#[cfg(any(test, feature = "conformance"))]
+impl ParsedCall for PlainCall {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn arguments(&self) -> &JsonObject {
+        &self.arguments
+    }
+
+    fn start_cost(&self) -> Option<u64> {
+        self.starts_work.then_some(0)
     }
 }

@@ -512,6 +512,8 @@ mod tests {
                 text: "x".repeat(length),
                 structured: Map::new(),
                 links: Vec::new(),
+                format: crate::render::Format::Markdown,
+                stats: None,
             })
         };
         cache.show(&bob, &kept.id, wish(0), shown(10));

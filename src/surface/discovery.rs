@@ -2,10 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::outcome::{Outcome, put};
+use super::error::ToolError;
+use super::outcome::{ToolResult, put};
 use super::plan::{Entry, Plan, ToolFile};
 use crate::generated::tools::TOOLS;
 use crate::operations::{self, Operation, check};
+use crate::render::{Format, Rendered};
 
 /// The operation and its arguments out of a call of a dispatcher or host.
 pub(super) fn request(
@@ -103,14 +105,17 @@ pub(super) fn meant<'a>(
 }
 
 /// The failure of a call without a usable operation.
-pub(super) fn no_operation<'a>(problem: &str, known: impl Iterator<Item = &'a str>) -> Outcome {
+pub(super) fn no_operation<'a>(
+    problem: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> Box<ToolError> {
     let known: Vec<&str> = known.collect();
     let message = format!("{problem} It must be one of: {}.", known.join(", "));
-    Outcome::impossible(&message, json!({"operations": known}))
+    ToolError::impossible(message, json!({"operations": known}))
 }
 
 /// The failure of a call with an unknown operation: what was meant, where it is, and what there is.
-pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Outcome {
+pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Box<ToolError> {
     let known: Vec<&str> = known.collect();
     let mut more = json!({"operation": name});
     let hint = match elsewhere(name, &known) {
@@ -129,7 +134,7 @@ pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> O
         "There is no operation `{name}` here. {hint}It must be one of: {}.",
         known.join(", ")
     );
-    Outcome::impossible(&message, more)
+    ToolError::impossible(message, more)
 }
 
 /// Where an operation is that a tool does not have.
@@ -180,14 +185,31 @@ fn open_tools() -> impl Iterator<Item = (&'static str, Plan)> {
     })
 }
 
+/// What can be called, as JSON; corrections stand beside it.
+fn shown(mut structured: Map<String, Value>, mended: Vec<String>) -> Rendered {
+    if !mended.is_empty() {
+        structured.insert("mended".to_owned(), json!(mended));
+    }
+    Rendered {
+        text: serde_json::to_string(&structured).unwrap_or_default(),
+        structured,
+        links: Vec::new(),
+        format: Format::Json,
+        stats: None,
+    }
+}
+
 /// One line an operation.
-pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>, mended: Vec<String>) -> Outcome {
+pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>, mended: Vec<String>) -> Rendered {
     let lines: Vec<String> = names
         .filter_map(operations::find)
         .map(|operation| format!("{} — {}", operation.signature, operation.summary))
         .collect();
     let listed = Map::from_iter([("operations".to_owned(), json!(lines))]);
-    Outcome::success(listed, mended).in_lines()
+    let mut rendered = shown(listed, mended);
+    // One line for each entry.
+    rendered.text = serde_json::to_string_pretty(&rendered.structured).unwrap_or_default();
+    rendered
 }
 
 /// The exact schema, an example and the hints of one operation.
@@ -195,18 +217,21 @@ pub(super) fn describe<'a>(
     args: &Value,
     known: impl Iterator<Item = &'a str> + Clone,
     mut mended: Vec<String>,
-) -> Outcome {
+) -> ToolResult {
     let wanted = ["operation", "name"]
         .iter()
         .find_map(|key| args.get(*key)?.as_str());
     let Some(wanted) = wanted.or(args.as_str()) else {
-        return no_operation("describe needs args {\"operation\": NAME}.", known);
+        return Err(no_operation(
+            "describe needs args {\"operation\": NAME}.",
+            known,
+        ));
     };
     let operation = meant("operation", wanted, known.clone(), &mut mended)
         .and_then(|name| operations::find(&name));
     match operation {
-        Some(operation) => Outcome::success(description(operation), mended),
-        None => unknown(wanted, known),
+        Some(operation) => Ok(shown(description(operation), mended)),
+        None => Err(unknown(wanted, known)),
     }
 }
 
@@ -226,13 +251,17 @@ fn description(operation: &'static Operation) -> Map<String, Value> {
 }
 
 /// The entries of a host with their schemas; `params.operation` asks for one of them.
-pub(super) fn list_entries(entries: &[Entry], params: &Value, mut mended: Vec<String>) -> Outcome {
+pub(super) fn list_entries(
+    entries: &[Entry],
+    params: &Value,
+    mut mended: Vec<String>,
+) -> ToolResult {
     let known = || entries.iter().map(|entry| entry.name.as_str());
     let wanted = match params.get("operation").and_then(Value::as_str) {
         None => None,
         Some(name) => match meant("operation", name, known(), &mut mended) {
             Some(name) => Some(name),
-            None => return unknown(name, known()),
+            None => return Err(unknown(name, known())),
         },
     };
     let listed: Vec<Value> = entries
@@ -240,10 +269,8 @@ pub(super) fn list_entries(entries: &[Entry], params: &Value, mut mended: Vec<St
         .filter(|entry| wanted.as_deref().is_none_or(|wanted| wanted == entry.name))
         .map(entry_description)
         .collect();
-    Outcome::success(
-        Map::from_iter([("operations".to_owned(), json!(listed))]),
-        mended,
-    )
+    let listed = Map::from_iter([("operations".to_owned(), json!(listed))]);
+    Ok(shown(listed, mended))
 }
 
 fn entry_description(entry: &Entry) -> Value {

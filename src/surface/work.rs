@@ -1,19 +1,16 @@
 //! Long work on behalf of a task: remembered when it starts, taken up again after a restart, stopped.
 
 use std::fmt;
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::answer::Asked;
 use super::plan::Plan;
-use super::{Catalogue, request};
-use crate::operations::{self, Following, Operation, price};
+use crate::operations::{self, Following, Operation};
 
 /// What goes on at Exa: the operation that looks at it, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,17 +48,14 @@ impl Work {
     }
 }
 
-/// Something that is not known at once.
-pub type Soon<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
-
 /// Keeps what a task started.
 pub trait Keeper: Send + Sync {
     /// Takes note of work before anything else happens. `false` if another task has it, or if nobody
     /// wants it any more.
-    fn keep(&self, work: Work) -> Soon<'_, bool>;
+    fn keep(&self, work: Work) -> BoxFuture<'_, bool>;
 
     /// Whether another task has this work.
-    fn is_taken(&self, work: Work) -> Soon<'_, bool>;
+    fn is_taken(&self, work: Work) -> BoxFuture<'_, bool>;
 
     /// Whether somebody still wants the task to go on.
     fn is_wanted(&self) -> bool;
@@ -129,7 +123,7 @@ impl Default for TaskLimits {
 }
 
 /// Whether an operation starts work that takes long; one that only looks at it does not.
-fn starts(operation: &Operation) -> bool {
+pub(super) fn starts(operation: &Operation) -> bool {
     operation.long_running.is_some() && !operation.read_only
 }
 
@@ -144,39 +138,5 @@ pub(super) fn can_start(plan: &Plan) -> bool {
             .iter()
             .any(|entry| entry.operation.as_deref().is_some_and(is_long)),
         Plan::Note | Plan::Suggest => false,
-    }
-}
-
-impl Catalogue {
-    /// Whether a call starts work that takes long.
-    pub fn starts_work(&self, tool: &str, arguments: &Map<String, Value>) -> bool {
-        matches!(self.asked(tool, arguments), Some(asked) if starts(asked.operation))
-    }
-
-    /// What a call can cost that starts work which takes long, in millionths of a dollar; `None` for others.
-    pub fn cost_of_start(&self, tool: &str, arguments: &Map<String, Value>) -> Option<u64> {
-        let asked = self.asked(tool, arguments)?;
-        if !starts(asked.operation) {
-            return None;
-        }
-        let no_arguments = Map::new();
-        let arguments = asked.arguments.as_object().unwrap_or(&no_arguments);
-        Some(price::estimate(asked.operation, arguments).worst.micro())
-    }
-
-    /// Whether a call says itself how long it waits.
-    pub fn waits(&self, tool: &str, arguments: &Map<String, Value>) -> bool {
-        matches!(self.asked(tool, arguments), Some(asked) if asked.options.waits())
-    }
-
-    fn asked(&self, tool: &str, arguments: &Map<String, Value>) -> Option<Asked<'_>> {
-        request(self.find(tool)?, arguments.clone()).ok()
-    }
-
-    /// Stops work at Exa; says whether that was possible, `None` where Exa offers no way.
-    pub async fn stop(&self, work: &Work) -> Option<bool> {
-        let following = work.following()?;
-        let stopped = following.cancel(&self.caller).await?;
-        Some(stopped.is_ok())
     }
 }

@@ -6,9 +6,10 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::table::said;
-use crate::operations::client::{ClientHandle, Form, NoReply};
-use crate::surface::{Call, Outcome, Prepared};
+use super::super::tools::{PlainCall, Prepared};
+use super::table::{failed, failure, said};
+use crate::operations::client::{ClientHandle, Form};
+use crate::surface::{ToolContext, ToolOutcome};
 
 /// Their names.
 pub(super) const JOBS: [&str; 6] = [
@@ -21,19 +22,16 @@ pub(super) const JOBS: [&str; 6] = [
 ];
 
 /// Asks for what a job needs before it becomes a task.
-pub(super) async fn prepare(
-    name: String,
-    mut arguments: JsonObject,
-    call: Call,
-) -> Result<Prepared, Box<Outcome>> {
-    if name == "test_tool_with_task" {
-        let filled = call
-            .client
-            .fill(form("What is your name?", "name", "string"));
-        arguments.extend(filled.await.map_err(|why| Box::new(refused(&why)))?);
+pub(super) async fn prepare(mut call: PlainCall, context: ToolContext) -> Prepared<PlainCall> {
+    let mut client = Ok(ClientHandle::mute());
+    if call.name == "test_tool_with_task" {
+        let asked = form("What is your name?", "name", "string");
+        match context.client.fill(asked).await {
+            Ok(filled) => call.arguments.extend(filled),
+            Err(why) => client = Err(failure(&why.to_string())),
+        }
     }
-    let client = ClientHandle::mute();
-    Ok(Prepared { arguments, client })
+    Prepared { call, client }
 }
 
 fn form(message: &str, field: &str, kind: &str) -> Form {
@@ -45,15 +43,8 @@ fn form(message: &str, field: &str, kind: &str) -> Form {
     }
 }
 
-fn refused(why: &NoReply) -> Outcome {
-    Outcome {
-        is_error: true,
-        ..said(&why.to_string())
-    }
-}
-
 /// Does the job.
-pub(super) async fn run(name: &str, arguments: &JsonObject, call: &Call) -> Outcome {
+pub(super) async fn run(name: &str, arguments: &JsonObject, call: &ToolContext) -> ToolOutcome {
     match name {
         "slow_compute" => {
             let seconds = arguments.get("seconds").and_then(Value::as_u64);
@@ -62,24 +53,21 @@ pub(super) async fn run(name: &str, arguments: &JsonObject, call: &Call) -> Outc
         }
         "failing_job" => {
             sleep(Duration::from_secs(1)).await;
-            Outcome {
-                is_error: true,
-                ..said("This job intentionally fails")
-            }
+            failed("This job intentionally fails")
         }
         "protocol_error_job" => crash(),
         "confirm_delete" => {
             let asked = form("Delete the file?", "confirm", "boolean");
             match call.client.fill(asked).await {
                 Ok(_) => said("Deleted."),
-                Err(why) => refused(&why),
+                Err(why) => failed(&why.to_string()),
             }
         }
         "multi_input" => {
             let ask = |message: &str| call.client.fill(form(message, "name", "string"));
             match tokio::try_join!(ask("The first name?"), ask("The second name?")) {
                 Ok(_) => said("Both are known."),
-                Err(why) => refused(&why),
+                Err(why) => failed(&why.to_string()),
             }
         }
         _ => {
@@ -91,6 +79,6 @@ pub(super) async fn run(name: &str, arguments: &JsonObject, call: &Call) -> Outc
 
 /// What must not happen, and must not leave a task that works for ever.
 #[expect(clippy::panic)]
-fn crash() -> Outcome {
+fn crash() -> ToolOutcome {
     panic!("this job intentionally crashes")
 }

@@ -8,10 +8,11 @@ use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::super::tools::Tools;
+use super::super::tools::{PlainCall, Prepared, Tools};
 use super::jobs::{self, JOBS};
 use crate::operations::{Progress, Step};
-use crate::surface::{Call, Hints, Outcome, Prepared, ToolDefinition};
+use crate::render::{Format, Rendered};
+use crate::surface::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
 use exa_mcp_store::{MemoryStore, Store};
 
 /// The tools.
@@ -97,6 +98,8 @@ fn modern_schema() -> Value {
 }
 
 impl Tools for Table {
+    type Call = PlainCall;
+
     fn instructions(&self) -> String {
         "Plays its part in the conformance suite.".to_owned()
     }
@@ -123,61 +126,73 @@ impl Tools for Table {
         Some(self.store.clone())
     }
 
-    fn starts_work(&self, name: &str, _arguments: &JsonObject) -> bool {
-        JOBS.contains(&name)
-    }
-
     fn needs_tasks(&self, name: &str) -> bool {
         name == "failing_job"
     }
 
-    fn prepare(
-        &self,
-        name: &str,
-        arguments: JsonObject,
-        call: Call,
-    ) -> impl Future<Output = Result<Prepared, Box<Outcome>>> + Send + 'static {
-        jobs::prepare(name.to_owned(), arguments, call)
+    fn parse(&self, name: &str, arguments: JsonObject) -> PlainCall {
+        PlainCall {
+            name: name.to_owned(),
+            arguments,
+            starts_work: JOBS.contains(&name),
+        }
     }
 
-    fn call(
+    fn prepare(
         &self,
-        name: &str,
-        arguments: JsonObject,
-        call: Call,
-    ) -> impl Future<Output = Outcome> + Send + 'static {
-        let name = name.to_owned();
+        call: PlainCall,
+        context: ToolContext,
+    ) -> impl Future<Output = Prepared<PlainCall>> + Send + 'static {
+        jobs::prepare(call, context)
+    }
+
+    fn run(
+        &self,
+        call: PlainCall,
+        context: ToolContext,
+    ) -> impl Future<Output = ToolOutcome> + Send + 'static {
+        let PlainCall {
+            name, arguments, ..
+        } = call;
         async move {
             match name.as_str() {
                 "test_error_handling" => {
-                    let text = "This tool intentionally returns an error for testing";
-                    Outcome {
-                        is_error: true,
-                        ..said(text)
-                    }
+                    failed("This tool intentionally returns an error for testing")
                 }
                 "test_tool_with_progress" => {
-                    count(&call.progress).await;
+                    count(&context.progress).await;
                     said("Counted to a hundred.")
                 }
                 "greet" => {
                     let name = arguments.get("name").and_then(Value::as_str);
                     said(&format!("Hello, {}!", name.unwrap_or("stranger")))
                 }
-                job if JOBS.contains(&job) => jobs::run(job, &arguments, &call).await,
+                job if JOBS.contains(&job) => jobs::run(job, &arguments, &context).await,
                 _ => said("This is a simple text response for testing."),
             }
         }
     }
 }
 
-pub(super) fn said(text: &str) -> Outcome {
-    Outcome {
+pub(super) fn said(text: &str) -> ToolOutcome {
+    ToolOutcome::Success(Rendered {
         text: text.to_owned(),
         structured: JsonObject::new(),
         links: Vec::new(),
-        is_error: false,
-    }
+        format: Format::Markdown,
+        stats: None,
+    })
+}
+
+pub(super) fn failed(text: &str) -> ToolOutcome {
+    ToolOutcome::Failure(failure(text))
+}
+
+pub(super) fn failure(text: &str) -> Box<ToolError> {
+    Box::new(ToolError::Custom {
+        text: text.to_owned(),
+        structured: JsonObject::new(),
+    })
 }
 
 /// Tells of three steps to a hundred.

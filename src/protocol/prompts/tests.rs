@@ -6,11 +6,11 @@ use super::*;
 use crate::exa::{ExaConfig, ExaHttp};
 use crate::operations::{self, Caller, check};
 use crate::surface::notes::Draft;
-use crate::surface::{Catalogue, ResultCache};
+use crate::surface::{ResultCache, ToolExecutor};
 
-fn catalogue(tools: &str) -> Catalogue {
+fn executor(tools: &str) -> ToolExecutor {
     let http = ExaHttp::new(ExaConfig::default()).unwrap();
-    Catalogue::new(
+    ToolExecutor::new(
         tools,
         Caller::new(
             http,
@@ -29,7 +29,7 @@ fn object(value: Value) -> JsonObject {
 async fn get(tools: &str, name: &str, arguments: Value) -> Result<Vec<Value>, ErrorData> {
     let era = Era::of(None);
     let result = super::get(
-        &catalogue(tools),
+        &executor(tools),
         &Identity::local(),
         &era,
         name,
@@ -54,7 +54,7 @@ async fn refused(name: &str, arguments: Value) -> String {
 #[test]
 fn a_prompt_is_offered_where_its_work_can_be_done() {
     let names = |tools: &str| -> String {
-        let prompts = all(&catalogue(tools), &Era::of(None));
+        let prompts = all(&executor(tools), &Era::of(None));
         let names: Vec<String> = prompts.into_iter().map(|prompt| prompt.name).collect();
         names.join(" ")
     };
@@ -197,7 +197,7 @@ async fn what_does_not_fit_is_named() {
 
 #[tokio::test]
 async fn notes_come_with_the_prompt_as_far_as_they_fit() {
-    let tools = catalogue("notes");
+    let tools = executor("notes");
     let era = Era::of(None);
     let summarize = async |arguments| {
         let arguments = object(arguments);

@@ -2,9 +2,11 @@
 
 use std::sync::Mutex;
 
+use futures_util::future::BoxFuture;
+
 use super::{Change, Record, Tasks, Tools};
 use crate::accounts::Identity;
-use crate::surface::{Keeper, Soon, Work};
+use crate::surface::{Keeper, Work};
 use exa_mcp_store::StoreError;
 
 /// Keeps the work of one task.
@@ -63,9 +65,8 @@ impl<T: Tools> TaskKeeper<T> {
     }
 
     /// The keeper of a task that is about to be run.
-    pub(super) fn new(tasks: Tasks<T>, owner: Identity, record: Record) -> Self {
-        let starts =
-            record.work.is_none() && tasks.tools.starts_work(&record.tool, &record.arguments);
+    pub(super) fn new(tasks: Tasks<T>, owner: Identity, record: Record, starts_work: bool) -> Self {
+        let starts = record.work.is_none() && starts_work;
         let start = starts.then(|| Start::new(tasks.clone()));
         Self {
             tasks,
@@ -143,7 +144,7 @@ impl<T: Tools> TaskKeeper<T> {
 }
 
 impl<T: Tools> Keeper for TaskKeeper<T> {
-    fn keep(&self, work: Work) -> Soon<'_, bool> {
+    fn keep(&self, work: Work) -> BoxFuture<'_, bool> {
         Box::pin(async move {
             let kept = self.keep_now(work).await;
             if kept || !self.is_wanted() {
@@ -154,7 +155,7 @@ impl<T: Tools> Keeper for TaskKeeper<T> {
         })
     }
 
-    fn is_taken(&self, work: Work) -> Soon<'_, bool> {
+    fn is_taken(&self, work: Work) -> BoxFuture<'_, bool> {
         Box::pin(async move {
             let (owner, id) = (&self.owner, &self.record.id);
             let taken = self.tasks.shared.shelf.is_taken(owner, &work, id).await;

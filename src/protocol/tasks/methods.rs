@@ -7,8 +7,9 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
+use super::super::handler::unknown_method;
 use super::super::progress::related;
-use super::run::{Watcher, tell};
+use super::run::tell;
 use super::{Record, Tasks, Tools};
 use crate::accounts::Identity;
 
@@ -51,7 +52,6 @@ impl<T: Tools> Tasks<T> {
         owner: &Identity,
         request: CustomRequest,
         context: &RequestContext<RoleServer>,
-        watcher: Watcher,
     ) -> Result<CustomResult, ErrorData> {
         let name = request.method.clone();
         let params = match request.params {
@@ -64,7 +64,7 @@ impl<T: Tools> Tasks<T> {
             _ => Err(unfit(&name, "taskId must be a string")),
         };
         let result = match method {
-            Method::Call => self.call(owner, &params, watcher).await?,
+            Method::Call => return Err(unknown_method(&name)),
             Method::Get => self.get(owner, id()?).await?.legacy(),
             Method::Result => {
                 let record = self.finished(owner, id()?, context).await?;
@@ -78,37 +78,6 @@ impl<T: Tools> Tasks<T> {
             }
         };
         Ok(CustomResult::new(result))
-    }
-
-    /// `tools/call` with `task`: answers at once with the task.
-    async fn call(
-        &self,
-        owner: &Identity,
-        params: &JsonObject,
-        watcher: Watcher,
-    ) -> Result<Value, ErrorData> {
-        let Some(Value::String(tool)) = params.get("name") else {
-            return Err(unfit("tools/call", "name must be a string"));
-        };
-        let arguments = match params.get("arguments") {
-            None | Some(Value::Null) => JsonObject::new(),
-            Some(Value::Object(arguments)) => arguments.clone(),
-            Some(_) => return Err(unfit("tools/call", "arguments must be an object")),
-        };
-        let Some(Value::Object(task)) = params.get("task") else {
-            return Err(unfit("tools/call", "task must be an object"));
-        };
-        let ttl = match task.get("ttl") {
-            None | Some(Value::Null) => None,
-            Some(ttl) => {
-                let ttl = ttl
-                    .as_u64()
-                    .or_else(|| ttl.as_f64().filter(|ttl| *ttl >= 0.0).map(|ttl| ttl as u64));
-                Some(ttl.ok_or_else(|| unfit("tools/call", "task.ttl must be milliseconds"))?)
-            }
-        };
-        let record = self.create(owner, tool, arguments, ttl, watcher).await?;
-        Ok(json!({"task": record.legacy()}))
     }
 
     async fn list(&self, owner: &Identity, params: &JsonObject) -> Result<Value, ErrorData> {
@@ -134,6 +103,56 @@ impl<T: Tools> Tasks<T> {
             result.insert("nextCursor".to_owned(), json!(last));
         }
         Ok(result)
+    }
+}
+
+/// The parameters of `tools/call` with `task`.
+pub(in super::super) struct TaskParams {
+    pub(in super::super) tool: String,
+    pub(in super::super) arguments: JsonObject,
+    /// How long the task is to live, in milliseconds.
+    pub(in super::super) ttl: Option<u64>,
+}
+
+impl TaskParams {
+    /// Reads the parameters; `admit` says whether the tool takes tasks.
+    pub(in super::super) fn read(
+        params: Option<Value>,
+        admit: impl FnOnce(&str) -> Result<(), ErrorData>,
+    ) -> Result<Self, ErrorData> {
+        let unfit = |why| unfit("tools/call", why);
+        let mut params = match params {
+            Some(Value::Object(params)) => params,
+            _ => JsonObject::new(),
+        };
+        let Some(Value::String(tool)) = params.shift_remove("name") else {
+            return Err(unfit("name must be a string"));
+        };
+        admit(&tool)?;
+        let arguments = match params.shift_remove("arguments") {
+            None | Some(Value::Null) => JsonObject::new(),
+            Some(Value::Object(arguments)) => arguments,
+            Some(_) => return Err(unfit("arguments must be an object")),
+        };
+        let Some(Value::Object(task)) = params.get("task") else {
+            return Err(unfit("task must be an object"));
+        };
+        let milliseconds = |ttl: &Value| {
+            let number = || ttl.as_f64().filter(|ttl| *ttl >= 0.0);
+            ttl.as_u64().or_else(|| number().map(|ttl| ttl as u64))
+        };
+        let ttl = match task.get("ttl") {
+            None | Some(Value::Null) => None,
+            Some(ttl) => {
+                let ttl = milliseconds(ttl);
+                Some(ttl.ok_or_else(|| unfit("task.ttl must be milliseconds"))?)
+            }
+        };
+        Ok(Self {
+            tool,
+            arguments,
+            ttl,
+        })
     }
 }
 

@@ -19,18 +19,18 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use rmcp::model::{ErrorData, JsonObject, TaskStatus};
+use rmcp::model::{ErrorData, TaskStatus};
 use tokio::sync::{OnceCell, watch};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-pub(super) use methods::Method;
+pub(super) use methods::{Method, TaskParams};
 use questions::Questions;
 use record::Record;
 pub(super) use run::Watcher;
 use shelf::{Change, Shelf};
 
-use super::tools::Tools;
+use super::tools::{ParsedCall, Tools};
 use crate::accounts::usage::Meter;
 use crate::accounts::{
     Allowance, ClientAddress, Directory, Identity, LocalUser, Payers, Permit, Requester,
@@ -89,6 +89,8 @@ struct Running {
     abort: Option<AbortHandle>,
     /// The address whose guest began it.
     guest_address: Option<ClientAddress>,
+    /// Its call starts work at Exa.
+    starts_work: bool,
 }
 
 /// What the process that runs a task knows better than the store.
@@ -199,8 +201,7 @@ impl<T: Tools> Tasks<T> {
     pub(super) async fn create(
         &self,
         owner: &Identity,
-        tool: &str,
-        arguments: JsonObject,
+        call: T::Call,
         ttl: Option<u64>,
         watcher: run::Watcher,
     ) -> Result<Record, ErrorData> {
@@ -210,11 +211,12 @@ impl<T: Tools> Tasks<T> {
         let id =
             ids::random().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let runner = self.runner().await.map_err(unkept)?.to_owned();
-        let mut record = Record::new(id, tool.to_owned(), arguments, ttl, runner);
+        let (tool, arguments) = (call.name().to_owned(), call.arguments().clone());
+        let mut record = Record::new(id, tool, arguments, ttl, runner);
         record.questions = Questions::of(watcher.powers);
         let payer = self.allowance.as_ref().map(Allowance::token_id);
         record.payer = payer.map(str::to_owned);
-        self.reserve(owner, &record, limits)?;
+        self.reserve(owner, &record, limits, call.starts_work())?;
         let added = self.shared.shelf.add(owner, &record, limits.per_owner);
         if let Err(error) = added.await {
             self.running().remove(&record.id);
@@ -223,7 +225,8 @@ impl<T: Tools> Tasks<T> {
                 error => unkept(error),
             });
         }
-        self.launch(owner.clone(), record.clone(), Attempt::First, watcher);
+        let run = (record.clone(), call, Attempt::First);
+        self.launch(owner.clone(), run, watcher);
         Ok(record)
     }
 
@@ -233,6 +236,7 @@ impl<T: Tools> Tasks<T> {
         owner: &Identity,
         record: &Record,
         limits: &TaskLimits,
+        starts_work: bool,
     ) -> Result<(), ErrorData> {
         let mut running = self.running();
         if running.len() >= limits.concurrent {
@@ -249,12 +253,18 @@ impl<T: Tools> Tasks<T> {
                 return Err(too_many_of_address(limits.per_guest_address));
             }
         }
-        self.enter(&mut running, owner, record);
+        self.enter(&mut running, owner, record, starts_work);
         Ok(())
     }
 
     /// Enters a task among those under way.
-    fn enter(&self, running: &mut HashMap<String, Running>, owner: &Identity, record: &Record) {
+    fn enter(
+        &self,
+        running: &mut HashMap<String, Running>,
+        owner: &Identity,
+        record: &Record,
+        starts_work: bool,
+    ) {
         let live = Live {
             message: record.message.clone(),
             updated: record.updated,
@@ -267,6 +277,7 @@ impl<T: Tools> Tasks<T> {
             live: Arc::new(watch::channel(live).0),
             abort: None,
             guest_address: self.guest_address,
+            starts_work,
         };
         running.insert(record.id.clone(), entry);
     }
@@ -320,14 +331,11 @@ impl<T: Tools> Tasks<T> {
             Change::Gone => return Err(unknown(id)),
         };
         // A start on its way must arrive, or nobody would know what to stop at Exa.
-        let starts = !asked
-            && record.work.is_none()
-            && self.tools.starts_work(&record.tool, &record.arguments);
-        let running = self.leave(id);
-        if let Some(abort) = running.and_then(|running| running.abort)
-            && !starts
+        let may_start = !asked && record.work.is_none();
+        if let Some(running) = self.leave(id)
+            && !(may_start && running.starts_work)
         {
-            abort.abort();
+            running.abort.inspect(AbortHandle::abort);
         }
         if let Some(work) = record.work.clone() {
             self.stop_upstream(owner, id, work);

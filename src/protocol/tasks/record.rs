@@ -168,7 +168,7 @@ impl Record {
     }
 
     /// The form of 2025-11-25.
-    pub(super) fn legacy(&self) -> Value {
+    pub(in super::super) fn legacy(&self) -> Value {
         json!({
             "taskId": self.id,
             "status": self.status,

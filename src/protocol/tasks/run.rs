@@ -16,11 +16,11 @@ use super::super::progress::Steps;
 use super::super::scope;
 use super::asking::TaskClient;
 use super::keeper::TaskKeeper;
-use super::{Change, Record, Tasks, Tools, record};
+use super::{Change, ParsedCall, Record, Tasks, Tools, record};
 use crate::accounts::{Identity, Owner, Permit};
 use crate::operations::client::{ClientHandle, Powers};
 use crate::operations::{Progress, Step};
-use crate::surface::{Attempt, Call, Outcome, TaskCall};
+use crate::surface::{Attempt, TaskCall, ToolContext, ToolOutcome};
 use crate::telemetry;
 use exa_mcp_store::StoreError;
 
@@ -56,8 +56,26 @@ impl Watcher {
 
 /// What came of a call.
 enum End {
-    Result(JsonObject),
+    Result {
+        result: JsonObject,
+        /// The first line of why the call failed, if it did.
+        failure: Option<String>,
+    },
     Error(ErrorData),
+}
+
+impl From<ToolOutcome> for End {
+    fn from(outcome: ToolOutcome) -> Self {
+        let content = outcome.into_content(&[]);
+        let first = || content.text.lines().next().unwrap_or("failed").to_owned();
+        let failure = content.is_error.then(first);
+        let result = serde_json::to_value(Era::of(None).call_result(content));
+        let result = match result {
+            Ok(Value::Object(result)) => result,
+            _ => JsonObject::new(),
+        };
+        Self::Result { result, failure }
+    }
 }
 
 impl<T: Tools> Tasks<T> {
@@ -65,8 +83,7 @@ impl<T: Tools> Tasks<T> {
     pub(super) fn launch(
         &self,
         owner: Identity,
-        record: Record,
-        attempt: Attempt,
+        (record, call, attempt): (Record, T::Call, Attempt),
         watcher: Watcher,
     ) {
         let (tasks, id) = (self.clone(), record.id.clone());
@@ -82,8 +99,9 @@ impl<T: Tools> Tasks<T> {
             } = watcher;
             let id = record.id.clone();
             let client = (client, peer.clone());
-            let run = (record, attempt, tasks.tools_for(&permit));
-            let run = tasks.run(owner.clone(), run, progress, client);
+            let tools = tasks.tools_for(&permit);
+            let run = (record, call, attempt);
+            let run = tasks.run(owner.clone(), tools, run, progress, client);
             let end = steps.of_task(&id).until(Box::pin(run)).await;
             let ended = tasks.end(&owner, &id, end).await;
             drop(permit);
@@ -100,13 +118,18 @@ impl<T: Tools> Tasks<T> {
     async fn run(
         &self,
         owner: Identity,
-        (record, attempt, tools): (Record, Attempt, T),
+        tools: T,
+        (record, call, attempt): (Record, T::Call, Attempt),
         progress: Progress,
         (known, peer): (ClientHandle, Option<Peer<RoleServer>>),
     ) -> End {
         let (now, left) = (Instant::now(), record.left());
-        let keeper = TaskKeeper::new(self.clone(), owner.clone(), record.clone());
-        let keeper = Arc::new(keeper);
+        let keeper = Arc::new(TaskKeeper::new(
+            self.clone(),
+            owner.clone(),
+            record.clone(),
+            call.starts_work(),
+        ));
         let deadline = now + left.saturating_sub(record.grace());
         let owner = Owner::of_stored(owner, self.user.as_ref());
         let powers = record.questions.powers.and(known.powers());
@@ -118,16 +141,16 @@ impl<T: Tools> Tasks<T> {
             deadline,
             peer,
         });
-        let call = Call {
+        let context = ToolContext {
             task: Some(TaskCall {
                 deadline,
                 created: record.created,
                 attempt,
                 keeper,
             }),
-            ..Call::new(owner, self.heard(&record.id, progress)).of_client(client)
+            ..ToolContext::new(owner, self.heard(&record.id, progress)).of_client(client)
         };
-        let outcome = tools.call(&record.tool, record.arguments, call);
+        let outcome = tools.run(call, context);
         // A panic must not leave a task that works for ever; and what is no longer wanted must end, so it
         // is not left alone.
         let mut set = JoinSet::new();
@@ -138,7 +161,7 @@ impl<T: Tools> Tasks<T> {
                     scope::note(meter, &outcome);
                     meter.commit().await;
                 }
-                End::Result(result(outcome))
+                outcome.into()
             }
             Ok(_) => End::Error(ErrorData::internal_error(
                 "Internal error: the tool crashed",
@@ -188,7 +211,7 @@ impl<T: Tools> Tasks<T> {
             match self.shared.shelf.change(owner, id, change).await {
                 Ok(Change::Made(record)) => break Some(record),
                 Ok(Change::Refused(_) | Change::Gone) => break None,
-                Err(StoreError::Full) if matches!(end, End::Result(_)) => {
+                Err(StoreError::Full) if matches!(end, End::Result { .. }) => {
                     end = End::Error(no_room())
                 }
                 Err(error) => {
@@ -215,34 +238,25 @@ impl<T: Tools> Tasks<T> {
 
 /// Moves a task to its end.
 fn close(record: &mut Record, end: &End, message: Option<String>) {
-    let failed = match end {
-        End::Result(result) => result.get("isError") == Some(&Value::Bool(true)),
-        End::Error(_) => true,
+    let failure = match end {
+        End::Result { failure, .. } => failure.clone(),
+        End::Error(error) => {
+            let first = error.message.lines().next();
+            Some(first.unwrap_or("failed").to_owned())
+        }
     };
-    let (status, message) = match failed {
-        true => (TaskStatus::Failed, failure(end)),
-        false => {
+    let (status, message) = match failure {
+        Some(failure) => (TaskStatus::Failed, failure),
+        None => {
             let done = || format!("{} is done", record.tool);
             (TaskStatus::Completed, message.unwrap_or_else(done))
         }
     };
     record.move_to(status, message);
     match end {
-        End::Result(result) => record.result = Some(result.clone()),
+        End::Result { result, .. } => record.result = Some(result.clone()),
         End::Error(error) => record.error = Some(error.clone()),
     }
-}
-
-/// The first line of why a task failed.
-fn failure(end: &End) -> String {
-    let text = match end {
-        End::Result(result) => result
-            .get("content")
-            .and_then(|content| content.get(0)?.get("text")?.as_str()),
-        End::Error(error) => Some(error.message.as_ref()),
-    };
-    let first = text.and_then(|text| text.lines().next());
-    first.unwrap_or("failed").to_owned()
 }
 
 fn no_room() -> ErrorData {
@@ -250,14 +264,6 @@ fn no_room() -> ErrorData {
         "The store has no room for the result. Ask for less, or keep tasks in a file: set EXA_MCP_STORE to sqlite:PATH.",
         None,
     )
-}
-
-fn result(outcome: Outcome) -> JsonObject {
-    let result = Era::of(None).call_result(outcome);
-    match serde_json::to_value(result) {
-        Ok(Value::Object(result)) => result,
-        _ => JsonObject::new(),
-    }
 }
 
 /// Tells a client of 2025-11-25 that a task changed.

@@ -8,7 +8,7 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 use super::run::Watcher;
-use super::{Change, Record, Tasks, Tools};
+use super::{Change, ParsedCall, Record, Tasks, Tools};
 use crate::accounts::Identity;
 use crate::surface::Attempt;
 use exa_mcp_store::StoreError;
@@ -161,17 +161,20 @@ impl<T: Tools> Tasks<T> {
             _ => {
                 tracing::info!(task = record.id, "taken up again");
                 // What was begun before is followed, however much it is.
-                self.enter(&mut self.running(), owner, &record);
-                let attempt = match is_first {
-                    true => Attempt::First,
-                    false => Attempt::Again(record.work.clone()),
+                let arguments = record.arguments.clone();
+                let call = self.tools.parse(&record.tool, arguments);
+                self.enter(&mut self.running(), owner, &record, call.starts_work());
+                let attempt = if is_first {
+                    Attempt::First
+                } else {
+                    Attempt::Again(record.work.clone())
                 };
                 let (tasks, permit) = self.paid_as(&record).await;
                 let watcher = Watcher {
                     permit,
                     ..Watcher::nobody()
                 };
-                tasks.launch(owner.clone(), record, attempt, watcher);
+                tasks.launch(owner.clone(), (record, call, attempt), watcher);
             }
         }
         Ok(())

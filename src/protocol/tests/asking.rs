@@ -8,12 +8,12 @@ use tokio::time::{Instant, sleep};
 
 use super::super::{
     tasks::{Tasks, Watcher},
-    tools::Tools,
+    tools::{PlainCall, Tools},
 };
 use crate::{
     accounts::Identity,
     operations::client::{Form, Powers},
-    surface::{Call, Outcome, TaskLimits, ToolDefinition},
+    surface::{TaskLimits, ToolContext, ToolDefinition, ToolOutcome},
 };
 use exa_mcp_store::MemoryStore;
 
@@ -25,6 +25,8 @@ const START: Duration = Duration::from_secs(10);
 struct Asks;
 
 impl Tools for Asks {
+    type Call = PlainCall;
+
     fn instructions(&self) -> String {
         String::new()
     }
@@ -37,21 +39,24 @@ impl Tools for Asks {
         name == "ask"
     }
 
-    fn starts_work(&self, _name: &str, _arguments: &JsonObject) -> bool {
-        true
+    fn parse(&self, name: &str, arguments: JsonObject) -> PlainCall {
+        PlainCall {
+            name: name.to_owned(),
+            arguments,
+            starts_work: true,
+        }
     }
 
-    fn call(
+    fn run(
         &self,
-        _name: &str,
-        _arguments: JsonObject,
-        call: Call,
-    ) -> impl Future<Output = Outcome> + Send + 'static {
-        ask(call)
+        _call: PlainCall,
+        context: ToolContext,
+    ) -> impl Future<Output = ToolOutcome> + Send + 'static {
+        ask(context)
     }
 }
 
-async fn ask(call: Call) -> Outcome {
+async fn ask(call: ToolContext) -> ToolOutcome {
     let schema = json!({"type": "object", "properties": {"it": {"type": "string"}}});
     let form = Form {
         message: "Which?".to_owned(),
@@ -59,12 +64,7 @@ async fn ask(call: Call) -> Outcome {
     };
     let filled = call.client.fill(form).await;
     sleep(START).await;
-    Outcome {
-        text: format!("{filled:?}"),
-        structured: JsonObject::new(),
-        links: Vec::new(),
-        is_error: filled.is_err(),
-    }
+    super::outcome(format!("{filled:?}"), JsonObject::new(), filled.is_err())
 }
 
 #[tokio::test(start_paused = true)]
@@ -80,7 +80,8 @@ async fn a_server_that_ends_waits_for_starts_but_not_for_answers() {
         powers: forms,
         ..Watcher::nobody()
     };
-    let task = tasks.create(&owner, "ask", JsonObject::new(), None, watcher);
+    let call = Asks.parse("ask", JsonObject::new());
+    let task = tasks.create(&owner, call, None, watcher);
     let id = task.await.unwrap().task().task_id;
     let state = loop {
         let state = tasks.get(&owner, &id).await.unwrap();

@@ -27,10 +27,11 @@ use tokio::{
 use super::{
     scope::Scope,
     serve::{ServeError, serve},
-    tools::Tools,
+    tools::{PlainCall, Tools},
 };
 use crate::accounts::LocalUser;
-use crate::surface::{Call, Hints, Outcome, ToolDefinition};
+use crate::render::{Format, Rendered};
+use crate::surface::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
 
 /// Long enough for anything that should happen, short enough to wait for what should not.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -53,6 +54,8 @@ impl Drop for Asleep {
 }
 
 impl Tools for Toys {
+    type Call = PlainCall;
+
     fn instructions(&self) -> String {
         "Play.".to_owned()
     }
@@ -68,13 +71,22 @@ impl Tools for Toys {
         self.definitions().iter().any(|tool| tool.name == name)
     }
 
-    fn call(
+    fn parse(&self, name: &str, arguments: JsonObject) -> PlainCall {
+        PlainCall {
+            name: name.to_owned(),
+            arguments,
+            starts_work: false,
+        }
+    }
+
+    fn run(
         &self,
-        name: &str,
-        arguments: JsonObject,
-        _call: Call,
-    ) -> impl Future<Output = Outcome> + Send + 'static {
-        let name = name.to_owned();
+        call: PlainCall,
+        _context: ToolContext,
+    ) -> impl Future<Output = ToolOutcome> + Send + 'static {
+        let PlainCall {
+            name, arguments, ..
+        } = call;
         self.sleeping.fetch_add(1, Ordering::SeqCst);
         let asleep = Asleep(Arc::clone(&self.sleeping));
         async move {
@@ -87,14 +99,24 @@ impl Tools for Toys {
                 }
                 _ => {}
             }
-            Outcome {
-                text: Value::Object(arguments.clone()).to_string(),
-                structured: arguments,
-                links: Vec::new(),
-                is_error: name == "fail",
-            }
+            let text = Value::Object(arguments.clone()).to_string();
+            outcome(text, arguments, name == "fail")
         }
     }
+}
+
+/// An outcome that says this.
+fn outcome(text: String, structured: JsonObject, is_error: bool) -> ToolOutcome {
+    if is_error {
+        return ToolOutcome::Failure(Box::new(ToolError::Custom { text, structured }));
+    }
+    ToolOutcome::Success(Rendered {
+        text,
+        structured,
+        links: Vec::new(),
+        format: Format::Markdown,
+        stats: None,
+    })
 }
 
 fn definition(name: String) -> ToolDefinition {

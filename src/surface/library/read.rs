@@ -7,9 +7,10 @@ use crate::accounts::Identity;
 use crate::exa::ExaErrorKind;
 use crate::operations::{Operation, Refusal, check, find, input_schema, nearest};
 use crate::render::{self, Level, View};
-use crate::surface::answer::cleaned;
+use crate::surface::error_messages;
 use crate::surface::notes::NoteError;
-use crate::surface::{Address, Kept, Outcome};
+use crate::surface::operation_run::cleaned;
+use crate::surface::{Address, Kept, ToolError};
 
 /// Tokens of a kept answer: more than any has, because whoever reads a resource wants the whole of it.
 const EVERYTHING: usize = 100_000_000;
@@ -116,20 +117,27 @@ impl Library {
                     is_final: false,
                 })
             }
-            Err(refusal) => Err(failed(operation, webset, &refusal)),
+            Err(refusal) => Err(failed(operation, webset, refusal)),
         }
     }
 }
 
-fn failed(operation: &Operation, webset: &str, refusal: &Refusal) -> ReadError {
+fn failed(operation: &'static Operation, webset: &str, refusal: Refusal) -> ReadError {
     match refusal {
         Refusal::Exa(error) if error.kind == ExaErrorKind::Api(404) => {
             ReadError::NotFound(format!("There is no webset `{webset}`."))
         }
         Refusal::Arguments(_) => ReadError::NotFound(format!("`{webset}` is no id of a webset.")),
-        Refusal::Exa(error) => ReadError::Failed(Outcome::exa(operation.name, error, &[]).text),
+        Refusal::Exa(error) => {
+            let error = ToolError::Exa {
+                operation: operation.name,
+                error,
+                hints: &[],
+            };
+            ReadError::Failed(error_messages::text(&error))
+        }
         Refusal::KeysOut(out) => ReadError::Failed(out.to_string()),
-        Refusal::Limit(over) => ReadError::Failed(over.message.clone()),
+        Refusal::Limit(over) => ReadError::Failed(over.message),
         Refusal::NoKey(holder) => ReadError::Failed(holder.advice().to_owned()),
     }
 }

@@ -8,11 +8,15 @@ mod subject;
 
 use serde_json::{Map, Value, json};
 
-use super::outcome::{as_object, put};
-use super::{Call, Catalogue, Options, Outcome, Tool};
+use super::context::ToolContext;
+use super::create_note::stats;
+use super::error::ToolError;
+use super::executor::ToolExecutor;
+use super::options::Options;
+use super::outcome::{ToolResult, as_object, put};
+use super::registry::Tool;
 use crate::operations::check;
-use crate::render::Level;
-use exa_mcp_text::tokens;
+use crate::render::{Format, Level, Rendered};
 use read::Suggestion;
 use subject::Subject;
 
@@ -47,38 +51,30 @@ impl Source {
     }
 }
 
-impl Catalogue {
-    /// Suggests enrichments for a webset or a description.
-    pub(super) async fn suggest_enrichments(
-        &self,
-        call: &Call,
-        tool: &Tool,
-        arguments: Map<String, Value>,
-    ) -> Outcome {
-        let (options, given, mended) = match taken(tool, arguments) {
-            Ok(taken) => taken,
-            Err(refused) => return Outcome::refused(&tool.definition.name, &refused),
-        };
-        let subject = match self.subject(call, &given).await {
-            Ok(subject) => subject,
-            Err(outcome) => return *outcome,
-        };
-        let count = given.get("count").and_then(Value::as_u64);
-        let count = count.and_then(|count| usize::try_from(count).ok());
-        let suggested = model::suggest(&call.client, &subject, count.unwrap_or(USUAL)).await;
-        let name = &tool.definition.name;
-        shown(name, &subject, suggested, mended, options.wants_json())
-    }
+/// A valid call of the tool.
+pub(super) struct SuggestCall {
+    tool: String,
+    arguments: Map<String, Value>,
+    options: Options,
+    corrections: Vec<String>,
+}
+
+/// Suggests enrichments for a webset or a description.
+pub(super) async fn run(
+    tools: &ToolExecutor,
+    context: &ToolContext,
+    call: SuggestCall,
+) -> ToolResult {
+    let subject = subject::find(tools, context, &call.arguments).await?;
+    let count = call.arguments.get("count").and_then(Value::as_u64);
+    let count = count.and_then(|count| usize::try_from(count).ok());
+    let suggested = model::suggest(&context.client, &subject, count.unwrap_or(USUAL)).await;
+    Ok(shown(&subject, suggested, call))
 }
 
 /// What the caller sees; the same in words and as data.
-fn shown(
-    operation: &str,
-    subject: &Subject,
-    suggested: Suggested,
-    mended: Vec<String>,
-    as_json: bool,
-) -> Outcome {
+fn shown(subject: &Subject, suggested: Suggested, call: SuggestCall) -> Rendered {
+    let operation = &call.tool;
     let number = suggested.suggestions.len();
     let mut metadata = json!({
         "operation": operation,
@@ -96,7 +92,7 @@ fn shown(
     );
     for (name, heading, notes) in [
         ("warnings", "Warning", &suggested.warnings),
-        ("mended", "Mended", &mended),
+        ("mended", "Mended", &call.corrections),
     ] {
         if !notes.is_empty() {
             put(&mut metadata, name, json!(notes));
@@ -112,41 +108,44 @@ fn shown(
     if let Some(next) = told.get("addWith") {
         text.push_str(&format!("\nAdd the first with: {next}"));
     }
-    put(
-        &mut metadata,
-        "tokenEstimate",
-        json!(tokens::estimate(&text)),
-    );
+    let stats = stats(operation, &text);
+    put(&mut metadata, "tokenEstimate", json!(stats.tokens));
     let results = suggested.suggestions.iter().map(Suggestion::json);
     let mut structured = as_object(json!({"metadata": metadata}));
     structured.extend(told);
     structured.insert("results".to_owned(), results.collect());
-    if as_json {
+    let mut format = Format::Markdown;
+    if call.options.wants_json() {
+        format = Format::Json;
         text = serde_json::to_string(&structured).unwrap_or_default();
     }
-    Outcome {
+    Rendered {
         text,
         structured,
         links: Vec::new(),
-        is_error: false,
+        format,
+        stats: Some(stats),
     }
 }
 
-/// The options and the arguments that are left, both put right.
-#[allow(clippy::type_complexity)]
-fn taken(
+/// Validates the options and the arguments of the tool.
+pub(super) fn parse(tool: &Tool, arguments: Map<String, Value>) -> ToolResult<SuggestCall> {
+    validate(tool, arguments).map_err(|refused| ToolError::invalid(tool.name(), *refused))
+}
+
+fn validate(
     tool: &Tool,
     mut arguments: Map<String, Value>,
-) -> Result<(Options, Map<String, Value>, Vec<String>), check::Refused> {
+) -> Result<SuggestCall, Box<check::Refused>> {
     let known = |name: &str| {
         let properties = tool.schema().get("properties");
         properties.is_some_and(|it| it.get(name).is_some())
     };
     let mut mended = Vec::new();
     let options = Options::take(&mut arguments, known, &mut mended);
-    let options = options.check(&mut mended).map_err(|refused| *refused)?;
+    let options = options.check(&mut mended)?;
     let subject = check::Subject {
-        operation: &tool.definition.name,
+        operation: tool.name(),
         input_schema: tool.schema(),
         aliases: &[
             ("webset", "websetId"),
@@ -159,9 +158,14 @@ fn taken(
     mended.extend(checked.mended);
     let given = |name| checked.arguments.contains_key(name);
     if !given("websetId") && !given("description") {
-        return Err(nothing_given());
+        return Err(Box::new(nothing_given()));
     }
-    Ok((options, checked.arguments, mended))
+    Ok(SuggestCall {
+        tool: tool.name().to_owned(),
+        arguments: checked.arguments,
+        options,
+        corrections: mended,
+    })
 }
 
 /// A call that says neither which webset nor what it collects. A person can say the latter.

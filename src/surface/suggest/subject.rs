@@ -2,7 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::{Call, Catalogue, Outcome, failed};
+use super::super::context::ToolContext;
+use super::super::elicitation;
+use super::super::error::ToolError;
+use super::super::executor::ToolExecutor;
+use super::super::outcome::ToolResult;
 use super::builtin::Entity;
 use crate::operations;
 
@@ -25,45 +29,42 @@ pub(super) struct Subject {
     pub(super) entity: Entity,
 }
 
-impl Catalogue {
-    /// Finds out what the call is about; a webset is read.
-    pub(super) async fn subject(
-        &self,
-        call: &Call,
-        given: &Map<String, Value>,
-    ) -> Result<Subject, Box<Outcome>> {
-        let text = |name: &str| given.get(name).and_then(Value::as_str).map(str::to_owned);
-        let mut subject = Subject {
-            webset: text("websetId"),
-            texts: text("description").into_iter().collect(),
-            existing: Vec::new(),
-            entity: Entity::Other,
-        };
-        let mut told = text("entityType");
-        if let Some(webset) = subject.webset.clone() {
-            let webset = self.webset(call, &webset).await?;
-            subject.learn(&webset);
-            told = told.or_else(|| entity_of(&webset));
-        }
-        subject.entity = match told {
-            Some(told) => Entity::named(&told),
-            None => Entity::guessed(&subject.texts.join(" ")),
-        };
-        Ok(subject)
+/// Finds out what a call is about; a webset is read.
+pub(super) async fn find(
+    tools: &ToolExecutor,
+    context: &ToolContext,
+    given: &Map<String, Value>,
+) -> ToolResult<Subject> {
+    let text = |name: &str| given.get(name).and_then(Value::as_str).map(str::to_owned);
+    let mut subject = Subject {
+        webset: text("websetId"),
+        texts: text("description").into_iter().collect(),
+        existing: Vec::new(),
+        entity: Entity::Other,
+    };
+    let mut told = text("entityType");
+    if let Some(webset) = subject.webset.clone() {
+        let webset = read_webset(tools, context, &webset).await?;
+        subject.learn(&webset);
+        told = told.or_else(|| entity_of(&webset));
     }
+    subject.entity = match told {
+        Some(told) => Entity::named(&told),
+        None => Entity::guessed(&subject.texts.join(" ")),
+    };
+    Ok(subject)
+}
 
-    async fn webset(&self, call: &Call, id: &str) -> Result<Value, Box<Outcome>> {
-        let gone = || {
-            Box::new(Outcome::internal(
-                "Exa has no operation `websets.get` any more.",
-            ))
-        };
-        let operation = operations::find("websets.get").ok_or_else(gone)?;
-        self.demand_key(call).await?;
-        let called = self.caller.call(operation, json!({"websetId": id})).await;
-        let called = called.map_err(|refusal| Box::new(failed(operation, &refusal)))?;
-        Ok(called.answer.value)
-    }
+async fn read_webset(tools: &ToolExecutor, context: &ToolContext, id: &str) -> ToolResult<Value> {
+    let gone = || ToolError::Internal("Exa has no operation `websets.get` any more.".to_owned());
+    let operation = operations::find("websets.get").ok_or_else(gone)?;
+    elicitation::require_key(tools, context).await?;
+    let called = tools
+        .caller()
+        .call(operation, json!({"websetId": id}))
+        .await;
+    let called = called.map_err(|refusal| ToolError::refused(operation, refusal))?;
+    Ok(called.answer.value)
 }
 
 impl Subject {

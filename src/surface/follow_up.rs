@@ -3,48 +3,49 @@
 use serde_json::{Map, Value, json};
 
 use super::plan::{Entry, Named, Plan};
-use super::{Catalogue, Tool};
+use super::registry::{Tool, ToolRegistry};
 use crate::operations::Following;
 
-impl Catalogue {
-    /// How to look at work and how to end it.
-    pub(super) fn next_calls(&self, tool: &str, following: &Following) -> Map<String, Value> {
-        let (get, arguments) = following.check_with();
-        let mut next = Map::new();
-        let check = self.next_call(tool, get, &arguments);
-        next.extend(check.map(|check| ("checkWith".to_owned(), check)));
-        if let Some((cancel, arguments)) = following.cancel_with() {
-            let cancel = self.next_call(tool, cancel, &arguments);
-            next.extend(cancel.map(|cancel| ("cancelWith".to_owned(), cancel)));
-        }
-        next
+/// Returns how to read work and how to end it.
+pub(super) fn next_calls(
+    registry: &ToolRegistry,
+    tool: &Tool,
+    following: &Following,
+) -> Map<String, Value> {
+    let (get, arguments) = following.check_with();
+    let mut next = Map::new();
+    let check = next_call(registry, tool, get, &arguments);
+    next.extend(check.map(|check| ("checkWith".to_owned(), check)));
+    if let Some((cancel, arguments)) = following.cancel_with() {
+        let cancel = next_call(registry, tool, cancel, &arguments);
+        next.extend(cancel.map(|cancel| ("cancelWith".to_owned(), cancel)));
     }
+    next
+}
 
-    /// How to call an operation: with the same tool if it can, else with another, which is named then. Nothing
-    /// if none of the offered tools can.
-    pub(super) fn next_call(
-        &self,
-        tool: &str,
-        operation: &str,
-        arguments: &Map<String, Value>,
-    ) -> Option<Value> {
-        let own = self.find(tool);
-        if let Some(mut call) = own.and_then(|own| form(own, operation, arguments)) {
-            // Arguments alone do not say whose they are.
-            if call.contains_key("arguments") {
-                call.shift_insert(0, "tool".to_owned(), json!(tool));
-            }
-            return Some(Value::Object(call));
+/// Returns how to call an operation: with the same tool if it can, else with another, which is named then.
+/// Nothing if none of the offered tools can.
+pub(super) fn next_call(
+    registry: &ToolRegistry,
+    tool: &Tool,
+    operation: &str,
+    arguments: &Map<String, Value>,
+) -> Option<Value> {
+    if let Some(mut call) = form(tool, operation, arguments) {
+        // Arguments alone do not say whose they are.
+        if call.contains_key("arguments") {
+            call.shift_insert(0, "tool".to_owned(), json!(tool.name()));
         }
-        let others = self.tools.iter().filter_map(|other| {
-            let call = form(other, operation, arguments)?;
-            Some((&other.definition.name, call))
-        });
-        let (name, call) = others.min_by_key(|(_, call)| call.len())?;
-        let mut named = Map::from_iter([("tool".to_owned(), json!(name))]);
-        named.extend(call);
-        Some(Value::Object(named))
+        return Some(Value::Object(call));
     }
+    let others = registry.iter().filter_map(|other| {
+        let call = form(other, operation, arguments)?;
+        Some((other.name(), call))
+    });
+    let (name, call) = others.min_by_key(|(_, call)| call.len())?;
+    let mut named = Map::from_iter([("tool".to_owned(), json!(name))]);
+    named.extend(call);
+    Some(Value::Object(named))
 }
 
 /// A call of an operation as a tool takes it; `None` if it does not.
@@ -105,21 +106,13 @@ fn named_arguments(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::exa::{ExaConfig, ExaHttp};
-    use crate::operations::{Caller, find};
-    use crate::surface::ResultCache;
+    use crate::operations::find;
 
     fn next(tools: &str, tool: &str, start: &str, sent: Value, answer: Value) -> Value {
-        let http = ExaHttp::new(ExaConfig::default()).unwrap();
-        let caller = Caller::new(
-            http,
-            None,
-            std::sync::Arc::new(crate::operations::spend::Unlimited),
-        );
-        let catalogue = Catalogue::new(tools, caller, ResultCache::default()).unwrap();
+        let registry = ToolRegistry::new(tools).unwrap();
         let sent = sent.as_object().unwrap();
         let following = Following::of(find(start).unwrap(), sent, &answer).unwrap();
-        catalogue.next_calls(tool, &following).into()
+        next_calls(&registry, registry.find(tool).unwrap(), &following).into()
     }
 
     #[test]

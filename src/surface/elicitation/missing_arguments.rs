@@ -1,10 +1,14 @@
 //! Arguments that must be there and are not: asked for by a form, or told with the call that would do.
 
+use std::sync::Arc;
+
 use serde_json::{Map, Value, json};
 
-use super::super::outcome::put;
+use super::super::call::{Action, ToolCall};
+use super::super::error::{InvalidCall, RetryHint, ToolError};
+use super::super::outcome::{ToolResult, as_object};
 use super::super::plan::Plan;
-use super::super::{Call, Catalogue, Outcome, Tool};
+use super::super::registry::{Tool, ToolRegistry};
 use crate::operations::client::{ClientHandle, Form, NoReply};
 use crate::operations::{self, check};
 
@@ -16,22 +20,19 @@ const OF_DISPATCHER: [&str; 3] = ["args", "params", "arguments"];
 const OF_HOST: [&str; 3] = ["params", "args", "arguments"];
 
 /// A call that may be made once more.
-pub(in super::super) struct Again<'a> {
-    tool: &'a Tool,
+struct RetryContext {
+    tool: Arc<Tool>,
     arguments: Map<String, Value>,
 }
 
-impl<'a> Again<'a> {
+impl RetryContext {
     /// Remembers a call that is not too large.
-    pub(in super::super) fn of(tool: &'a Tool, arguments: &Map<String, Value>) -> Option<Self> {
+    fn new(tool: Arc<Tool>, arguments: Map<String, Value>) -> Option<Self> {
         let mut left = LARGEST;
-        arguments
+        let is_small = arguments
             .iter()
-            .all(|(name, value)| spend(&mut left, name.len()) && is_small(value, &mut left))
-            .then(|| Self {
-                tool,
-                arguments: arguments.clone(),
-            })
+            .all(|(name, value)| spend(&mut left, name.len()) && is_small(value, &mut left));
+        is_small.then_some(Self { tool, arguments })
     }
 
     /// The same call with these values in place of what was missing.
@@ -57,7 +58,7 @@ impl<'a> Again<'a> {
         let Some(holders) = holders(&self.tool.plan) else {
             let mut arguments = self.arguments.clone();
             arguments.extend(marks);
-            return json!({"tool": self.tool.definition.name, "arguments": arguments});
+            return json!({"tool": self.tool.name(), "arguments": arguments});
         };
         let holder = holders
             .iter()
@@ -76,42 +77,52 @@ impl<'a> Again<'a> {
     }
 }
 
-impl Catalogue {
-    /// Asks for what a refused call lacks and makes it again; what cannot be asked for is told together
-    /// with the call that would do.
-    pub(in super::super) async fn complete(
-        &self,
-        again: Option<Again<'_>>,
-        call: &Call,
-        outcome: Outcome,
-    ) -> Outcome {
-        let missing = missing(&outcome);
-        let Some(again) = again.filter(|_| !missing.is_empty()) else {
-            return outcome;
-        };
-        let retry = again.retry_with(&missing);
-        match ask(&call.client, again.tool, &outcome, &missing).await {
-            Ok(values) => {
-                let tool = again.tool;
-                let arguments = again.filled(values);
-                self.call_once(tool, arguments, call).await
-            }
-            Err(NoReply::Unable) => with_retry(outcome, &missing, &retry, None),
-            Err(why) => with_retry(outcome, &missing, &retry, Some(&why)),
-        }
-    }
+/// Asks for what an invalid call lacks and parses it again; what cannot be asked for is told together
+/// with the call that would do.
+pub(in super::super) async fn complete(
+    registry: &ToolRegistry,
+    call: ToolCall,
+    client: &ClientHandle,
+) -> ToolResult<Action> {
+    let ToolCall {
+        name,
+        arguments,
+        tool,
+        action,
+        ..
+    } = call;
+    let error = match action {
+        Ok(action) => return Ok(action),
+        Err(error) => *error,
+    };
+    let mut invalid = match error {
+        ToolError::Validation(invalid) if !invalid.error.missing.is_empty() => invalid,
+        error => return Err(error.into()),
+    };
+    let Some(retry) = tool.and_then(|tool| RetryContext::new(tool, arguments)) else {
+        return Err(ToolError::Validation(invalid).into());
+    };
+    let asked = match ask(client, &retry.tool, &invalid).await {
+        Ok(values) => return registry.parse(&name, retry.filled(values)).action,
+        Err(NoReply::Unable) => None,
+        Err(why) => Some(why),
+    };
+    let missing = &invalid.error.missing;
+    invalid.retry = Some(RetryHint {
+        instruction: instruction(missing, asked.as_ref()),
+        retry_with: retry.retry_with(missing),
+    });
+    Err(ToolError::Validation(invalid).into())
 }
 
 /// Asks the user by a form, if all that is missing fits into one.
 async fn ask(
     client: &ClientHandle,
     tool: &Tool,
-    outcome: &Outcome,
-    missing: &[String],
+    invalid: &InvalidCall,
 ) -> Result<Map<String, Value>, NoReply> {
-    let error = outcome.structured.get("error");
-    let name = error.and_then(|error| error.get("operation")?.as_str());
-    let schema = match name.and_then(operations::find) {
+    let missing = &invalid.error.missing;
+    let schema = match operations::find(&invalid.operation) {
         Some(operation) => operations::input_schema(operation),
         None => tool.schema(),
     };
@@ -127,17 +138,18 @@ async fn ask(
     let form = Form {
         message: format!(
             "`{}` needs {} to go on.",
-            name.unwrap_or("The call"),
+            invalid.operation,
             missing.join(", ")
         ),
-        schema: super::super::outcome::as_object(schema),
+        schema: as_object(schema),
     };
     let mut content = client.fill(form).await?;
     // What was not asked for is not taken.
     content.retain(|name, value| missing.contains(name) && !value.is_null());
-    match content.len() == missing.len() {
-        true => Ok(content),
-        false => Err(NoReply::Failed("a form that is not filled in".to_owned())),
+    if content.len() == missing.len() {
+        Ok(content)
+    } else {
+        Err(NoReply::Failed("a form that is not filled in".to_owned()))
     }
 }
 
@@ -150,23 +162,10 @@ fn behind<'a>(plan: &'a Plan, name: &'a str) -> &'a str {
     names.next().map_or(name, String::as_str)
 }
 
-/// What a refused call lacks, as its outcome tells it.
-fn missing(outcome: &Outcome) -> Vec<String> {
-    let error = outcome.structured.get("error");
-    let told = error.and_then(|error| error.get("missing")?.as_array());
-    let names = told.into_iter().flatten().filter_map(Value::as_str);
-    names.map(str::to_owned).collect()
-}
-
-/// The refusal with the call that would do.
-fn with_retry(
-    mut outcome: Outcome,
-    missing: &[String],
-    retry: &Value,
-    asked: Option<&NoReply>,
-) -> Outcome {
+/// What to do about missing arguments that the user did not give.
+fn instruction(missing: &[String], asked: Option<&NoReply>) -> String {
     let names = missing.join(", ");
-    let instruction = match asked {
+    match asked {
         None => format!("Provide {names} and call again; ask the user if you do not know it."),
         Some(why) if why.is_decision() => {
             format!("The user was asked for {names}: {why}. Do not go on without them.")
@@ -174,14 +173,7 @@ fn with_retry(
         Some(why) => {
             format!("The user was asked for {names}, but {why}. Ask them yourself, and call again.")
         }
-    };
-    let more = format!("\n{instruction}\nretryWith: {retry}");
-    outcome.text.push_str(&more);
-    if let Some(error) = outcome.structured.get_mut("error") {
-        put(error, "instruction", json!(instruction));
-        put(error, "retryWith", retry.clone());
     }
-    outcome
 }
 
 /// The names of the argument that holds those of the operation, for tools that have one.

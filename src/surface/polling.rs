@@ -5,9 +5,14 @@ use std::time::{Duration, SystemTime};
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
-use super::answer::{Answered, Asked, cleaned};
+use super::call::OperationCall;
+use super::context::ToolContext;
+use super::error::{ToolError, Unconfirmed, Unfinished};
+use super::executor::ToolExecutor;
+use super::operation_run::{Answered, cleaned};
+use super::outcome::ToolResult;
 use super::work::{Attempt, TaskCall, Work};
-use super::{Call, Catalogue, Outcome, failed};
+use super::{error_messages, follow_up};
 use crate::exa::ExaErrorKind;
 use crate::operations::{Followed, Following, Found, Operation, Refusal, Undecided};
 use exa_mcp_store::milliseconds;
@@ -41,89 +46,102 @@ enum Left {
     Nothing,
 }
 
-impl Catalogue {
+/// Follows the work behind one call.
+pub(super) struct Polling<'a> {
+    tools: &'a ToolExecutor,
+    context: &'a ToolContext,
+    call: &'a OperationCall,
+    operation: &'static Operation,
+}
+
+impl<'a> Polling<'a> {
+    pub(super) fn new(
+        tools: &'a ToolExecutor,
+        context: &'a ToolContext,
+        call: &'a OperationCall,
+    ) -> Self {
+        Self {
+            tools,
+            context,
+            call,
+            operation: call.operation,
+        }
+    }
+
     /// Goes on with the call of an earlier process, if the call is made for such a task; `None` if it
     /// has to be made now.
     pub(super) async fn resume(
         &self,
-        call: &Call,
-        asked: &Asked<'_>,
         arguments: &Map<String, Value>,
-    ) -> Option<Result<Answered, Refusal>> {
-        let task = call.task.as_ref()?;
+    ) -> Option<ToolResult<Answered>> {
+        let task = self.context.task.as_ref()?;
         let left = match &task.attempt {
             Attempt::First => Ok(Left::Nothing),
-            Attempt::Again(Some(work)) => match work.following() {
-                Some(following) => Ok(Left::Work(following)),
-                None => Err(self.unconfirmed(
-                    asked,
-                    task,
-                    arguments,
-                    &format!("this version does not know `{}`", work.get),
-                )),
-            },
+            Attempt::Again(Some(work)) => work.following().map(Left::Work).ok_or_else(|| {
+                let why = format!("this version does not know `{}`", work.get);
+                self.unconfirmed(task, arguments, why)
+            }),
             // What changes nothing may be asked for again.
-            Attempt::Again(None) if asked.operation.read_only => Ok(Left::Nothing),
+            Attempt::Again(None) if self.operation.read_only => Ok(Left::Nothing),
             Attempt::Again(None) => {
                 sleep(QUIET).await;
-                self.left_behind(task, asked, arguments, LOOKS_BEFORE_A_START)
+                self.left_behind(task, arguments, LOOKS_BEFORE_A_START)
                     .await
             }
         };
-        let following = match left {
-            Ok(Left::Work(following)) => following,
-            Ok(Left::Nothing) if task.keeper.is_wanted() => return None,
-            Ok(Left::Nothing) => return Some(Ok(Answered::failed(Outcome::unwanted()))),
-            Err(outcome) => return Some(Ok(Answered::failed(outcome))),
-        };
-        Some(self.go_on(call, asked, arguments, &following).await)
+        match left {
+            Ok(Left::Work(following)) => Some(self.go_on(arguments, &following).await),
+            Ok(Left::Nothing) if task.keeper.is_wanted() => None,
+            Ok(Left::Nothing) => Some(Err(ToolError::Cancelled.into())),
+            Err(error) => Some(Err(error)),
+        }
     }
 
     /// Follows work that was started before.
     async fn go_on(
         &self,
-        call: &Call,
-        asked: &Asked<'_>,
         arguments: &Map<String, Value>,
         following: &Following,
-    ) -> Result<Answered, Refusal> {
+    ) -> ToolResult<Answered> {
         let mut answered = Answered::new(Value::Null, arguments.clone());
-        match following.look(&self.caller).await {
+        match following.look(self.tools.caller()).await {
             Ok(state) => answered.answer = state.answer,
-            Err(refusal) if following.is_lost(&refusal) => return Err(refusal),
+            Err(refusal) if following.is_lost(&refusal) => return Err(self.refused(refusal)),
             Err(_) => {}
         }
-        self.follow(call, asked, following, &mut answered).await;
+        self.follow(following, &mut answered).await?;
         Ok(answered)
+    }
+
+    fn refused(&self, refusal: Refusal) -> Box<ToolError> {
+        ToolError::refused(self.operation, refusal)
     }
 
     /// A start failed in a way that leaves open whether it arrived. A task has the time to find out.
     pub(super) async fn unanswered(
         &self,
-        call: &Call,
-        asked: &Asked<'_>,
         arguments: Option<Map<String, Value>>,
         refusal: Refusal,
-    ) -> Result<Answered, Refusal> {
-        let (Some(task), Some(arguments)) = (&call.task, arguments) else {
-            return Err(refusal);
+    ) -> ToolResult<Answered> {
+        let (Some(task), Some(arguments)) = (&self.context.task, arguments) else {
+            return Err(self.refused(refusal));
         };
-        if asked.operation.read_only || !may_have_arrived(&refusal) {
-            return Err(refusal);
+        if self.operation.read_only || !may_have_arrived(&refusal) {
+            return Err(self.refused(refusal));
         }
         sleep(PAUSE * 2).await;
-        match self.left_behind(task, asked, &arguments, 1).await {
+        match self.left_behind(task, &arguments, 1).await {
             Ok(Left::Work(following)) => {
                 // An error is not charged; a lost response is, at its reservation.
                 if matches!(&refusal, Refusal::Exa(error) if matches!(error.kind, ExaErrorKind::Api(_)))
                 {
-                    let caller = &self.caller;
-                    caller.adopt(asked.operation, &arguments, &following).await;
+                    let caller = self.tools.caller();
+                    caller.adopt(self.operation, &arguments, &following).await;
                 }
-                self.go_on(call, asked, &arguments, &following).await
+                self.go_on(&arguments, &following).await
             }
-            Err(outcome) if is_listed(asked.operation) => Ok(Answered::failed(outcome)),
-            Ok(Left::Nothing) | Err(_) => Err(refusal),
+            Err(error) if is_listed(self.operation) => Err(error),
+            Ok(Left::Nothing) | Err(_) => Err(self.refused(refusal)),
         }
     }
 
@@ -132,27 +150,26 @@ impl Catalogue {
     async fn left_behind(
         &self,
         task: &TaskCall,
-        asked: &Asked<'_>,
         arguments: &Map<String, Value>,
         looks: usize,
-    ) -> Result<Left, Outcome> {
-        let unconfirmed = |why: &str| self.unconfirmed(asked, task, arguments, why);
-        let operation = asked.operation;
+    ) -> ToolResult<Left> {
+        let unconfirmed = |why: String| self.unconfirmed(task, arguments, why);
+        let caller = self.tools.caller();
         for look in 1.. {
             let deadline = task.deadline;
             let found =
-                Following::find(&self.caller, operation, arguments, task.created, deadline).await;
-            let found = found.ok_or_else(|| unconfirmed("Exa does not list what it starts"))?;
-            let found = found.map_err(|undecided| unconfirmed(&reason(&undecided)))?;
+                Following::find(caller, self.operation, arguments, task.created, deadline).await;
+            let found =
+                found.ok_or_else(|| unconfirmed("Exa does not list what it starts".to_owned()))?;
+            let found = found.map_err(|undecided| unconfirmed(reason(undecided)))?;
             match claim(task, found).await {
                 Some(Left::Nothing) if look < looks && task.keeper.is_wanted() => {
                     sleep(PAUSE * 5).await;
                 }
                 Some(left) => return Ok(left),
                 None => {
-                    return Err(unconfirmed(
-                        "Exa lists work that does not say what it was asked",
-                    ));
+                    let why = "Exa lists work that does not say what it was asked";
+                    return Err(unconfirmed(why.to_owned()));
                 }
             }
         }
@@ -162,91 +179,95 @@ impl Catalogue {
     /// It cannot be decided whether a call started something.
     fn unconfirmed(
         &self,
-        asked: &Asked<'_>,
         task: &TaskCall,
         arguments: &Map<String, Value>,
-        why: &str,
-    ) -> Outcome {
-        let list = self.list_call(asked, arguments);
-        let what = match task.attempt {
+        reason: String,
+    ) -> Box<ToolError> {
+        let event = match task.attempt {
             Attempt::First => "Exa's answer got lost before it confirmed",
             Attempt::Again(_) => "The server ended before Exa confirmed",
         };
-        Outcome::unconfirmed(asked.operation.name, (what, why), task.created, list)
+        Box::new(ToolError::Unconfirmed(Unconfirmed {
+            operation: self.operation.name,
+            event,
+            reason,
+            since: task.created,
+            list: self.list_call(arguments),
+        }))
     }
 
     /// Follows what a call has just started or looked at, if it did either.
     pub(super) async fn follow_new(
         &self,
-        call: &Call,
-        asked: &Asked<'_>,
         before: Option<Vec<Work>>,
         answered: &mut Answered,
-    ) {
-        let operation = asked.operation;
+    ) -> ToolResult<()> {
+        let operation = self.operation;
         // Who only looks at work does not own it.
-        let task = call.task.as_ref().filter(|_| !operation.read_only);
+        let task = self.context.task.as_ref();
+        let task = task.filter(|_| !operation.read_only);
         let named = Following::of(operation, &answered.arguments, &answered.answer);
         let following = match (named, before) {
-            (Some(following), _) => match task {
-                Some(task) if !task.keeper.keep(Work::of(&following)).await => {
-                    answered.failure = Some(Box::new(Outcome::unwanted()));
-                    return;
+            (Some(following), _) => {
+                if let Some(task) = task
+                    && !task.keeper.keep(Work::of(&following)).await
+                {
+                    return Err(ToolError::Cancelled.into());
                 }
-                _ => Some(following),
-            },
-            (None, Some(before)) => {
-                let arguments = &answered.arguments;
-                self.named_later(task, operation, arguments, &before).await
+                Some(following)
             }
+            (None, Some(before)) => self.named_later(task, &answered.arguments, &before).await,
             (None, None) => None,
         };
         match following {
-            Some(following) => self.follow(call, asked, &following, answered).await,
-            None => self.tell_list(asked, answered),
+            Some(following) => self.follow(&following, answered).await,
+            None => {
+                // Tells where work shows up that was started without being named.
+                let call = self.list_call(&answered.arguments);
+                let call = call.map(|call| ("checkWith".to_owned(), call));
+                answered.work.extend(call);
+                Ok(())
+            }
         }
     }
 
     /// Waits for the end of what a call started or looked at, as long as the caller wants to.
-    pub(super) async fn follow(
-        &self,
-        call: &Call,
-        asked: &Asked<'_>,
-        following: &Following,
-        answered: &mut Answered,
-    ) {
+    async fn follow(&self, following: &Following, answered: &mut Answered) -> ToolResult<()> {
+        let (task, options) = (&self.context.task, &self.call.options);
         let mut state = following.state(answered.answer.take());
         let mut lost = None;
-        let deadline = match &call.task {
+        let deadline = match task {
             Some(task) => task.deadline,
-            None => Instant::now() + asked.options.wait(),
+            None => Instant::now() + options.wait(),
         };
         if deadline > Instant::now() && !state.is_final && !state.is_blocked {
-            let progress = call.progress.beyond(answered.told);
-            let followed = following.until_end(&self.caller, deadline, &progress, state);
+            let progress = self.context.progress.beyond(answered.told);
+            let followed = following.until_end(self.tools.caller(), deadline, &progress, state);
             match followed.await {
                 Followed::Ended(ended) => state = ended,
                 Followed::TimeUp(latest) => state = latest,
                 Followed::Lost { latest, refusal } => {
                     state = latest;
-                    lost = Some(failed(following.operation(), &refusal));
+                    lost = Some(ToolError::refused(following.operation(), refusal));
                 }
             }
         }
-        let next = || self.next_calls(asked.tool, following);
-        if call.task.is_some() && !state.is_final && !state.is_blocked {
-            let status = state.status.as_deref();
-            let outcome = Outcome::unfinished(asked.operation.name, status, lost, next());
-            answered.failure = Some(Box::new(outcome));
-            return;
+        let next = || follow_up::next_calls(self.tools.registry(), &self.call.tool, following);
+        if task.is_some() && !state.is_final && !state.is_blocked {
+            return Err(Box::new(ToolError::Unfinished(Unfinished {
+                operation: self.operation.name,
+                status: state.status,
+                cause: lost,
+                next: next(),
+            })));
         }
         if let Some(lost) = lost {
-            let first = lost.text.lines().next().unwrap_or_default();
+            let first = error_messages::headline(&lost);
             answered.warnings.push(format!(
                 "it was started, but cannot be looked at any more: {first}"
             ));
         }
-        if !asked.operation.read_only || asked.options.waits() {
+        if !self.operation.read_only || options.waits() {
             let is_complete = json!(state.is_final);
             answered.work.insert("isComplete".to_owned(), is_complete);
             if !state.is_final {
@@ -254,45 +275,37 @@ impl Catalogue {
             }
         }
         answered.answer = cleaned(state.answer);
+        Ok(())
     }
 
     /// What there is of the kind that a call starts without naming it, for callers who want to wait.
-    pub(super) async fn seen_before(
-        &self,
-        call: &Call,
-        asked: &Asked<'_>,
-        arguments: &Map<String, Value>,
-    ) -> Option<Vec<Work>> {
-        let waits = call.task.is_some() || !asked.options.wait().is_zero();
-        if !waits || !names_nothing(asked.operation) {
+    pub(super) async fn seen_before(&self, arguments: &Map<String, Value>) -> Option<Vec<Work>> {
+        let waits = self.context.task.is_some() || !self.call.options.wait().is_zero();
+        if !waits || !names_nothing(self.operation) {
             return None;
         }
-        let found = self.recent(asked.operation, arguments).await;
+        let found = self.recent(arguments).await;
         let found = found?.ok()?;
         Some(found.same.iter().map(Work::of).collect())
     }
 
-    /// Work of the kind that an operation starts, as far back as clocks may differ.
-    async fn recent(
-        &self,
-        operation: &'static Operation,
-        arguments: &Map<String, Value>,
-    ) -> Option<Result<Found, Undecided>> {
+    /// Work of the kind that the operation starts, as far back as clocks may differ.
+    async fn recent(&self, arguments: &Map<String, Value>) -> Option<Result<Found, Undecided>> {
         let since = milliseconds(SystemTime::now() - RECENT);
         let deadline = Instant::now() + PATIENCE;
-        Following::find(&self.caller, operation, arguments, since, deadline).await
+        let caller = self.tools.caller();
+        Following::find(caller, self.operation, arguments, since, deadline).await
     }
 
     /// The work that a call has started without naming it.
     async fn named_later(
         &self,
         task: Option<&TaskCall>,
-        operation: &'static Operation,
         arguments: &Map<String, Value>,
         before: &[Work],
     ) -> Option<Following> {
         for _ in 0..MOST_LOOKS {
-            let found = self.recent(operation, arguments).await;
+            let found = self.recent(arguments).await;
             let found = found?.unwrap_or_default();
             let works = found.same.into_iter().map(|one| (Work::of(&one), one));
             for (work, following) in works.filter(|(work, _)| !before.contains(work)) {
@@ -306,23 +319,17 @@ impl Catalogue {
         None
     }
 
-    /// Tells where work shows up that was started without being named.
-    fn tell_list(&self, asked: &Asked<'_>, answered: &mut Answered) {
-        let call = self.list_call(asked, &answered.arguments);
-        let call = call.map(|call| ("checkWith".to_owned(), call));
-        answered.work.extend(call);
-    }
-
-    /// The call that lists what an operation starts.
-    fn list_call(&self, asked: &Asked<'_>, arguments: &Map<String, Value>) -> Option<Value> {
-        let marker = asked.operation.long_running.as_ref();
+    /// The call that lists what the operation starts.
+    fn list_call(&self, arguments: &Map<String, Value>) -> Option<Value> {
+        let marker = self.operation.long_running.as_ref();
         let find = marker.and_then(|marker| marker.find.as_ref())?;
         let argument = |(name, source): &(&str, &str)| {
             let value = arguments.get(source.strip_prefix('$')?)?;
             Some(((*name).to_owned(), value.clone()))
         };
         let arguments: Option<Map<String, Value>> = find.arguments.iter().map(argument).collect();
-        self.next_call(asked.tool, find.list, &arguments?)
+        let (registry, tool) = (self.tools.registry(), &self.call.tool);
+        follow_up::next_call(registry, tool, find.list, &arguments?)
     }
 }
 
@@ -360,11 +367,10 @@ async fn claim(task: &TaskCall, found: Found) -> Option<Left> {
 }
 
 /// Why it cannot be decided whether there is some work.
-fn reason(undecided: &Undecided) -> String {
+fn reason(undecided: Undecided) -> String {
     match undecided {
         Undecided::Refused { list, refusal } => {
-            let refused = failed(list, refusal);
-            let first = refused.text.lines().next().unwrap_or_default();
+            let first = error_messages::headline(&ToolError::refused(list, refusal));
             format!("`{}` failed: {}", list.name, first.trim_end_matches('.'))
         }
         Undecided::NoEnd { list, why } => {

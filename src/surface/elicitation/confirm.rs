@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::outcome::as_object;
-use super::super::{Call, Catalogue, Outcome};
+use super::super::error::ToolError;
+use super::super::outcome::{ToolResult, as_object};
 use crate::operations::Operation;
-use crate::operations::client::Form;
+use crate::operations::client::{ClientHandle, Form};
 
 /// Characters of an argument that are shown.
 const LONGEST_SHOWN: usize = 100;
@@ -13,27 +13,24 @@ const LONGEST_SHOWN: usize = 100;
 /// The field of the form.
 const FIELD: &str = "confirm";
 
-impl Catalogue {
-    /// Goes on if nothing is deleted, nobody can be asked, or the user agrees.
-    pub(super) async fn confirm(
-        &self,
-        call: &Call,
-        operation: &Operation,
-        arguments: &Map<String, Value>,
-    ) -> Result<(), Box<Outcome>> {
-        let asks = self.manners.confirm_deletes
-            && operation.method == "DELETE"
-            && call.client.powers().forms;
-        if !asks {
-            return Ok(());
-        }
-        let refused = |why: &str| Err(Box::new(Outcome::not_confirmed(operation.name, why)));
-        match call.client.fill(form(operation, arguments)).await {
-            Ok(content) if content.get(FIELD) == Some(&Value::Bool(true)) => Ok(()),
-            Ok(_) => refused("the user did not agree"),
-            Err(why) => refused(&why.to_string()),
-        }
+/// Goes on if nothing is deleted, nobody can be asked, or the user agrees.
+pub(super) async fn confirm_delete(
+    client: &ClientHandle,
+    operation: &'static Operation,
+    arguments: &Map<String, Value>,
+) -> ToolResult<()> {
+    if operation.method != "DELETE" || !client.powers().forms {
+        return Ok(());
     }
+    let reason = match client.fill(form(operation, arguments)).await {
+        Ok(content) if content.get(FIELD) == Some(&Value::Bool(true)) => return Ok(()),
+        Ok(_) => "the user did not agree".to_owned(),
+        Err(why) => why.to_string(),
+    };
+    Err(Box::new(ToolError::NotConfirmed {
+        operation: operation.name,
+        reason,
+    }))
 }
 
 fn form(operation: &Operation, arguments: &Map<String, Value>) -> Form {

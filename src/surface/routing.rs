@@ -3,25 +3,17 @@
 use std::sync::Arc;
 
 use super::plan::Plan;
-use super::{Catalogue, Tool};
+use super::registry::Tool;
 
-impl Catalogue {
-    /// How to call an operation with the tools that are offered, in the words of a prompt; `None` if
-    /// none of them reaches it.
-    pub fn way_to(&self, operation: &str) -> Option<String> {
-        way_to(&self.tools, operation)
-    }
+/// Returns how to call an operation with these tools.
+pub(super) fn route_to(tools: &[Arc<Tool>], operation: &str) -> Option<String> {
+    let routes = tools.iter().filter_map(|tool| route(tool, operation));
+    routes.min_by_key(|(rank, _)| *rank).map(|(_, route)| route)
 }
 
-/// How to call an operation with these tools.
-pub(super) fn way_to(tools: &[Arc<Tool>], operation: &str) -> Option<String> {
-    let ways = tools.iter().filter_map(|tool| way(tool, operation));
-    ways.min_by_key(|(rank, _)| *rank).map(|(_, way)| way)
-}
-
-/// The way that one tool offers, and its rank: a tool made for the purpose goes before one that can do
+/// The route that one tool offers, and its rank: a tool made for the purpose goes before one that can do
 /// anything, and one that narrows the operation down comes last.
-fn way(tool: &Tool, operation: &str) -> Option<(u8, String)> {
+fn route(tool: &Tool, operation: &str) -> Option<(u8, String)> {
     let name = &tool.definition.name;
     let alone = |rank| Some((rank, format!("`{name}`")));
     match &tool.plan {
@@ -43,23 +35,10 @@ fn way(tool: &Tool, operation: &str) -> Option<(u8, String)> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::exa::{ExaConfig, ExaHttp};
-    use crate::operations::Caller;
-    use crate::surface::{Catalogue, ResultCache};
+    use crate::surface::ToolRegistry;
 
-    fn way(tools: &str, operation: &str) -> Option<String> {
-        let http = ExaHttp::new(ExaConfig::default()).unwrap();
-        let catalogue = Catalogue::new(
-            tools,
-            Caller::new(
-                http,
-                None,
-                std::sync::Arc::new(crate::operations::spend::Unlimited),
-            ),
-            ResultCache::default(),
-        )
-        .unwrap();
-        catalogue.way_to(operation)
+    fn route(tools: &str, operation: &str) -> Option<String> {
+        ToolRegistry::new(tools).unwrap().route_to(operation)
     }
 
     #[test]
@@ -81,13 +60,17 @@ mod tests {
             ("company_research_exa", "search", "`company_research_exa`"),
         ];
         for (tools, operation, expected) in cases {
-            assert_eq!(way(tools, operation).as_deref(), Some(expected), "{tools}");
+            assert_eq!(
+                route(tools, operation).as_deref(),
+                Some(expected),
+                "{tools}"
+            );
         }
     }
 
     #[test]
     fn what_no_tool_reaches_has_no_way() {
-        assert_eq!(way("classic", "websets.create"), None);
-        assert_eq!(way("notes", "search"), None);
+        assert_eq!(route("classic", "websets.create"), None);
+        assert_eq!(route("notes", "search"), None);
     }
 }
