@@ -1,20 +1,20 @@
 //! An MCP server for the Exa API, generated from Exa's OpenAPI specs.
 //!
-//! A call passes each room once: [`transport`] → [`protocol`] → [`surface`] → [`operations`] →
+//! A call passes each room once: [`transport`] → [`mcp`] → [`tools`] → [`operations`] →
 //! `generated` (the clients made from the specs) → [`exa`] (HTTP) → Exa.
 
 pub mod accounts;
 pub mod cli;
 pub mod exa;
 pub mod logging;
+pub mod mcp;
 pub mod operations;
-pub mod protocol;
 pub mod render;
 pub mod sdk;
 pub mod settings;
 pub mod spending;
-pub mod surface;
 pub mod telemetry;
+pub mod tools;
 pub mod transport;
 
 // Generated code follows the generator's habits, not ours.

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::operations::{Operation, Refusal, all, find};
 use crate::settings::http::HttpSettings;
 use crate::settings::{Settings, Source, usual_place};
-use crate::surface::{ResultCache, ToolExecutor};
+use crate::tools::{ResultCache, ToolExecutor};
 
 /// One finding.
 struct Finding {

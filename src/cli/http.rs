@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use super::Failure;
 use crate::accounts::budget::BudgetPolicy;
 use crate::accounts::{Directory, Holder, KnownKeys, Pool, Secret, kept_secret};
-use crate::protocol;
+use crate::mcp;
 use crate::settings::Settings;
 use crate::settings::http::HttpSettings;
 use crate::telemetry;
@@ -50,7 +50,7 @@ pub(super) async fn serve(
         .map_err(|error| Failure::usage(format!("{error} (EXA_MCP_STORE)")))?;
     let gate = gate(&http, settings.budgets, store, sandbox).await?;
     introduce(address, &gate, &http, &settings);
-    let serving = protocol::serve_http(executor, listener, gate, config, super::shutdown());
+    let serving = mcp::serve_http(executor, listener, gate, config, super::shutdown());
     telemetry::exporting(serving).await;
     Ok(String::new())
 }

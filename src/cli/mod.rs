@@ -21,7 +21,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::settings::http::HttpSettings;
 use crate::settings::{ConfigFile, Settings, Source};
 use crate::spending::{AccountGuard, follow_runs, local_account};
-use crate::surface::{ResultCache, ToolExecutor};
+use crate::tools::{ResultCache, ToolExecutor};
 
 /// Where the HTTP server listens unless something else is asked for.
 const USUAL_ADDRESS: &str = "127.0.0.1:3000";
@@ -386,7 +386,7 @@ fn executor(settings: &Settings) -> Result<ToolExecutor, Failure> {
         ToolExecutor::with_store(&settings.tools, caller, cache, store).map_err(Failure::usage)?;
     Ok(executor
         .with_task_limits(settings.tasks)
-        .with_manners(settings.manners))
+        .with_prompt_policy(settings.manners))
 }
 
 fn completions(shell: clap_complete::Shell) -> String {

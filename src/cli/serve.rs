@@ -1,9 +1,9 @@
 //! The stdio server.
 
 use super::{FAILED, Failure};
-use crate::protocol;
-use crate::surface::ToolExecutor;
+use crate::mcp;
 use crate::telemetry;
+use crate::tools::ToolExecutor;
 
 /// Said to someone who starts the server by hand.
 const NOTE: &str = "\
@@ -18,7 +18,7 @@ pub(super) async fn stdio(executor: ToolExecutor, by_hand: bool) -> Result<Strin
     if by_hand {
         super::complain(NOTE);
     }
-    match telemetry::exporting(protocol::serve_stdio(executor)).await {
+    match telemetry::exporting(mcp::serve_stdio(executor)).await {
         Ok(()) => Ok(String::new()),
         Err(error) => Err(Failure {
             text: format!("error: {error}"),

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::surface::{ToolDefinition, ToolExecutor};
+use crate::tools::{ToolDefinition, ToolExecutor};
 
 /// The answer to `tools/list`, with its size.
 pub(super) fn json(executor: &ToolExecutor) -> String {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::SdkError;
 use crate::operations::{self, LongRunning, Operation};
-use crate::surface;
+use crate::tools;
 
 /// One operation.
 #[derive(Debug, Clone)]
@@ -34,7 +34,7 @@ fn source(operation: &Operation) -> Result<Source, SdkError> {
     Ok(Source {
         name: operation.name.to_owned(),
         domain: operation.domain.to_owned(),
-        tool: surface::dispatcher_of(operation.name)
+        tool: tools::dispatcher_of(operation.name)
             .ok_or(SdkError::NoTool(operation.name))?
             .to_owned(),
         summary: operation.summary.to_owned(),
