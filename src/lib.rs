@@ -1,6 +1,6 @@
 //! An MCP server for the Exa API, generated from Exa's OpenAPI specs.
 //!
-//! A call passes each room once: [`transport`] → [`protocol`] → [`surface`] → [`operations`] →
+//! A call passes each room once: [`transport`] → [`mcp`] → [`tools`] → [`operations`] →
 //! `generated` (the clients made from the specs) → [`exa`] (HTTP) → Exa.
 
 pub mod accounts;
@@ -8,13 +8,13 @@ mod admin;
 pub mod cli;
 pub mod exa;
 mod http_response;
+pub mod mcp;
 pub mod operations;
-pub mod protocol;
 pub mod render;
 pub mod settings;
 pub mod spending;
-pub mod surface;
 pub mod telemetry;
+pub mod tools;
 pub mod transport;
 
 // Generated code follows the generator's habits, not ours.

@@ -14,7 +14,7 @@ use crate::accounts::{Holder, KeyPool, LimitsError, TokenLimits};
 use crate::exa::{ApiKey, BASE_URL_VARIABLE, ConfigError, ExaConfig, ExaHttp};
 use crate::operations::spend::Unlimited;
 use crate::operations::{Caller, Folders, IMPORT_DIR_VARIABLE};
-use crate::surface::{Limits, Manners, TaskLimits};
+use crate::tools::{Limits, PromptPolicy, TaskLimits};
 use exa_mcp_store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 
 pub(crate) use file::ConfigFile;
@@ -52,7 +52,7 @@ pub struct Settings {
     /// Out of which folders files may be read.
     pub folders: Folders,
     /// How clients are asked.
-    pub manners: Manners,
+    pub manners: PromptPolicy,
     /// What the local user may spend.
     pub local_limits: TokenLimits,
     /// What happens where budgets cannot be enforced.
@@ -213,11 +213,11 @@ fn task_limits(source: &Source) -> Result<TaskLimits, SettingsError> {
     })
 }
 
-fn manners(source: &Source) -> Result<Manners, SettingsError> {
+fn manners(source: &Source) -> Result<PromptPolicy, SettingsError> {
     let patience = source
         .number("EXA_MCP_CLIENT_TIMEOUT", "seconds")?
         .map(Duration::from_secs);
-    Ok(Manners {
+    Ok(PromptPolicy {
         confirm_deletes: source.switch("EXA_MCP_CONFIRM_DELETES")?,
         patience,
     })

@@ -38,7 +38,12 @@ pub(super) async fn create<S: ServerState>(
     State(server): Given<S>,
     request: Request<Body>,
 ) -> Answered {
-    let wish = wish(&*server, request, &["userId", "expiresAt", "role", "limits"]).await?;
+    let wish = wish(
+        &*server,
+        request,
+        &["userId", "expiresAt", "role", "limits"],
+    )
+    .await?;
     let new = NewToken {
         user: wish.user()?.flatten(),
         role: wish.role()?,

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::operations::{Operation, Refusal, all};
 use crate::settings::http::HttpSettings;
 use crate::settings::{Settings, Source, usual_place};
-use crate::surface::{Catalogue, ResultCache};
+use crate::tools::{ResultCache, ToolExecutor};
 
 /// One finding.
 struct Finding {
@@ -91,16 +91,16 @@ fn endpoint(settings: &Settings) -> Finding {
 }
 
 fn tools(settings: &Settings) -> Finding {
-    let catalogue = settings
+    let executor = settings
         .caller()
         .ok()
-        .map(|caller| Catalogue::new(&settings.tools, caller, ResultCache::default()));
-    match catalogue {
-        Some(Ok(catalogue)) => good(format!(
+        .map(|caller| ToolExecutor::new(&settings.tools, caller, ResultCache::default()));
+    match executor {
+        Some(Ok(executor)) => good(format!(
             "tools: {} ({} tools, {} tokens)",
             settings.tools,
-            catalogue.tools().len(),
-            catalogue.tokens()
+            executor.registry().definitions().len(),
+            executor.registry().tokens()
         )),
         Some(Err(error)) => bad(format!("tools: {error}")),
         None => bad("tools: the way to Exa cannot be set up".to_owned()),

@@ -8,7 +8,7 @@ use tokio::net::TcpListener;
 use super::Failure;
 use crate::accounts::budget::BudgetPolicy;
 use crate::accounts::{Directory, Holder, KnownKeys, Pool, Secret, kept_secret};
-use crate::protocol;
+use crate::mcp;
 use crate::settings::Settings;
 use crate::settings::http::HttpSettings;
 use crate::telemetry;
@@ -38,19 +38,19 @@ pub(super) async fn serve(
         .map_err(|error| Failure::usage(format!("cannot listen on {listen}: {error}")))?;
     let address = listener.local_addr().map_err(Failure::usage)?;
     let config = http.config(Some(address.ip())).map_err(Failure::usage)?;
-    let catalogue = super::catalogue(&settings)?;
+    let executor = super::executor(&settings)?;
     if let Some(list) = http.token_limits.tool_list() {
-        let offered = catalogue.narrowed(&list).map(drop);
+        let offered = executor.narrowed(&list).map(drop);
         offered.map_err(|error| Failure::usage(format!("EXA_MCP_TOKEN_LIMITS: {error}")))?;
     }
-    let store = catalogue.store();
+    let store = executor.store();
     store
         .check()
         .await
         .map_err(|error| Failure::usage(format!("{error} (EXA_MCP_STORE)")))?;
     let gate = gate(&http, settings.budgets, store, sandbox).await?;
     introduce(address, &gate, &http, &settings);
-    let serving = protocol::serve_http(catalogue, listener, gate, config, super::shutdown());
+    let serving = mcp::serve_http(executor, listener, gate, config, super::shutdown());
     telemetry::exporting(serving).await;
     Ok(String::new())
 }

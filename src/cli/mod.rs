@@ -24,8 +24,8 @@ use clap::{CommandFactory, Parser, Subcommand};
 use crate::settings::http::HttpSettings;
 use crate::settings::{ConfigFile, Settings, Source};
 use crate::spending::{AccountGuard, follow_runs, local_account};
-use crate::surface::{Catalogue, ResultCache};
 use crate::telemetry::logging;
+use crate::tools::{ResultCache, ToolExecutor};
 
 /// Where the HTTP server listens unless something else is asked for.
 const USUAL_ADDRESS: &str = "127.0.0.1:3000";
@@ -289,16 +289,16 @@ type Work<'a, T = String> = Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a
 fn stdio(source: &Source, tools: Option<String>, sandbox: bool) -> Work<'_> {
     Box::pin(async move {
         let settings = settings(source, tools.as_deref(), sandbox).await?;
-        let catalogue = catalogue(&settings)?;
-        let account = local_account(&settings.local_limits, settings.budgets, catalogue.store());
+        let executor = executor(&settings)?;
+        let account = local_account(&settings.local_limits, settings.budgets, executor.store());
         let Some(account) = account else {
-            return serve::stdio(catalogue, std::io::stdin().is_terminal()).await;
+            return serve::stdio(executor, std::io::stdin().is_terminal()).await;
         };
         let ledger = Arc::clone(account.ledger());
-        tokio::spawn(follow_runs(Arc::clone(&ledger), catalogue.caller().clone()));
+        tokio::spawn(follow_runs(Arc::clone(&ledger), executor.caller().clone()));
         tokio::spawn(Arc::clone(&ledger).sweep());
-        let catalogue = catalogue.with_guard(Arc::new(AccountGuard::new(account)));
-        let served = serve::stdio(catalogue, std::io::stdin().is_terminal()).await;
+        let executor = executor.with_guard(Arc::new(AccountGuard::new(account)));
+        let served = serve::stdio(executor, std::io::stdin().is_terminal()).await;
         ledger.drain(SETTLING).await;
         served
     })
@@ -321,8 +321,8 @@ fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool
                 operation,
                 arguments,
             } => call::run(&settings.await?, &operation, arguments.as_deref()).await,
-            Command::Tools { json: true } => Ok(tools::json(&catalogue(&settings.await?)?)),
-            Command::Tools { json: false } => Ok(tools::table(&catalogue(&settings.await?)?)),
+            Command::Tools { json: true } => Ok(tools::json(&executor(&settings.await?)?)),
+            Command::Tools { json: false } => Ok(tools::table(&executor(&settings.await?)?)),
             Command::Doctor => examined(doctor::examine(&settings.await?, source).await),
             Command::Http {
                 listen,
@@ -395,15 +395,15 @@ fn runtime(command: &Option<Command>) -> std::io::Result<tokio::runtime::Runtime
     builder.enable_all().build()
 }
 
-fn catalogue(settings: &Settings) -> Result<Catalogue, Failure> {
+fn executor(settings: &Settings) -> Result<ToolExecutor, Failure> {
     let caller = settings.caller().map_err(Failure::usage)?;
     let cache = ResultCache::new(settings.cache);
     let store = settings.store.open();
-    let catalogue =
-        Catalogue::keeping(&settings.tools, caller, cache, store).map_err(Failure::usage)?;
-    Ok(catalogue
+    let executor =
+        ToolExecutor::with_store(&settings.tools, caller, cache, store).map_err(Failure::usage)?;
+    Ok(executor
         .with_task_limits(settings.tasks)
-        .with_manners(settings.manners))
+        .with_prompt_policy(settings.manners))
 }
 
 fn completions(shell: clap_complete::Shell) -> String {

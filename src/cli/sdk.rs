@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{FAILED, Failure};
 use crate::operations::{LongRunning, Operation, all};
-use crate::surface::dispatcher_of;
+use crate::tools::dispatcher_of;
 
 /// The languages that modules are written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]

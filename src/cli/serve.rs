@@ -1,9 +1,9 @@
 //! The stdio server.
 
 use super::{FAILED, Failure};
-use crate::protocol;
-use crate::surface::Catalogue;
+use crate::mcp;
 use crate::telemetry;
+use crate::tools::ToolExecutor;
 
 /// Said to someone who starts the server by hand.
 const NOTE: &str = "\
@@ -14,11 +14,11 @@ Check the set-up:               exa-mcp-server doctor
 End it with Ctrl-C.";
 
 /// Serves until the client goes away.
-pub(super) async fn stdio(catalogue: Catalogue, by_hand: bool) -> Result<String, Failure> {
+pub(super) async fn stdio(executor: ToolExecutor, by_hand: bool) -> Result<String, Failure> {
     if by_hand {
         super::complain(NOTE);
     }
-    match telemetry::exporting(protocol::serve_stdio(catalogue)).await {
+    match telemetry::exporting(mcp::serve_stdio(executor)).await {
         Ok(()) => Ok(String::new()),
         Err(error) => Err(Failure {
             text: format!("error: {error}"),

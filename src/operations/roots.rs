@@ -44,15 +44,17 @@ mod tests {
     use std::future::ready;
 
     use super::*;
-    use crate::operations::client::{Client, Powers, Question, Reply, ReplyFuture};
+    use crate::operations::client::{
+        ClientCapabilities, ClientInteraction, Question, Reply, ReplyFuture,
+    };
 
     struct Roots(Vec<String>);
 
-    impl Client for Roots {
-        fn powers(&self) -> Powers {
-            Powers {
+    impl ClientInteraction for Roots {
+        fn capabilities(&self) -> ClientCapabilities {
+            ClientCapabilities {
                 roots: true,
-                ..Powers::default()
+                ..ClientCapabilities::default()
             }
         }
 

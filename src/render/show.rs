@@ -6,6 +6,7 @@ use super::budget::{Fitted, fit};
 use super::head::Head;
 use super::shape::{Shaped, shape, shape_fields, shape_rest};
 use super::{Dropped, Envelope, Format, Level, View, ViewError, json, markdown, path};
+use exa_mcp_model::CallStats;
 use exa_mcp_text::tokens::estimate;
 
 /// How often a text that came out too long is tried again.
@@ -51,6 +52,10 @@ pub struct Rendered {
     pub structured: Map<String, Value>,
     /// Where to find what was left out.
     pub links: Vec<Link>,
+    /// How the text is written: as JSON it is the structured content.
+    pub format: Format,
+    /// Facts about the answer, if there is one.
+    pub stats: Option<CallStats>,
 }
 
 /// A resource that holds more.
@@ -212,6 +217,7 @@ fn finish(
         fitted: &fitted,
     };
     let links = head.links();
+    let stats = Some(head.stats(tokens));
     metadata.insert("tokenEstimate".to_owned(), json!(tokens));
     let placeholder = PLACEHOLDER.to_string();
     if let Some(at) = text.find(&placeholder) {
@@ -221,6 +227,8 @@ fn finish(
         text,
         structured: json::structured(metadata, &answer.told, fitted),
         links,
+        format: view.format,
+        stats,
     }
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 async fn main() -> ExitCode {
     let address = std::env::args().nth(1);
     let address = address.as_deref().unwrap_or("127.0.0.1:0");
-    match exa_mcp_server::protocol::conformance::serve(address).await {
+    match exa_mcp_server::mcp::conformance::serve(address).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

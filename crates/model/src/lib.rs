@@ -3,10 +3,12 @@
 //! Nothing here sends, stores or shows anything.
 
 mod behavior;
+mod call_stats;
 mod embedded;
 pub mod envelope;
 mod identity;
 pub mod ids;
+mod money;
 mod owner;
 mod prompt;
 mod resources;
@@ -15,8 +17,10 @@ mod tool;
 pub use behavior::{
     Behavior, Check, Example, FindWork, LongRunning, StreamForm, Streaming, Upload,
 };
+pub use call_stats::CallStats;
 pub use embedded::EmbeddedJson;
 pub use identity::Identity;
+pub use money::MicroDollars;
 pub use owner::{LocalUser, Owner};
 pub use prompt::{Prompt, PromptArgument, PromptFile, PromptNeed, PromptStep, PromptValue, Takes};
 pub use resources::{Resources, WebsetResources};

@@ -4,7 +4,6 @@
 //! is an upper bound of the published part of the cost. What the arguments leave open, and what
 //! they say in a way that cannot be read, counts as the dearest that it can be.
 
-mod money;
 mod recurring;
 mod rule;
 #[cfg(test)]
@@ -13,7 +12,7 @@ mod tests;
 
 use serde_json::{Map, Value};
 
-pub use money::MicroDollars;
+pub use exa_mcp_model::MicroDollars;
 pub use recurring::Recurring;
 pub use rule::{Base, Charge, Count, Kind, PageCount, Pages, Price, Rate, Rule, Schedule};
 

@@ -79,11 +79,6 @@ impl Gate {
         }
     }
 
-    /// Whether a token is needed.
-    pub(super) fn needs_token(&self) -> bool {
-        matches!(self, Self::Pool(_))
-    }
-
     /// Lets a request in, or answers it.
     pub(super) fn admit(&self, parts: &Parts, address: IpAddr) -> Result<Entry, Answer> {
         let shown = Shown::of(parts)?;

@@ -1,0 +1,560 @@
+//! Answers that are kept for a while, so that looking at one again costs nothing.
+//!
+//! An answer belongs to whoever asked for it; nobody else finds it, not even by its id.
+
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use serde_json::{Map, Value};
+use tokio::sync::broadcast;
+
+use super::Address;
+use super::watchers::{Event, Watchers};
+use crate::accounts::Identity;
+use crate::render::{Answer, Envelope, Level, Rendered, View};
+use exa_mcp_model::ids;
+
+/// How long an answer is kept unless the operator says otherwise.
+const DEFAULT_TTL: Duration = Duration::from_secs(300);
+
+/// How many bytes of answers are kept unless the operator says otherwise.
+const DEFAULT_BYTES: usize = 32 * 1024 * 1024;
+
+/// What an entry costs beside its texts: itself, its id in four places, its slots in two tables that are
+/// half empty, and what the allocator rounds up.
+const OVERHEAD: usize = 950;
+
+/// The part of a text that is lost beside it: between texts that come and go, memory has gaps that
+/// nothing fits into.
+const LOST: usize = 5;
+
+/// Changes that a slow listener may miss before it is told that it missed some.
+const MOST_CHANGES: usize = 64;
+
+/// CachedResult answers, shared by all clones.
+#[derive(Clone)]
+pub struct ResultCache {
+    inner: Arc<Mutex<Inner>>,
+    hashers: Arc<[RandomState; 2]>,
+    limits: Limits,
+    /// What is told to other servers.
+    changes: broadcast::Sender<Change>,
+    /// Whoever wants to hear of changes here.
+    watchers: Watchers,
+}
+
+/// How much is kept, and for how long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of all answers together.
+    pub bytes: usize,
+    /// The life of an answer.
+    pub ttl: Duration,
+}
+
+impl Limits {
+    /// Whether no answer at all is kept.
+    pub fn keeps_nothing(&self) -> bool {
+        self.bytes == 0 || self.ttl.is_zero()
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            bytes: DEFAULT_BYTES,
+            ttl: DEFAULT_TTL,
+        }
+    }
+}
+
+/// A kept answer.
+#[derive(Clone, Debug)]
+pub struct CachedResult {
+    /// Its id.
+    pub id: String,
+    /// What was asked, in a line.
+    pub title: String,
+    /// The operation that was called.
+    pub operation: String,
+    /// The size of the answer.
+    pub bytes: usize,
+    /// How many results it has.
+    pub results: usize,
+    /// When it was kept.
+    pub kept_at: SystemTime,
+    /// The API's answer as JSON text.
+    pub answer: Arc<str>,
+    /// The level that the request was made for, where a tool chose what to ask for.
+    pub asked: Option<Level>,
+    /// Characters of text that the request asked for.
+    pub extract: Option<usize>,
+}
+
+impl CachedResult {
+    /// The answer as it is to be shown; whoever shows it adds what there is to say.
+    pub(super) fn opened(&self) -> Answer<'_> {
+        let answer = serde_json::from_str(&self.answer).unwrap_or_default();
+        Answer {
+            operation: &self.operation,
+            envelope: Envelope::open(answer),
+            told: Map::new(),
+            cache_id: Some(&self.id),
+            repeatable: true,
+            cached: true,
+            asked: self.asked,
+            mended: Vec::new(),
+            warnings: Vec::new(),
+            sent_filters: Vec::new(),
+        }
+    }
+}
+
+/// An answer that is to be kept.
+pub(super) struct Fresh<'a> {
+    pub(super) title: String,
+    pub(super) operation: &'a str,
+    pub(super) arguments: &'a Map<String, Value>,
+    pub(super) results: usize,
+    pub(super) answer: String,
+    pub(super) asked: Option<Level>,
+    pub(super) extract: Option<usize>,
+}
+
+/// How an answer is to be shown: the same wish gets the same text.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Wish {
+    pub(super) view: View,
+    /// The level that the caller named.
+    pub(super) level: Option<Level>,
+    /// What was put right in the arguments.
+    pub(super) mended: Vec<String>,
+    /// Filters that Exa applied.
+    pub(super) sent_filters: Vec<String>,
+}
+
+/// The last wish for an answer, and what came of it.
+struct Look {
+    wish: Wish,
+    rendered: Arc<Rendered>,
+    bytes: usize,
+}
+
+/// Something was kept, or is no longer.
+#[derive(Clone, Debug)]
+pub enum Change {
+    /// A new answer is kept.
+    Added {
+        /// Whose it is.
+        owner: Identity,
+        /// Its id.
+        id: String,
+    },
+    /// An answer is gone.
+    Gone {
+        /// Whose it was.
+        owner: Identity,
+        /// Its id.
+        id: String,
+    },
+}
+
+#[derive(Default)]
+struct Inner {
+    /// Boxed: a table has room for twice as many as there are.
+    entries: HashMap<String, Box<Entry>>,
+    /// Ids, the oldest first.
+    order: VecDeque<String>,
+    /// The latest answer to each question.
+    questions: HashMap<u128, String>,
+    bytes: usize,
+}
+
+struct Entry {
+    owner: Identity,
+    kept: CachedResult,
+    question: u128,
+    since: Instant,
+    /// Of the answer alone.
+    bytes: usize,
+    look: Option<Box<Look>>,
+}
+
+impl Entry {
+    fn all_bytes(&self) -> usize {
+        self.bytes + self.look.as_ref().map_or(0, |look| look.bytes)
+    }
+}
+
+impl Default for ResultCache {
+    fn default() -> Self {
+        Self::new(Limits::default())
+    }
+}
+
+impl ResultCache {
+    /// An empty cache; one without bytes or time keeps nothing.
+    pub fn new(limits: Limits) -> Self {
+        Self {
+            inner: Arc::default(),
+            hashers: Arc::new([RandomState::new(), RandomState::new()]),
+            limits,
+            changes: broadcast::channel(MOST_CHANGES).0,
+            watchers: Watchers::default(),
+        }
+    }
+
+    /// How much is kept, and for how long.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// How long an answer is kept.
+    pub fn ttl(&self) -> Duration {
+        self.limits.ttl
+    }
+
+    /// What is kept for this owner, newest first.
+    pub fn list(&self, owner: &Identity) -> Vec<CachedResult> {
+        let inner = self.open();
+        let entries = inner
+            .order
+            .iter()
+            .rev()
+            .filter_map(|id| inner.entries.get(id));
+        let own = entries.filter(|entry| entry.owner == *owner);
+        own.map(|entry| entry.kept.clone()).collect()
+    }
+
+    /// One answer; `None` for an unknown, foreign or expired id.
+    pub fn get(&self, owner: &Identity, id: &str) -> Option<CachedResult> {
+        let inner = self.open();
+        let entry = inner
+            .entries
+            .get(id)
+            .filter(|entry| entry.owner == *owner)?;
+        Some(entry.kept.clone())
+    }
+
+    /// The answer to the same question.
+    pub(super) fn same(
+        &self,
+        owner: &Identity,
+        operation: &str,
+        arguments: &Map<String, Value>,
+    ) -> Option<CachedResult> {
+        let question = self.question(owner, operation, arguments);
+        let inner = self.open();
+        let id = inner.questions.get(&question)?;
+        let entry = inner
+            .entries
+            .get(id)
+            .filter(|entry| entry.owner == *owner)?;
+        Some(entry.kept.clone())
+    }
+
+    /// Keeps an answer; one that is too large for the cache is not kept.
+    pub(super) fn keep(&self, owner: &Identity, fresh: Fresh<'_>) -> Option<CachedResult> {
+        let texts = fresh.answer.len() + fresh.title.len() + fresh.operation.len();
+        let bytes = texts + texts / LOST + OVERHEAD;
+        // One answer must not throw out all others.
+        if bytes > self.limits.bytes / 2 || self.limits.ttl.is_zero() {
+            return None;
+        }
+        let id = format!("r_{}", ids::random().ok()?);
+        let question = self.question(owner, fresh.operation, fresh.arguments);
+        let kept = CachedResult {
+            id: id.clone(),
+            title: fresh.title,
+            operation: fresh.operation.to_owned(),
+            bytes: fresh.answer.len(),
+            results: fresh.results,
+            kept_at: SystemTime::now(),
+            answer: fresh.answer.into(),
+            asked: fresh.asked,
+            extract: fresh.extract,
+        };
+        let mut inner = self.open();
+        while inner.bytes + bytes > self.limits.bytes {
+            self.drop_oldest(&mut inner)?;
+        }
+        inner.bytes += bytes;
+        inner.order.push_back(id.clone());
+        inner.questions.insert(question, id.clone());
+        let entry = Entry {
+            owner: owner.clone(),
+            kept: kept.clone(),
+            question,
+            since: Instant::now(),
+            bytes,
+            look: None,
+        };
+        inner.entries.insert(id.clone(), Box::new(entry));
+        drop(inner);
+        self.watchers.tell(owner, &Event::Listed);
+        let owner = owner.clone();
+        let _ = self.changes.send(Change::Added { owner, id });
+        Some(kept)
+    }
+
+    /// An answer as it was last shown, if it is wished in the same way again.
+    pub(super) fn seen(&self, owner: &Identity, id: &str, wish: &Wish) -> Option<Arc<Rendered>> {
+        let inner = self.open();
+        let entry = inner.entries.get(id).filter(|entry| entry.owner == *owner);
+        let look = entry?.look.as_ref().filter(|look| look.wish == *wish)?;
+        Some(Arc::clone(&look.rendered))
+    }
+
+    /// Remembers how an answer was shown. It counts as a part of the answer, and is not worth the place
+    /// of others.
+    pub(super) fn show(&self, owner: &Identity, id: &str, wish: Wish, rendered: Arc<Rendered>) {
+        // Text and data say the same, and data is several times larger in memory.
+        let bytes = rendered.text.len() * 4 + OVERHEAD;
+        let mut inner = self.open();
+        let used = inner.bytes;
+        let entry = inner.entries.get_mut(id);
+        let Some(entry) = entry.filter(|entry| entry.owner == *owner) else {
+            return;
+        };
+        let used = used.saturating_sub(entry.all_bytes() - entry.bytes);
+        entry.look = (used + bytes <= self.limits.bytes).then(|| {
+            Box::new(Look {
+                wish,
+                rendered,
+                bytes,
+            })
+        });
+        let kept = entry.look.as_ref().map_or(0, |look| look.bytes);
+        inner.bytes = used + kept;
+    }
+
+    /// Whoever wants to hear of changes.
+    pub(super) fn watchers(&self) -> &Watchers {
+        &self.watchers
+    }
+
+    /// What happens from now on.
+    pub fn changes(&self) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+
+    /// The cache without what is too old.
+    fn open(&self) -> MutexGuard<'_, Inner> {
+        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let ttl = self.limits.ttl;
+        while inner
+            .order
+            .front()
+            .and_then(|id| inner.entries.get(id))
+            .is_some_and(|entry| entry.since.elapsed() >= ttl)
+        {
+            self.drop_oldest(&mut inner);
+        }
+        inner
+    }
+
+    fn drop_oldest(&self, inner: &mut Inner) -> Option<()> {
+        let id = inner.order.pop_front()?;
+        let entry = inner.entries.remove(&id)?;
+        inner.bytes = inner.bytes.saturating_sub(entry.all_bytes());
+        if inner.questions.get(&entry.question) == Some(&id) {
+            inner.questions.remove(&entry.question);
+        }
+        let owner = entry.owner;
+        let gone = Event::Changed(Address::Result(id.clone()));
+        self.watchers.tell(&owner, &gone);
+        self.watchers.tell(&owner, &Event::Listed);
+        let _ = self.changes.send(Change::Gone { owner, id });
+        Some(())
+    }
+
+    /// A question in brief. The hashes have secret seeds, so that nobody can make two questions meet.
+    fn question(&self, owner: &Identity, operation: &str, arguments: &Map<String, Value>) -> u128 {
+        let mut sorted: Vec<(&String, &Value)> = arguments.iter().collect();
+        sorted.sort_by_key(|(name, _)| *name);
+        let text = serde_json::to_string(&sorted).unwrap_or_default();
+        let [first, second] = self.hashers.as_ref();
+        let all = (owner, operation, text);
+        (u128::from(first.hash_one(&all)) << 64) | u128::from(second.hash_one(&all))
+    }
+}
+
+#[cfg(test)]
+#[allow(dead_code)]
+impl ResultCache {
+    /// Keeps an answer for a test.
+    pub(crate) fn add(
+        &self,
+        owner: &Identity,
+        title: &str,
+        operation: &str,
+        answer: &Value,
+    ) -> CachedResult {
+        let fresh = Fresh {
+            title: title.to_owned(),
+            operation,
+            arguments: &Map::new(),
+            results: Envelope::open(answer.clone()).results.len(),
+            answer: answer.to_string(),
+            asked: None,
+            extract: None,
+        };
+        self.keep(owner, fresh)
+            .unwrap_or_else(|| unreachable!("a small answer is kept"))
+    }
+
+    /// Takes the oldest answer away.
+    pub(crate) fn forget_oldest(&self) {
+        let mut inner = self.open();
+        self.drop_oldest(&mut inner);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn fresh(arguments: &Map<String, Value>, bytes: usize) -> Fresh<'_> {
+        Fresh {
+            title: "t".to_owned(),
+            operation: "search",
+            arguments,
+            results: 1,
+            answer: "x".repeat(bytes),
+            asked: None,
+            extract: None,
+        }
+    }
+
+    fn arguments(query: &str) -> Map<String, Value> {
+        json!({"query": query, "numResults": 1})
+            .as_object()
+            .unwrap()
+            .clone()
+    }
+
+    #[test]
+    fn only_the_owner_finds_an_answer() {
+        let cache = ResultCache::default();
+        let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
+        let kept = cache.keep(&ann, fresh(&arguments("q"), 10)).unwrap();
+        assert!(cache.get(&ann, &kept.id).is_some());
+        assert!(cache.get(&bob, &kept.id).is_none());
+        assert!(cache.same(&ann, "search", &arguments("q")).is_some());
+        assert!(cache.same(&bob, "search", &arguments("q")).is_none());
+        assert!(cache.list(&bob).is_empty());
+    }
+
+    #[test]
+    fn the_same_question_in_another_order_is_the_same() {
+        let cache = ResultCache::default();
+        let me = Identity::local();
+        cache.keep(&me, fresh(&arguments("q"), 10)).unwrap();
+        let other = json!({"numResults": 1, "query": "q"});
+        assert!(
+            cache
+                .same(&me, "search", other.as_object().unwrap())
+                .is_some()
+        );
+        assert!(cache.same(&me, "answer", &arguments("q")).is_none());
+        assert!(cache.same(&me, "search", &arguments("p")).is_none());
+    }
+
+    #[test]
+    fn the_bytes_are_bounded() {
+        let limits = Limits {
+            bytes: 100_000,
+            ttl: DEFAULT_TTL,
+        };
+        let cache = ResultCache::new(limits);
+        let me = Identity::local();
+        let first = cache.keep(&me, fresh(&arguments("0"), 1_000)).unwrap();
+        for number in 1..500 {
+            cache
+                .keep(&me, fresh(&arguments(&number.to_string()), 1_000))
+                .unwrap();
+        }
+        let inner = cache.open();
+        assert!(inner.bytes <= 100_000 && inner.entries.len() > 40);
+        assert_eq!(inner.entries.len(), inner.order.len());
+        assert_eq!(inner.entries.len(), inner.questions.len());
+        drop(inner);
+        assert!(cache.get(&me, &first.id).is_none());
+        assert!(cache.keep(&me, fresh(&arguments("big"), 60_000)).is_none());
+    }
+
+    #[test]
+    fn an_answer_is_remembered_as_it_was_shown() {
+        let limits = Limits {
+            bytes: 10_000,
+            ttl: DEFAULT_TTL,
+        };
+        let cache = ResultCache::new(limits);
+        let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
+        let kept = cache.keep(&ann, fresh(&arguments("q"), 1_000)).unwrap();
+        let before = cache.open().bytes;
+        let wish = |offset| Wish {
+            view: View {
+                offset,
+                ..View::default()
+            },
+            level: None,
+            mended: Vec::new(),
+            sent_filters: Vec::new(),
+        };
+        let shown = |length| {
+            Arc::new(Rendered {
+                text: "x".repeat(length),
+                structured: Map::new(),
+                links: Vec::new(),
+                format: crate::render::Format::Markdown,
+                stats: None,
+            })
+        };
+        cache.show(&bob, &kept.id, wish(0), shown(10));
+        assert!(cache.seen(&ann, &kept.id, &wish(0)).is_none());
+        cache.show(&ann, &kept.id, wish(0), shown(10));
+        cache.show(&ann, &kept.id, wish(1), shown(20));
+        assert!(cache.seen(&ann, &kept.id, &wish(0)).is_none());
+        assert!(cache.seen(&bob, &kept.id, &wish(1)).is_none());
+        let seen = cache.seen(&ann, &kept.id, &wish(1)).unwrap();
+        assert_eq!(seen.text.len(), 20);
+        assert_eq!(cache.open().bytes, before + 20 * 4 + OVERHEAD);
+        // What is too large is not remembered, and nothing else goes for it.
+        cache.show(&ann, &kept.id, wish(2), shown(5_000));
+        assert!(cache.seen(&ann, &kept.id, &wish(2)).is_none());
+        assert_eq!(cache.open().bytes, before);
+        cache.show(&ann, &kept.id, wish(3), shown(20));
+        cache.forget_oldest();
+        assert_eq!(cache.open().bytes, 0);
+    }
+
+    #[test]
+    fn an_answer_grows_old() {
+        let limits = Limits {
+            bytes: 100_000,
+            ttl: Duration::from_millis(20),
+        };
+        let cache = ResultCache::new(limits);
+        let me = Identity::local();
+        let kept = cache.keep(&me, fresh(&arguments("q"), 10)).unwrap();
+        let mut changes = cache.changes();
+        std::thread::sleep(Duration::from_millis(30));
+        assert!(cache.get(&me, &kept.id).is_none());
+        assert!(matches!(changes.try_recv(), Ok(Change::Gone { .. })));
+        let nothing = Limits {
+            bytes: 100_000,
+            ttl: Duration::ZERO,
+        };
+        assert!(
+            ResultCache::new(nothing)
+                .keep(&me, fresh(&arguments("q"), 10))
+                .is_none()
+        );
+    }
+}
