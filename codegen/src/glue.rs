@@ -24,7 +24,7 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, Client>) -> Result<syn
     let tokens = quote! {
         //! Every operation of the Exa API with the glue that calls its client.
 
-        use crate::exa::{CallContext, finish};
+        use crate::exa::CallContext;
         use crate::operations::{
             Api, Argument, Body, CallFuture, Find, LongRunning, Operation, Parts,
         };
@@ -276,8 +276,8 @@ fn function(
                 let http = context.http().http()?.clone();
                 let base_url = context.http().base_url(#api.base_url);
                 let client = super::#module::Client::new_with_client(&base_url, http, context);
-                let result = client.#name(#(#passed),*).await;
-                Ok(finish(result)?)
+                let response = client.#name(#(#passed),*).await?;
+                Ok(response.into())
             })
         }
     })

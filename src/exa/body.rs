@@ -5,7 +5,7 @@ use tokio::time::Instant;
 
 use super::{
     deadline::Deadline,
-    response_memory::{ReadShare, ResponseMemory, SMALL},
+    response_memory::{ParseShare, ReadShare, ResponseMemory, SMALL},
 };
 
 /// How much of the body of an error answer is read.
@@ -21,11 +21,30 @@ pub(super) enum ReadError {
     Transport(reqwest::Error),
 }
 
-/// A body, and its share of the memory for responses if it is large.
+/// A body, and its shares of the memory for responses if it is large. They are held for as long as the
+/// body is, so until the generated client has decoded it.
 pub(super) struct Body {
-    pub(super) bytes: Vec<u8>,
-    /// Held for as long as the body is.
+    bytes: Vec<u8>,
     _share: Option<ReadShare>,
+    values: Option<ParseShare>,
+}
+
+impl Body {
+    /// Waits until the values of the body may be made.
+    pub(super) async fn reserve_values(&mut self, memory: &ResponseMemory) {
+        self.values = memory.share_to_parse(&self.bytes).await;
+    }
+
+    /// Replaces the content by a repaired one.
+    pub(super) fn replace(&mut self, bytes: Vec<u8>) {
+        self.bytes = bytes;
+    }
+}
+
+impl AsRef<[u8]> for Body {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// Reads a whole body of at most `limit` bytes, counted after decompression. What it waits for memory does
@@ -67,6 +86,7 @@ pub(super) async fn read_all(
     Ok(Body {
         bytes: body,
         _share: share,
+        values: None,
     })
 }
 

@@ -26,7 +26,8 @@ pub trait Attempt: Send {
     /// Ends it after the API refused the request or never received it.
     fn refused(self: Box<Self>) -> BoxFuture<'static, ()>;
 
-    /// Ends it after a complete response.
+    /// Ends it after a complete response. Lists in `response` may be empty: of a large response only
+    /// the values outside of lists are read.
     fn answered<'a>(self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()>;
 }
 

@@ -1,8 +1,8 @@
 //! The HTTP room: everything the generated Exa clients need from hand-written code.
 //!
-//! A generated client holds a [`CallContext`] as its inner value and calls three functions here:
-//! [`prepare`] before a request leaves, [`send`] to exchange it for an answer, and [`finish`] to turn
-//! what the client made of that answer into an [`Answer`] or an [`ExaError`].
+//! A generated client holds a [`CallContext`] as its inner value and calls two functions here:
+//! [`prepare`] before a request leaves, and [`send`] to exchange it for a response. The client decodes
+//! the response; what it returns converts into an [`Answer`] or an [`ExaError`].
 //!
 //! The client passed to [`send`] must be the one from [`ExaHttp::http`]: it follows no redirects on
 //! its own, so the API key cannot reach another host behind our back.
@@ -15,13 +15,14 @@ mod context;
 mod deadline;
 mod error;
 mod error_body;
-mod finish;
 mod guard;
 mod key;
 mod maybe;
 mod public_address;
 mod redirect;
+mod response;
 mod response_memory;
+mod response_summary;
 mod retry;
 mod send;
 mod stream;
@@ -38,10 +39,10 @@ pub use client::ExaHttp;
 pub use config::{BASE_URL_VARIABLE, ConfigError, ExaConfig};
 pub use context::{CallContext, prepare};
 pub use error::{ExaError, ExaErrorKind, Quote};
-pub use finish::{Answer, finish};
 pub use guard::{Attempt, AttemptGuard, BoxFuture, Unguarded};
 pub use key::ApiKey;
 pub use maybe::Maybe;
+pub use response::Answer;
 pub(crate) use response_memory::{keep_reserved, release_reserved};
 pub use retry::RetryPolicy;
 pub use send::send;

@@ -2,50 +2,61 @@
 
 use std::time::SystemTime;
 
+use bytes::Bytes;
 use http::{HeaderMap, HeaderName, StatusCode, header::CONTENT_TYPE};
 use reqwest::{Client, Request, Response};
+use serde_json::Value;
 
 use super::{
-    Answer, CallContext, ExaError, ExaErrorKind,
+    CallContext, ExaError, ExaErrorKind,
     advice::status_name,
     body::{self, ReadError},
     deadline::Deadline,
     error_body::ErrorBody,
-    redirect,
+    redirect, response,
+    response_summary::ResponseSummary,
     retry::{self, Waits},
     stream, text,
     transport::{self, Failure},
 };
 
-/// The status of the answers that carry an [`Outcome`] to [`super::finish`]. No spec can declare it,
-/// so no generated client takes such an answer for one that it knows how to read.
-const OURS: u16 = 999;
+/// A success, whose body is in memory and known to be JSON.
+pub(super) struct Success {
+    pub(super) response: Response,
+    /// What the guard reads of it: the body, or its [`ResponseSummary`].
+    pub(super) summary: Value,
+}
 
-/// What came of a request.
-pub(super) type Outcome = Result<Answer, ExaError>;
-
-/// Sends a request, several times if need be, and reads what is answered.
+/// Sends a request, several times if need be, and reads what is answered. The body is read and checked
+/// here, where another attempt can still be made, and decoded by the generated client.
 ///
-/// The outcome travels in the extensions of an empty answer, since generated clients keep answers with
-/// unknown statuses as they are; [`super::finish`] takes it out again. So a body is read once, here,
-/// where another attempt can still be made.
+/// A refusal of the API is a response, too: it carries its [`ExaError`] as an extension.
 ///
 /// # Errors
-/// None at present; the result is what the hook of a generated client has to return.
+/// No usable response came. The [`ExaError`] is the source of the error.
 pub async fn send(
     client: &Client,
     context: &CallContext,
     request: Request,
 ) -> reqwest::Result<Response> {
-    let outcome: Outcome = exchange(client, context, request).await;
-    let mut response = http::Response::new(reqwest::Body::default());
-    *response.status_mut() = StatusCode::from_u16(OURS).unwrap_or(StatusCode::BAD_GATEWAY);
-    response.extensions_mut().insert(outcome);
-    Ok(Response::from(response))
+    match exchange(client, context, request).await {
+        Ok(response) => Ok(response),
+        Err(failure) => match failure.refusal {
+            Some(mut response) => {
+                response.extensions_mut().insert(failure.error);
+                Ok(*response)
+            }
+            None => response::fail(failure.error).await,
+        },
+    }
 }
 
 /// Attempts a request until it succeeds or another attempt is not allowed.
-async fn exchange(client: &Client, context: &CallContext, mut request: Request) -> Outcome {
+async fn exchange(
+    client: &Client,
+    context: &CallContext,
+    mut request: Request,
+) -> Result<Response, Failure> {
     let mut waits = Waits::new(context.retry());
     let mut attempts = 0;
     let mut last = None;
@@ -59,15 +70,16 @@ async fn exchange(client: &Client, context: &CallContext, mut request: Request) 
             (Ok(passed), _) => passed,
             // Why there was a second attempt says more than why it was not allowed.
             (Err(_), Some(last)) => return Err(last),
-            (Err(refused), None) => return Err(refused),
+            (Err(refused), None) => return Err(refused.into()),
         };
-        let Failure { mut error, effect } = match attempt(client, context, request).await {
-            Ok(answer) => {
-                passed.answered(&answer.value).await;
-                return Ok(answer);
+        let mut failure = match attempt(client, context, request).await {
+            Ok(success) => {
+                passed.answered(&success.summary).await;
+                return Ok(success.response);
             }
             Err(failure) => failure,
         };
+        let error = &mut failure.error;
         if error.is_without_effect() {
             passed.refused().await;
         } else {
@@ -76,13 +88,13 @@ async fn exchange(client: &Client, context: &CallContext, mut request: Request) 
         error.attempts = attempts;
         let turned_away = error.kind == ExaErrorKind::Api(429);
         if turned_away && !context.waits_for_key() {
-            return Err(error);
+            return Err(failure);
         }
-        let Some(next) = again.filter(|_| effect.allows(&method)) else {
-            return Err(error);
+        let Some(next) = again.filter(|_| failure.effect.allows(&method)) else {
+            return Err(failure);
         };
         let Some(wait) = waits.next(error.retry_after) else {
-            return Err(error);
+            return Err(failure);
         };
         tracing::info!(
             status = error.status,
@@ -92,7 +104,7 @@ async fn exchange(client: &Client, context: &CallContext, mut request: Request) 
         );
         tokio::time::sleep(wait).await;
         request = next;
-        last = Some(error);
+        last = Some(failure);
     }
 }
 
@@ -101,7 +113,7 @@ async fn attempt(
     client: &Client,
     context: &CallContext,
     request: Request,
-) -> Result<Answer, Failure> {
+) -> Result<Success, Failure> {
     let method = request.method().clone();
     let host = request.url().host_str().unwrap_or_default().to_owned();
     let late = || transport::timed_out(&host, context);
@@ -120,7 +132,7 @@ async fn attempt(
     } else if redirect::is_redirect(status) {
         Err(redirect::refusal(context, &response, &method).into())
     } else {
-        Err(refused(context, response, &deadline).await.into())
+        Err(refused(context, response, &deadline).await)
     }
 }
 
@@ -152,7 +164,7 @@ async fn success(
     context: &CallContext,
     mut response: Response,
     deadline: &mut Deadline,
-) -> Result<Answer, Failure> {
+) -> Result<Success, Failure> {
     let status = response.status();
     let limit = context.http().config().max_response_bytes;
     if is_event_stream(response.headers()) {
@@ -162,7 +174,7 @@ async fn success(
         return Err(unread(context, &response, ExaErrorKind::NotJson, message));
     }
     let memory = context.http().response_memory();
-    let body = match body::read_all(&mut response, limit, memory, deadline).await {
+    let mut body = match body::read_all(&mut response, limit, memory, deadline).await {
         Ok(body) => body,
         Err(ReadError::TimedOut) => {
             let host = response.url().host_str().unwrap_or_default();
@@ -177,12 +189,18 @@ async fn success(
             return Err(transport::failure(&error, context));
         }
     };
-    let _share = memory.share_to_parse(&body.bytes).await;
-    match text::read_json(&body.bytes) {
-        Ok(value) => Ok(Answer::new(value, response.headers(), status.as_u16())),
+    body.reserve_values(memory).await;
+    match text::read_json_repaired(body.as_ref()) {
+        Ok((ResponseSummary(summary), repaired)) => {
+            if let Some(repaired) = repaired {
+                body.replace(repaired);
+            }
+            let response = response::in_memory(response, Bytes::from_owner(body));
+            Ok(Success { response, summary })
+        }
         Err(error) => {
             let (message, said) =
-                not_json(context, status, response.headers(), &body.bytes, &error);
+                not_json(context, status, response.headers(), body.as_ref(), &error);
             let mut failure = unread(context, &response, ExaErrorKind::NotJson, &message);
             failure.error = failure.error.saying(said);
             Err(failure)
@@ -253,16 +271,19 @@ fn is_media_type(text: &str) -> bool {
         && parts.all(|part| part.bytes().all(fits))
 }
 
-/// The error of an answer that is not a success.
-async fn refused(context: &CallContext, mut response: Response, deadline: &Deadline) -> ExaError {
+/// The failure of an answer that is not a success.
+async fn refused(context: &CallContext, mut response: Response, deadline: &Deadline) -> Failure {
     let status = response.status();
-    let headers = response.headers().clone();
     let bytes = body::read_start(&mut response, deadline).await;
-    let body = ErrorBody::read(content_type(&headers), &bytes);
+    let headers = response.headers();
+    let body = ErrorBody::read(content_type(headers), &bytes);
     let mut error = body.into_error(status, Some(context.key()));
-    error.retry_after = retry::retry_after(&headers, SystemTime::now());
-    error.request_id = error.request_id.or_else(|| request_id(context, &headers));
-    error
+    error.retry_after = retry::retry_after(headers, SystemTime::now());
+    error.request_id = error.request_id.or_else(|| request_id(context, headers));
+    Failure {
+        refusal: Some(Box::new(response::in_memory(response, bytes))),
+        ..Failure::from(error)
+    }
 }
 
 fn content_type(headers: &HeaderMap) -> &str {

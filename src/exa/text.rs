@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ApiKey;
@@ -30,21 +31,34 @@ pub(super) fn tidy(key: Option<&ApiKey>, text: &str, max: usize) -> String {
     cut(&redact(&clean(&redact(text))), max)
 }
 
-/// Reads JSON, with halves of characters in it replaced; no bytes at all are `null`.
+/// Reads JSON as [`read_json_repaired`] does.
+pub(super) fn read_json(bytes: &[u8]) -> serde_json::Result<Value> {
+    read_json_repaired(bytes).map(|(value, _)| value)
+}
+
+/// Reads JSON and returns the text that was read, where it is not the given one: lone surrogates are
+/// replaced, and no bytes at all are `null`.
 ///
 /// A writer that cuts text by UTF-16 units leaves `\ud83d` without its other half. That is no
 /// character, and one such half must not cost the whole answer.
-pub(super) fn read_json(bytes: &[u8]) -> serde_json::Result<Value> {
+pub(super) fn read_json_repaired<T: DeserializeOwned>(
+    bytes: &[u8],
+) -> serde_json::Result<(T, Option<Vec<u8>>)> {
+    let replaced = |text: Vec<u8>| Ok((serde_json::from_slice(&text)?, Some(text)));
     if bytes.trim_ascii().is_empty() {
-        return Ok(Value::Null);
+        return replaced(b"null".to_vec());
     }
-    serde_json::from_slice(bytes).or_else(|error| {
-        let whole = replace_halves(bytes);
-        match whole == bytes {
-            true => Err(error),
-            false => serde_json::from_slice(&whole),
+    match serde_json::from_slice(bytes) {
+        Ok(value) => Ok((value, None)),
+        Err(error) => {
+            let whole = replace_halves(bytes);
+            if whole == bytes {
+                Err(error)
+            } else {
+                replaced(whole)
+            }
         }
-    })
+    }
 }
 
 /// Replaces every escaped surrogate that has no partner by the replacement character.

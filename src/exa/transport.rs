@@ -2,18 +2,26 @@
 
 use std::{error::Error, io, time::Duration};
 
+use reqwest::Response;
+
 use super::{ApiKey, CallContext, ExaError, ExaErrorKind, retry::Effect, text};
 
 /// A failed attempt: what to tell, and whether it may be repeated.
 pub(super) struct Failure {
     pub(super) error: ExaError,
     pub(super) effect: Effect,
+    /// The response by which the API refused the request.
+    pub(super) refusal: Option<Box<Response>>,
 }
 
 impl From<ExaError> for Failure {
     fn from(error: ExaError) -> Self {
         let effect = Effect::of(error.kind);
-        Self { error, effect }
+        Self {
+            error,
+            effect,
+            refusal: None,
+        }
     }
 }
 

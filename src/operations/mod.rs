@@ -247,3 +247,9 @@ pub enum CallError {
     #[error("{0}")]
     Limit(Box<OverLimit>),
 }
+
+impl<E> From<progenitor_client::Error<E>> for CallError {
+    fn from(error: progenitor_client::Error<E>) -> Self {
+        Self::Exa(error.into())
+    }
+}

@@ -6,8 +6,8 @@ use std::{
 };
 
 use http::{
-    HeaderMap, Version,
-    header::{CONTENT_LENGTH, TRANSFER_ENCODING},
+    HeaderMap, HeaderValue, Version,
+    header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING},
 };
 use reqwest::Response;
 use serde_json::Value;
@@ -17,9 +17,9 @@ use super::{
     events::{Event, Events, TooLong},
 };
 use crate::exa::{
-    Answer, CallContext, ExaError, ExaErrorKind,
+    CallContext, ExaError, ExaErrorKind, response,
     retry::Effect,
-    send::request_id,
+    send::{Success, request_id},
     text,
     transport::{self, Failure},
 };
@@ -33,15 +33,15 @@ const MOST_UNREADABLE: usize = 20;
 /// What ends a stream of the kind that chat completions use.
 const DONE: &str = "[DONE]";
 
-/// Reads a stream and gives its whole answer. It is never asked for twice: what
-/// came until a failure was paid for, and is told with it.
+/// Reads a stream and returns its whole answer as an ordinary JSON response. It is never requested
+/// twice: what came until a failure was paid for, and is told with it.
 pub(in crate::exa) async fn read(
     context: &CallContext,
     stream: &Stream,
     mut response: Response,
-) -> Result<Answer, Failure> {
+) -> Result<Success, Failure> {
     let status = response.status();
-    let headers = response.headers().clone();
+    let request_id = request_id(context, response.headers());
     let mut reading = Reading {
         context,
         stream,
@@ -53,20 +53,26 @@ pub(in crate::exa) async fn read(
     match reading.finish(&mut response).await {
         Ok(()) => {
             let mut answer = reading.gather.answer(reading.unreadable);
-            if let (Value::Object(fields), Some(id)) = (&mut answer, request_id(context, &headers))
+            if let (Value::Object(fields), Some(id)) = (&mut answer, request_id)
                 && stream.is_of_words()
             {
                 fields.entry("requestId").or_insert(id.into());
             }
-            Ok(Answer::new(answer, &headers, status.as_u16()))
+            let headers = response.headers_mut();
+            headers.remove(CONTENT_LENGTH);
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            Ok(Success {
+                response: response::in_memory(response, answer.to_string()),
+                summary: answer,
+            })
         }
         Err(error) => {
             let mut error = reading.told(error);
             error.status = error.status.or(Some(status.as_u16()));
-            error.request_id = error.request_id.or_else(|| request_id(context, &headers));
+            error.request_id = error.request_id.or(request_id);
             Err(Failure {
-                error,
                 effect: Effect::Final,
+                ..Failure::from(error)
             })
         }
     }

@@ -167,7 +167,7 @@ async fn reqwest_errors_of_other_origin_do_not_show_their_url() {
     let client = context(quick()).http().http().unwrap().clone();
     let url = format!("{}/thing?token=hidden-query", nobody());
     let error = client.get(url).send().await.unwrap_err();
-    let error = finish::<()>(Err(Error::CommunicationError(error))).unwrap_err();
+    let error = ExaError::from(Error::<()>::CommunicationError(error));
     assert_eq!(error.kind, ExaErrorKind::Connect);
     assert!(
         !format!("{error} {error:?}").contains("hidden"),

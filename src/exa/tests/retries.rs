@@ -161,7 +161,8 @@ async fn a_body_that_cannot_be_cloned_is_sent_once() {
     let body = reqwest::Body::wrap_stream(futures_util::stream::iter(parts));
     let request = client.put(server.url()).body(body).build().unwrap();
     let response = send(client, &context, request).await.unwrap();
-    let outcome = finish::<()>(Err(Error::UnexpectedResponse(response)));
-    assert_eq!(outcome.unwrap_err().status, Some(503));
+    assert_eq!(response.status().as_u16(), 503);
+    let error = ExaError::from(Error::<()>::UnexpectedResponse(response));
+    assert_eq!((error.status, error.attempts), (Some(503), 1));
     assert_eq!(server.count(), 1);
 }
