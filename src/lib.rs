@@ -1,11 +1,10 @@
 //! An MCP server for the Exa API, generated from Exa's OpenAPI specs.
 //!
 //! A call passes each room once: [`transport`] → [`protocol`] → [`surface`] → [`operations`] →
-//! `generated` (the clients made from the specs) → [`exa`] (HTTP) → Exa.
+//! `generated` (the clients made from the specs) → [`exa_mcp_exa_client`] (HTTP) → Exa.
 
 pub mod accounts;
 pub mod cli;
-pub mod exa;
 pub mod logging;
 pub mod operations;
 pub mod protocol;

@@ -24,7 +24,7 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, Client>) -> Result<syn
     let tokens = quote! {
         //! Every operation of the Exa API with the glue that calls its client.
 
-        use crate::exa::CallContext;
+        use exa_mcp_exa_client::CallContext;
         use crate::operations::{
             Api, Argument, Body, CallFuture, Find, LongRunning, Operation, Parts,
         };

@@ -153,7 +153,8 @@ pub(super) struct Wanted;
 
 impl Wanted {
     pub(super) fn allows(metadata: &Metadata<'_>) -> bool {
-        let own = metadata.target().split("::").next() == Some(env!("CARGO_CRATE_NAME"));
+        // The crates of this workspace.
+        let own = metadata.target().starts_with("exa_mcp_");
         own && *metadata.level() <= Self::most()
     }
 

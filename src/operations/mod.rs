@@ -29,7 +29,7 @@ pub use progress::{Progress, Step};
 pub use registry::{all, closest, find, input_schema, nearest};
 
 use crate::accounts::OverLimit;
-use crate::exa::{Answer, CallContext, ExaError};
+use exa_mcp_exa_client::{CallContext, ExaError, ExaResponse};
 
 /// One of the APIs behind the operations.
 #[derive(Debug)]
@@ -232,7 +232,7 @@ pub struct Find {
 }
 
 /// What a call comes to.
-pub type CallFuture = Pin<Box<dyn Future<Output = Result<Answer, CallError>> + Send>>;
+pub type CallFuture = Pin<Box<dyn Future<Output = Result<ExaResponse, CallError>> + Send>>;
 
 /// Why a call gave no answer.
 #[derive(Debug, thiserror::Error)]

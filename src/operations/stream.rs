@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Operation, Progress, Step};
-use crate::exa::{ApiKey, Heard, Stream, StreamForm};
+use exa_mcp_exa_client::{ApiKey, StreamForm, StreamOptions, StreamUpdate};
 use exa_mcp_text::sanitize;
 
 /// The pause between two steps: ten a second are more than anyone reads.
@@ -64,9 +64,9 @@ impl Teller {
         self: &Arc<Self>,
         form: StreamForm,
         arguments: &Map<String, Value>,
-    ) -> Stream {
+    ) -> StreamOptions {
         let teller = self.clone();
-        Stream::new(form, is_structured(arguments), move |heard| {
+        StreamOptions::new(form, is_structured(arguments), move |heard| {
             if teller.progress.is_wanted() {
                 teller.hear(heard);
             }
@@ -93,14 +93,14 @@ impl Teller {
         }
     }
 
-    fn hear(&self, heard: Heard) {
+    fn hear(&self, heard: StreamUpdate) {
         let mut collected = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         match heard {
-            Heard::Text(text) => {
+            StreamUpdate::Text(text) => {
                 collected.done += text.chars().count();
                 collected.untold.push_str(&text);
             }
-            Heard::Step(words) => {
+            StreamUpdate::Step(words) => {
                 collected.done += 1;
                 if !collected.untold.is_empty() {
                     collected.untold.push_str("; ");
@@ -182,7 +182,7 @@ mod tests {
     }
 
     /// Lets a teller hear things with pauses between them, and gives what it told.
-    async fn told(heard: Vec<(u64, Heard)>) -> Vec<(f64, String)> {
+    async fn told(heard: Vec<(u64, StreamUpdate)>) -> Vec<(f64, String)> {
         let steps = Arc::new(Mutex::new(Vec::new()));
         let record = steps.clone();
         let progress =
@@ -199,8 +199,8 @@ mod tests {
         steps.clone()
     }
 
-    fn text(text: &str) -> Heard {
-        Heard::Text(text.to_owned())
+    fn text(text: &str) -> StreamUpdate {
+        StreamUpdate::Text(text.to_owned())
     }
 
     #[tokio::test(start_paused = true)]
@@ -249,7 +249,7 @@ mod tests {
         let steps = told(vec![(0, text(&"x".repeat(5_000)))]).await;
         assert_eq!(steps[0].1.chars().count(), LONGEST_MESSAGE);
         assert!(steps[0].1.starts_with("…x"));
-        let step = |words: &str| Heard::Step(words.to_owned());
+        let step = |words: &str| StreamUpdate::Step(words.to_owned());
         let steps = told(vec![
             (20, step("one")),
             (20, step("two")),

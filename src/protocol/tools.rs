@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use rmcp::model::JsonObject;
 
-use crate::accounts::{Allowance, Holder, KeyPage, KeyPool, Permit, Requester};
-use crate::exa::keep_reserved;
+use crate::accounts::{Allowance, KeyPage, Permit, Requester};
 use crate::operations::Caller;
 use crate::operations::client::ClientHandle;
 use crate::spending::{AccountGuard, NobodyPays};
 use crate::surface::library::Library;
 use crate::surface::{Call, Catalogue, Outcome, Prepared, TaskLimits, ToolDefinition, Work};
 use crate::telemetry::Gauges;
+use exa_mcp_exa_client::{KeyOwner, KeyPool, keep_reserved};
 use exa_mcp_store::Store;
 
 /// A set of tools. The server has one, the tests another.
@@ -147,7 +147,7 @@ impl Tools for Catalogue {
     fn for_requester(&self, requester: &Requester) -> Self {
         let own = match &requester.key {
             Some(key) => self.with_key(key.clone()),
-            None if requester.key_in_address => self.without_key(Holder::ClientsNotByAddress),
+            None if requester.key_in_address => self.without_key(KeyOwner::ClientsNotByAddress),
             None => self.clone(),
         };
         let own = match &requester.allowance {

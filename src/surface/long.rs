@@ -8,8 +8,8 @@ use tokio::time::{Instant, sleep};
 use super::answer::{Answered, Asked, cleaned};
 use super::work::{Attempt, TaskCall, Work};
 use super::{Call, Catalogue, Outcome, failed};
-use crate::exa::ExaErrorKind;
 use crate::operations::{Followed, Following, Found, Operation, Refusal, Undecided};
+use exa_mcp_exa_client::ExaErrorKind;
 use exa_mcp_store::milliseconds;
 
 /// How long nothing is looked for after a restart: what the earlier process sent in its last moment may

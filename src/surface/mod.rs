@@ -47,14 +47,14 @@ pub use select::select;
 use serde_json::{Map, Value, json};
 pub use work::{Attempt, Keeper, Soon, TaskCall, TaskLimits, Work};
 
-use crate::accounts::{KeyDesk, KeyPool, Owner};
-use crate::exa::ApiKey;
+use crate::accounts::{KeyDesk, Owner};
 use crate::generated::tools::TOOLS;
 use crate::operations::check::InputSchema;
 use crate::operations::client::ClientHandle;
 use crate::operations::spend::SpendGuard;
 use crate::operations::{self, Caller, Folders, Operation, Progress, Refusal, check};
 use crate::render::Level;
+use exa_mcp_exa_client::{ApiKey, KeyPool};
 use exa_mcp_store::{MemoryStore, Store};
 
 /// Why a list of tools cannot be used.

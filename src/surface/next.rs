@@ -105,9 +105,9 @@ fn named_arguments(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::exa::{ExaConfig, ExaHttp};
     use crate::operations::{Caller, find};
     use crate::surface::ResultCache;
+    use exa_mcp_exa_client::{ExaConfig, ExaHttp};
 
     fn next(tools: &str, tool: &str, start: &str, sent: Value, answer: Value) -> Value {
         let http = ExaHttp::new(ExaConfig::default()).unwrap();

@@ -4,11 +4,11 @@ use chrono::{DateTime, SecondsFormat};
 use serde_json::{Map, Value, json};
 
 use super::cache::Limits;
-use crate::accounts::{Holder, KeyFault, NoKey, OverLimit};
-use crate::exa::{ExaError, ExaErrorKind};
+use crate::accounts::OverLimit;
 use crate::operations::check::Refused;
 use crate::operations::client::Visit;
 use crate::render::{Link, Rendered, ViewError};
+use exa_mcp_exa_client::{ExaError, ExaErrorKind, KeyFault, KeyOwner, NoKey};
 use exa_mcp_text::is_name;
 use exa_mcp_text::sanitize::{Fence, clean, clean_json, neutral, neutral_json};
 
@@ -274,7 +274,7 @@ impl Outcome {
     }
 
     /// No key is set.
-    pub(super) fn no_key(holder: Holder) -> Self {
+    pub(super) fn no_key(holder: KeyOwner) -> Self {
         let message = holder.advice();
         Self::failure(
             message.to_owned(),
@@ -284,7 +284,7 @@ impl Outcome {
 
     /// No key is set, and asking for one gave none.
     pub(super) fn key_not_given(why: &str) -> Self {
-        let mut outcome = Self::no_key(Holder::Own);
+        let mut outcome = Self::no_key(KeyOwner::Own);
         outcome.text.push_str(&format!(" {why}"));
         if let Some(error) = outcome.structured.get_mut("error") {
             put(error, "message", json!(outcome.text));

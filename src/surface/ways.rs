@@ -43,9 +43,9 @@ fn way(tool: &Tool, operation: &str) -> Option<(u8, String)> {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use crate::exa::{ExaConfig, ExaHttp};
     use crate::operations::Caller;
     use crate::surface::{Catalogue, ResultCache};
+    use exa_mcp_exa_client::{ExaConfig, ExaHttp};
 
     fn way(tools: &str, operation: &str) -> Option<String> {
         let http = ExaHttp::new(ExaConfig::default()).unwrap();

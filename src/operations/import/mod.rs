@@ -15,7 +15,7 @@ pub use folders::{Folders, IMPORT_DIR_VARIABLE};
 
 use super::caller::Exchanged;
 use super::{ArgumentsError, CallError, Caller, Operation, Place, Progress, find};
-use crate::exa::{Answer, ApiKey, ExaError, ExaErrorKind, Upload, upload};
+use exa_mcp_exa_client::{ApiKey, ExaError, ExaErrorKind, ExaResponse, Upload, upload};
 use exa_mcp_text::is_name;
 
 /// The largest file that Exa takes.
@@ -208,14 +208,14 @@ impl Drop for Unfinished<'_> {
 }
 
 /// The import as it is after the upload.
-async fn look(caller: &Caller, key: &ApiKey, import: &Created) -> Option<Answer> {
+async fn look(caller: &Caller, key: &ApiKey, import: &Created) -> Option<ExaResponse> {
     let get = find("imports.get")?;
     let arguments = Map::from_iter([("importId".to_owned(), json!(import.id))]);
     caller.plain(key, get, arguments, None).await.ok()
 }
 
 /// The answer to the creation, without the address that has done its duty.
-fn without_address(mut created: Answer) -> Answer {
+fn without_address(mut created: ExaResponse) -> ExaResponse {
     if let Value::Object(import) = &mut created.value {
         import.shift_remove("uploadUrl");
         import.shift_remove("uploadValidUntil");

@@ -3,10 +3,10 @@
 
 use super::texts::webset_arguments;
 use super::*;
-use crate::exa::{ExaConfig, ExaHttp};
 use crate::operations::{self, Caller, check};
 use crate::surface::notes::Draft;
 use crate::surface::{Catalogue, ResultCache};
+use exa_mcp_exa_client::{ExaConfig, ExaHttp};
 
 fn catalogue(tools: &str) -> Catalogue {
     let http = ExaHttp::new(ExaConfig::default()).unwrap();

@@ -6,8 +6,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::super::{Call, Catalogue, Outcome};
-use crate::accounts::{Holder, KeyPool};
 use crate::operations::client::Visit;
+use exa_mcp_exa_client::{KeyOwner, KeyPool};
 
 /// How long a call waits for the key after the user went to the page. Many clients give a call up after
 /// a minute; the page stays open longer.
@@ -19,7 +19,7 @@ const MESSAGE: &str = "The server needs your Exa API key. Enter it on this page 
 impl Catalogue {
     /// The same tools without a key; it would have to come from these.
     #[must_use]
-    pub fn without_key(&self, holder: Holder) -> Self {
+    pub fn without_key(&self, holder: KeyOwner) -> Self {
         let caller = self.caller.with_keys(KeyPool::paced([], None, holder));
         Self {
             library: self.library.with_caller(caller.clone()),
@@ -36,7 +36,7 @@ impl Catalogue {
         }
         let desk = self.desk.as_ref().filter(|_| call.client.powers().urls);
         let Some(desk) = desk else {
-            return Err(Box::new(Outcome::no_key(keys.holder())));
+            return Err(Box::new(Outcome::no_key(keys.owner())));
         };
         let _turn = desk.turn().await;
         // Another call may have asked meanwhile.

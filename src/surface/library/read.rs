@@ -4,12 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::{JSON, Library, MARKDOWN, PLAIN};
 use crate::accounts::Identity;
-use crate::exa::ExaErrorKind;
 use crate::operations::{Operation, Refusal, check, find, input_schema, nearest};
 use crate::render::{self, Level, View};
 use crate::surface::answer::cleaned;
 use crate::surface::notes::NoteError;
 use crate::surface::{Address, Kept, Outcome};
+use exa_mcp_exa_client::ExaErrorKind;
 
 /// Tokens of a kept answer: more than any has, because whoever reads a resource wants the whole of it.
 const EVERYTHING: usize = 100_000_000;

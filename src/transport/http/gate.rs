@@ -11,7 +11,7 @@ use super::answers::{bad_request, denied};
 use crate::accounts::{
     Denied, Directory, Identity, KnownKeys, Pool, Requester, Secret, Token, now,
 };
-use crate::exa::ApiKey;
+use exa_mcp_exa_client::ApiKey;
 use exa_mcp_model::ids;
 
 /// The headers that may hold an Exa key.

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 use super::Mcp;
 use super::answers::json_answer;
 use super::state::Shared;
-use crate::accounts::KeyCondition;
+use exa_mcp_exa_client::KeyCondition;
 use exa_mcp_store::{Store, StoreError};
 
 /// How long the store may take to answer.

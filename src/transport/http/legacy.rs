@@ -34,8 +34,8 @@ use super::parsing;
 use super::state::Shared;
 use crate::accounts::Identity;
 use crate::accounts::usage::Meter;
-use crate::exa::ApiKey;
 use crate::logging;
+use exa_mcp_exa_client::ApiKey;
 use exa_mcp_model::ids;
 
 /// What fits between a connection and the handler before one waits for the other.

@@ -71,8 +71,9 @@ pub(crate) use restoring::{Introductions, carry_following, is_replayed};
 pub(crate) use sessions::Sessions;
 use state::{Flights, Shared};
 
-use crate::accounts::{KeyPool, Requester};
+use crate::accounts::Requester;
 use crate::telemetry::Gauges;
+use exa_mcp_exa_client::KeyPool;
 use exa_mcp_store::{Store, StoreError};
 
 /// How long connections may take to end once nothing is under way any more.

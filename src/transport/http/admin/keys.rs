@@ -14,13 +14,14 @@ use super::super::answers::{FORBIDDEN, refuse};
 use super::super::state::Shared;
 use super::manage::wish;
 use super::{Answered, admin, looked};
-use crate::accounts::{KeyFault, KeyState};
+use crate::accounts::Pool;
+use exa_mcp_exa_client::{KeyFault, KeyPool, KeyState};
 
 /// `GET /admin/keys`: how the Exa keys stand.
 pub(super) async fn list<M: Mcp>(State(shared): State<Arc<Shared<M>>>, parts: Parts) -> Answered {
     let (_, pool) = admin(&shared, &parts)?;
     let keys = shared.mcp.keys();
-    let states = keys.map(|keys| pool.key_states(&keys)).unwrap_or_default();
+    let states = keys.map(|keys| identified(pool, &keys)).unwrap_or_default();
     let waits = states
         .iter()
         .map(|(_, key)| key.ready_in.unwrap_or_default());
@@ -40,7 +41,7 @@ pub(super) async fn reset<M: Mcp>(
     let keys = shared.mcp.keys();
     let before = keys
         .as_ref()
-        .and_then(|keys| wish.pool.reset_key(keys, &id));
+        .and_then(|keys| keys.reset(|key| wish.pool.key_id(key.expose()) == id));
     let (Some(keys), Some(before)) = (keys, before) else {
         let why = "no Exa key has this id; GET /admin/keys lists them";
         return Err(Box::new(refuse(StatusCode::NOT_FOUND, FORBIDDEN, why)).into());
@@ -51,9 +52,14 @@ pub(super) async fn reset<M: Mcp>(
         "lastProblem": before.last_problem.map(KeyFault::as_str),
     });
     wish.note("key.reset", &id, detail).await;
-    let states = wish.pool.key_states(&keys);
+    let states = identified(wish.pool, &keys);
     let now = states.iter().find(|(known, _)| *known == id);
     looked(now.map_or(Value::Null, |(id, state)| key(id, state)))
+}
+
+/// Returns the state of every key with the id of the key.
+fn identified(pool: &Pool, keys: &KeyPool) -> Vec<(String, KeyState)> {
+    keys.identified(|key| pool.key_id(key.expose()))
 }
 
 fn key(id: &str, key: &KeyState) -> Value {
