@@ -1,12 +1,11 @@
 //! An MCP server for the Exa API, generated from Exa's OpenAPI specs.
 //!
 //! A call passes each room once: [`transport`] → [`mcp`] → [`tools`] → [`operations`] →
-//! `generated` (the clients made from the specs) → [`exa`] (HTTP) → Exa.
+//! `generated` (the clients made from the specs) → [`exa_mcp_exa_client`] (HTTP) → Exa.
 
 pub mod accounts;
 mod admin;
 pub mod cli;
-pub mod exa;
 mod http_response;
 pub mod mcp;
 pub mod operations;

@@ -10,11 +10,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::accounts::budget::{BudgetPolicy, Unenforced};
-use crate::accounts::{Holder, KeyPool, LimitsError, TokenLimits};
-use crate::exa::{ApiKey, BASE_URL_VARIABLE, ConfigError, ExaConfig, ExaHttp};
+use crate::accounts::{LimitsError, TokenLimits};
 use crate::operations::spend::Unlimited;
 use crate::operations::{Caller, Folders, IMPORT_DIR_VARIABLE};
 use crate::tools::{Limits, PromptPolicy, TaskLimits};
+use exa_mcp_exa_client::{
+    ApiKey, BASE_URL_VARIABLE, ConfigError, ExaConfig, ExaHttp, KeyOwner, KeyPool,
+};
 use exa_mcp_store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 
 pub(crate) use file::ConfigFile;
@@ -38,7 +40,7 @@ pub struct Settings {
     /// Requests a second that one key makes at most.
     pub rate: Option<u64>,
     /// Whose keys they are.
-    pub holder: Holder,
+    pub holder: KeyOwner,
     /// How Exa is reached.
     pub exa: ExaConfig,
     /// Sets and tools, comma-separated.
@@ -140,7 +142,7 @@ impl Settings {
             key: keys.next(),
             more_keys: keys.collect(),
             rate: rate.filter(|rate| *rate > 0),
-            holder: Holder::Own,
+            holder: KeyOwner::Own,
             exa,
             tools,
             store,

@@ -25,7 +25,7 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, Client>) -> Result<syn
     let tokens = quote! {
         //! Every operation of the Exa API with the glue that calls its client.
 
-        use crate::exa::{CallContext, finish};
+        use exa_mcp_exa_client::CallContext;
         use crate::operations::{Api, Argument, Body, CallFuture, Operation, Parts};
         use exa_mcp_model::EmbeddedJson;
 
@@ -220,8 +220,8 @@ fn function(
                 let http = context.http().http()?.clone();
                 let base_url = context.http().base_url(#api.base_url);
                 let client = super::#module::Client::new_with_client(&base_url, http, context);
-                let result = client.#name(#(#passed),*).await;
-                Ok(finish(result)?)
+                let response = client.#name(#(#passed),*).await?;
+                Ok(response.into())
             })
         }
     })

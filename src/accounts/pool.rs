@@ -9,7 +9,7 @@ use super::budget::{BudgetPolicy, Ledger};
 use super::daily::ANONYMOUS;
 use super::sweep::sweep;
 use super::usage::{Meter, Usage};
-use super::{Credential, Directory, KeyPool, KeyState, Registrar, Requester, Token};
+use super::{Credential, Directory, Registrar, Requester, Token};
 use exa_mcp_store::{Store, StoreError};
 
 /// Everything about tokens that share the server's keys.
@@ -104,13 +104,9 @@ impl Pool {
         }
     }
 
-    /// Returns how the Exa keys stand, each with its id.
-    pub fn key_states(&self, keys: &KeyPool) -> Vec<(String, KeyState)> {
-        keys.identified(self.directory.secret())
-    }
-
-    /// Forgets all faults of an Exa key; returns how it stood before. `None` if no key has this id.
-    pub fn reset_key(&self, keys: &KeyPool, id: &str) -> Option<KeyState> {
-        keys.reset(self.directory.secret(), id)
+    /// Returns the id of an Exa API key. It stays the same as long as the secret does, and does not reveal
+    /// the key.
+    pub fn key_id(&self, key: &str) -> String {
+        self.directory.secret().digest("key id", key).name()
     }
 }

@@ -6,7 +6,7 @@ use super::allowance::Allowance;
 use super::credential::Credential;
 use super::usage::Meter;
 use super::{ClientAddress, Identity, KeyProof};
-use crate::exa::ApiKey;
+use exa_mcp_exa_client::ApiKey;
 
 /// Who makes a request over HTTP, where each request says for itself. Such a requester is remote,
 /// whatever identity it has: see [`super::Owner`].

@@ -7,8 +7,8 @@ use axum::extract::State;
 use http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
 
-use crate::accounts::KeyCondition;
 use crate::http_response::json_answer;
+use exa_mcp_exa_client::KeyCondition;
 use exa_mcp_store::StoreError;
 
 use super::ServerState;

@@ -11,14 +11,15 @@ use serde_json::{Value, json};
 
 use super::manage::wish;
 use super::{Answered, ServerState, admin, looked};
-use crate::accounts::{KeyFault, KeyState};
+use crate::accounts::Pool;
 use crate::http_response::{FORBIDDEN, refuse};
+use exa_mcp_exa_client::{KeyFault, KeyPool, KeyState};
 
 /// `GET /admin/keys`: how the Exa keys stand.
 pub(super) async fn list<S: ServerState>(State(server): State<Arc<S>>, parts: Parts) -> Answered {
     let (_, pool) = admin(&*server, &parts)?;
     let keys = server.keys();
-    let states = keys.map(|keys| pool.key_states(&keys)).unwrap_or_default();
+    let states = keys.map(|keys| identified(pool, &keys)).unwrap_or_default();
     let waits = states
         .iter()
         .map(|(_, key)| key.ready_in.unwrap_or_default());
@@ -38,7 +39,7 @@ pub(super) async fn reset<S: ServerState>(
     let keys = server.keys();
     let before = keys
         .as_ref()
-        .and_then(|keys| wish.pool.reset_key(keys, &id));
+        .and_then(|keys| keys.reset(|key| wish.pool.key_id(key.expose()) == id));
     let (Some(keys), Some(before)) = (keys, before) else {
         let why = "no Exa key has this id; GET /admin/keys lists them";
         return Err(Box::new(refuse(StatusCode::NOT_FOUND, FORBIDDEN, why)).into());
@@ -49,9 +50,14 @@ pub(super) async fn reset<S: ServerState>(
         "lastProblem": before.last_problem.map(KeyFault::as_str),
     });
     wish.note("key.reset", &id, detail).await;
-    let states = wish.pool.key_states(&keys);
+    let states = identified(wish.pool, &keys);
     let now = states.iter().find(|(known, _)| *known == id);
     looked(now.map_or(Value::Null, |(id, state)| key(id, state)))
+}
+
+/// Returns the state of every key with the id of the key.
+fn identified(pool: &Pool, keys: &KeyPool) -> Vec<(String, KeyState)> {
+    keys.identified(|key| pool.key_id(key.expose()))
 }
 
 fn key(id: &str, key: &KeyState) -> Value {

@@ -7,12 +7,13 @@ use tokio::net::TcpListener;
 
 use super::Failure;
 use crate::accounts::budget::BudgetPolicy;
-use crate::accounts::{Directory, Holder, KnownKeys, Pool, Secret, kept_secret};
+use crate::accounts::{Directory, KnownKeys, Pool, Secret, kept_secret};
 use crate::mcp;
 use crate::settings::Settings;
 use crate::settings::http::HttpSettings;
 use crate::telemetry;
 use crate::transport::http::{Gate, Guests, HOSTS_VARIABLE};
+use exa_mcp_exa_client::KeyOwner;
 use exa_mcp_store::Store;
 
 /// Serves until the process is told to end.
@@ -26,12 +27,12 @@ pub(super) async fn serve(
         settings.store = store.clone();
     }
     if http.is_pool() {
-        settings.holder = Holder::Shared;
+        settings.holder = KeyOwner::Shared;
     } else if !sandbox {
         // Whoever brings no key of their own must not use the operator's.
         settings.key = None;
         settings.more_keys.clear();
-        settings.holder = Holder::Clients;
+        settings.holder = KeyOwner::Clients;
     }
     let listener = TcpListener::bind(listen)
         .await

@@ -5,9 +5,9 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use url::Url;
 
-use crate::exa::ApiKey;
 use crate::operations::{Argument, Operation, Place, all};
 use crate::settings::Settings;
+use exa_mcp_exa_client::ApiKey;
 
 /// Why the sandbox does not run.
 #[derive(Debug, thiserror::Error)]

@@ -22,11 +22,12 @@ use super::scope::Scope;
 use super::serve::{close, connection};
 use super::tools::Tools;
 use super::traced::Traced;
-use crate::accounts::{KeyPool, Requester, kept_secret};
+use crate::accounts::{Requester, kept_secret};
 use crate::spending::follow_runs;
 use crate::telemetry::{Gauges, Metrics};
 use crate::tools::ToolExecutor;
 use crate::transport::http::{Answer, Gate, HttpConfig, Introductions, Mcp, Server, Sessions};
+use exa_mcp_exa_client::KeyPool;
 use exa_mcp_store::{Store, StoreError};
 
 /// How many calls run at once, of everybody together; further ones wait for their turn.

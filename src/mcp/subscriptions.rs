@@ -194,9 +194,9 @@ mod tests {
 
     use super::*;
     use crate::accounts::Identity;
-    use crate::exa::{ExaConfig, ExaHttp};
     use crate::operations::Caller;
     use crate::tools::{ResultCache, ToolExecutor};
+    use exa_mcp_exa_client::{ExaConfig, ExaHttp};
 
     /// Remembers what it was told, and hears only so much.
     #[derive(Clone)]

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use rmcp::model::JsonObject;
 
-use crate::accounts::{Allowance, Holder, KeyPage, KeyPool, Permit, Requester};
-use crate::exa::keep_reserved;
+use crate::accounts::{Allowance, KeyPage, Permit, Requester};
 use crate::operations::Caller;
 use crate::operations::client::ClientHandle;
 use crate::spending::{AccountGuard, NobodyPays};
@@ -16,6 +15,7 @@ use crate::tools::resources::Resources;
 use crate::tools::{
     TaskLimits, ToolCall, ToolContext, ToolDefinition, ToolError, ToolExecutor, ToolOutcome, Work,
 };
+use exa_mcp_exa_client::{KeyOwner, KeyPool, keep_reserved};
 use exa_mcp_store::Store;
 
 /// A parsed call, which says what it will do.
@@ -188,7 +188,7 @@ impl Tools for ToolExecutor {
     fn for_requester(&self, requester: &Requester) -> Self {
         let own = match &requester.key {
             Some(key) => self.with_key(key.clone()),
-            None if requester.key_in_address => self.without_key(Holder::ClientsNotByAddress),
+            None if requester.key_in_address => self.without_key(KeyOwner::ClientsNotByAddress),
             None => self.clone(),
         };
         let own = match &requester.allowance {

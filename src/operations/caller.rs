@@ -14,11 +14,12 @@ use super::stream::{self, Teller};
 use super::{
     CallError, Folders, Following, Operation, Place, Progress, check, import, input_schema, split,
 };
-use crate::accounts::{Holder, KeyPool, NoKey, OverLimit};
-use crate::exa::{
-    Answer, ApiKey, CallContext, ExaError, ExaErrorKind, ExaHttp, Stream, StreamForm,
-};
+use crate::accounts::OverLimit;
 use crate::telemetry::{self, Ended, Span, Trace};
+use exa_mcp_exa_client::{
+    ApiKey, CallContext, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyOwner, KeyPool, NoKey,
+    StreamForm, StreamOptions,
+};
 
 /// An answer that takes longer than this is slow.
 const SLOW: Duration = Duration::from_secs(10);
@@ -41,7 +42,7 @@ pub struct Caller {
 #[derive(Debug)]
 pub struct Called {
     /// What Exa said.
-    pub answer: Answer,
+    pub answer: ExaResponse,
     /// The arguments as they were sent.
     pub arguments: Map<String, Value>,
     /// What was put right in the arguments, a sentence each.
@@ -63,7 +64,7 @@ impl From<NoKey> for Refusal {
 #[derive(Debug)]
 pub(crate) struct Exchanged {
     /// What Exa said.
-    pub(crate) answer: Answer,
+    pub(crate) answer: ExaResponse,
     /// The arguments as they were sent.
     pub(crate) arguments: Map<String, Value>,
     /// How far progress was told.
@@ -74,7 +75,7 @@ pub(crate) struct Exchanged {
 #[derive(Debug)]
 pub enum Refusal {
     /// There is no key to call with; it would have to come from these.
-    NoKey(Holder),
+    NoKey(KeyOwner),
     /// Exa turned every key away.
     KeysOut(NoKey),
     /// The arguments do not fit; nothing was sent.
@@ -142,7 +143,7 @@ impl Caller {
 
     /// Whether Exa answered when it was last called, if it was.
     pub fn is_exa_well(&self) -> Option<bool> {
-        self.http.is_well()
+        self.http.is_healthy()
     }
 
     pub(super) fn http(&self) -> &ExaHttp {
@@ -203,7 +204,7 @@ impl Caller {
         match outcome {
             Ok(exchanged) => Ok(Called {
                 // Some proxies echo headers; whoever reads the answer must not learn the key.
-                answer: Answer {
+                answer: ExaResponse {
                     value: key.redact_json(exchanged.answer.value),
                     ..exchanged.answer
                 },
@@ -254,10 +255,10 @@ impl Caller {
             let outcome = watched(operation, exchange).await;
             log(operation, &outcome, started.elapsed());
             match &outcome {
-                Ok(_) => self.http.note(true),
+                Ok(_) => self.http.record_health(true),
                 Err(CallError::Exa(error)) => {
                     self.http
-                        .note(error.status.is_some_and(|status| status < 500));
+                        .record_health(error.status.is_some_and(|status| status < 500));
                 }
                 Err(CallError::Arguments(_) | CallError::Limit(_)) => {}
             }
@@ -329,11 +330,11 @@ impl Caller {
         key: &ApiKey,
         operation: &'static Operation,
         arguments: Map<String, Value>,
-        stream: Option<Stream>,
-    ) -> Result<Answer, CallError> {
+        stream: Option<StreamOptions>,
+    ) -> Result<ExaResponse, CallError> {
         let guard = Arc::new(RequestGuard::new(&self.guard, operation, &arguments));
         let parts = split(operation, arguments.into())?;
-        let _place = self.http.place().await;
+        let _slot = self.http.acquire_slot().await;
         let timeout = Duration::from_secs(operation.timeout_seconds);
         let guarded = guard.clone();
         let context = CallContext::new(self.http.clone(), key.clone(), timeout, guarded);
@@ -348,6 +349,10 @@ impl Caller {
         };
         let span = Span::of_call(|| self.seen(operation));
         let trace = span.trace().or_else(Trace::current);
+        let headers = trace.clone().into_iter().flat_map(Trace::headers);
+        let context = headers.fold(context, |context, (name, value)| {
+            context.with_header(name, value)
+        });
         let answer = Trace::during(trace, (operation.call)(context, parts)).await;
         let answer = match (answer, guard.refusal()) {
             (Err(CallError::Exa(error)), Some(over)) if error.kind == ExaErrorKind::NotAllowed => {
@@ -396,7 +401,7 @@ impl Caller {
 }
 
 impl Exchanged {
-    fn at_once(answer: Answer, arguments: Map<String, Value>) -> Self {
+    fn at_once(answer: ExaResponse, arguments: Map<String, Value>) -> Self {
         Self {
             answer,
             arguments,
@@ -456,7 +461,7 @@ impl Drop for Sent {
 }
 
 /// How a call ended; never in the words of Exa.
-fn ended(answer: &Result<Answer, CallError>) -> Ended {
+fn ended(answer: &Result<ExaResponse, CallError>) -> Ended {
     let (code, error) = match answer {
         Ok(answer) => (Some(answer.status), None),
         Err(CallError::Exa(error)) => (error.status, Some(error.kind.class())),

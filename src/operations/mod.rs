@@ -33,7 +33,7 @@ pub use progress::{Progress, Step};
 pub use registry::{all, closest, find, input_schema, nearest};
 
 use crate::accounts::OverLimit;
-use crate::exa::{Answer, CallContext, ExaError};
+use exa_mcp_exa_client::{CallContext, ExaError, ExaResponse};
 
 /// One of the APIs behind the operations.
 #[derive(Debug)]
@@ -208,7 +208,7 @@ pub enum Body {
 }
 
 /// What a call comes to.
-pub type CallFuture = Pin<Box<dyn Future<Output = Result<Answer, CallError>> + Send>>;
+pub type CallFuture = Pin<Box<dyn Future<Output = Result<ExaResponse, CallError>> + Send>>;
 
 /// Why a call gave no answer.
 #[derive(Debug, thiserror::Error)]
@@ -222,4 +222,10 @@ pub enum CallError {
     /// A limit of whoever pays does not allow it; nothing was sent.
     #[error("{0}")]
     Limit(Box<OverLimit>),
+}
+
+impl<E> From<progenitor_client::Error<E>> for CallError {
+    fn from(error: progenitor_client::Error<E>) -> Self {
+        Self::Exa(error.into())
+    }
 }

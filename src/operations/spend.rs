@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::price::{self, Charged, Estimate, MicroDollars};
 use super::{Following, Operation};
 use crate::accounts::OverLimit;
-use crate::exa::{Attempt, AttemptGuard, BoxFuture, ExaError, ExaErrorKind};
+use exa_mcp_exa_client::{Attempt, AttemptGuard, BoxFuture, ExaError, ExaErrorKind};
 
 /// Decides whether a request may be sent, and keeps account of what it costs.
 pub trait SpendGuard: Send + Sync {

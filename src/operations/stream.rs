@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Operation, Progress, Step};
-use crate::exa::{ApiKey, Heard, Stream};
+use exa_mcp_exa_client::{ApiKey, StreamOptions, StreamUpdate};
 use exa_mcp_model::Streaming;
 use exa_mcp_text::sanitize;
 
@@ -62,9 +62,9 @@ impl Teller {
         self: &Arc<Self>,
         streaming: &'static Streaming,
         arguments: &Map<String, Value>,
-    ) -> Stream {
+    ) -> StreamOptions {
         let teller = self.clone();
-        let stream = Stream::new(streaming.form, is_structured(arguments), move |heard| {
+        let stream = StreamOptions::new(streaming.form, is_structured(arguments), move |heard| {
             if teller.progress.is_wanted() {
                 teller.hear(heard);
             }
@@ -92,14 +92,14 @@ impl Teller {
         }
     }
 
-    fn hear(&self, heard: Heard) {
+    fn hear(&self, heard: StreamUpdate) {
         let mut collected = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
         match heard {
-            Heard::Text(text) => {
+            StreamUpdate::Text(text) => {
                 collected.done += text.chars().count();
                 collected.untold.push_str(&text);
             }
-            Heard::Step(words) => {
+            StreamUpdate::Step(words) => {
                 collected.done += 1;
                 if !collected.untold.is_empty() {
                     collected.untold.push_str("; ");
@@ -183,7 +183,7 @@ mod tests {
     }
 
     /// Lets a teller hear things with pauses between them, and gives what it told.
-    async fn told(heard: Vec<(u64, Heard)>) -> Vec<(f64, String)> {
+    async fn told(heard: Vec<(u64, StreamUpdate)>) -> Vec<(f64, String)> {
         let steps = Arc::new(Mutex::new(Vec::new()));
         let record = steps.clone();
         let progress =
@@ -200,8 +200,8 @@ mod tests {
         steps.clone()
     }
 
-    fn text(text: &str) -> Heard {
-        Heard::Text(text.to_owned())
+    fn text(text: &str) -> StreamUpdate {
+        StreamUpdate::Text(text.to_owned())
     }
 
     #[tokio::test(start_paused = true)]
@@ -250,7 +250,7 @@ mod tests {
         let steps = told(vec![(0, text(&"x".repeat(5_000)))]).await;
         assert_eq!(steps[0].1.chars().count(), LONGEST_MESSAGE);
         assert!(steps[0].1.starts_with("…x"));
-        let step = |words: &str| Heard::Step(words.to_owned());
+        let step = |words: &str| StreamUpdate::Step(words.to_owned());
         let steps = told(vec![
             (20, step("one")),
             (20, step("two")),

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use crate::accounts::OverLimit;
 use crate::accounts::budget::{Account, Charge, RunOutcome, RunRecord, Worst};
-use crate::exa::BoxFuture;
 use crate::operations::price::{Charged, MicroDollars};
 use crate::operations::spend::{
     OpenReservation, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
 };
+use exa_mcp_exa_client::BoxFuture;
 
 /// When to come back where nobody pays any more.
 const NEVER: Duration = Duration::from_secs(24 * 60 * 60);

@@ -7,9 +7,9 @@ use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
 use crate::accounts::budget::{Ledger, RunRecord};
-use crate::exa::ExaErrorKind;
 use crate::operations::price::{self, MicroDollars};
 use crate::operations::{Caller, Following, Refusal};
+use exa_mcp_exa_client::ExaErrorKind;
 
 /// The pause before the first look, and the longest one between two. Whoever waits for the run looks more often,
 /// and the ledger learns from that.

@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use super::cache::Limits;
-use crate::accounts::{Holder, NoKey, OverLimit};
-use crate::exa::ExaError;
+use crate::accounts::OverLimit;
 use crate::operations::check::Refused;
 use crate::operations::client::Visit;
 use crate::operations::{Operation, Refusal};
 use crate::render::ViewError;
+use exa_mcp_exa_client::{ExaError, KeyOwner, NoKey};
 
 /// Why a tool call failed.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub enum ToolError {
         limits: Limits,
     },
     /// There is no key to call Exa with; it would have to come from these.
-    NoKey(Holder),
+    NoKey(KeyOwner),
     /// There is no key, and asking for one gave none.
     KeyNotProvided(String),
     /// The user must enter a key on a page first.

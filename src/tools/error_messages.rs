@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use super::cache::Limits;
 use super::error::{InvalidCall, ToolError, Unconfirmed, Unfinished};
 use super::outcome::{ToolContent, as_object, put};
-use crate::accounts::{Holder, KeyFault, NoKey, OverLimit};
-use crate::exa::{ExaError, ExaErrorKind};
+use crate::accounts::OverLimit;
 use crate::operations::client::Visit;
 use crate::render::ViewError;
+use exa_mcp_exa_client::{ExaError, ExaErrorKind, KeyFault, KeyOwner, NoKey};
 use exa_mcp_text::is_name;
 use exa_mcp_text::sanitize::{Fence, clean, clean_json, neutral, neutral_json};
 
@@ -224,7 +224,7 @@ fn internal(message: &str) -> Message {
     Message::plain(code::INTERNAL, "INTERNAL_ERROR", message)
 }
 
-fn no_key(holder: Holder) -> Message {
+fn no_key(holder: KeyOwner) -> Message {
     Message::plain(
         code::AUTHENTICATION,
         "AUTHENTICATION_ERROR",
@@ -233,7 +233,7 @@ fn no_key(holder: Holder) -> Message {
 }
 
 fn key_not_provided(why: &str) -> Message {
-    let mut message = no_key(Holder::Own);
+    let mut message = no_key(KeyOwner::Own);
     message.text.push_str(&format!(" {why}"));
     put(&mut message.data, "message", json!(message.text));
     message

@@ -13,11 +13,11 @@ use super::registry::{SelectError, ToolRegistry};
 use super::resources::Resources;
 use super::work::{TaskLimits, Work};
 use super::{ResultCache, create_note, suggest};
-use crate::accounts::{Holder, KeyDesk, KeyPage, KeyPool, LocalUser};
-use crate::exa::ApiKey;
+use crate::accounts::{KeyDesk, KeyPage, LocalUser};
 use crate::operations::Caller;
 use crate::operations::client::ClientHandle;
 use crate::operations::spend::SpendGuard;
+use exa_mcp_exa_client::{ApiKey, KeyOwner, KeyPool};
 use exa_mcp_store::{MemoryStore, Store};
 
 /// The tools of a registry with all that their calls need: the way to Exa, the cache, the store.
@@ -98,7 +98,7 @@ impl ToolExecutor {
 
     /// The same tools without a key; it would have to come from these.
     #[must_use]
-    pub fn without_key(&self, holder: Holder) -> Self {
+    pub fn without_key(&self, holder: KeyOwner) -> Self {
         let keys = KeyPool::paced([], None, holder);
         self.with_caller(self.caller.with_keys(keys))
     }

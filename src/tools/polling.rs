@@ -13,8 +13,8 @@ use super::operation_run::{Answered, cleaned};
 use super::outcome::ToolResult;
 use super::work::{Attempt, TaskCall, Work};
 use super::{error_messages, follow_up};
-use crate::exa::ExaErrorKind;
 use crate::operations::{Followed, Following, Found, Operation, Refusal, Undecided};
+use exa_mcp_exa_client::ExaErrorKind;
 use exa_mcp_store::milliseconds;
 
 /// How long nothing is looked for after a restart: what the earlier process sent in its last moment may

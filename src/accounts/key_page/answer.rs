@@ -9,8 +9,7 @@ use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
 use super::{KeyPage, html};
-use crate::accounts::KeyPool;
-use crate::exa::ApiKey;
+use exa_mcp_exa_client::{ApiKey, KeyPool};
 use exa_mcp_model::ids;
 
 /// The longest form, in bytes.

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Mutex, MutexGuard, watch};
 use tokio::time::{sleep, timeout};
 
-use super::KeyPool;
+use exa_mcp_exa_client::KeyPool;
 use exa_mcp_model::ids::{self, NoRandomness};
 
 /// How long a page waits for its visitor.

@@ -3,10 +3,10 @@
 
 use super::template::webset_arguments;
 use super::*;
-use crate::exa::{ExaConfig, ExaHttp};
 use crate::operations::{self, Caller, check};
 use crate::tools::notes::Draft;
 use crate::tools::{ResultCache, ToolExecutor};
+use exa_mcp_exa_client::{ExaConfig, ExaHttp};
 
 fn executor(tools: &str) -> ToolExecutor {
     let http = ExaHttp::new(ExaConfig::default()).unwrap();

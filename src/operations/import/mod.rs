@@ -15,7 +15,7 @@ pub use folders::{Folders, IMPORT_DIR_VARIABLE};
 
 use super::caller::Exchanged;
 use super::{ArgumentsError, CallError, Caller, Operation, Place, Progress, find};
-use crate::exa::{self, Answer, ApiKey, ExaError, ExaErrorKind, upload};
+use exa_mcp_exa_client::{self as exa, ApiKey, ExaError, ExaErrorKind, ExaResponse, upload};
 use exa_mcp_model::Upload;
 use exa_mcp_text::is_name;
 
@@ -224,7 +224,7 @@ impl Drop for Unfinished<'_> {
 }
 
 /// The import as it is after the upload.
-async fn look(caller: &Caller, key: &ApiKey, import: &Created) -> Option<Answer> {
+async fn look(caller: &Caller, key: &ApiKey, import: &Created) -> Option<ExaResponse> {
     let upload = import.operation.behavior.upload.as_ref()?;
     let arguments = Map::from_iter([(upload.id.clone(), json!(import.id))]);
     let get = find(&upload.get)?;
@@ -232,7 +232,7 @@ async fn look(caller: &Caller, key: &ApiKey, import: &Created) -> Option<Answer>
 }
 
 /// The answer to the creation, without the address that has done its duty.
-fn without_address(mut created: Answer) -> Answer {
+fn without_address(mut created: ExaResponse) -> ExaResponse {
     if let Value::Object(import) = &mut created.value {
         import.shift_remove("uploadUrl");
         import.shift_remove("uploadValidUntil");

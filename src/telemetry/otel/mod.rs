@@ -27,7 +27,7 @@ use url::Url;
 
 use self::numbers::Numbers;
 use self::sender::Sender;
-use crate::exa::ConfigError;
+use exa_mcp_exa_client::ConfigError;
 
 pub use self::span::Span;
 

@@ -29,7 +29,7 @@ pub(in super::super) async fn require_key(
     }
     let client = &context.client;
     let Some(desk) = tools.key_desk().filter(|_| client.capabilities().urls) else {
-        return Err(ToolError::NoKey(keys.holder()).into());
+        return Err(ToolError::NoKey(keys.owner()).into());
     };
     let _turn = desk.turn().await;
     // Another call may have asked meanwhile.

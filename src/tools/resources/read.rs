@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 
 use super::{JSON, MARKDOWN, PLAIN, Resources};
 use crate::accounts::Identity;
-use crate::exa::ExaErrorKind;
 use crate::generated::tools::RESOURCES;
 use crate::operations::{Operation, Refusal, find, input_schema, nearest};
 use crate::render::{self, Level, View};
@@ -13,6 +12,7 @@ use crate::tools::error_messages;
 use crate::tools::notes::NoteError;
 use crate::tools::operation_run::cleaned;
 use crate::tools::{Address, CachedResult, ToolError};
+use exa_mcp_exa_client::ExaErrorKind;
 
 /// Tokens of a kept answer: more than any has, because whoever reads a resource wants the whole of it.
 const EVERYTHING: usize = 100_000_000;

@@ -6,9 +6,9 @@ use tokio::sync::broadcast;
 use tokio::time::{sleep, timeout};
 
 use super::*;
-use crate::exa::{ExaConfig, ExaHttp};
 use crate::operations::Caller;
 use crate::tools::ResultCache;
+use exa_mcp_exa_client::{ExaConfig, ExaHttp};
 use exa_mcp_store::{CountChange, MemoryStore, Pending, StoreError, kept_in_memory};
 
 /// A store whose words reach everybody who has it, unless it is told to fail.

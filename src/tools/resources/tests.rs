@@ -6,9 +6,9 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::exa::{Answer, ExaConfig, ExaHttp};
 use crate::operations::{all, find};
 use crate::tools::watchers::MAX_WAITING;
+use exa_mcp_exa_client::{ExaConfig, ExaHttp, ExaResponse};
 use exa_mcp_store::MemoryStore;
 
 fn ann() -> Identity {
@@ -234,7 +234,7 @@ async fn what_is_not_offered_is_neither_shown_nor_read() {
 /// A call that was answered.
 fn called(arguments: Value, answer: Value) -> Called {
     Called {
-        answer: Answer {
+        answer: ExaResponse {
             value: answer,
             status: 200,
             request_id: None,

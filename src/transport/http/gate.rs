@@ -10,8 +10,8 @@ use http::{HeaderMap, HeaderName, Response, Uri, header};
 use crate::accounts::{
     Denied, Directory, Identity, KnownKeys, Pool, Requester, Secret, Token, now,
 };
-use crate::exa::ApiKey;
 use crate::http_response::{bad_request, denied};
+use exa_mcp_exa_client::ApiKey;
 use exa_mcp_model::ids;
 
 /// The headers that may hold an Exa key.

@@ -33,9 +33,9 @@ use super::parsing;
 use super::state::Shared;
 use crate::accounts::Identity;
 use crate::accounts::usage::Meter;
-use crate::exa::ApiKey;
 use crate::http_response::{FORBIDDEN, bad_request, busy, over_limit, refusal, refuse};
 use crate::telemetry::logging;
+use exa_mcp_exa_client::ApiKey;
 use exa_mcp_model::ids;
 
 /// What fits between a connection and the handler before one waits for the other.

@@ -70,8 +70,9 @@ pub(crate) use sessions::Sessions;
 use state::Flights;
 pub(crate) use state::Shared;
 
-use crate::accounts::{KeyPool, Requester};
+use crate::accounts::Requester;
 use crate::telemetry::Gauges;
+use exa_mcp_exa_client::KeyPool;
 use exa_mcp_store::{Store, StoreError};
 
 /// How long connections may take to end once nothing is under way any more.

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use exa_mcp_server::exa::{
-    Answer, ApiKey, CallContext, ExaConfig, ExaHttp, RetryPolicy, Unguarded,
+use exa_mcp_exa_client::{
+    ApiKey, CallContext, ExaConfig, ExaHttp, ExaResponse, RetryPolicy, Unguarded,
 };
 use exa_mcp_server::operations::{CallError, Operation, split};
 use serde_json::{Value, json};
@@ -57,7 +57,7 @@ impl Library {
         &self,
         operation: &'static Operation,
         arguments: Value,
-    ) -> (Result<Answer, CallError>, Vec<Seen>) {
+    ) -> (Result<ExaResponse, CallError>, Vec<Seen>) {
         let result = match split(operation, arguments) {
             Ok(parts) => {
                 let call = (operation.call)(self.context.clone(), parts);

@@ -1,0 +1,438 @@
+//! A pool of API keys: requests use the least busy key, and a key that Exa rejects cools down.
+//!
+//! Keys may belong to different Exa teams, and one team cannot see what another has created. The pool
+//! therefore remembers which key last found a resource.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::circuit_breaker::{CircuitBreaker, KeyCondition, KeyFault, Ticket, Verdict};
+use super::{ApiKey, ExaError, ExaErrorKind};
+
+/// The window of the rate limit per key. It is a little longer than a second, because requests take
+/// different times to reach Exa.
+const WINDOW: Duration = Duration::from_millis(1_050);
+
+/// How many resources the pool remembers the key of.
+const MAX_REMEMBERED: usize = 10_000;
+
+/// API keys that share the requests. Clones share their state.
+#[derive(Clone)]
+pub struct KeyPool(Arc<Pool>);
+
+struct Pool {
+    slots: Mutex<Vec<Slot>>,
+    affinity: Mutex<KeyAffinity>,
+    /// Requests a second with one key, where they are paced.
+    rate: Option<usize>,
+    owner: KeyOwner,
+}
+
+/// Who owns the keys of a pool. Decides whether a single key cools down after Exa rejects it, and whom to
+/// ask for a key if there is none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyOwner {
+    /// One person. A single key is always tried, so that it works again as soon as its owner has topped it
+    /// up; Exa itself reports when it is rejected.
+    #[default]
+    Own,
+    /// The operator of a server with many users. A single key cools down like any of several, and errors
+    /// say when it is ready.
+    Shared,
+    /// The clients: each brings a key of its own, which is treated as in [`Self::Own`].
+    Clients,
+    /// A client that put its key into the URL, where keys are not accepted.
+    ClientsNotByAddress,
+}
+
+impl KeyOwner {
+    /// Returns what to do if there is no key.
+    pub fn advice(self) -> &'static str {
+        match self {
+            Self::Own => {
+                "No Exa API key is set. Get one at https://dashboard.exa.ai/api-keys, set EXA_API_KEY in \
+                 the environment of this server, and restart it."
+            }
+            Self::Shared => {
+                "This server has no Exa API key. Its operator must set EXA_API_KEYS and restart it."
+            }
+            Self::Clients => {
+                "No Exa API key came with the request. Get one at https://dashboard.exa.ai/api-keys, and have \
+                 the client send it with every request to this server, in the header `x-api-key` or as \
+                 `Authorization: Bearer`."
+            }
+            Self::ClientsNotByAddress => {
+                "Exa API keys in the address are not taken here. Have the client send the key with every \
+                 request to this server in the header `x-api-key` or as `Authorization: Bearer`, and take it \
+                 out of the address."
+            }
+        }
+    }
+
+    /// Whether a single key is used again at once, however Exa turned it away.
+    fn spares_single(self) -> bool {
+        self != Self::Shared
+    }
+}
+
+/// The key that last found each resource, the oldest first.
+#[derive(Default)]
+struct KeyAffinity {
+    places: HashMap<String, usize>,
+    order: VecDeque<String>,
+}
+
+struct Slot {
+    key: ApiKey,
+    in_flight: usize,
+    calls: u64,
+    breaker: CircuitBreaker,
+    /// When the latest requests were or will be sent, where they are paced.
+    turns: VecDeque<Instant>,
+    last_problem: Option<KeyFault>,
+}
+
+/// A key in use; the key counts as busy until the lease is dropped.
+pub struct KeyLease {
+    pool: KeyPool,
+    place: usize,
+    key: ApiKey,
+    wait: Duration,
+    ticket: Ticket,
+}
+
+/// Why no key can be used now.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoKey {
+    /// There is none.
+    #[error("no Exa API key is set")]
+    Empty(KeyOwner),
+    /// Exa rejected every key; the next one is tried after `wait`.
+    #[error("{}; the next is ready in {} seconds", reason(*.fault), whole_seconds(*.wait))]
+    CoolingDown {
+        /// How long until the next key is tried.
+        wait: Duration,
+        /// The fault of the keys, if all have the same.
+        fault: Option<KeyFault>,
+    },
+}
+
+fn reason(fault: Option<KeyFault>) -> &'static str {
+    match fault {
+        Some(KeyFault::RateLimited) => "all Exa API keys are rate-limited",
+        Some(KeyFault::OutOfCredits) => "all Exa API keys are out of credits",
+        Some(KeyFault::Rejected) => {
+            "Exa rejected every API key; unless that passes, the operator must set new ones in EXA_API_KEYS"
+        }
+        None => "all Exa API keys are cooling down",
+    }
+}
+
+/// The state of a key, for operators; does not reveal the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyState {
+    /// The first characters of a long key.
+    pub prefix: String,
+    /// Whether it can be used.
+    pub condition: KeyCondition,
+    /// Calls under way.
+    pub in_flight: usize,
+    /// Calls so far.
+    pub calls: u64,
+    /// How long until a call may be made with it; `None` if one may be made now.
+    pub ready_in: Option<Duration>,
+    /// Faults in a row.
+    pub failures: u32,
+    /// Why it last failed.
+    pub last_problem: Option<KeyFault>,
+}
+
+impl KeyPool {
+    /// Creates a pool of one person's keys; duplicates count once.
+    pub fn new(keys: impl IntoIterator<Item = ApiKey>) -> Self {
+        Self::paced(keys, None, KeyOwner::Own)
+    }
+
+    /// Creates a pool whose keys make at most `rate` requests a second each.
+    pub fn paced(
+        keys: impl IntoIterator<Item = ApiKey>,
+        rate: Option<u64>,
+        owner: KeyOwner,
+    ) -> Self {
+        let rate = rate.and_then(|rate| usize::try_from(rate).ok());
+        let pool = Self(Arc::new(Pool {
+            slots: Mutex::default(),
+            affinity: Mutex::default(),
+            rate: rate.filter(|rate| *rate > 0),
+            owner,
+        }));
+        for key in keys {
+            pool.add(key);
+        }
+        pool
+    }
+
+    /// Adds a key, unless the pool has it already.
+    pub fn add(&self, key: ApiKey) {
+        let mut slots = self.slots();
+        if slots.iter().all(|slot| slot.key != key) {
+            slots.push(Slot {
+                key,
+                in_flight: 0,
+                calls: 0,
+                breaker: CircuitBreaker::default(),
+                turns: VecDeque::new(),
+                last_problem: None,
+            });
+        }
+    }
+
+    /// Returns who owns the keys.
+    pub fn owner(&self) -> KeyOwner {
+        self.0.owner
+    }
+
+    /// Returns the number of keys.
+    pub fn len(&self) -> usize {
+        self.slots().len()
+    }
+
+    /// Returns whether the pool has no key.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Leases the least busy key, and among equally busy ones the one with the fewest calls; for a resource
+    /// that was found before, the key that found it. Skips the keys in `tried`.
+    ///
+    /// # Errors
+    /// There is no key, or none is ready.
+    pub fn lease(&self, resource: Option<&str>, tried: &[usize]) -> Result<KeyLease, NoKey> {
+        let now = Instant::now();
+        let known = resource.and_then(|resource| self.affinity().places.get(resource).copied());
+        let mut slots = self.slots();
+        let ready = slots
+            .iter_mut()
+            .enumerate()
+            .filter(|(place, slot)| slot.breaker.allows(now) && !tried.contains(place));
+        let busy = |place: &usize, slot: &Slot| (Some(*place) != known, slot.in_flight, slot.calls);
+        match ready.min_by_key(|(place, slot)| busy(place, slot)) {
+            Some((place, slot)) => {
+                slot.in_flight += 1;
+                slot.calls += 1;
+                Ok(KeyLease {
+                    pool: self.clone(),
+                    place,
+                    key: slot.key.clone(),
+                    ticket: slot.breaker.admit(now),
+                    wait: self
+                        .0
+                        .rate
+                        .map_or(Duration::ZERO, |rate| slot.turn(now, rate)),
+                })
+            }
+            None => Err(self.none_ready(&slots, now)),
+        }
+    }
+
+    /// Remembers which key found a resource, if there are several keys.
+    pub fn remember(&self, resource: &str, lease: &KeyLease) {
+        if self.len() > 1 {
+            self.affinity().put(resource, lease.place);
+        }
+    }
+
+    /// Returns whether a key is ready that is not in `tried`.
+    pub fn has_ready(&self, tried: &[usize]) -> bool {
+        let now = Instant::now();
+        let slots = self.slots();
+        let mut others = slots.iter().enumerate();
+        others.any(|(place, slot)| slot.breaker.allows(now) && !tried.contains(&place))
+    }
+
+    /// Returns why no key is ready after an error that is the fault of its key.
+    pub fn out_after(&self, error: &ExaError) -> Option<NoKey> {
+        KeyFault::of(error)?;
+        let now = Instant::now();
+        let slots = self.slots();
+        let ready = slots.iter().any(|slot| slot.breaker.allows(now));
+        (!ready).then(|| self.none_ready(&slots, now))
+    }
+
+    fn none_ready(&self, slots: &[Slot], now: Instant) -> NoKey {
+        let Some((first, others)) = slots.split_first() else {
+            return NoKey::Empty(self.owner());
+        };
+        let fault = first.breaker.fault();
+        let is_same = others.iter().all(|slot| slot.breaker.fault() == fault);
+        let waits = slots.iter().filter_map(|slot| slot.breaker.wait(now));
+        NoKey::CoolingDown {
+            // Keys that were tried already may be ready; they are not worth waiting for.
+            wait: waits.min().unwrap_or_default(),
+            fault: fault.filter(|_| is_same),
+        }
+    }
+
+    /// Returns how many keys are in each state.
+    pub fn counts(&self) -> Vec<(&'static str, usize)> {
+        let states = self.states();
+        let count = |condition| {
+            let those = states.iter().filter(|key| key.condition == condition);
+            those.count()
+        };
+        let all = KeyCondition::ALL.iter();
+        all.map(|condition| (condition.as_str(), count(*condition)))
+            .collect()
+    }
+
+    /// Returns the state of every key.
+    pub fn states(&self) -> Vec<KeyState> {
+        let now = Instant::now();
+        self.slots().iter().map(|slot| slot.state(now)).collect()
+    }
+
+    /// Returns the state of every key with the id that `id_of` gives the key.
+    pub fn identified(&self, id_of: impl Fn(&ApiKey) -> String) -> Vec<(String, KeyState)> {
+        let now = Instant::now();
+        let slots = self.slots();
+        let states = slots.iter();
+        states
+            .map(|slot| (id_of(&slot.key), slot.state(now)))
+            .collect()
+    }
+
+    /// Forgets all faults of the first key that matches, and returns its state before. Returns `None` if no
+    /// key matches.
+    pub fn reset(&self, matches: impl Fn(&ApiKey) -> bool) -> Option<KeyState> {
+        let mut slots = self.slots();
+        let slot = slots.iter_mut().find(|slot| matches(&slot.key))?;
+        let before = slot.state(Instant::now());
+        slot.breaker.close();
+        slot.last_problem = None;
+        Some(before)
+    }
+
+    fn slots(&self) -> MutexGuard<'_, Vec<Slot>> {
+        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn affinity(&self) -> MutexGuard<'_, KeyAffinity> {
+        self.0
+            .affinity
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KeyAffinity {
+    fn put(&mut self, resource: &str, place: usize) {
+        if self.places.insert(resource.to_owned(), place).is_some() {
+            return;
+        }
+        self.order.push_back(resource.to_owned());
+        if self.order.len() > MAX_REMEMBERED
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.places.remove(&oldest);
+        }
+    }
+}
+
+/// Rounds a wait up to whole seconds.
+fn whole_seconds(wait: Duration) -> u64 {
+    (wait.as_secs_f64().ceil() as u64).max(1)
+}
+
+impl NoKey {
+    /// Returns in how many seconds the next key is ready, if one ever is.
+    pub fn seconds(&self) -> Option<u64> {
+        match self {
+            Self::CoolingDown { wait, .. } => Some(whole_seconds(*wait)),
+            Self::Empty(_) => None,
+        }
+    }
+}
+
+impl Slot {
+    fn state(&self, now: Instant) -> KeyState {
+        KeyState {
+            prefix: self.key.prefix(),
+            condition: self.breaker.condition(now),
+            in_flight: self.in_flight,
+            calls: self.calls,
+            ready_in: self.breaker.wait(now),
+            failures: self.breaker.failures(),
+            last_problem: self.last_problem,
+        }
+    }
+
+    /// Takes the next turn and returns how long to wait for it. The first `rate` requests of a window are
+    /// sent at once; each later one waits until the request `rate` places before it leaves the window.
+    fn turn(&mut self, now: Instant, rate: usize) -> Duration {
+        while self.turns.front().is_some_and(|turn| *turn + WINDOW <= now) {
+            self.turns.pop_front();
+        }
+        let before = self.turns.len().checked_sub(rate);
+        let before = before.and_then(|place| self.turns.get(place));
+        let turn = before.map_or(now, |before| (*before + WINDOW).max(now));
+        self.turns.push_back(turn);
+        turn.saturating_duration_since(now)
+    }
+}
+
+impl KeyLease {
+    /// Returns the key.
+    pub fn key(&self) -> &ApiKey {
+        &self.key
+    }
+
+    /// Returns the index of the key in the pool.
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
+    /// Returns how long to wait before using the key.
+    pub fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    /// Returns whether the call probes if the key works again.
+    pub fn is_probe(&self) -> bool {
+        self.ticket.is_probe
+    }
+
+    /// Records the outcome of the call; returns whether another key might succeed.
+    pub fn report(&self, outcome: Result<(), &ExaError>) -> bool {
+        let mut slots = self.pool.slots();
+        let is_spared = slots.len() == 1 && self.pool.owner().spares_single();
+        let Some(slot) = slots.get_mut(self.place).filter(|_| !is_spared) else {
+            return false;
+        };
+        let verdict = Verdict::of(outcome);
+        slot.breaker.report(self.ticket, verdict, Instant::now());
+        let Verdict::Fault(fault, _) = verdict else {
+            return false;
+        };
+        slot.last_problem = Some(fault);
+        // A stream that failed on its way has told something already, and is not asked for again.
+        outcome.is_err_and(|error| error.kind != ExaErrorKind::Stream)
+    }
+}
+
+impl Drop for KeyLease {
+    fn drop(&mut self) {
+        if let Some(slot) = self.pool.slots().get_mut(self.place) {
+            slot.in_flight = slot.in_flight.saturating_sub(1);
+            // A probe whose caller went away must not keep the key from everybody.
+            slot.breaker.release(self.ticket, Instant::now());
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/key_pool.rs"]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;
