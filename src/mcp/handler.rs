@@ -27,7 +27,7 @@ use super::{
     completion,
     log::SessionLog,
     pages::{PAGE_SIZE, page},
-    prompts, resources,
+    prompts, request, resources,
     scope::Scope,
     subscriptions::{self, Subscriptions},
     tasks,
@@ -39,10 +39,6 @@ use crate::{
     accounts::{OverLimit, Requester},
     telemetry::logging::Listener,
     tools::{ToolError, ToolOutcome},
-    transport::{
-        http::{carry_following, is_replayed},
-        introduces, unmarked,
-    },
 };
 
 /// The longest name that is repeated in an error, in characters.
@@ -96,7 +92,7 @@ impl<T: Tools> Handler<T> {
         context: &RequestContext<RoleServer>,
     ) -> Result<Era, ErrorData> {
         let era = era(context);
-        let introduces = introduces(request.params.as_ref());
+        let introduces = request::named_version(request.params.as_ref()).is_some();
         match context.peer.peer_info() {
             Some(_) if !introduces && !era.is_stateless() => Ok(era),
             _ => Err(unknown_method(&request.method)),
@@ -277,7 +273,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         mut request: CustomRequest,
         context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        if let Some(method) = unmarked(&request.method) {
+        if let Some(method) = request::unmarked(&request.method) {
             request.method = method.to_owned();
         }
         let era = self.legacy_era(&request, &context)?;
@@ -409,13 +405,13 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let resources = scope.resources("resources/subscribe")?;
         let address = resources::address(&request.uri)?;
         let parts = context.extensions.get::<Parts>();
-        if !parts.is_some_and(is_replayed) {
+        if !parts.is_some_and(request::is_replayed) {
             let known = Box::pin(resources.knows(scope.owner.identity(), &address)).await;
             known.map_err(|error| resources::unread(&request.uri, &error))?;
         }
         self.subscriptions.follow(request.uri.clone(), address)?;
         if let Some(parts) = parts {
-            Box::pin(carry_following(parts, &request.uri, true)).await;
+            Box::pin(request::share_subscription(parts, &request.uri, true)).await;
         }
         Ok(())
     }
@@ -429,7 +425,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
             .resources("resources/unsubscribe")?;
         self.subscriptions.leave(&request.uri);
         if let Some(parts) = context.extensions.get::<Parts>() {
-            Box::pin(carry_following(parts, &request.uri, false)).await;
+            Box::pin(request::share_subscription(parts, &request.uri, false)).await;
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 use super::calls::Calls;
 use super::client::share_key;
 use super::handler::Handler;
+use super::request::SharedSessions;
 use super::scope::Scope;
 use super::serve::{close, connection};
 use super::tools::Tools;
@@ -250,7 +251,8 @@ impl<R: Room> Service<R> {
 impl<R: Room> Mcp for Service<R> {
     async fn answer(&self, mut request: Request<Full<Bytes>>) -> Answer {
         if let Some(sessions) = &self.shared {
-            request.extensions_mut().insert(Arc::clone(sessions));
+            let sessions = SharedSessions(Arc::clone(sessions) as _);
+            request.extensions_mut().insert(sessions);
         }
         // Boxed, because every room before it would hold it, and hand it on, at its full size.
         Box::pin(self.streamable.handle(request)).await

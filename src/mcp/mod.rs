@@ -15,6 +15,7 @@ mod log;
 mod pages;
 mod progress;
 mod prompts;
+pub(crate) mod request;
 mod resources;
 mod scope;
 mod serve;

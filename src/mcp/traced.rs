@@ -24,15 +24,11 @@ use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
 use serde_json::Value;
 use tracing::Instrument;
 
+use super::request::{ClientRequestId, REQUEST_ID_HEADER, SESSION_HEADER, unmarked};
 use crate::{
     accounts::{Identity, Requester, daily, usage::Meter},
     telemetry::logging::{RequestFields, plain_rpc_id, session_digest},
     telemetry::{Asked, Ended, OTHER, Span, Trace},
-    transport::{
-        ClientRequestId,
-        http::{REQUEST_ID, SESSION},
-        unmarked,
-    },
 };
 
 /// The longest id of a request that is told.
@@ -113,12 +109,12 @@ impl<H: ServerHandler> Traced<H> {
         let own = self.session.as_ref();
         let user = requester.map(|requester| &requester.owner);
         let user = user.or(own.map(|(owner, _)| owner));
-        let session = header(SESSION).map(session_digest);
+        let session = header(SESSION_HEADER).map(session_digest);
         let session = session
             .as_deref()
             .or(own.map(|(_, digest)| digest.as_str()));
         let fields = RequestFields {
-            id: header(REQUEST_ID.as_str()),
+            id: header(REQUEST_ID_HEADER.as_str()),
             user: user.map(Identity::as_str),
             session,
             rpc_id: Some(rpc_id),

@@ -13,6 +13,3 @@ mod shims;
 pub mod stdio;
 mod subscriptions;
 mod surrogates;
-
-pub(crate) use ledger::ClientRequestId;
-pub(crate) use shims::{introduces, unmarked};

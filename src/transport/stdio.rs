@@ -23,7 +23,7 @@ use tokio::{
 
 use super::{
     handshake::Handshake,
-    ledger::{Answer, BatchNumber, ClientRequestId, Ledger, refusal},
+    ledger::{Answer, BatchNumber, Ledger, refusal},
     lines::{Line, Lines},
     message::{self, Incoming},
     output::{Output, json},
@@ -31,6 +31,7 @@ use super::{
 };
 
 pub(crate) use super::output::Written;
+use crate::mcp::request::ClientRequestId;
 
 /// The longest line that is read: 16 MiB.
 pub const LONGEST_LINE: usize = 16 * 1024 * 1024;

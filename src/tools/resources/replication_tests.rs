@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::broadcast;
 use tokio::time::{sleep, timeout};
 
+use super::super::Resources;
 use super::*;
 use crate::operations::Caller;
 use crate::tools::ResultCache;

@@ -32,10 +32,9 @@ use crate::http_response::{
     FORBIDDEN, bad_request, busy, denied, empty, json_answer, limit_error, over_limit, refusal,
     refuse,
 };
+use crate::mcp::request::SESSION_HEADER;
 use crate::telemetry::logging;
 
-/// The header that names a session.
-pub(crate) const SESSION: &str = "mcp-session-id";
 /// The header that names a version.
 pub(super) const VERSION: &str = "mcp-protocol-version";
 
@@ -117,7 +116,7 @@ async fn admit<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<(Visit, 
     entry.requester.tools = tools(shared, &parts)?;
     let modern = is_modern(&parts.headers)?;
     let mut behind = Behind::default();
-    let session = match only(&parts.headers, SESSION)?.filter(|_| !modern) {
+    let session = match only(&parts.headers, SESSION_HEADER)?.filter(|_| !modern) {
         Some(id) if id.len() > LONGEST_SESSION => return Err(Box::new(no_session())),
         Some(id) => {
             logging::record_session(id);
@@ -405,7 +404,7 @@ async fn forward<M: Mcp>(shared: &Shared<M>, visit: &Visit, content: Content) ->
     parts.headers.insert(header::CONTENT_TYPE, json);
     parts.headers.remove(header::CONTENT_LENGTH);
     if visit.modern {
-        parts.headers.remove(SESSION);
+        parts.headers.remove(SESSION_HEADER);
     }
     let request = Request::from_parts(parts, Full::new(body));
     shared.mcp.answer(request).await

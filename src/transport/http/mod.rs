@@ -62,10 +62,8 @@ pub use allowed::{
 pub use config::{HttpConfig, HttpLimits};
 use fair_places::{FairPlaces, WhenAddressIsFull};
 pub use gate::{Gate, Guests};
-pub(crate) use mcp::SESSION;
-pub(crate) use observe::REQUEST_ID;
 pub(crate) use outgoing::Answer;
-pub(crate) use restoring::{Introductions, carry_following, is_replayed};
+pub(crate) use restoring::Introductions;
 pub(crate) use sessions::Sessions;
 use state::Flights;
 pub(crate) use state::Shared;

@@ -5,16 +5,14 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::middleware::Next;
 use http::request::Parts;
-use http::{HeaderName, HeaderValue, Request, Response, StatusCode, header};
+use http::{HeaderValue, Request, Response, StatusCode, header};
 use tracing::Instrument;
 
 use super::peer::Peer;
+use crate::mcp::request::REQUEST_ID_HEADER;
 use crate::telemetry;
 use crate::telemetry::logging;
 use exa_mcp_model::ids;
-
-/// By which proxies and clients find a request in the log.
-pub(crate) const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// The longest id that is taken from a client.
 const LONGEST_ID: usize = 64;
@@ -69,11 +67,11 @@ pub(super) async fn observed(mut request: Request<Body>, next: Next) -> Response
         None => tracing::Span::none(),
     };
     if let Some(id) = id.clone() {
-        request.headers_mut().insert(REQUEST_ID, id);
+        request.headers_mut().insert(REQUEST_ID_HEADER, id);
     }
     let mut answer = next.run(request).instrument(span).await;
     if let Some(id) = id {
-        answer.headers_mut().insert(REQUEST_ID, id);
+        answer.headers_mut().insert(REQUEST_ID_HEADER, id);
     }
     if let Some(metrics) = telemetry::metrics() {
         metrics.answered(path.unwrap_or("other"), answer.status().as_u16());
@@ -84,7 +82,7 @@ pub(super) async fn observed(mut request: Request<Body>, next: Next) -> Response
 /// The id that a request brings, if it can stand in a log; otherwise a new one.
 fn request_id(request: &Request<Body>) -> Option<HeaderValue> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-    let brought = request.headers().get(REQUEST_ID);
+    let brought = request.headers().get(REQUEST_ID_HEADER);
     let brought = brought.filter(|id| (1..=LONGEST_ID).contains(&id.len()));
     let brought = brought.filter(|id| id.as_bytes().iter().all(plain));
     let new = || HeaderValue::from_str(&ids::random().ok()?).ok();
