@@ -70,6 +70,7 @@ fn key(id: &str, key: &KeyState) -> Value {
         "readyInSeconds": key.ready_in.map(seconds),
         "failures": key.failures,
         "lastProblem": key.last_problem.map(KeyFault::as_str),
+        "limitedFor": key.limited_classes,
     })
 }
 

@@ -27,6 +27,7 @@ pub(crate) use server_state::ServerState;
 
 use crate::accounts::{Denied, Pool, Token};
 use crate::http_response::{Told, TurnedAway, denied, refuse};
+use crate::telemetry::logging;
 
 type Refused = Box<Response<Body>>;
 
@@ -71,6 +72,7 @@ fn holder<'a, S: ServerState>(
     };
     let token = server.authenticate(parts)?;
     let token = token.ok_or_else(|| Box::new(denied(Denied::Unknown, false)))?;
+    logging::record_user(&token.owner());
     Ok((token, pool))
 }
 

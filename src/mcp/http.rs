@@ -28,6 +28,7 @@ use crate::spending::follow_runs;
 use crate::telemetry::{Gauges, Metrics};
 use crate::tools::ToolExecutor;
 use crate::transport::http::{Answer, Gate, HttpConfig, Introductions, Mcp, Server, Sessions};
+use crate::transport::stdio::StdioTransport;
 use exa_mcp_exa_client::KeyPool;
 use exa_mcp_store::{Store, StoreError};
 
@@ -270,7 +271,8 @@ impl<R: Room> Mcp for Service<R> {
         let (input, output) = tokio::io::split(stream);
         async move {
             // How it ended is known at the other end.
-            let _ = connection(handler, input, output, pending(), ready(())).await;
+            let (transport, written) = StdioTransport::new(input, output);
+            let _ = connection(handler, transport, written, pending(), ready(())).await;
         }
     }
 

@@ -2,7 +2,12 @@
 
 use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
 
-use rmcp::{RoleServer, ServerHandler, service::serve_directly, transport::stdio_pipes};
+use rmcp::{
+    RoleServer, ServerHandler,
+    model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage, ServerJsonRpcMessage},
+    service::serve_directly,
+    transport::{Transport, stdio_pipes},
+};
 use thiserror::Error;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -88,24 +93,67 @@ where
             tasks.settle(FLUSHING).await;
         }
     };
-    connection(Traced::piped(handler), input, output, stop, settle).await
+    // rmcp handles a notification beside the requests after it, which must not rely on what it takes back.
+    let roots = handler.roots.clone();
+    let received = move |message: &ClientJsonRpcMessage| {
+        if let JsonRpcMessage::Notification(notification) = message
+            && let ClientNotification::RootsListChangedNotification(_) = &notification.notification
+        {
+            roots.forget();
+        }
+    };
+    let (transport, written) = StdioTransport::new(input, output);
+    let transport = Observed {
+        transport,
+        received,
+    };
+    let handler = Traced::piped(handler);
+    connection(handler, transport, written, stop, settle).await
 }
 
-/// Serves one connection of one message a line until it ends or `stop` does; `settle` is what remains
-/// to be done before the last answers are written.
-pub(super) async fn connection<H, R, W>(
+/// A transport that shows each message before it is handled.
+struct Observed<T, F> {
+    transport: T,
+    received: F,
+}
+
+impl<T, F> Transport<RoleServer> for Observed<T, F>
+where
+    T: Transport<RoleServer>,
+    F: Fn(&ClientJsonRpcMessage) + Send + 'static,
+{
+    type Error = T::Error;
+
+    fn send(
+        &mut self,
+        item: ServerJsonRpcMessage,
+    ) -> impl Future<Output = Result<(), Self::Error>> + Send + 'static {
+        self.transport.send(item)
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        let message = self.transport.receive().await;
+        message.inspect(&self.received)
+    }
+
+    async fn close(&mut self) -> Result<(), Self::Error> {
+        self.transport.close().await
+    }
+}
+
+/// Serves one connection until it ends or `stop` does; `settle` is what remains to be done before the last
+/// answers are written.
+pub(super) async fn connection<H, T>(
     handler: H,
-    input: R,
-    output: W,
+    transport: T,
+    mut written: Written,
     stop: impl Future<Output = ()>,
     settle: impl Future<Output = ()>,
 ) -> Result<(), ServeError>
 where
     H: ServerHandler,
-    R: AsyncRead + Unpin + Send + 'static,
-    W: AsyncWrite + Unpin + Send + 'static,
+    T: Transport<RoleServer> + 'static,
 {
-    let (transport, mut written) = StdioTransport::new(input, output);
     // Not rmcp's handshake: it ends the connection on an unexpected first message.
     let service = serve_directly::<RoleServer, _, _, _, _>(handler, transport, None);
     let token = service.cancellation_token();

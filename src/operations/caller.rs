@@ -17,8 +17,8 @@ use super::{
 use crate::accounts::OverLimit;
 use crate::telemetry::{self, Ended, Span, Trace};
 use exa_mcp_exa_client::{
-    ApiKey, CallContext, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyOwner, KeyPool, NoKey,
-    StreamForm, StreamOptions,
+    ApiKey, CallContext, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease, KeyOwner, KeyPool,
+    NoKey, StreamForm, StreamOptions,
 };
 
 /// An answer that takes longer than this is slow.
@@ -240,8 +240,13 @@ impl Caller {
     ) -> Result<(ApiKey, Result<Exchanged, CallError>), Refusal> {
         let thing = thing(operation, arguments);
         let mut tried = Vec::new();
+        // Keys with which the call was forbidden.
+        let mut forbidden: Vec<KeyLease> = Vec::new();
         loop {
-            let lease = self.keys.lease(thing, &tried).map_err(Refusal::from)?;
+            let lease = self
+                .keys
+                .lease(operation.domain, thing, &tried)
+                .map_err(Refusal::from)?;
             if !lease.wait().is_zero() {
                 sleep(lease.wait()).await;
             }
@@ -268,6 +273,7 @@ impl Caller {
                     for found in thing.into_iter().chain(made) {
                         self.keys.remember(found, &lease);
                     }
+                    forbidden.iter().for_each(KeyLease::report_forbidden);
                     lease.report(Ok(()))
                 }
                 Err(CallError::Exa(error)) => {
@@ -277,17 +283,19 @@ impl Caller {
                 Err(CallError::Arguments(_) | CallError::Limit(_)) => false,
             };
             tried.push(lease.place());
-            if !another || !self.keys.has_ready(&tried) {
-                let outcome = outcome.map_err(|error| self.with_next_key(error));
+            if !another || !self.keys.has_ready(operation.domain, &tried) {
+                let outcome = outcome.map_err(|error| self.with_next_key(operation, error));
                 return Ok((lease.key().clone(), outcome));
             }
+            let status = outcome.as_ref().err().and_then(CallError::status);
+            forbidden.extend(Some(lease).filter(|_| status == Some(403)));
         }
     }
 
     /// Adds to an error after which no key is ready when the next one is.
-    fn with_next_key(&self, mut error: CallError) -> CallError {
+    fn with_next_key(&self, operation: &'static Operation, mut error: CallError) -> CallError {
         if let CallError::Exa(error) = &mut error
-            && let Some(out) = self.keys.out_after(error)
+            && let Some(out) = self.keys.out_after(operation.domain, error)
         {
             let said = error.message.trim_end_matches('.');
             error.message = format!("{said} ({out})");

@@ -229,3 +229,13 @@ impl<E> From<progenitor_client::Error<E>> for CallError {
         Self::Exa(error.into())
     }
 }
+
+impl CallError {
+    /// The HTTP status with which Exa refused the call, if it did.
+    pub fn status(&self) -> Option<u16> {
+        match self {
+            Self::Exa(error) => error.status,
+            Self::Arguments(_) | Self::Limit(_) => None,
+        }
+    }
+}

@@ -8,6 +8,9 @@ use super::Operation;
 use super::check::InputSchema;
 use crate::generated::operations::OPERATIONS;
 
+/// No name is longer; comparing whole documents with names would only take time.
+const MAX_NAME: usize = 64;
+
 /// Names further away than this are no help.
 const SIMILAR: f64 = 0.7;
 
@@ -46,6 +49,9 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 
 /// The candidate that resembles `name` most, if any does.
 pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    if name.len() > MAX_NAME {
+        return None;
+    }
     let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.'], "");
     let wanted = plain(name);
     candidates

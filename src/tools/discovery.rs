@@ -116,6 +116,9 @@ pub(super) fn no_operation<'a>(
 
 /// The failure of a call with an unknown operation: what was meant, where it is, and what there is.
 pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Box<ToolError> {
+    const SHOWN: usize = 100;
+    let name: String = name.chars().take(SHOWN).collect();
+    let name = name.as_str();
     let known: Vec<&str> = known.collect();
     let mut more = json!({"operation": name});
     let hint = match elsewhere(name, &known) {

@@ -17,6 +17,7 @@ mod error_messages;
 mod executor;
 mod follow_up;
 mod host;
+mod name_limits;
 mod named;
 pub mod notes;
 mod operation_run;

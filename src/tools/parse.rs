@@ -10,7 +10,7 @@ use super::options::{self, Options};
 use super::outcome::ToolResult;
 use super::plan::{self, Plan};
 use super::registry::{Tool, ToolRegistry};
-use super::{create_note, discovery, host, named, suggest, upstream, work};
+use super::{create_note, discovery, host, name_limits, named, suggest, upstream, work};
 use crate::operations::check::{self, Checked, Refused};
 use crate::operations::{self, Caller, Operation, Refusal, price};
 use crate::render::{Level, Rendered};
@@ -22,9 +22,10 @@ pub(super) fn parse(
     arguments: Map<String, Value>,
 ) -> ToolCall {
     let tool = registry.find(name).cloned();
-    let parsed = match &tool {
-        Some(tool) => parse_call(registry, tool, arguments.clone()),
-        None => Parsed::from(Err(ToolError::impossible(
+    let parsed = match (&tool, name_limits::check(name, &arguments)) {
+        (Some(tool), Ok(())) => parse_call(registry, tool, arguments.clone()),
+        (Some(_), Err(error)) => Parsed::from(Err(error)),
+        (None, _) => Parsed::from(Err(ToolError::impossible(
             format!("There is no tool `{name}`."),
             json!({}),
         ))),
@@ -76,29 +77,26 @@ fn parse_call(registry: &ToolRegistry, tool: &Arc<Tool>, arguments: Map<String, 
         Ok(Request::Discovery(rendered)) => return Ok(Action::Show(rendered)).into(),
         Err(error) => return Err(error).into(),
     };
-    let (start_cost, waits) = (start_cost(&request), request.options.waits());
+    let (operation, waits) = (request.operation, request.options.waits());
     let action = if registry.forbids(tool, request.operation) {
         Err(ToolError::ReadOnly(request.operation.name).into())
     } else {
         let call = validate(*request, tool);
         call.map(|(call, source)| Action::Operation(Box::new(call), source))
     };
+    let start_cost = work::starts(operation).then(|| match &action {
+        Ok(Action::Operation(_, Source::Exa { arguments, .. })) => {
+            let estimate = price::estimate(operation, arguments);
+            estimate.worst.micro()
+        }
+        // A call that is not made costs nothing.
+        _ => 0,
+    });
     Parsed {
         start_cost,
         waits,
         action,
     }
-}
-
-/// What a call can cost that starts work which takes long, in millionths of a dollar.
-fn start_cost(request: &OperationRequest) -> Option<u64> {
-    if !work::starts(request.operation) {
-        return None;
-    }
-    let no_arguments = Map::new();
-    let arguments = request.arguments.as_object().unwrap_or(&no_arguments);
-    let estimate = price::estimate(request.operation, arguments);
-    Some(estimate.worst.micro())
 }
 
 /// What a tool that calls operations is asked for.

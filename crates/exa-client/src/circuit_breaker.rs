@@ -27,6 +27,9 @@ const LONGEST_COOL_DOWN: Duration = Duration::from_secs(3_600);
 /// mistake on the way than a wish; the probe finds out.
 const LONGEST_RATE_LIMIT: Duration = Duration::from_secs(300);
 
+/// The longest `Retry-After` that is honoured after a rejection: one that passes must not take a key away for long.
+const LONGEST_REJECTION: Duration = Duration::from_secs(60);
+
 /// How long a probe holds its slot. A rejection comes at once; a call that takes longer than this is at
 /// work, and must not keep everybody else waiting.
 const PROBE_TIME: Duration = Duration::from_secs(10);
@@ -50,6 +53,8 @@ pub enum KeyFault {
     OutOfCredits,
     /// Exa does not accept the key (401).
     Rejected,
+    /// The team of the key may not do what other teams may (403).
+    Forbidden,
 }
 
 impl KeyFault {
@@ -71,7 +76,13 @@ impl KeyFault {
             Self::RateLimited => "rate limited",
             Self::OutOfCredits => "out of credits",
             Self::Rejected => "refused",
+            Self::Forbidden => "forbidden",
         }
+    }
+
+    /// Whether it says something about one class of operations only; otherwise it is about the key as a whole.
+    pub(super) fn concerns_class(self) -> bool {
+        self != Self::Rejected
     }
 
     /// Returns how long a key cools down after this many failures in a row.
@@ -80,7 +91,7 @@ impl KeyFault {
         match self {
             Self::RateLimited => doubled(seconds(1), failures, seconds(30)),
             Self::OutOfCredits => doubled(seconds(60), failures, LONGEST_COOL_DOWN),
-            Self::Rejected => {
+            Self::Rejected | Self::Forbidden => {
                 let probes = failures.saturating_sub(REJECTIONS_UNTIL_OPEN - 1);
                 match probes.checked_sub(PATIENT_PROBES) {
                     None | Some(0) => doubled(seconds(1), probes, seconds(15)),
@@ -94,7 +105,8 @@ impl KeyFault {
     fn longest(self) -> Duration {
         match self {
             Self::RateLimited => LONGEST_RATE_LIMIT,
-            Self::OutOfCredits | Self::Rejected => LONGEST_COOL_DOWN,
+            Self::OutOfCredits => LONGEST_COOL_DOWN,
+            Self::Rejected | Self::Forbidden => LONGEST_REJECTION,
         }
     }
 
@@ -102,7 +114,7 @@ impl KeyFault {
     fn failures_until_open(self) -> u32 {
         match self {
             Self::RateLimited | Self::OutOfCredits => 1,
-            Self::Rejected => REJECTIONS_UNTIL_OPEN,
+            Self::Rejected | Self::Forbidden => REJECTIONS_UNTIL_OPEN,
         }
     }
 
@@ -111,7 +123,7 @@ impl KeyFault {
         match self {
             Self::RateLimited => false,
             Self::OutOfCredits => failures > PATIENT_CREDIT_PROBES,
-            Self::Rejected => failures >= REJECTIONS_UNTIL_OPEN + PATIENT_PROBES,
+            Self::Rejected | Self::Forbidden => failures >= REJECTIONS_UNTIL_OPEN + PATIENT_PROBES,
         }
     }
 }
@@ -157,15 +169,15 @@ enum Circuit {
     HalfOpen { since: Instant },
 }
 
-/// The state of a key, for operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The state of a key, for operators, the best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyCondition {
     /// It serves everybody.
     Ready,
-    /// It is left alone for a while.
-    CoolingDown,
     /// One call tries it, or the next one will.
     HalfOpen,
+    /// It is left alone for a while.
+    CoolingDown,
     /// It kept failing, and is tried ever more rarely, at least once an hour.
     Failing,
 }
@@ -275,6 +287,14 @@ impl CircuitBreaker {
         self.fault = None;
         if self.circuit != Circuit::Closed {
             self.change(Circuit::Closed);
+        }
+    }
+
+    /// Counts a fault that shows only after the call with the key has ended.
+    pub(super) fn count(&mut self, fault: KeyFault, now: Instant) {
+        if self.circuit == Circuit::Closed {
+            let ticket = self.admit(now);
+            self.fail(ticket, fault, None, now);
         }
     }
 

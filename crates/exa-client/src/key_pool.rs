@@ -1,9 +1,12 @@
 //! A pool of API keys: requests use the least busy key, and a key that Exa rejects cools down.
 //!
+//! Exa limits operations separately: searches go on while the credits of Websets are used up. A key therefore has
+//! a circuit breaker for itself and one for each class of operations.
+//!
 //! Keys may belong to different Exa teams, and one team cannot see what another has created. The pool
 //! therefore remembers which key last found a resource.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -89,7 +92,10 @@ struct Slot {
     key: ApiKey,
     in_flight: usize,
     calls: u64,
+    /// Opens when Exa does not accept the key at all.
     breaker: CircuitBreaker,
+    /// Open when Exa accepts the key, but not for operations of these classes.
+    classes: BTreeMap<&'static str, CircuitBreaker>,
     /// When the latest requests were or will be sent, where they are paced.
     turns: VecDeque<Instant>,
     last_problem: Option<KeyFault>,
@@ -101,7 +107,9 @@ pub struct KeyLease {
     place: usize,
     key: ApiKey,
     wait: Duration,
+    class: &'static str,
     ticket: Ticket,
+    class_ticket: Ticket,
 }
 
 /// Why no key can be used now.
@@ -127,6 +135,7 @@ fn reason(fault: Option<KeyFault>) -> &'static str {
         Some(KeyFault::Rejected) => {
             "Exa rejected every API key; unless that passes, the operator must set new ones in EXA_API_KEYS"
         }
+        Some(KeyFault::Forbidden) => "no Exa API key is allowed to do this",
         None => "all Exa API keys are cooling down",
     }
 }
@@ -148,6 +157,8 @@ pub struct KeyState {
     pub failures: u32,
     /// Why it last failed.
     pub last_problem: Option<KeyFault>,
+    /// The classes of operations for which it cannot be used now, though it can for others.
+    pub limited_classes: Vec<&'static str>,
 }
 
 impl KeyPool {
@@ -184,6 +195,7 @@ impl KeyPool {
                 in_flight: 0,
                 calls: 0,
                 breaker: CircuitBreaker::default(),
+                classes: BTreeMap::new(),
                 turns: VecDeque::new(),
                 last_problem: None,
             });
@@ -206,18 +218,24 @@ impl KeyPool {
     }
 
     /// Leases the least busy key, and among equally busy ones the one with the fewest calls; for a resource
-    /// that was found before, the key that found it. Skips the keys in `tried`.
+    /// that was found before, the key that found it. Skips the keys in `tried`, and those
+    /// that Exa does not accept for this class of operations.
     ///
     /// # Errors
     /// There is no key, or none is ready.
-    pub fn lease(&self, resource: Option<&str>, tried: &[usize]) -> Result<KeyLease, NoKey> {
+    pub fn lease(
+        &self,
+        class: &'static str,
+        resource: Option<&str>,
+        tried: &[usize],
+    ) -> Result<KeyLease, NoKey> {
         let now = Instant::now();
         let known = resource.and_then(|resource| self.affinity().places.get(resource).copied());
         let mut slots = self.slots();
         let ready = slots
             .iter_mut()
             .enumerate()
-            .filter(|(place, slot)| slot.breaker.allows(now) && !tried.contains(place));
+            .filter(|(place, slot)| slot.allows(class, now) && !tried.contains(place));
         let busy = |place: &usize, slot: &Slot| (Some(*place) != known, slot.in_flight, slot.calls);
         match ready.min_by_key(|(place, slot)| busy(place, slot)) {
             Some((place, slot)) => {
@@ -227,14 +245,16 @@ impl KeyPool {
                     pool: self.clone(),
                     place,
                     key: slot.key.clone(),
+                    class,
                     ticket: slot.breaker.admit(now),
+                    class_ticket: slot.classes.entry(class).or_default().admit(now),
                     wait: self
                         .0
                         .rate
                         .map_or(Duration::ZERO, |rate| slot.turn(now, rate)),
                 })
             }
-            None => Err(self.none_ready(&slots, now)),
+            None => Err(self.none_ready(class, &slots, now)),
         }
     }
 
@@ -245,30 +265,30 @@ impl KeyPool {
         }
     }
 
-    /// Returns whether a key is ready that is not in `tried`.
-    pub fn has_ready(&self, tried: &[usize]) -> bool {
+    /// Returns whether a key is ready for this class that is not in `tried`.
+    pub fn has_ready(&self, class: &'static str, tried: &[usize]) -> bool {
         let now = Instant::now();
         let slots = self.slots();
         let mut others = slots.iter().enumerate();
-        others.any(|(place, slot)| slot.breaker.allows(now) && !tried.contains(&place))
+        others.any(|(place, slot)| slot.allows(class, now) && !tried.contains(&place))
     }
 
     /// Returns why no key is ready after an error that is the fault of its key.
-    pub fn out_after(&self, error: &ExaError) -> Option<NoKey> {
+    pub fn out_after(&self, class: &'static str, error: &ExaError) -> Option<NoKey> {
         KeyFault::of(error)?;
         let now = Instant::now();
         let slots = self.slots();
-        let ready = slots.iter().any(|slot| slot.breaker.allows(now));
-        (!ready).then(|| self.none_ready(&slots, now))
+        let ready = slots.iter().any(|slot| slot.allows(class, now));
+        (!ready).then(|| self.none_ready(class, &slots, now))
     }
 
-    fn none_ready(&self, slots: &[Slot], now: Instant) -> NoKey {
+    fn none_ready(&self, class: &'static str, slots: &[Slot], now: Instant) -> NoKey {
         let Some((first, others)) = slots.split_first() else {
             return NoKey::Empty(self.owner());
         };
-        let fault = first.breaker.fault();
-        let is_same = others.iter().all(|slot| slot.breaker.fault() == fault);
-        let waits = slots.iter().filter_map(|slot| slot.breaker.wait(now));
+        let fault = first.fault(class, now);
+        let is_same = others.iter().all(|slot| slot.fault(class, now) == fault);
+        let waits = slots.iter().filter_map(|slot| slot.wait(class, now));
         NoKey::CoolingDown {
             // Keys that were tried already may be ready; they are not worth waiting for.
             wait: waits.min().unwrap_or_default(),
@@ -311,6 +331,7 @@ impl KeyPool {
         let slot = slots.iter_mut().find(|slot| matches(&slot.key))?;
         let before = slot.state(Instant::now());
         slot.breaker.close();
+        slot.classes.clear();
         slot.last_problem = None;
         Some(before)
     }
@@ -357,15 +378,46 @@ impl NoKey {
 }
 
 impl Slot {
+    /// The breakers that a call of this class passes.
+    fn breakers(&self, class: &'static str) -> impl Iterator<Item = &CircuitBreaker> {
+        [&self.breaker].into_iter().chain(self.classes.get(class))
+    }
+
+    fn allows(&self, class: &'static str, now: Instant) -> bool {
+        self.breakers(class).all(|breaker| breaker.allows(now))
+    }
+
+    fn wait(&self, class: &'static str, now: Instant) -> Option<Duration> {
+        let waits = self.breakers(class).filter_map(|breaker| breaker.wait(now));
+        waits.max()
+    }
+
+    /// The fault that keeps the key from being used for this class.
+    fn fault(&self, class: &'static str, now: Instant) -> Option<KeyFault> {
+        let mut closed = self.breakers(class).filter(|breaker| !breaker.allows(now));
+        closed.find_map(CircuitBreaker::fault)
+    }
+
+    /// How the key stands: as badly as for any class of operations.
     fn state(&self, now: Instant) -> KeyState {
+        let all = || [&self.breaker].into_iter().chain(self.classes.values());
+        let classes = self.classes.iter();
+        let limited = classes.filter(|(_, breaker)| !breaker.allows(now));
         KeyState {
             prefix: self.key.prefix(),
-            condition: self.breaker.condition(now),
+            condition: all()
+                .map(|breaker| breaker.condition(now))
+                .max()
+                .unwrap_or(KeyCondition::Ready),
             in_flight: self.in_flight,
             calls: self.calls,
-            ready_in: self.breaker.wait(now),
-            failures: self.breaker.failures(),
+            ready_in: all().filter_map(|breaker| breaker.wait(now)).max(),
+            failures: all()
+                .map(CircuitBreaker::failures)
+                .max()
+                .unwrap_or_default(),
             last_problem: self.last_problem,
+            limited_classes: limited.map(|(class, _)| *class).collect(),
         }
     }
 
@@ -401,7 +453,7 @@ impl KeyLease {
 
     /// Returns whether the call probes if the key works again.
     pub fn is_probe(&self) -> bool {
-        self.ticket.is_probe
+        self.ticket.is_probe || self.class_ticket.is_probe
     }
 
     /// Records the outcome of the call; returns whether another key might succeed.
@@ -412,13 +464,38 @@ impl KeyLease {
             return false;
         };
         let verdict = Verdict::of(outcome);
-        slot.breaker.report(self.ticket, verdict, Instant::now());
-        let Verdict::Fault(fault, _) = verdict else {
-            return false;
+        self.tell(slot, verdict);
+        match verdict {
+            // A stream that failed on its way has told something already, and is not asked for again.
+            Verdict::Fault(..) => outcome.is_err_and(|error| error.kind != ExaErrorKind::Stream),
+            // Another team may be allowed to do what this one is not.
+            _ => outcome.is_err_and(|error| error.kind == ExaErrorKind::Api(403)),
+        }
+    }
+
+    /// Counts a refusal (403) against the key, because another key was allowed to make the same call. On its own
+    /// such a refusal says as much about the call.
+    pub fn report_forbidden(&self) {
+        if let Some(slot) = self.pool.slots().get_mut(self.place) {
+            let class = slot.classes.entry(self.class).or_default();
+            class.count(KeyFault::Forbidden, Instant::now());
+            slot.last_problem = Some(KeyFault::Forbidden);
+        }
+    }
+
+    fn tell(&self, slot: &mut Slot, verdict: Verdict) {
+        let now = Instant::now();
+        let (of_key, of_class) = match verdict {
+            Verdict::Fault(fault, _) if fault.concerns_class() => (Verdict::Accepted, verdict),
+            Verdict::Fault(..) => (verdict, Verdict::Unknown),
+            verdict => (verdict, verdict),
         };
-        slot.last_problem = Some(fault);
-        // A stream that failed on its way has told something already, and is not asked for again.
-        outcome.is_err_and(|error| error.kind != ExaErrorKind::Stream)
+        slot.breaker.report(self.ticket, of_key, now);
+        let class = slot.classes.entry(self.class).or_default();
+        class.report(self.class_ticket, of_class, now);
+        if let Verdict::Fault(fault, _) = verdict {
+            slot.last_problem = Some(fault);
+        }
     }
 }
 
@@ -427,7 +504,11 @@ impl Drop for KeyLease {
         if let Some(slot) = self.pool.slots().get_mut(self.place) {
             slot.in_flight = slot.in_flight.saturating_sub(1);
             // A probe whose caller went away must not keep the key from everybody.
-            slot.breaker.release(self.ticket, Instant::now());
+            let now = Instant::now();
+            slot.breaker.release(self.ticket, now);
+            if let Some(class) = slot.classes.get_mut(self.class) {
+                class.release(self.class_ticket, now);
+            }
         }
     }
 }

@@ -238,8 +238,8 @@ fn not_json(
             "could not be read"
         };
         format!("with JSON that {how} ({error})")
-    } else if is_media_type(content_type) {
-        format!("with {content_type} instead of JSON")
+    } else if let Some(known) = known_media_type(content_type) {
+        format!("with {known} instead of JSON")
     } else {
         "with something other than JSON".to_owned()
     };
@@ -260,15 +260,20 @@ fn not_json(
     (message, shown)
 }
 
-/// Whether a `content-type` is a plain one, with one parameter at most, such as `text/html; charset=utf-8`.
-fn is_media_type(text: &str) -> bool {
-    const LONGEST: usize = 100;
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"/+.-=_".contains(&byte);
-    let mut parts = text.split("; ").flat_map(|part| part.split(';'));
-    text.len() <= LONGEST
-        && !text.is_empty()
-        && text.matches(';').count() <= 1
-        && parts.all(|part| part.bytes().all(fits))
+/// The media type of a `content-type`, if it is one that says what went wrong. Any other is a text of upstream's own.
+fn known_media_type(content_type: &str) -> Option<&'static str> {
+    const KNOWN: [&str; 6] = [
+        "text/html",
+        "text/plain",
+        "text/xml",
+        "application/xml",
+        "application/octet-stream",
+        "application/pdf",
+    ];
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    KNOWN
+        .into_iter()
+        .find(|known| essence.eq_ignore_ascii_case(known))
 }
 
 /// The failure of an answer that is not a success.

@@ -78,7 +78,7 @@ async fn a_key_is_taken_once_and_the_page_is_gone() {
     assert_eq!(
         visit
             .keys
-            .lease(None, &[])
+            .lease("search", None, &[])
             .unwrap()
             .key()
             .redact("exa-key-1"),

@@ -28,7 +28,8 @@ pub(super) struct Questions {
     left: BTreeSet<String>,
     #[serde(rename = "answers")]
     answers: BTreeMap<String, Answer>,
-    /// Nothing has been sent to Exa before the open ones were asked.
+    /// Nothing has been sent to Exa since the open ones were asked. Stays set when they are answered: the process
+    /// that runs the task clears it before it goes on, and that process may have ended.
     #[serde(rename = "untouched")]
     untouched: bool,
 }
@@ -84,16 +85,21 @@ impl Questions {
         if asked {
             let answer = answer.clone().and_then(client::short);
             self.answers.insert(key.to_owned(), answer);
-            self.untouched &= self.are_open();
         }
         asked
+    }
+
+    /// The process that runs the task goes on and may send something to Exa from now on. Says whether that is
+    /// new.
+    pub(super) fn go_on(&mut self) -> bool {
+        std::mem::take(&mut self.untouched)
     }
 
     /// Takes back what a process asked that has ended. Says whether that process had sent nothing to Exa.
     pub(super) fn leave(&mut self) -> bool {
         let open = std::mem::take(&mut self.open);
         self.left.extend(open.into_keys());
-        std::mem::take(&mut self.untouched)
+        self.go_on()
     }
 
     /// The open ones in the form of the extension of 2026-07-28.
@@ -167,6 +173,19 @@ mod tests {
         assert!(!questions.ask("a", &form("a"), true));
         assert_eq!(questions.answer("b"), Some(&Ok(json!(2))));
         assert!(!questions.leave(), "it is not known any more");
+    }
+
+    #[test]
+    fn an_answer_that_no_process_has_read_sends_nothing() {
+        let mut questions = asking(&["a"]);
+        // The process that asked has ended, and another one takes the answer before it takes up the task.
+        assert!(questions.take("a", &Ok(json!(1))));
+        assert!(questions.leave(), "nothing was sent");
+
+        let mut questions = asking(&["a"]);
+        assert!(questions.take("a", &Ok(json!(1))));
+        assert!(questions.go_on() && !questions.go_on());
+        assert!(!questions.leave(), "the process that asked went on");
     }
 
     #[test]

@@ -95,6 +95,7 @@ impl<T: Tools> TaskClient<T> {
                 Err(NoReply::TimedOut)
             }
         };
+        self.go_on().await?;
         if let Some(peer) = &self.peer
             && let Ok(Some(record)) = tasks.shared.shelf.get(owner, id).await
             && !record.is_final()
@@ -102,6 +103,27 @@ impl<T: Tools> TaskClient<T> {
             tell(peer, &record).await;
         }
         answer
+    }
+
+    /// Keeps that the call goes on, before it may send anything: until then, a process that takes the task up
+    /// makes the call as if it were the first.
+    async fn go_on(&self) -> Result<(), NoReply> {
+        let TaskKeeper { tasks, owner, .. } = &*self.keeper;
+        let id = self.keeper.id();
+        let mut is_ours = false;
+        let go_on = |record: &mut Record| {
+            is_ours = tasks.is_ours(record);
+            is_ours && record.questions.go_on()
+        };
+        match tasks.shared.shelf.change(owner, id, go_on).await {
+            Ok(_) if is_ours => Ok(()),
+            // It was cancelled, or another server runs it.
+            Ok(_) => Err(NoReply::Cancelled),
+            Err(error) => {
+                tracing::warn!(task = id, %error, "an answer could not be acted on");
+                Err(NoReply::Failed("the store did not take it".to_owned()))
+            }
+        }
     }
 
     /// The answer to a question, when there is one.

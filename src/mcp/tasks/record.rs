@@ -162,9 +162,11 @@ impl Record {
     /// Asks nothing more, because the process that asked has ended. Says whether it had sent nothing to
     /// Exa, so that its call can be made as if it were the first.
     pub(super) fn take_back(&mut self) -> bool {
-        let asked = self.status == TaskStatus::InputRequired;
         let untouched = self.questions.leave();
-        asked && self.move_to(TaskStatus::Working, running(&self.tool)) && untouched
+        if self.status == TaskStatus::InputRequired {
+            self.move_to(TaskStatus::Working, running(&self.tool));
+        }
+        untouched
     }
 
     /// The form of 2025-11-25.
