@@ -5,7 +5,7 @@ use std::sync::{LazyLock, OnceLock};
 use serde_json::Value;
 
 use super::Operation;
-use super::check::InputSchema;
+use super::validation::InputSchema;
 use crate::generated::operations::OPERATIONS;
 
 /// Names further away than this are no help.

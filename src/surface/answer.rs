@@ -12,7 +12,7 @@ use super::plan::Entry;
 use super::shared_cache::SharedCache;
 use super::{Call, Catalogue, failed, host, upstream};
 use crate::accounts::Identity;
-use crate::operations::check::Refused;
+use crate::operations::validation::ValidationError;
 use crate::operations::{Called, Caller, Operation, Paged, Refusal, Stopped, is_paged, price};
 use crate::render::{self, Answer, Envelope, Level, Rendered, View};
 
@@ -162,7 +162,7 @@ impl Catalogue {
         };
         // A tool with presets may have said the same of its own arguments.
         let new = checked
-            .mended
+            .corrections
             .iter()
             .filter(|note| !asked.mended.contains(note));
         let new: Vec<String> = new.cloned().collect();
@@ -222,7 +222,7 @@ impl Catalogue {
         call: &Call,
         asked: &Asked<'_>,
         sent_filters: &[String],
-        mut checked: crate::operations::check::Checked,
+        mut checked: crate::operations::validation::Checked,
     ) -> Result<Answered, Refusal> {
         let (operation, options) = (asked.operation, &asked.options);
         if let Some(resumed) = self.resume(call, asked, &checked.arguments).await {
@@ -390,7 +390,7 @@ fn in_own_words(entry: Option<&Entry>, refusal: Refusal) -> Refusal {
 /// Options that do not fit, told together with what is wrong with the arguments, and with a call that is
 /// right as a whole.
 fn unfit_options(
-    mut refused: Refused,
+    mut refused: ValidationError,
     operation: &'static Operation,
     arguments: Option<Value>,
 ) -> Outcome {

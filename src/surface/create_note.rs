@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::notes::{Draft, LARGEST_NOTE, Note, NoteError};
 use super::{Call, Catalogue, Outcome, Tool};
-use crate::operations::check;
+use crate::operations::validation;
 use crate::render::{Level, Link};
 use exa_mcp_text::tokens;
 
@@ -17,8 +17,8 @@ impl Catalogue {
         arguments: Map<String, Value>,
     ) -> Outcome {
         let name = &tool.definition.name;
-        let subject = check::Subject::new(tool.schema());
-        let checked = match check::check(&subject, arguments.into()) {
+        let subject = validation::Subject::new(tool.schema());
+        let checked = match validation::check(&subject, arguments.into()) {
             Ok(checked) => checked,
             Err(refused) => return Outcome::refused(name, &refused),
         };
@@ -37,7 +37,7 @@ impl Catalogue {
             .add_note(call.owner.identity(), notes, draft)
             .await
         {
-            Ok(note) => told(name, &note, &checked.mended),
+            Ok(note) => told(name, &note, &checked.corrections),
             Err(error) => failed(&error),
         }
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::outcome::{Outcome, put};
 use super::plan::{Entry, Plan, ToolFile};
 use crate::generated::tools::TOOLS;
-use crate::operations::{self, Operation, check};
+use crate::operations::{self, Operation, validation};
 
 /// The operation and its arguments out of a call of a dispatcher or host.
 pub(super) fn request(
@@ -218,7 +218,7 @@ fn description(operation: &'static Operation) -> Map<String, Value> {
         "signature": operation.signature,
         "summary": operation.summary,
         "description": operation.description,
-        "example": {"operation": operation.name, "args": check::example(&operation.behavior.example, &schema)},
+        "example": {"operation": operation.name, "args": validation::example(&operation.behavior.example, &schema)},
         "hints": hints,
         "inputSchema": schema,
     });

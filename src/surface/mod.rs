@@ -50,10 +50,10 @@ pub use work::{Attempt, Keeper, Soon, TaskCall, TaskLimits, Work};
 use crate::accounts::{KeyDesk, KeyPool, Owner};
 use crate::exa::ApiKey;
 use crate::generated::tools::{RESOURCES, TOOLS};
-use crate::operations::check::InputSchema;
 use crate::operations::client::ClientHandle;
 use crate::operations::spend::SpendGuard;
-use crate::operations::{self, Caller, Folders, Operation, Progress, Refusal, check};
+use crate::operations::validation::InputSchema;
+use crate::operations::{self, Caller, Folders, Operation, Progress, Refusal, validation};
 use crate::render::Level;
 use exa_mcp_store::{MemoryStore, Store};
 
@@ -458,14 +458,14 @@ fn named_call<'a>(
     }
     let names: Vec<&str> = main.arguments.iter().map(|it| it.name).collect();
     // What the tool does not know may still be known to the operation.
-    let subject = check::Subject::new(tool.schema())
+    let subject = validation::Subject::new(tool.schema())
         .with_beyond(&names)
         .with_example(&plan.example);
-    let checked = check::check(&subject, arguments.into()).map_err(|refused| {
+    let checked = validation::check(&subject, arguments.into()).map_err(|refused| {
         let refused = asked.options.refusing(refused);
         Box::new(Outcome::refused(&tool.definition.name, &refused))
     })?;
-    asked.mended.extend(checked.mended);
+    asked.mended.extend(checked.corrections);
     if asked.options.has_filters() {
         asked.filled = named::filled(plan, &checked.arguments);
     }

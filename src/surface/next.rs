@@ -102,8 +102,9 @@ fn named_arguments(
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
     use crate::exa::{ExaConfig, ExaHttp};
     use crate::operations::{Caller, find};

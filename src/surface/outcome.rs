@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 use super::cache::Limits;
 use crate::accounts::{Holder, KeyFault, NoKey, OverLimit};
 use crate::exa::{ExaError, ExaErrorKind};
-use crate::operations::check::Refused;
 use crate::operations::client::Visit;
+use crate::operations::validation::ValidationError;
 use crate::render::{Link, Rendered, ViewError};
 use exa_mcp_text::is_name;
 use exa_mcp_text::sanitize::{Fence, clean, clean_json, neutral, neutral_json};
@@ -87,7 +87,7 @@ impl Outcome {
     }
 
     /// A call that was not made because of its arguments.
-    pub(super) fn refused(operation: &str, refused: &Refused) -> Self {
+    pub(super) fn refused(operation: &str, refused: &ValidationError) -> Self {
         let mut lines = vec![format!(
             "`{operation}` was not called; its arguments do not fit:"
         )];

@@ -41,8 +41,9 @@ fn way(tool: &Tool, operation: &str) -> Option<(u8, String)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use crate::exa::{ExaConfig, ExaHttp};
     use crate::operations::Caller;
     use crate::surface::{Catalogue, ResultCache};

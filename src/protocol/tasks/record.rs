@@ -239,8 +239,9 @@ fn timestamp(milliseconds: u64) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
     use crate::operations::client::{Form, NoReply, Powers, Sampling, SamplingTool, Visit};
     use exa_mcp_store::format::{decode, encode};

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::outcome::{as_object, put};
 use super::{Call, Catalogue, Options, Outcome, Tool};
-use crate::operations::check;
+use crate::operations::validation;
 use crate::render::Level;
 use exa_mcp_text::tokens;
 use read::Suggestion;
@@ -140,7 +140,7 @@ fn shown(
 fn taken(
     tool: &Tool,
     mut arguments: Map<String, Value>,
-) -> Result<(Options, Map<String, Value>, Vec<String>), check::Refused> {
+) -> Result<(Options, Map<String, Value>, Vec<String>), validation::ValidationError> {
     let known = |name: &str| {
         let properties = tool.schema().get("properties");
         properties.is_some_and(|it| it.get(name).is_some())
@@ -148,13 +148,13 @@ fn taken(
     let mut mended = Vec::new();
     let options = Options::take(&mut arguments, known, &mut mended);
     let options = options.check(&mut mended).map_err(|refused| *refused)?;
-    let subject = check::Subject::new(tool.schema()).with_aliases(&[
+    let subject = validation::Subject::new(tool.schema()).with_aliases(&[
         ("webset", "websetId"),
         ("id", "websetId"),
         ("query", "description"),
     ]);
-    let checked = check::check(&subject, arguments.into())?;
-    mended.extend(checked.mended);
+    let checked = validation::check(&subject, arguments.into())?;
+    mended.extend(checked.corrections);
     let given = |name| checked.arguments.contains_key(name);
     if !given("websetId") && !given("description") {
         return Err(nothing_given());
@@ -163,9 +163,9 @@ fn taken(
 }
 
 /// A call that says neither which webset nor what it collects. A person can say the latter.
-fn nothing_given() -> check::Refused {
-    check::Refused {
-        problems: vec![check::Problem {
+fn nothing_given() -> validation::ValidationError {
+    validation::ValidationError {
+        problems: vec![validation::Problem {
             place: "description".to_owned(),
             text: "`websetId` or `description` is required: the webset, or what it is to collect"
                 .to_owned(),
