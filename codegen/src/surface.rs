@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use exa_mcp_model::{Behavior, Resources};
+use exa_mcp_model::{Behavior, Check, Example, LongRunning, Resources, Streaming, Upload};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -79,9 +79,20 @@ pub struct Entry {
     /// Arguments that the server itself acts on; they are never sent.
     #[serde(default)]
     pub own: Vec<OwnArgument>,
-    /// What the server does for the operation.
-    #[serde(flatten)]
-    pub behavior: Behavior,
+    // The fields of `Behavior`. A flattened struct would be buffered, and errors would lose their lines.
+    #[serde(default)]
+    hints: Vec<String>,
+    #[serde(default)]
+    example: Example,
+    #[serde(default)]
+    checks: Vec<Check>,
+    stream: Option<Streaming>,
+    upload: Option<Upload>,
+    #[serde(default)]
+    filters: BTreeMap<String, String>,
+    #[serde(default)]
+    probe: bool,
+    long_running: Option<LongRunning>,
 }
 
 /// An argument of an operation that the spec does not have and Exa never sees.
@@ -113,6 +124,20 @@ pub fn signature(method: &str, path: &str) -> String {
 }
 
 impl Entry {
+    /// What the server does for the operation.
+    pub fn behavior(&self) -> Behavior {
+        Behavior {
+            hints: self.hints.clone(),
+            example: self.example.clone(),
+            checks: self.checks.clone(),
+            stream: self.stream.clone(),
+            upload: self.upload.clone(),
+            filters: self.filters.clone(),
+            probe: self.probe,
+            long_running: self.long_running.clone(),
+        }
+    }
+
     /// The entry's operation in the form of [`signature`].
     pub fn signature(&self) -> String {
         match self.matches.trim().split_once(' ') {

@@ -78,7 +78,7 @@ Environment (the file of --config says the same in lower case, without EXA_MCP_)
                          deny or allow priced calls while the store fails [default: deny]
   EXA_MCP_BUDGET_UNPRICED
                          deny or allow calls without a known price where there is a budget [default: deny]
-  EXA_MCP_IMPORT_DIR     folders whose files imports.create may read, separated as in PATH [default: none]
+  EXA_MCP_IMPORT_DIR     folders whose files an import may read, separated as in PATH [default: none]
   EXA_MCP_CONFIRM_DELETES true: the user confirms deletions, where the client can ask [default: false]
   EXA_MCP_CLIENT_TIMEOUT seconds to wait for an answer of the client [default: 20 to 300, by question]
   EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]

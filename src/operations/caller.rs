@@ -12,7 +12,8 @@ use super::price::{self, Charged};
 use super::spend::{RequestGuard, RunState, Settlement, SpendGuard, SpendRequest, StartedRun};
 use super::stream::{self, Teller};
 use super::{
-    CallError, Folders, Following, Operation, Place, Progress, check, import, input_schema, split,
+    CallError, Folders, Following, Operation, Place, Progress, import, input_schema, split,
+    validation,
 };
 use crate::accounts::OverLimit;
 use crate::telemetry::{self, Ended, Span, Trace};
@@ -79,7 +80,7 @@ pub enum Refusal {
     /// Exa turned every key away.
     KeysOut(NoKey),
     /// The arguments do not fit; nothing was sent.
-    Arguments(Box<check::Refused>),
+    Arguments(Box<validation::ValidationError>),
     /// The API or the way to it failed.
     Exa(Box<ExaError>),
     /// A limit of whoever pays does not allow it; nothing was sent.
@@ -183,7 +184,7 @@ impl Caller {
     pub fn check(
         operation: &'static Operation,
         arguments: Value,
-    ) -> Result<check::Checked, Refusal> {
+    ) -> Result<validation::Checked, Refusal> {
         checked(operation, arguments).map_err(|refused| Refusal::Arguments(Box::new(refused)))
     }
 
@@ -192,7 +193,7 @@ impl Caller {
     pub async fn send(
         &self,
         operation: &'static Operation,
-        checked: check::Checked,
+        checked: validation::Checked,
         progress: &Progress,
     ) -> Result<Called, Refusal> {
         let mut sent = Sent::new(operation);
@@ -209,7 +210,7 @@ impl Caller {
                     ..exchanged.answer
                 },
                 arguments: exchanged.arguments,
-                mended: checked.mended,
+                mended: checked.corrections,
                 told: exchanged.told,
             }),
             Err(CallError::Exa(error)) => Err(Refusal::Exa(Box::new(error))),
@@ -218,7 +219,7 @@ impl Caller {
                 let problems = error
                     .problems
                     .into_iter()
-                    .map(|text| check::Problem {
+                    .map(|text| validation::Problem {
                         place: error.place.to_owned(),
                         text,
                     })
@@ -527,20 +528,23 @@ fn log(operation: &Operation, outcome: &Result<Exchanged, CallError>, elapsed: D
 fn checked(
     operation: &'static Operation,
     arguments: Value,
-) -> Result<check::Checked, check::Refused> {
+) -> Result<validation::Checked, validation::ValidationError> {
     let aliases: Vec<(&str, &str)> = operation
         .arguments
         .iter()
         .flat_map(|argument| argument.aliases.iter().map(|alias| (*alias, argument.name)))
         .collect();
-    let subject = check::Subject::new(input_schema(operation))
+    let subject = validation::Subject::new(input_schema(operation))
         .with_aliases(&aliases)
         .with_behavior(&operation.behavior);
-    check::check(&subject, arguments)
+    validation::check(&subject, arguments)
 }
 
-fn refused(operation: &'static Operation, problems: Vec<check::Problem>) -> check::Refused {
-    check::Refused {
+fn refused(
+    operation: &'static Operation,
+    problems: Vec<validation::Problem>,
+) -> validation::ValidationError {
+    validation::ValidationError {
         problems,
         example: Box::new(operation.example()),
         hints: operation.behavior.hints.clone(),

@@ -4,7 +4,6 @@
 
 mod arguments;
 mod caller;
-pub mod check;
 pub mod client;
 mod follow;
 mod import;
@@ -15,6 +14,7 @@ mod registry;
 pub mod roots;
 pub mod spend;
 mod stream;
+pub mod validation;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -88,7 +88,7 @@ pub struct Operation {
 impl Operation {
     /// A minimal call that would be accepted.
     pub fn example(&'static self) -> Value {
-        check::example(&self.behavior.example, input_schema(self))
+        validation::example(&self.behavior.example, input_schema(self))
     }
 }
 

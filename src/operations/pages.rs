@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Called, Caller, Operation, Progress, Refusal, Step, check, input_schema};
+use super::{Called, Caller, Operation, Progress, Refusal, Step, input_schema, validation};
 
 /// Pages of one list: an API that never says that it has no more must not keep us for ever.
 const MOST_PAGES: usize = 200;
@@ -44,7 +44,7 @@ impl Caller {
     pub async fn send_all(
         &self,
         operation: &'static Operation,
-        mut checked: check::Checked,
+        mut checked: validation::Checked,
         most: usize,
         progress: &Progress,
     ) -> Result<Paged, Refusal> {
@@ -73,9 +73,9 @@ impl Caller {
             seen.push(cursor.clone());
             let mut next = arguments.clone();
             next.insert("cursor".to_owned(), json!(cursor));
-            let next = check::Checked {
+            let next = validation::Checked {
                 arguments: next,
-                mended: Vec::new(),
+                corrections: Vec::new(),
             };
             match self.send(operation, next, &Progress::none()).await {
                 Ok(page) => append(&mut paged.called.answer.value, page.answer.value),

@@ -5,7 +5,7 @@ use std::sync::{LazyLock, OnceLock};
 use serde_json::Value;
 
 use super::Operation;
-use super::check::InputSchema;
+use super::validation::InputSchema;
 use crate::generated::operations::OPERATIONS;
 
 /// No name is longer; comparing whole documents with names would only take time.

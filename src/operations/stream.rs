@@ -156,8 +156,9 @@ impl Teller {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
     use super::*;
     use crate::operations::find;
     use exa_mcp_model::StreamForm;

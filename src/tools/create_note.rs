@@ -8,7 +8,7 @@ use super::executor::ToolExecutor;
 use super::notes::{Draft, LARGEST_NOTE, Note, NoteError};
 use super::outcome::{ToolResult, as_object, put};
 use super::registry::Tool;
-use crate::operations::check;
+use crate::operations::validation;
 use crate::render::{Format, Level, Link, Rendered};
 use exa_mcp_model::{CallStats, MicroDollars};
 use exa_mcp_text::tokens;
@@ -22,8 +22,8 @@ pub(super) struct NoteCall {
 
 /// Validates the arguments of the tool.
 pub(super) fn parse(tool: &Tool, arguments: Map<String, Value>) -> ToolResult<NoteCall> {
-    let subject = check::Subject::new(tool.schema());
-    let checked = check::check(&subject, arguments.into());
+    let subject = validation::Subject::new(tool.schema());
+    let checked = validation::check(&subject, arguments.into());
     let checked = checked.map_err(|refused| ToolError::invalid(tool.name(), refused))?;
     // What a model writes down may come from a web page, with what pages hide in their text.
     let mut arguments = Value::Object(checked.arguments);
@@ -33,7 +33,7 @@ pub(super) fn parse(tool: &Tool, arguments: Map<String, Value>) -> ToolResult<No
     Ok(NoteCall {
         tool: tool.name().to_owned(),
         draft,
-        corrections: checked.mended,
+        corrections: checked.corrections,
     })
 }
 

@@ -6,7 +6,7 @@ use super::error::ToolError;
 use super::outcome::{ToolResult, put};
 use super::plan::{Entry, Plan, ToolFile};
 use crate::generated::tools::TOOLS;
-use crate::operations::{self, Operation, check};
+use crate::operations::{self, Operation, validation};
 use crate::render::{Format, Rendered};
 
 /// The operation and its arguments out of a call of a dispatcher or host.
@@ -246,7 +246,7 @@ fn description(operation: &'static Operation) -> Map<String, Value> {
         "signature": operation.signature,
         "summary": operation.summary,
         "description": operation.description,
-        "example": {"operation": operation.name, "args": check::example(&operation.behavior.example, &schema)},
+        "example": {"operation": operation.name, "args": validation::example(&operation.behavior.example, &schema)},
         "hints": hints,
         "inputSchema": schema,
     });

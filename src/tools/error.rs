@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::cache::Limits;
 use crate::accounts::OverLimit;
-use crate::operations::check::Refused;
+use crate::operations::validation::ValidationError;
 use crate::operations::client::Visit;
 use crate::operations::{Operation, Refusal};
 use crate::render::ViewError;
@@ -90,7 +90,7 @@ pub struct InvalidCall {
     /// The operation or tool that was meant.
     pub(super) operation: String,
     /// What is wrong.
-    pub(super) error: Refused,
+    pub(super) error: ValidationError,
     /// How to make the call, where only some arguments are missing.
     pub(super) retry: Option<RetryHint>,
 }
@@ -132,7 +132,7 @@ pub struct Unfinished {
 
 impl ToolError {
     /// A call whose arguments do not fit.
-    pub(super) fn invalid(operation: &str, error: Refused) -> Box<Self> {
+    pub(super) fn invalid(operation: &str, error: ValidationError) -> Box<Self> {
         Box::new(Self::Validation(InvalidCall {
             operation: operation.to_owned(),
             error,

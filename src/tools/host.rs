@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::plan::{Entry, Role};
 use super::{discovery, path};
-use crate::operations::check::Refused;
+use crate::operations::validation::ValidationError;
 
 /// The arguments of the operation behind an entry.
 pub(super) fn arguments(
@@ -38,7 +38,7 @@ pub(super) fn arguments(
 }
 
 /// A refusal by the operation behind an entry, with the names that callers of the entry know.
-pub(super) fn in_own_words(entry: &Entry, mut refused: Refused) -> Refused {
+pub(super) fn in_own_words(entry: &Entry, mut refused: ValidationError) -> ValidationError {
     for (own, behind) in &entry.rename {
         for problem in &mut refused.problems {
             problem.place = renamed(&problem.place, behind, own);
@@ -203,10 +203,11 @@ fn identifier(answer: &Value, sent: &Map<String, Value>) -> Value {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
     use super::*;
-    use crate::operations::check::Problem;
+    use crate::operations::validation::Problem;
 
     fn entry(extra: Value) -> Entry {
         let mut entry =
@@ -294,7 +295,7 @@ mod tests {
             place: place.to_owned(),
             text: text.to_owned(),
         };
-        let refused = Refused {
+        let refused = ValidationError {
             problems: vec![
                 problem(
                     "behavior.config.count",

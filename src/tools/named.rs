@@ -118,8 +118,9 @@ fn take_category(query: &str, categories: &[&str]) -> Option<(String, String)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
     use serde_json::json;
 
     use super::*;

@@ -15,7 +15,7 @@ use super::polling::Polling;
 use super::shared_cache::SharedCache;
 use super::{elicitation, error_messages, host, options};
 use crate::accounts::Identity;
-use crate::operations::check::Checked;
+use crate::operations::validation::Checked;
 use crate::operations::{Called, Caller, Operation, Paged, Stopped, is_paged, price};
 use crate::render::{self, Answer, Envelope, Rendered, View};
 

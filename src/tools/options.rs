@@ -7,14 +7,15 @@ use serde_json::{Map, Value, json};
 
 use super::discovery;
 use crate::generated::tools::OPTIONS;
-use crate::operations::{Operation, check, closest};
+use crate::operations::{Operation, closest, validation};
 use crate::render::{Level, View, ViewError};
 
 /// A name this close to an option is one.
 const CLOSE: f64 = 0.93;
 
-static SCHEMA: LazyLock<check::InputSchema> =
-    LazyLock::new(|| check::InputSchema::new(serde_json::from_str(OPTIONS).unwrap_or_default()));
+static SCHEMA: LazyLock<validation::InputSchema> = LazyLock::new(|| {
+    validation::InputSchema::new(serde_json::from_str(OPTIONS).unwrap_or_default())
+});
 
 /// The options by name.
 fn known() -> impl Iterator<Item = &'static str> + Clone {
@@ -69,15 +70,18 @@ impl Options {
     }
 
     /// Puts the values right or says what is wrong with them.
-    pub(super) fn check(self, mended: &mut Vec<String>) -> Result<Self, Box<check::Refused>> {
+    pub(super) fn check(
+        self,
+        mended: &mut Vec<String>,
+    ) -> Result<Self, Box<validation::ValidationError>> {
         if self.0.is_empty() {
             return Ok(self);
         }
-        let subject = check::Subject::new(&SCHEMA);
+        let subject = validation::Subject::new(&SCHEMA);
         let given = self.0.clone();
-        match check::check(&subject, self.0.into()) {
+        match validation::check(&subject, self.0.into()) {
             Ok(checked) => {
-                mended.extend(checked.mended);
+                mended.extend(checked.corrections);
                 Ok(Self(checked.arguments))
             }
             Err(mut refused) => {
@@ -88,7 +92,10 @@ impl Options {
     }
 
     /// A refusal of the arguments, with what is wrong with the options beside them.
-    pub(super) fn refusing(&self, mut refused: check::Refused) -> check::Refused {
+    pub(super) fn refusing(
+        &self,
+        mut refused: validation::ValidationError,
+    ) -> validation::ValidationError {
         if let Err(more) = self.clone().check(&mut Vec::new()) {
             refused.problems.extend(more.problems);
             refused.missing.clear();
@@ -102,7 +109,7 @@ impl Options {
     }
 
     /// The view they describe; `usual` is the level for callers that name none.
-    pub(super) fn view(&self, usual: Level) -> Result<View, Box<check::Refused>> {
+    pub(super) fn view(&self, usual: Level) -> Result<View, Box<validation::ValidationError>> {
         View::read(&self.0, usual).map_err(|error| Box::new(unfit(&error)))
     }
 
@@ -181,7 +188,7 @@ impl Options {
 }
 
 /// Why a view is not possible, in the form that other refusals have.
-pub(super) fn unfit(error: &ViewError) -> check::Refused {
+pub(super) fn unfit(error: &ViewError) -> validation::ValidationError {
     let place = match error {
         ViewError::Index { .. } => "index".to_owned(),
         ViewError::Date { filter, .. } => format!("filters.{filter}"),
@@ -190,8 +197,8 @@ pub(super) fn unfit(error: &ViewError) -> check::Refused {
         ViewError::Index { .. } => Map::from_iter([("index".to_owned(), Value::Null)]),
         ViewError::Date { .. } => Map::from_iter([("filters".to_owned(), Value::Null)]),
     };
-    check::Refused {
-        problems: vec![check::Problem {
+    validation::ValidationError {
+        problems: vec![validation::Problem {
             place,
             text: error.to_string(),
         }],

@@ -11,7 +11,7 @@ use super::outcome::ToolResult;
 use super::plan::{self, Plan};
 use super::registry::{Tool, ToolRegistry};
 use super::{create_note, discovery, host, name_limits, named, suggest, upstream, work};
-use crate::operations::check::{self, Checked, Refused};
+use crate::operations::validation::{self, Checked, ValidationError};
 use crate::operations::{self, Caller, Operation, Refusal, price};
 use crate::render::{Level, Rendered};
 
@@ -224,7 +224,7 @@ fn in_own_words(entry: Option<&plan::Entry>, refusal: Refusal) -> Refusal {
 /// Options that do not fit, told together with what is wrong with the arguments, and with a call that is
 /// right as a whole.
 fn unfit_options(
-    mut refused: Refused,
+    mut refused: ValidationError,
     operation: &'static Operation,
     arguments: Option<Value>,
 ) -> Box<ToolError> {
@@ -307,14 +307,14 @@ fn named_call(
     }
     let names: Vec<&str> = main.arguments.iter().map(|it| it.name).collect();
     // What the tool does not know may still be known to the operation.
-    let subject = check::Subject::new(tool.schema())
+    let subject = validation::Subject::new(tool.schema())
         .with_beyond(&names)
         .with_example(&plan.example);
-    let checked = check::check(&subject, arguments.into()).map_err(|refused| {
+    let checked = validation::check(&subject, arguments.into()).map_err(|refused| {
         let refused = request.options.refusing(refused);
         ToolError::invalid(tool.name(), refused)
     })?;
-    request.corrections.extend(checked.mended);
+    request.corrections.extend(checked.corrections);
     if request.options.has_filters() {
         request.filled = named::filled(plan, &checked.arguments);
     }

@@ -10,7 +10,7 @@ use super::schema::Schema;
 use super::{parse, routing, work};
 use crate::generated::tools::{RESOURCES, SETS, TOOLS};
 use crate::operations::Operation;
-use crate::operations::check::InputSchema;
+use crate::operations::validation::InputSchema;
 
 /// Why a list of tools cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -33,8 +33,9 @@ fn route(tool: &Tool, operation: &str) -> Option<(u8, String)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use crate::tools::ToolRegistry;
 
     fn route(tools: &str, operation: &str) -> Option<String> {

@@ -91,9 +91,7 @@ impl Reader<'_> {
             input_schema,
             output_schema: self.output_schema()?,
             timeout_seconds: timeout.unwrap_or(self.surface.defaults.timeout_seconds),
-            behavior: entry
-                .map(|entry| entry.behavior.clone())
-                .unwrap_or_default(),
+            behavior: entry.map(Entry::behavior).unwrap_or_default(),
             read_only: entry.is_some_and(|entry| entry.read_only),
             open_world: entry.is_some_and(|entry| entry.open_world),
             show: entry.map(|entry| entry.show.clone()).unwrap_or_default(),

@@ -3,7 +3,7 @@
 
 use super::template::webset_arguments;
 use super::*;
-use crate::operations::{self, Caller, check};
+use crate::operations::{self, Caller, validation};
 use crate::tools::notes::Draft;
 use crate::tools::{ResultCache, ToolExecutor};
 use exa_mcp_exa_client::{ExaConfig, ExaHttp};
@@ -129,7 +129,7 @@ async fn depth_decides_how_much_is_asked_for() {
 #[test]
 fn the_suggested_webset_fits_the_operation() {
     let operation = operations::find("websets.create").unwrap();
-    let subject = check::Subject::new(operations::input_schema(operation));
+    let subject = validation::Subject::new(operations::input_schema(operation));
     let mut prompts = PROMPTS.prompts.iter();
     let prompt = prompts.find(|it| it.name == "build_webset").unwrap();
     for entity in [
@@ -148,8 +148,8 @@ fn the_suggested_webset_fits_the_operation() {
         let arguments = webset_arguments(prompt, &given);
         assert_eq!(arguments["search"]["count"], 25);
         assert_eq!(arguments["search"]["criteria"].as_array().unwrap().len(), 5);
-        let checked = check::check(&subject, arguments).unwrap();
-        assert_eq!(checked.mended, Vec::<String>::new(), "{entity}");
+        let checked = validation::check(&subject, arguments).unwrap();
+        assert_eq!(checked.corrections, Vec::<String>::new(), "{entity}");
     }
     let least = Given::from([("description", "databases".to_owned())]);
     let expected = json!({"search": {"query": "databases", "count": 10}});

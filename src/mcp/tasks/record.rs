@@ -241,8 +241,9 @@ fn timestamp(milliseconds: u64) -> String {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
     use crate::operations::client::{
         ClientCapabilities, Form, NoReply, Sampling, SamplingTool, Visit,

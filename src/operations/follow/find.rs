@@ -323,8 +323,9 @@ fn alike(one: &Value, other: &Value) -> bool {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     fn find_of(start: &str) -> &'static FindWork {

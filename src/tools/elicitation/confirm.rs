@@ -64,8 +64,9 @@ fn form(operation: &Operation, arguments: &Map<String, Value>) -> Form {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
     #[test]

@@ -10,7 +10,7 @@ use super::super::outcome::{ToolResult, as_object};
 use super::super::plan::Plan;
 use super::super::registry::{Tool, ToolRegistry};
 use crate::operations::client::{ClientHandle, Form, NoReply};
-use crate::operations::{self, check};
+use crate::operations::{self, validation};
 
 /// Calls larger than this are not repeated: neither shown nor made again.
 const LARGEST: usize = 64 * 1024;
@@ -129,7 +129,7 @@ async fn ask(
     let fields: Option<Map<String, Value>> = missing
         .iter()
         .map(|name| {
-            let field = check::form_field(schema, behind(&tool.plan, name))?;
+            let field = validation::form_field(schema, behind(&tool.plan, name))?;
             Some((name.clone(), field.into()))
         })
         .collect();

@@ -15,7 +15,7 @@ use super::executor::ToolExecutor;
 use super::options::Options;
 use super::outcome::{ToolResult, as_object, put};
 use super::registry::Tool;
-use crate::operations::check;
+use crate::operations::validation;
 use crate::render::{Format, Level, Rendered};
 use read::Suggestion;
 use subject::Subject;
@@ -146,7 +146,7 @@ fn validate(
     tool: &Tool,
     (read, add): (&Option<String>, &Option<String>),
     mut arguments: Map<String, Value>,
-) -> Result<SuggestCall, Box<check::Refused>> {
+) -> Result<SuggestCall, Box<validation::ValidationError>> {
     let known = |name: &str| {
         let properties = tool.schema().get("properties");
         properties.is_some_and(|it| it.get(name).is_some())
@@ -154,13 +154,13 @@ fn validate(
     let mut mended = Vec::new();
     let options = Options::take(&mut arguments, known, &mut mended);
     let options = options.check(&mut mended)?;
-    let subject = check::Subject::new(tool.schema()).with_aliases(&[
+    let subject = validation::Subject::new(tool.schema()).with_aliases(&[
         ("webset", "websetId"),
         ("id", "websetId"),
         ("query", "description"),
     ]);
-    let checked = check::check(&subject, arguments.into())?;
-    mended.extend(checked.mended);
+    let checked = validation::check(&subject, arguments.into())?;
+    mended.extend(checked.corrections);
     let given = |name| checked.arguments.contains_key(name);
     if !given("websetId") && !given("description") {
         return Err(Box::new(nothing_given()));
@@ -176,9 +176,9 @@ fn validate(
 }
 
 /// A call that says neither which webset nor what it collects. A person can say the latter.
-fn nothing_given() -> check::Refused {
-    check::Refused {
-        problems: vec![check::Problem {
+fn nothing_given() -> validation::ValidationError {
+    validation::ValidationError {
+        problems: vec![validation::Problem {
             place: "description".to_owned(),
             text: "`websetId` or `description` is required: the webset, or what it is to collect"
                 .to_owned(),

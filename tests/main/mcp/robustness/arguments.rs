@@ -1,7 +1,7 @@
 //! Random and slightly changed arguments for every tool.
 
 use exa_mcp_model::Example;
-use exa_mcp_server::operations::check::example;
+use exa_mcp_server::operations::validation::example;
 use exa_mcp_server::operations::{all, find};
 use fastrand::Rng;
 use serde_json::{Value, json};

@@ -1,24 +1,23 @@
 //! Arguments that a language model got slightly wrong are put right or explained, before anything
 //! is sent.
 //!
-//! Three things happen to a call: harmless slips are mended and reported, what is left is held
+//! Three things happen to a call: harmless slips are corrected and reported, what is left is held
 //! against the schema, and last come the few rules that no schema can say. Whatever is wrong is
 //! told at once, with a call that would have been right.
 
 mod coerce;
 mod cron;
 mod domain;
+mod duration;
 mod example;
 mod explain;
-mod mend;
+mod messages;
 mod missing;
 mod names;
+mod normalize;
 mod rules;
 mod schema;
-mod span;
-mod top;
 mod validate;
-mod words;
 mod zones;
 
 #[cfg(test)]
@@ -35,11 +34,11 @@ pub use missing::form_field;
 pub use validate::InputSchema;
 
 pub(super) use cron::runs as cron_runs;
-pub(super) use span::minutes;
+pub(super) use duration::minutes;
 
-use mend::{Mender, Reach};
+use coerce::{Coercer, Reach};
+use messages::Place;
 use schema::Node;
-use words::Place;
 
 /// More sentences than this help nobody; the rest are counted.
 const MAX_SENTENCES: usize = 25;
@@ -101,7 +100,7 @@ pub struct Checked {
     /// The arguments, as the schema wants them.
     pub arguments: Map<String, Value>,
     /// One short sentence for everything that was changed or looks odd.
-    pub mended: Vec<String>,
+    pub corrections: Vec<String>,
 }
 
 /// One thing that is wrong.
@@ -119,9 +118,9 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Arguments that do not fit, and what to do about it.
+/// The error for arguments that do not fit: what is wrong, and what to do about it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Refused {
+pub struct ValidationError {
     /// Everything that is wrong.
     pub problems: Vec<Problem>,
     /// A minimal call that would be right.
@@ -132,31 +131,31 @@ pub struct Refused {
     pub missing: Vec<String>,
 }
 
-impl fmt::Display for Refused {
+impl fmt::Display for ValidationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let texts: Vec<&str> = self.problems.iter().map(|it| it.text.as_str()).collect();
         f.write_str(&texts.join("; "))
     }
 }
 
-impl std::error::Error for Refused {}
+impl std::error::Error for ValidationError {}
 
 /// Puts the arguments of a call right, or says everything that is wrong with them.
 ///
 /// Arguments that fit the schema come back as they were; only names that an open schema would let
 /// through although another spelling of them is known, and numbers like 5.0 for 5, are changed.
-pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, Refused> {
+pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, ValidationError> {
     let mut notes = Vec::new();
-    let mut map = match top::open(subject, arguments, &mut notes) {
+    let mut map = match normalize::open(subject, arguments, &mut notes) {
         Ok(map) => map,
-        Err(problem) => return Err(refused(subject, vec![problem], Vec::new())),
+        Err(problem) => return Err(invalid(subject, vec![problem], Vec::new())),
     };
-    let mut problems = top::aliases(subject, &mut map, &mut notes);
+    let mut problems = normalize::aliases(subject, &mut map, &mut notes);
     let validator = match subject.input_schema.validator() {
         Ok(validator) => validator,
         // A broken schema is no reason to refuse a call: the API will judge it.
         Err(error) => {
-            let error = words::short(error);
+            let error = messages::short(error);
             notes.push(format!("the arguments were not checked: {error}"));
             return Ok(checked(map, notes));
         }
@@ -174,11 +173,11 @@ pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, Refused
         Ok(checked(map, notes))
     } else {
         let missing = missing::find(subject.input_schema, &map, &problems);
-        Err(refused(subject, problems, missing))
+        Err(invalid(subject, problems, missing))
     }
 }
 
-/// Mends `map` as far as needed; what still does not fit the schema comes with it.
+/// Corrects `map` as far as needed; what still does not fit the schema comes with it.
 fn fitted(
     subject: &Subject<'_>,
     validator: &Validator,
@@ -187,22 +186,22 @@ fn fitted(
 ) -> (Map<String, Value>, Vec<Problem>) {
     let schema: &Value = subject.input_schema;
     let given = Value::Object(map);
-    let mend = |reach| {
+    let coerce = |reach| {
         let mut value = given.clone();
-        let mut mender = Mender::new(reach, subject.beyond);
-        mender.value(&Node::top(schema), &mut value, &Place::default());
-        (value, mender)
+        let mut coercer = Coercer::new(reach, subject.beyond);
+        coercer.value(&Node::top(schema), &mut value, &Place::default());
+        (value, coercer)
     };
-    let (mut value, mut mender) = mend(Reach::Form);
+    let (mut value, mut coercer) = coerce(Reach::Form);
     let mut problems = Vec::new();
     if !validator.is_valid(&value) {
-        (value, mender) = mend(Reach::Values);
+        (value, coercer) = coerce(Reach::Values);
         problems = explain::problems(schema, validator, &value);
     }
-    let slips = mender.problems.into_iter();
+    let slips = coercer.problems.into_iter();
     let slips: Vec<Problem> = slips.filter(|slip| !is_told(slip, &problems)).collect();
     problems.extend(slips);
-    notes.extend(mender.notes);
+    notes.extend(coercer.notes);
     match value {
         Value::Object(map) => (map, problems),
         // The walk keeps an object an object.
@@ -228,16 +227,16 @@ fn checked(arguments: Map<String, Value>, notes: Vec<String>) -> Checked {
     let rest = |number| format!("and {number} more such notes");
     Checked {
         arguments,
-        mended: few(notes, rest),
+        corrections: few(notes, rest),
     }
 }
 
-fn refused(subject: &Subject<'_>, problems: Vec<Problem>, missing: Vec<String>) -> Refused {
+fn invalid(subject: &Subject<'_>, problems: Vec<Problem>, missing: Vec<String>) -> ValidationError {
     let rest = |number| Problem {
         place: Place::default().to_string(),
         text: format!("and {number} more such problems"),
     };
-    Refused {
+    ValidationError {
         problems: few(problems, rest),
         example: Box::new(example(subject.example, subject.input_schema)),
         hints: subject.hints.to_vec(),

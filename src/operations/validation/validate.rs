@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
-use super::words;
+use super::messages;
 
 /// The form that arguments must have, as a JSON Schema. It is compiled by the first check, and kept for all others.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ fn compile(schema: &Value) -> Result<Validator, String> {
         .offline()
         .should_validate_formats(true)
         // Every address of this API is one that a server must be able to open.
-        .with_format("uri", words::is_web_address)
+        .with_format("uri", messages::is_web_address)
         .build(schema)
         .map_err(|error| error.to_string())
 }

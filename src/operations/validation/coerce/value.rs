@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::names;
-use super::schema::Node;
-use super::validate;
-use super::words::{self, Place, short};
+use super::super::messages::{self, Place, short};
+use super::super::names;
+use super::super::schema::Node;
+use super::super::validate;
 
 /// A value put right.
 pub(super) struct Coerced {
@@ -190,7 +190,7 @@ fn may_split(node: &Node<'_>, entries: &[&str], place: &Place) -> bool {
     let all = |test: &dyn Fn(&str) -> bool| entries.iter().all(|entry| test(entry));
     listed
         || (tokens && all(&|entry| !entry.contains(char::is_whitespace)))
-        || all(&|entry| words::is_web_address(entry))
+        || all(&|entry| messages::is_web_address(entry))
 }
 
 fn wrap(single: &Value, entry_fits: &dyn Fn(&Value) -> bool) -> Option<Coerced> {

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 
-use super::{InputSchema, mended, refused, run_with, untouched};
+use super::{InputSchema, corrected, refused, run_with, untouched};
 
 #[test]
 fn names_at_every_depth() {
-    mended(
+    corrected(
         "search",
         json!({"query": "x", "num_results": 3, "Include-Domains": ["a.com"],
                "contents": {"max_age_hours": 1, "text": {"MaxCharacters": 9}}}),
@@ -19,7 +19,7 @@ fn names_at_every_depth() {
             "`contents.text.MaxCharacters`: read as `maxCharacters`",
         ],
     );
-    mended(
+    corrected(
         "search",
         json!({"query": "x", "numResults": null, "num_results": 4, "user_location": null}),
         json!({"query": "x", "numResults": 4}),
@@ -52,19 +52,19 @@ fn names_at_every_depth() {
 
 #[test]
 fn aliases_and_wrappers() {
-    mended(
+    corrected(
         "items.list",
         json!({"id": "ws_1"}),
         json!({"websetId": "ws_1"}),
         &["`id`: read as `websetId`"],
     );
-    mended(
+    corrected(
         "items.list",
         json!({"limit": 5, "WEBSET": "ws_1"}),
         json!({"limit": 5, "websetId": "ws_1"}),
         &["`WEBSET`: read as `websetId`"],
     );
-    mended(
+    corrected(
         "items.list",
         json!({"webset_id": "ws_1", "id": null}),
         json!({"websetId": "ws_1"}),
@@ -73,13 +73,13 @@ fn aliases_and_wrappers() {
             "`webset_id`: read as `websetId`",
         ],
     );
-    mended(
+    corrected(
         "items.list",
         json!({"websetId": "ws_1", "id": "ws_1"}),
         json!({"websetId": "ws_1"}),
         &["`id`: read as `websetId`"],
     );
-    mended(
+    corrected(
         "items.list",
         json!({"websetId": null, "id": "ws_1"}),
         json!({"websetId": "ws_1"}),
@@ -87,14 +87,14 @@ fn aliases_and_wrappers() {
     );
     for wrapper in ["args", "params", "arguments", "body"] {
         let note = format!("`{wrapper}`: took the arguments out of it");
-        mended(
+        corrected(
             "websets.create",
             json!({wrapper: {"externalId": "a"}}),
             json!({"externalId": "a"}),
             &[&note],
         );
     }
-    mended(
+    corrected(
         "items.list",
         json!({"args": {"params": "{\"id\": \"ws_1\"}"}}),
         json!({"websetId": "ws_1"}),
@@ -112,14 +112,14 @@ fn aliases_and_wrappers() {
         json!({"body": {"a": 1}}),
     )
     .unwrap();
-    assert_eq!(checked.mended, Vec::<String>::new());
+    assert_eq!(checked.corrections, Vec::<String>::new());
 }
 
 #[test]
 fn unknown_names_in_open_schemas() {
     // What nobody has heard of may be new.
     let new = json!({"query": "x", "somethingNew": {"a": [1]}, "contents": {"brandNew": 1}});
-    mended(
+    corrected(
         "search",
         new.clone(),
         new,

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::words::Place;
+use super::messages::Place;
 
 /// Below this similarity a suggestion would mislead.
 const SIMILAR: f64 = 0.8;

@@ -5,10 +5,10 @@ use jsonschema::{ValidationError, Validator};
 use serde_json::Value;
 
 use super::Problem;
+use super::messages::{self, Place, given, given_kind, wanted};
 use super::names;
 use super::rules;
 use super::schema::{self, Node};
-use super::words::{self, Place, given, given_kind, wanted};
 
 /// Everything that is wrong with `arguments`.
 pub(super) fn problems(schema: &Value, validator: &Validator, arguments: &Value) -> Vec<Problem> {
@@ -69,7 +69,7 @@ impl<'s> Explainer<'s> {
             }
             other => {
                 let rule = rules::broken(other, value).unwrap_or_else(|| {
-                    format!("is not valid: {}", words::short(&error.to_string()))
+                    format!("is not valid: {}", messages::short(&error.to_string()))
                 });
                 self.add(&place, format!("`{place}` {rule}"));
             }
@@ -124,7 +124,7 @@ impl<'s> Explainer<'s> {
     }
 
     fn not_listed(&mut self, choices: &[&Value], place: &Place, value: &Value) {
-        let allowed = words::one_of(choices.iter().copied());
+        let allowed = messages::one_of(choices.iter().copied());
         let hint = did_you_mean(choices, value);
         self.add(
             place,
@@ -169,14 +169,14 @@ impl<'s> Explainer<'s> {
         let Some(map) = value.as_object() else {
             let text = format!(
                 "`{place}` must be an object whose `{tag}` is {}; got {}{}",
-                words::one_of(all.iter().copied()),
+                messages::one_of(all.iter().copied()),
                 given_kind(value),
                 did_you_mean(&all, value),
             );
             return self.add(place, text);
         };
         let Some(given) = map.get(tag) else {
-            let allowed = words::one_of(all.into_iter());
+            let allowed = messages::one_of(all.into_iter());
             return self.add(&inner, format!("`{inner}` is required: {allowed}"));
         };
         let meant = branches

@@ -200,7 +200,11 @@ fn what_fits_is_not_touched() {
             assert!(validator.is_valid(&value), "{operation}: {value}");
             let checked = run(operation, value.clone());
             let checked = checked.unwrap_or_else(|it| panic!("{operation}: {value}: {it}"));
-            let notes: Vec<_> = checked.mended.iter().filter(|it| !is_remark(it)).collect();
+            let notes: Vec<_> = checked
+                .corrections
+                .iter()
+                .filter(|it| !is_remark(it))
+                .collect();
             assert!(notes.is_empty(), "{operation}: {value}: {notes:?}");
             assert_eq!(Value::Object(checked.arguments), value, "{operation}");
         }
@@ -239,9 +243,9 @@ fn whatever_is_taken_fits_and_would_be_taken_again() {
                 "{operation}: {value}"
             );
             assert!(
-                again.mended.iter().all(|it| is_remark(it)),
+                again.corrections.iter().all(|it| is_remark(it)),
                 "{operation}: {:?}",
-                again.mended
+                again.corrections
             );
         }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{mended, refused, run, untouched};
+use super::{corrected, refused, run, untouched};
 
 const OPTIONS: &str = "must hold 1 to 150 labels when the format is `options`, e.g. [{\"label\":\"yes\"},{\"label\":\"no\"}]";
 
@@ -40,7 +40,7 @@ fn options_need_labels() {
     );
     let idle = json!({"websetId": "w", "description": "x", "format": "text",
                       "options": [{"label": "a"}]});
-    mended(
+    corrected(
         "enrichments.create",
         idle.clone(),
         idle,
@@ -75,7 +75,7 @@ fn cron_has_five_fields() {
             "`cadence.cron` is no cron expression: field 2 (hour) must be `*` or made of 0 to 23, with lists `a,b`, ranges `a-b` and steps `*/n`; got `25`; an example is `0 9 * * 1` (Mondays at nine)",
         )],
     );
-    mended(
+    corrected(
         "monitors.create",
         monitor(json!("0 9 * * 1")),
         monitor(json!({"cron": "0 9 * * 1"})),
@@ -87,7 +87,7 @@ fn cron_has_five_fields() {
 fn time_zones_have_names() {
     let zone = |zone: &str| monitor(json!({"cron": "0 9 * * 1", "timezone": zone}));
     untouched("monitors.create", zone("Europe/Berlin"));
-    mended(
+    corrected(
         "monitors.create",
         zone("europe/BERLIN"),
         zone("Europe/Berlin"),
@@ -119,7 +119,7 @@ fn agent_monitors_run_every_six_hours_at_most() {
     };
     untouched("agent.monitors.create", call("6h"));
     for (given, right) in [("12 hours", "12h"), ("1 week", "7d"), ("7D", "7d")] {
-        mended(
+        corrected(
             "agent.monitors.create",
             call(given),
             call(right),
@@ -148,7 +148,7 @@ fn search_monitors_run_every_hour_at_most() {
     for period in ["1h", "6h", "7d", "60m"] {
         untouched("search_monitors.update", call(period));
     }
-    mended(
+    corrected(
         "search_monitors.update",
         call("1 Day"),
         call("1d"),
@@ -190,13 +190,13 @@ fn counts_and_addresses() {
 
 #[test]
 fn the_content_of_an_import_stands_for_what_can_be_counted_in_it() {
-    mended(
+    corrected(
         "imports.create",
         json!({"csv_content": "name\nExa", "entity": {"type": "company"}}),
         json!({"csvContent": "name\nExa", "entity": {"type": "company"}}),
         &["`csv_content`: read as `csvContent`"],
     );
-    mended(
+    corrected(
         "imports.create",
         json!({"size": 8, "count": 1, "entity": {"type": "company"}}),
         json!({"size": 8, "count": 1, "entity": {"type": "company"}, "format": "csv"}),

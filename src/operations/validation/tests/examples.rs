@@ -30,7 +30,7 @@ fn every_example_is_taken_as_it_is() {
         match run(operation, example.clone()) {
             Ok(checked) => {
                 assert_eq!(
-                    checked.mended,
+                    checked.corrections,
                     Vec::<String>::new(),
                     "{operation}: {example}"
                 );

@@ -1,8 +1,8 @@
-//! Spans of time such as `12h` and `7d`.
+//! Durations such as `12h` and `7d`.
 
 /// One number and one unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct Duration {
     number: u64,
     unit: char,
 }
@@ -15,10 +15,10 @@ const UNITS: &[(char, &[&str])] = &[
     ('w', &["w", "wk", "wks", "week", "weeks"]),
 ];
 
-/// Words that say a span without a number.
+/// Words for durations without a number.
 const WORDS: &[(&str, &str)] = &[("hourly", "1h"), ("daily", "1d"), ("weekly", "7d")];
 
-impl Span {
+impl Duration {
     /// Reads `12h`, `12 hours` and the like.
     pub(super) fn read(text: &str) -> Option<Self> {
         let text = text.trim();
@@ -34,7 +34,7 @@ impl Span {
         })
     }
 
-    /// The same span in one of these units: weeks become days where only days are known.
+    /// The same duration in one of these units: weeks become days where only days are known.
     pub(super) fn in_units(self, units: &str) -> Option<Self> {
         if units.contains(self.unit) {
             return Some(self);
@@ -58,22 +58,22 @@ impl Span {
     }
 }
 
-impl std::fmt::Display for Span {
+impl std::fmt::Display for Duration {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}{}", self.number, self.unit)
     }
 }
 
-/// The length of a span such as `6h` in minutes.
+/// The length of a duration such as `6h` in minutes.
 pub(in crate::operations) fn minutes(text: &str) -> Option<u64> {
-    Span::read(text).and_then(Span::minutes)
+    Duration::read(text).and_then(Duration::minutes)
 }
 
-/// The span that a word such as `daily` stands for.
+/// The duration that a word such as `daily` stands for.
 pub(super) fn of_word(text: &str) -> Option<&'static str> {
     let text = text.trim();
     WORDS
         .iter()
         .find(|(word, _)| word.eq_ignore_ascii_case(text))
-        .map(|(_, span)| *span)
+        .map(|(_, duration)| *duration)
 }

@@ -3,7 +3,7 @@
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
-use super::words::{self, given};
+use super::messages::{self, given};
 
 /// A bound, a length or a format that was not kept.
 pub(super) fn broken(kind: &Kind, value: &Value) -> Option<String> {
@@ -12,8 +12,8 @@ pub(super) fn broken(kind: &Kind, value: &Value) -> Option<String> {
         length as u64
     };
     let entries = || value.as_array().map_or(0, Vec::len) as u64;
-    let entry = |number| words::count(number, "entry", "entries");
-    let character = |number| words::count(number, "character", "characters");
+    let entry = |number| messages::count(number, "entry", "entries");
+    let character = |number| messages::count(number, "character", "characters");
     let shown = given(value);
     Some(match kind {
         Kind::Minimum { limit } => format!("must be at least {limit}; got {shown}"),
@@ -41,7 +41,7 @@ pub(super) fn broken(kind: &Kind, value: &Value) -> Option<String> {
         Kind::MinProperties { limit } => {
             format!(
                 "must have at least {}",
-                words::count(*limit, "field", "fields")
+                messages::count(*limit, "field", "fields")
             )
         }
         Kind::Pattern { pattern } => format!("must match `{pattern}`; got {shown}"),
@@ -71,9 +71,9 @@ fn with_scheme(value: &Value) -> String {
     let text = value.as_str().unwrap_or_default();
     let whole = format!("https://{text}");
     let host = text.split(['/', '?', '#']).next().unwrap_or_default();
-    let plausible = host.contains('.') && !text.contains("://") && words::is_web_address(&whole);
+    let plausible = host.contains('.') && !text.contains("://") && messages::is_web_address(&whole);
     if plausible {
-        format!("; did you mean `{}`?", words::short(&whole))
+        format!("; did you mean `{}`?", messages::short(&whole))
     } else {
         String::new()
     }

@@ -120,7 +120,7 @@ impl Field {
             "must be `*` or made of {} to {}{names}, with lists `a,b`, ranges `a-b` and steps `*/n`; got `{}`",
             self.least,
             self.most,
-            super::words::short(text)
+            super::messages::short(text)
         ))
     }
 

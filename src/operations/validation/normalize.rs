@@ -2,8 +2,8 @@
 
 use serde_json::{Map, Value};
 
+use super::messages::{Place, given_kind};
 use super::schema::Node;
-use super::words::{Place, given_kind};
 use super::{Problem, Subject, names};
 
 /// Names under which all arguments are sometimes sent once more.

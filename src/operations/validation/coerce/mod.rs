@@ -1,17 +1,20 @@
 //! Harmless slips are put right, each with a note.
 //!
-//! The walk follows the schema. Every mend answers a violation at exactly its place, so a value
+//! The walk follows the schema. Every correction answers a violation at exactly its place, so a value
 //! that the schema accepts is never touched.
+
+mod value;
 
 use serde_json::{Map, Value};
 
+use value::Coerced;
+
 use super::Problem;
-use super::coerce::{self, Coerced};
+use super::messages::Place;
 use super::names;
 use super::schema::{self, Node};
-use super::words::Place;
 
-/// How often a mend may depend on another mend that is tried first. No schema of the API needs
+/// How often a correction may depend on another one that is tried first. No schema of the API needs
 /// more than two; the limit ends the search in schemas that contain themselves.
 const MAX_TRIALS: usize = 4;
 
@@ -25,20 +28,20 @@ pub(super) enum Reach {
 }
 
 /// One walk over the arguments.
-pub(super) struct Mender<'b> {
+pub(super) struct Coercer<'b> {
     reach: Reach,
     /// Names at the top that are known elsewhere.
     beyond: &'b [&'b str],
     trials: usize,
     /// How many unions the walk is inside of.
     unions: usize,
-    /// One sentence a mend.
+    /// One sentence per correction.
     pub(super) notes: Vec<String>,
     /// Names that must be a slip, though an open schema takes them.
     pub(super) problems: Vec<Problem>,
 }
 
-impl<'b> Mender<'b> {
+impl<'b> Coercer<'b> {
     /// A walk that may change as much as `reach` says.
     pub(super) fn new(reach: Reach, beyond: &'b [&'b str]) -> Self {
         Self {
@@ -62,7 +65,7 @@ impl<'b> Mender<'b> {
         if self.reach == Reach::Values {
             self.repair(node, value, place);
         }
-        if let Some(whole) = coerce::whole(node, value) {
+        if let Some(whole) = value::whole(node, value) {
             self.notes.push(format!(
                 "`{place}`: read {value} as the whole number {whole}"
             ));
@@ -109,7 +112,7 @@ impl<'b> Mender<'b> {
         }
     }
 
-    /// Whether `value` could be mended into something that fits `node`.
+    /// Whether `value` could be corrected into something that fits `node`.
     fn trial(&self, node: &Node<'_>, value: &Value, place: &Place) -> bool {
         if self.trials >= MAX_TRIALS {
             return false;
@@ -129,13 +132,13 @@ impl<'b> Mender<'b> {
 
     fn repair(&mut self, node: &Node<'_>, value: &mut Value, place: &Place) {
         let coerced = if node.takes(value) {
-            coerce::spelling(node, value)
+            value::spelling(node, value)
         } else {
             let entry_fits = |entry: &Value| {
                 node.items()
                     .is_none_or(|items| self.trial(&items, entry, place))
             };
-            coerce::kind(node, value, place, &entry_fits)
+            value::kind(node, value, place, &entry_fits)
         };
         if let Some(Coerced { value: right, how }) = coerced {
             self.notes.push(format!("`{place}`: {how}"));
@@ -262,7 +265,7 @@ fn tagged<'n, 's>(branches: &'n [Node<'s>], map: &Map<String, Value>) -> Option<
     branches.iter().find(|branch| {
         branch.property(tag).is_some_and(|property| {
             let choices = property.choices();
-            choices.contains(&given) || coerce::spelling(&property, given).is_some()
+            choices.contains(&given) || value::spelling(&property, given).is_some()
         })
     })
 }

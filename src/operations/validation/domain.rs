@@ -3,8 +3,8 @@
 use exa_mcp_model::Check;
 use serde_json::{Map, Value};
 
-use super::span::{self, Span};
-use super::words::{self, Place, given};
+use super::duration::{self, Duration};
+use super::messages::{self, Place, given};
 use super::{Problem, cron, zones};
 
 /// Labels that an enrichment may choose from.
@@ -76,8 +76,8 @@ impl Rules<'_> {
                 units,
                 expected,
             } => visit(arguments, argument, top, &mut |value, place| {
-                let least = span::minutes(at_least).unwrap_or_default();
-                self.span(value, place, least, units, expected);
+                let least = duration::minutes(at_least).unwrap_or_default();
+                self.duration(value, place, least, units, expected);
             }),
             Check::Count { argument } => visit(arguments, argument, top, &mut |value, place| {
                 self.count(value, place);
@@ -102,7 +102,7 @@ impl Rules<'_> {
         });
     }
 
-    fn mend(&mut self, place: &Place, value: &mut Value, right: String) {
+    fn correct(&mut self, place: &Place, value: &mut Value, right: String) {
         self.notes
             .push(format!("`{place}`: read {value} as \"{right}\""));
         *value = Value::String(right);
@@ -155,7 +155,7 @@ impl Rules<'_> {
         };
         match zones::find(name) {
             Some(zone) if zone == name => {}
-            Some(zone) => self.mend(place, value, zone.to_owned()),
+            Some(zone) => self.correct(place, value, zone.to_owned()),
             None => {
                 let hint = zones::suggest(name)
                     .map_or(String::new(), |zone| format!("; did you mean `{zone}`?"));
@@ -168,19 +168,26 @@ impl Rules<'_> {
         }
     }
 
-    fn span(&mut self, value: &mut Value, place: &Place, least: u64, units: &str, expected: &str) {
+    fn duration(
+        &mut self,
+        value: &mut Value,
+        place: &Place,
+        least: u64,
+        units: &str,
+        expected: &str,
+    ) {
         let Some(text) = value.as_str() else {
             return;
         };
-        let span = Span::read(text)
-            .and_then(|span| span.in_units(units))
-            .filter(|span| span.minutes().is_some_and(|it| it >= least));
-        match span.map(|span| span.to_string()) {
+        let duration = Duration::read(text)
+            .and_then(|it| it.in_units(units))
+            .filter(|it| it.minutes().is_some_and(|minutes| minutes >= least));
+        match duration.map(|it| it.to_string()) {
             Some(right) if right == text => {}
-            Some(right) => self.mend(place, value, right),
+            Some(right) => self.correct(place, value, right),
             None => {
-                let hint = span::of_word(text)
-                    .map_or(String::new(), |span| format!("; did you mean `{span}`?"));
+                let hint = duration::of_word(text)
+                    .map_or(String::new(), |it| format!("; did you mean `{it}`?"));
                 self.add(place, &format!("{expected}; got {}{hint}", given(value)));
             }
         }
@@ -222,7 +229,7 @@ impl Rules<'_> {
     fn address(&mut self, value: &Value, place: &Place) {
         if value
             .as_str()
-            .is_some_and(|url| !words::is_web_address(url))
+            .is_some_and(|url| !messages::is_web_address(url))
         {
             self.add(place, &super::rules::address(value));
         }
