@@ -33,6 +33,7 @@ mod replay_buffer;
 mod request_ids;
 mod request_stream;
 mod restoring;
+mod service;
 mod sessions;
 mod shared_replay;
 mod standalone_stream;
@@ -65,7 +66,8 @@ pub use config::{HttpConfig, HttpLimits};
 use fair_places::{FairPlaces, WhenAddressIsFull};
 pub use gate::{Gate, Guests};
 pub(crate) use outgoing::Answer;
-pub(crate) use restoring::Introductions;
+use restoring::Introductions;
+pub(crate) use service::serve;
 pub(crate) use sessions::Sessions;
 use state::{Flights, Shared};
 

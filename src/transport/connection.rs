@@ -1,35 +1,25 @@
-//! Runs the server over standard input and output.
+//! Serves one connection of one message a line: standard input and output, or the legacy HTTP transport.
 
-use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
+use std::{future::Future, io, pin::pin, time::Duration};
 
-use rmcp::{RoleServer, ServerHandler, service::serve_directly, transport::stdio_pipes};
+use rmcp::{RoleServer, ServerHandler, service::serve_directly};
 use thiserror::Error;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     time::timeout,
 };
 
-use super::{calls::Calls, handler::Handler, scope::Scope, tools::Tools, traced::Traced};
-use crate::{
-    accounts::LocalUser,
-    tools::ToolExecutor,
-    transport::stdio::{StdioTransport, Written},
-};
-use exa_mcp_store::Store;
+use super::stdio::{StdioTransport, Written};
 
 /// How long running calls may take to be told that they are stopped after a signal.
 const STOPPING: Duration = Duration::from_secs(2);
 
 /// How long the client may take to read the last answers.
-const FLUSHING: Duration = Duration::from_secs(5);
-
-/// How long the store may take to be closed.
-const CLOSING: Duration = Duration::from_secs(3);
+pub(crate) const FLUSHING: Duration = Duration::from_secs(5);
 
 /// Why the server could not go on.
 #[derive(Debug, Error)]
-#[non_exhaustive]
-pub enum ServeError {
+pub(crate) enum ServeError {
     /// The runtime or the signal handlers could not be set up.
     #[error("the server could not start: {0}")]
     Start(#[source] io::Error),
@@ -38,62 +28,9 @@ pub enum ServeError {
     Output(#[source] io::Error),
 }
 
-/// Serves MCP over standard input and output until the input ends, the output is closed, or the
-/// process is asked to end (SIGINT, SIGTERM); each of them is a good end.
-///
-/// After the end of the input running calls have five seconds to finish; a signal stops them at once,
-/// and their callers are told so. Must run inside a Tokio runtime with its drivers enabled; where
-/// standard input is no pipe, that runtime must be ended by `shutdown_background`.
-pub async fn serve_stdio(executor: ToolExecutor) -> Result<(), ServeError> {
-    let stop = termination().map_err(ServeError::Start)?;
-    let (input, output) = stdio_pipes();
-    let store = executor.store();
-    let user = LocalUser::of_this_process();
-    // The user of a stdio server sits in front of this machine.
-    let scope = Scope::local(executor.with_key_page(&user), user);
-    let result = serve(scope, input, output, stop).await;
-    close(&*store).await;
-    result
-}
-
-/// Closes a store at the end of the server.
-pub(super) async fn close(store: &dyn Store) {
-    match timeout(CLOSING, store.close()).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => tracing::warn!("{error}"),
-        Err(_) => tracing::warn!("the store was not closed in time; nothing is lost"),
-    }
-}
-
-/// Serves one connection until it ends or `stop` does.
-pub(super) async fn serve<T, R, W>(
-    scope: Scope<T>,
-    input: R,
-    output: W,
-    stop: impl Future<Output = ()>,
-) -> Result<(), ServeError>
-where
-    T: Tools,
-    R: AsyncRead + Unpin + Send + 'static,
-    W: AsyncWrite + Unpin + Send + 'static,
-{
-    let tasks = scope.tasks.clone();
-    let handler = Handler::new(scope, Arc::new(Calls::default()));
-    if let Some(tasks) = tasks.clone() {
-        let resume = async move { tasks.resume().await };
-        tokio::spawn(handler.listener().during(resume));
-    }
-    let settle = async move {
-        if let Some(tasks) = tasks {
-            tasks.settle(FLUSHING).await;
-        }
-    };
-    connection(Traced::piped(handler), input, output, stop, settle).await
-}
-
 /// Serves one connection of one message a line until it ends or `stop` does; `settle` is what remains
 /// to be done before the last answers are written.
-pub(super) async fn connection<H, R, W>(
+pub(crate) async fn serve_lines<H, R, W>(
     handler: H,
     input: R,
     output: W,
@@ -150,7 +87,7 @@ fn verdict(written: io::Result<()>) -> Result<(), ServeError> {
 
 /// Ends when the process is asked to end.
 #[cfg(unix)]
-pub(super) fn termination() -> io::Result<impl Future<Output = ()>> {
+pub(crate) fn termination() -> io::Result<impl Future<Output = ()>> {
     use tokio::signal::unix::{SignalKind, signal};
     let mut interrupt = signal(SignalKind::interrupt())?;
     let mut terminate = signal(SignalKind::terminate())?;
@@ -164,7 +101,7 @@ pub(super) fn termination() -> io::Result<impl Future<Output = ()>> {
 
 /// Ends when the process is asked to end.
 #[cfg(not(unix))]
-pub(super) fn termination() -> io::Result<impl Future<Output = ()>> {
+pub(crate) fn termination() -> io::Result<impl Future<Output = ()>> {
     Ok(async {
         if tokio::signal::ctrl_c().await.is_err() {
             std::future::pending::<()>().await;
