@@ -1,20 +1,29 @@
 //! `exa-mcp-server http`.
 
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 
 use super::Failure;
+use super::serve::close;
 use crate::accounts::budget::BudgetPolicy;
 use crate::accounts::{Directory, KnownKeys, Pool, Secret, kept_secret};
-use crate::mcp;
+use crate::admin;
+use crate::mcp::{self, McpServer};
 use crate::settings::Settings;
 use crate::settings::http::HttpSettings;
+use crate::spending::follow_runs;
 use crate::telemetry;
-use crate::transport::http::{Gate, Guests, HOSTS_VARIABLE};
+use crate::tools::ToolExecutor;
+use crate::transport::http::{self, Gate, Guests, HOSTS_VARIABLE, HttpConfig};
 use exa_mcp_exa_client::KeyOwner;
 use exa_mcp_store::Store;
+
+/// How long starts on their way may take to be answered at the end.
+const SETTLING: Duration = Duration::from_secs(5);
 
 /// Serves until the process is told to end.
 pub(super) async fn serve(
@@ -51,9 +60,52 @@ pub(super) async fn serve(
         .map_err(|error| Failure::usage(format!("{error} (EXA_MCP_STORE)")))?;
     let gate = gate(&http, settings.budgets, store, sandbox).await?;
     introduce(address, &gate, &http, &settings);
-    let serving = mcp::serve_http(executor, listener, gate, config, super::shutdown());
+    let serving = serve_executor(executor, listener, gate, config, super::shutdown());
     telemetry::exporting(serving).await;
     Ok(String::new())
+}
+
+/// Serves tools until `stop`, then lets running requests finish.
+async fn serve_executor(
+    executor: ToolExecutor,
+    listener: TcpListener,
+    gate: Gate,
+    config: HttpConfig,
+    stop: impl Future<Output = ()>,
+) {
+    let store = executor.store();
+    if store.is_remote()
+        && let Ok(secret) = kept_secret(&*store).await
+    {
+        mcp::share_key(&secret);
+    }
+    executor.resources().replicate(&store);
+    let (ledger, payers) = match &gate {
+        Gate::Pool(pool) => (Some(Arc::clone(&pool.ledger)), Some(pool.payers())),
+        Gate::Passthrough { .. } => (None, None),
+    };
+    if let Some(ledger) = &ledger {
+        let caller = executor.caller().clone();
+        tokio::spawn(follow_runs(Arc::clone(ledger), caller));
+    }
+    let server = McpServer::remote(executor);
+    server.govern_tasks(payers, gate.tokens());
+    server.resume_tasks();
+    http::serve(
+        server.clone(),
+        Arc::clone(&store),
+        listener,
+        gate,
+        config,
+        admin::routes(),
+        stop,
+    )
+    .await;
+    server.settle(SETTLING).await;
+    if let Some(ledger) = ledger {
+        ledger.drain(SETTLING).await;
+    }
+    close(&*store).await;
 }
 
 async fn gate(

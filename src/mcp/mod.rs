@@ -10,7 +10,6 @@ mod completion;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 mod handler;
-mod http;
 mod log;
 mod pages;
 mod progress;
@@ -18,7 +17,7 @@ mod prompts;
 pub(crate) mod request;
 mod resources;
 mod scope;
-mod serve;
+mod server;
 mod subscriptions;
 mod tasks;
 mod tool_calls;
@@ -26,8 +25,9 @@ mod tools;
 mod traced;
 mod version;
 
-pub use http::serve_http;
-pub use serve::{ServeError, serve_stdio};
+pub(crate) use client::share_key;
+pub(crate) use server::{Handlers, McpServer};
+pub(crate) use traced::Traced;
 
 #[cfg(test)]
 mod tests;

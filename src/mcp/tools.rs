@@ -7,7 +7,6 @@ use std::time::Duration;
 use rmcp::model::JsonObject;
 
 use crate::accounts::{Allowance, KeyPage, Permit, Requester};
-use crate::operations::Caller;
 use crate::operations::client::ClientHandle;
 use crate::spending::{AccountGuard, NobodyPays};
 use crate::telemetry::Gauges;
@@ -19,7 +18,7 @@ use exa_mcp_exa_client::{KeyOwner, KeyPool, keep_reserved};
 use exa_mcp_store::Store;
 
 /// A parsed call, which says what it will do.
-pub(super) trait ParsedCall: Send + Sync + 'static {
+pub(crate) trait ParsedCall: Send + Sync + 'static {
     /// Returns the name of the tool.
     fn name(&self) -> &str;
 
@@ -42,14 +41,14 @@ pub(super) trait ParsedCall: Send + Sync + 'static {
 }
 
 /// A call that is about to become a task.
-pub(super) struct Prepared<C> {
+pub(crate) struct Prepared<C> {
     pub(super) call: C,
     /// A client that knows what was answered, or why the call cannot be made.
     pub(super) client: Result<ClientHandle, Box<ToolError>>,
 }
 
 /// A set of tools. The server has one, the tests another.
-pub(super) trait Tools: Clone + Send + Sync + 'static {
+pub(crate) trait Tools: Clone + Send + Sync + 'static {
     /// A parsed call of a tool.
     type Call: ParsedCall;
 
@@ -66,11 +65,6 @@ pub(super) trait Tools: Clone + Send + Sync + 'static {
     /// The same tools for work that nobody pays for any more.
     fn unpaid(&self) -> Self {
         self.clone()
-    }
-
-    /// The way to Exa, if there is one.
-    fn caller(&self) -> Option<Caller> {
-        None
     }
 
     /// The keys with which Exa is called, if there is a pool of them.
@@ -215,20 +209,16 @@ impl Tools for ToolExecutor {
         self.with_guard(Arc::new(NobodyPays))
     }
 
-    fn caller(&self) -> Option<Caller> {
-        Some(ToolExecutor::caller(self).clone())
-    }
-
     fn keys(&self) -> Option<KeyPool> {
-        Some(ToolExecutor::caller(self).keys().clone())
+        Some(self.caller().keys().clone())
     }
 
     fn has_key(&self) -> bool {
-        ToolExecutor::caller(self).has_key()
+        self.caller().has_key()
     }
 
     fn gauges(&self) -> Gauges {
-        let caller = ToolExecutor::caller(self);
+        let caller = self.caller();
         Gauges {
             keys: caller.keys().counts(),
             upstream: caller.is_exa_well(),

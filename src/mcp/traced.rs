@@ -45,7 +45,7 @@ const CUSTOM_METHODS: [&str; 6] = [
 ];
 
 /// A handler whose requests are part of traces.
-pub(super) struct Traced<H> {
+pub(crate) struct Traced<H> {
     handler: H,
     over_http: bool,
     /// Where requests are counted that do not say themselves who makes them.
@@ -65,7 +65,7 @@ struct Begun {
 
 impl<H: ServerHandler> Traced<H> {
     /// A handler of requests that come through a pipe.
-    pub(super) fn piped(handler: H) -> Self {
+    pub(crate) fn piped(handler: H) -> Self {
         Self {
             handler,
             over_http: false,
@@ -75,7 +75,7 @@ impl<H: ServerHandler> Traced<H> {
     }
 
     /// A handler of requests that come over HTTP.
-    pub(super) fn over_http(handler: H) -> Self {
+    pub(crate) fn over_http(handler: H) -> Self {
         Self {
             handler,
             over_http: true,
@@ -85,12 +85,12 @@ impl<H: ServerHandler> Traced<H> {
     }
 
     /// The same with a meter for all requests of one client.
-    pub(super) fn counted(self, meter: Option<Meter>) -> Self {
+    pub(crate) fn counted(self, meter: Option<Meter>) -> Self {
         Self { meter, ..self }
     }
 
     /// The same for all requests of one client in one session.
-    pub(super) fn of_session(self, owner: Identity, session: &str) -> Self {
+    pub(crate) fn of_session(self, owner: Identity, session: &str) -> Self {
         let session = Some((owner, session_digest(session)));
         Self { session, ..self }
     }

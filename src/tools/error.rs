@@ -4,8 +4,8 @@ use serde_json::{Map, Value};
 
 use super::cache::Limits;
 use crate::accounts::OverLimit;
-use crate::operations::validation::ValidationError;
 use crate::operations::client::Visit;
+use crate::operations::validation::ValidationError;
 use crate::operations::{Operation, Refusal};
 use crate::render::ViewError;
 use exa_mcp_exa_client::{ExaError, KeyOwner, NoKey};

@@ -3,6 +3,7 @@
 //! A transport frames, decodes and answers what is no valid message; what is valid it hands to the
 //! protocol room. It knows no tools.
 
+pub(crate) mod connection;
 mod handshake;
 pub mod http;
 mod ledger;

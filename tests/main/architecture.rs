@@ -64,5 +64,5 @@ fn only_standard_streams_and_the_command_line_vouch_for_the_local_user() {
         .filter(|source| source.code.contains(name))
         .map(|source| source.path.as_str())
         .collect();
-    assert_eq!(found, ["src/cli/call.rs", "src/mcp/serve.rs"]);
+    assert_eq!(found, ["src/cli/call.rs", "src/cli/serve.rs"]);
 }

@@ -21,7 +21,7 @@ pub(super) use capabilities::Detected;
 pub(super) use multi_round_trip::Ended;
 pub(super) use roots::KnownRoots;
 pub(super) use session::{Carried, carry, tell_visited};
-pub(super) use state::share_key;
+pub(crate) use state::share_key;
 pub(super) use wire::{input, key, reply, short};
 
 use super::version::Era;

@@ -17,7 +17,7 @@ use tokio::sync::broadcast;
 
 use self::stage::Stage;
 use self::table::Table;
-use super::http::{Everybody, Room, serve_room};
+use super::server::{Handlers, McpServer};
 use crate::accounts::{KnownKeys, Requester, Secret};
 use crate::transport::http::{Gate, Guests, Hosts, HttpConfig, HttpLimits, Origins, Proxies};
 use exa_mcp_store::MemoryStore;
@@ -32,11 +32,11 @@ enum Change {
 /// The room in which the suite is served.
 #[derive(Clone)]
 struct Theatre {
-    everybody: Everybody<Table>,
+    everybody: McpServer<Table>,
     changes: broadcast::Sender<Change>,
 }
 
-impl Room for Theatre {
+impl Handlers for Theatre {
     type Handler = Stage;
 
     fn handler(&self) -> Stage {
@@ -77,10 +77,19 @@ pub async fn serve(address: &str) -> Result<(), Box<dyn std::error::Error>> {
         store: Arc::clone(&store),
     };
     let theatre = Theatre {
-        everybody: Everybody::new(tools),
+        everybody: McpServer::remote(tools),
         changes: broadcast::channel(16).0,
     };
-    let stop = super::serve::termination()?;
-    serve_room(theatre, store, listener, gate, config, stop).await;
+    let stop = crate::transport::connection::termination()?;
+    crate::transport::http::serve(
+        theatre,
+        store,
+        listener,
+        gate,
+        config,
+        crate::admin::routes(),
+        stop,
+    )
+    .await;
     Ok(())
 }

@@ -61,9 +61,12 @@ async fn a_signal_stops_running_calls_and_says_so() {
 async fn a_closed_output_is_a_quiet_end_even_with_calls_running() {
     let (their_input, mut input) = tokio::io::duplex(1024);
     let (their_output, output) = tokio::io::duplex(1024);
-    let scope = Scope::local(Toys::default(), LocalUser::of_this_process());
-    let serving = serve(scope, their_input, their_output, pending());
-    let server = tokio::spawn(serving);
+    let server = tokio::spawn(served(
+        Toys::default(),
+        their_input,
+        their_output,
+        pending(),
+    ));
     let params = modern(json!({"name": "sleep"}));
     let sleep = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let ping = json!({"jsonrpc": "2.0", "id": 2, "method": "ping"});

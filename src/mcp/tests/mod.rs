@@ -19,19 +19,22 @@ use std::{
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf},
+    io::{
+        AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, Lines,
+        ReadHalf, WriteHalf,
+    },
     task::JoinHandle,
     time::{sleep, timeout},
 };
 
 use super::{
-    scope::Scope,
-    serve::{ServeError, serve},
+    server::McpServer,
     tools::{PlainCall, Tools},
 };
 use crate::accounts::LocalUser;
 use crate::render::{Format, Rendered};
 use crate::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
+use crate::transport::connection::{FLUSHING, ServeError, serve_lines};
 
 /// Long enough for anything that should happen, short enough to wait for what should not.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -139,6 +142,19 @@ fn definition(name: String) -> ToolDefinition {
     }
 }
 
+/// Serves toys over a pair of streams.
+async fn served(
+    toys: Toys,
+    input: impl AsyncRead + Unpin + Send + 'static,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let server = McpServer::local(toys, LocalUser::of_this_process());
+    let settle = server.settle(FLUSHING);
+    let (handler, received) = server.only_handler();
+    serve_lines(handler, input, output, received, stop, settle).await
+}
+
 /// The client's end of a connection.
 struct Client {
     output: Lines<BufReader<ReadHalf<DuplexStream>>>,
@@ -155,8 +171,7 @@ impl Client {
     fn with(toys: Toys, stop: impl Future<Output = ()> + Send + 'static) -> Self {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (their_input, their_output) = tokio::io::split(theirs);
-        let scope = Scope::local(toys.clone(), LocalUser::of_this_process());
-        let server = serve(scope, their_input, their_output, stop);
+        let server = served(toys.clone(), their_input, their_output, stop);
         let (output, input) = tokio::io::split(ours);
         Self {
             output: BufReader::new(output).lines(),
