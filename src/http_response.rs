@@ -8,7 +8,8 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 
-use crate::accounts::{Denied, OverLimit};
+use crate::accounts::Denied;
+use exa_mcp_model::LimitExceeded;
 
 /// The code of whoever shows no token that is known.
 const UNAUTHORIZED: i32 = -32000;
@@ -89,13 +90,13 @@ pub(crate) fn busy(status: StatusCode, why: &str, wait: Duration) -> Response<Bo
 }
 
 /// A limit of a token is reached.
-pub(crate) fn over_limit(id: &Value, over: &OverLimit) -> Response<Body> {
+pub(crate) fn over_limit(id: &Value, over: &LimitExceeded) -> Response<Body> {
     let answer = refusal(StatusCode::TOO_MANY_REQUESTS, id, &limit_error(over));
     with_wait(answer, over.retry_after)
 }
 
 /// The same as an error alone.
-pub(crate) fn limit_error(over: &OverLimit) -> ErrorData {
+pub(crate) fn limit_error(over: &LimitExceeded) -> ErrorData {
     let data = json!({"limit": over.limit, "retryAfter": over.seconds()});
     ErrorData::new(ErrorCode(FORBIDDEN), over.message.clone(), Some(data))
 }

@@ -17,6 +17,7 @@ use super::budget::{self, Account, HeldSlot, Ledger};
 use super::daily::{ANONYMOUS, Day, Spent, dollars};
 use super::usage::Usage;
 use super::{Directory, Token, now, timestamp};
+use exa_mcp_model::LimitExceeded;
 use exa_mcp_store::{BudgetState, Pending, SlotLimit, Store, StoreError, Taken, Window, Windows};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -44,57 +45,6 @@ pub struct Allowance {
     warden: Arc<Warden>,
     token: Arc<Token>,
     address: Arc<str>,
-}
-
-/// A limit is reached.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{message}")]
-pub struct OverLimit {
-    /// Which limit, as it is called among the limits.
-    pub limit: &'static str,
-    /// What happened, and when to come back.
-    pub message: String,
-    /// How long it takes until there is room.
-    pub retry_after: Duration,
-    /// How the budget stands that refused.
-    pub money: Option<BudgetDetail>,
-}
-
-/// How a budget stands that refused a call, in millionths of a dollar.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BudgetDetail {
-    /// The most that the call can cost.
-    pub would_cost: u64,
-    /// What is left of the budget.
-    pub left: u64,
-    /// What is spent.
-    pub spent: u64,
-    /// What is reserved for calls and runs under way.
-    pub reserved: u64,
-}
-
-impl OverLimit {
-    /// The whole seconds after which to come back.
-    pub fn seconds(&self) -> u64 {
-        (self.retry_after.as_secs_f64().ceil() as u64).max(1)
-    }
-
-    /// What code reads: which limit, when to come back, and how a budget stands, in dollars.
-    pub fn detail(&self) -> Vec<(&'static str, Value)> {
-        let mut detail = vec![
-            ("limit", json!(self.limit)),
-            ("retryAfter", json!(self.seconds())),
-        ];
-        if let Some(money) = self.money {
-            detail.extend([
-                ("wouldCost", json!(dollars(money.would_cost))),
-                ("left", json!(dollars(money.left))),
-                ("spent", json!(dollars(money.spent))),
-                ("reserved", json!(dollars(money.reserved))),
-            ]);
-        }
-        detail
-    }
 }
 
 /// A call that may be made; it counts as under way until this is dropped.
@@ -137,7 +87,7 @@ impl Allowance {
     }
 
     /// Counts requests, or says when to come back.
-    pub async fn requests(&self, amount: u64) -> Result<(), OverLimit> {
+    pub async fn requests(&self, amount: u64) -> Result<(), LimitExceeded> {
         let token = self.token();
         let Some(most) = token.in_force.requests_per_minute.filter(|_| amount > 0) else {
             return Ok(());
@@ -152,7 +102,7 @@ impl Allowance {
         if taken.allowed {
             return Ok(());
         }
-        let mut over = OverLimit {
+        let mut over = LimitExceeded {
             limit: "requestsPerMinute",
             message: String::new(),
             retry_after: taken.retry_after,
@@ -167,7 +117,7 @@ impl Allowance {
 
     /// Lets a call of a tool begin, or says when to come back. One that starts work, which may cost so many
     /// millionths of a dollar, counts beside the runs that were started before and have not ended.
-    pub async fn call(&self, starts_work: Option<u64>) -> Result<Permit, OverLimit> {
+    pub async fn call(&self, starts_work: Option<u64>) -> Result<Permit, LimitExceeded> {
         let token = self.token();
         let mut permit = Permit::default();
         if let Some(most) = token.in_force.concurrent_calls {
@@ -209,7 +159,7 @@ impl Allowance {
         token: &Token,
         limit: SlotLimit,
         permit: &mut Permit,
-    ) -> Result<(), OverLimit> {
+    ) -> Result<(), LimitExceeded> {
         let calls = Arc::clone(&token.calls);
         let before = calls.fetch_add(1, Ordering::SeqCst);
         // From here on the permit takes it back.
@@ -246,12 +196,12 @@ impl Allowance {
         &self.token.id
     }
 
-    fn denied(&self, over: OverLimit) -> OverLimit {
+    fn denied(&self, over: LimitExceeded) -> LimitExceeded {
         self.tell_denied(&over);
         over
     }
 
-    fn tell_denied(&self, over: &OverLimit) {
+    fn tell_denied(&self, over: &LimitExceeded) {
         let detail = json!({"limit": over.limit});
         let target = Some(self.token.id.as_str());
         let audit = &self.warden.audit;
@@ -300,8 +250,8 @@ async fn patiently<T>(pending: Pending<'_, T>) -> Result<T, StoreError> {
     timeout(PATIENCE, pending).await.unwrap_or_else(late)
 }
 
-fn too_many_at_once(most: u64) -> OverLimit {
-    OverLimit {
+fn too_many_at_once(most: u64) -> LimitExceeded {
+    LimitExceeded {
         limit: "concurrentCalls",
         message: format!(
             "Limit reached: {most} calls at once with this token, tasks and runs under way included. Call again when \
@@ -350,7 +300,7 @@ impl Budget {
 }
 
 /// The budget that has not enough left for what costs so much.
-fn over_budget(token: &Token, spent: Spent, day: Day, cost: u64) -> Option<OverLimit> {
+fn over_budget(token: &Token, spent: Spent, day: Day, cost: u64) -> Option<LimitExceeded> {
     let states = [
         BudgetState {
             spent: spent.today,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::Identity;
+use exa_mcp_model::Identity;
 
 /// The most keys that are remembered; the one that was accepted longest ago makes way.
 const MAX_KEYS: usize = 10_000;

@@ -21,12 +21,10 @@ mod throttle;
 mod token;
 pub mod usage;
 
-pub use allowance::{Allowance, BudgetDetail, OverLimit, Permit};
+pub use allowance::{Allowance, Permit};
 pub use client_address::ClientAddress;
 pub use credential::Credential;
 pub use directory::{Denied, Directory, DirectoryError};
-pub use exa_mcp_model::Identity;
-pub use exa_mcp_model::{LocalUser, Owner};
 pub use kept::kept_secret;
 pub use key_page::{KeyDesk, KeyPage, KeyPageError};
 pub use known_keys::{KeyProof, KnownKeys};

@@ -13,7 +13,8 @@ use tokio::sync::Mutex;
 use super::limits::{LimitsError, TokenLimits};
 use super::record::{Former, Record};
 use super::token::{Role, Source};
-use super::{Directory, Identity, Token, now};
+use super::{Directory, Token, now};
+use exa_mcp_model::{Identity};
 use exa_mcp_model::ids::{self, NoRandomness};
 use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
 

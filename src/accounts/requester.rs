@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::allowance::Allowance;
 use super::credential::Credential;
 use super::usage::Meter;
-use super::{ClientAddress, Identity, KeyProof};
+use super::{ClientAddress, KeyProof};
+use exa_mcp_model::{Identity};
 use exa_mcp_exa_client::ApiKey;
 
 /// Who makes a request over HTTP, where each request says for itself. Such a requester is remote,

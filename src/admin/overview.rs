@@ -17,7 +17,8 @@ use crate::accounts::daily::{
     ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, TOKENS, UNPRICED_CALLS, Used, dollars,
 };
 use crate::accounts::usage::REQUESTS;
-use crate::accounts::{Directory, Identity, now, timestamp};
+use crate::accounts::{Directory, now, timestamp};
+use exa_mcp_model::Identity;
 
 /// Entries of the log that are told at once, and at most.
 const USUAL_ENTRIES: u64 = 100;

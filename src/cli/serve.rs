@@ -6,11 +6,11 @@ use rmcp::transport::stdio_pipes;
 use tokio::time::timeout;
 
 use super::{FAILED, Failure};
-use crate::accounts::LocalUser;
 use crate::mcp::McpServer;
 use crate::telemetry;
 use crate::tools::ToolExecutor;
 use crate::transport::connection::{FLUSHING, ServeError, serve_lines, termination};
+use exa_mcp_model::LocalUser;
 use exa_mcp_store::Store;
 
 /// How long the store may take to be closed.

@@ -7,8 +7,8 @@ use super::{
     tools::Tools,
     version::Era,
 };
-use crate::accounts::Identity;
 use crate::tools::resources::{Candidate, Resources};
+use exa_mcp_model::Identity;
 
 /// The longest text that is completed, in characters.
 const LONGEST: usize = 500;

@@ -36,10 +36,11 @@ use super::{
     version::{Era, FRESH_FOR, KEPT_BY},
 };
 use crate::{
-    accounts::{OverLimit, Requester},
+    accounts::Requester,
     telemetry::logging::Listener,
     tools::{ToolError, ToolOutcome},
 };
+use exa_mcp_model::LimitExceeded;
 
 /// The longest name that is repeated in an error, in characters.
 pub(super) const LONGEST_NAME: usize = 100;
@@ -133,7 +134,7 @@ pub(super) fn era(context: &RequestContext<RoleServer>) -> Era {
 }
 
 /// A limit is reached, where only an error can say so.
-pub(super) fn limited(over: &OverLimit) -> ErrorData {
+pub(super) fn limited(over: &LimitExceeded) -> ErrorData {
     let data = over.detail();
     let data = data
         .into_iter()

@@ -10,9 +10,9 @@ use super::{
     pages::{Page, unknown_cursor},
     version::{Era, FRESH_FOR, KEPT_BY},
 };
-use crate::accounts::Identity;
 use crate::tools::Address;
 use crate::tools::resources::{Content, Entry, ReadError, Resources, Template};
+use exa_mcp_model::Identity;
 
 /// How many resources one page holds.
 const PAGE_SIZE: usize = 100;

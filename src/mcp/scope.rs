@@ -20,13 +20,11 @@ use super::{
     version::Era,
 };
 use crate::{
-    accounts::{
-        Allowance, Credential, Denied, Identity, KeyProof, LocalUser, OverLimit, Owner, Permit,
-        Requester, daily, usage::Meter,
-    },
+    accounts::{Allowance, Credential, Denied, KeyProof, Permit, Requester, daily, usage::Meter},
     telemetry,
     tools::{ToolOutcome, resources::Resources},
 };
+use exa_mcp_model::{Identity, LimitExceeded, LocalUser, Owner};
 
 /// How many names are offered for one that is unknown, and how like they must be.
 const MOST_NAMES: usize = 3;
@@ -111,7 +109,7 @@ impl<T: Tools> Scope<T> {
     }
 
     /// Lets a call begin, unless a limit is reached.
-    pub(super) async fn admit_call(&self, call: &T::Call) -> Result<Permit, OverLimit> {
+    pub(super) async fn admit_call(&self, call: &T::Call) -> Result<Permit, LimitExceeded> {
         match &self.allowance {
             Some(allowance) => allowance.call(call.start_cost()).await,
             None => Ok(Permit::default()),

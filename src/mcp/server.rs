@@ -13,9 +13,10 @@ use super::handler::Handler;
 use super::scope::Scope;
 use super::tools::Tools;
 use super::traced::Traced;
-use crate::accounts::{Directory, LocalUser, Payers, Requester};
+use crate::accounts::{Directory, Payers, Requester};
 use crate::telemetry::Gauges;
 use exa_mcp_exa_client::KeyPool;
+use exa_mcp_model::LocalUser;
 use exa_mcp_store::StoreError;
 
 /// How many calls run at once, of everybody together; further ones wait for their turn.

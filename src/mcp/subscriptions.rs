@@ -193,10 +193,10 @@ mod tests {
     use tokio::time::sleep;
 
     use super::*;
-    use crate::accounts::Identity;
     use crate::operations::Caller;
     use crate::tools::{ResultCache, ToolExecutor};
     use exa_mcp_exa_client::{ExaConfig, ExaHttp};
+    use exa_mcp_model::Identity;
 
     /// Remembers what it was told, and hears only so much.
     #[derive(Clone)]

@@ -26,10 +26,11 @@ use tracing::Instrument;
 
 use super::request::{ClientRequestId, REQUEST_ID_HEADER, SESSION_HEADER, unmarked};
 use crate::{
-    accounts::{Identity, Requester, daily, usage::Meter},
+    accounts::{Requester, daily, usage::Meter},
     telemetry::logging::{RequestFields, plain_rpc_id, session_digest},
     telemetry::{Asked, Ended, OTHER, Span, Trace},
 };
+use exa_mcp_model::Identity;
 
 /// The longest id of a request that is told.
 const LONGEST_ID: usize = 64;

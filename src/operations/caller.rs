@@ -15,12 +15,12 @@ use super::{
     CallError, Folders, Following, Operation, Place, Progress, import, input_schema, split,
     validation,
 };
-use crate::accounts::OverLimit;
 use crate::telemetry::{self, Ended, Span, Trace};
 use exa_mcp_exa_client::{
     ApiKey, CallContext, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease, KeyOwner, KeyPool,
     NoKey, StreamForm, StreamOptions,
 };
+use exa_mcp_model::LimitExceeded;
 
 /// An answer that takes longer than this is slow.
 const SLOW: Duration = Duration::from_secs(10);
@@ -84,7 +84,7 @@ pub enum Refusal {
     /// The API or the way to it failed.
     Exa(Box<ExaError>),
     /// A limit of whoever pays does not allow it; nothing was sent.
-    Limit(Box<OverLimit>),
+    Limit(Box<LimitExceeded>),
 }
 
 impl Caller {

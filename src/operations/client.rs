@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::accounts::{LocalUser, Owner};
+use exa_mcp_model::{LocalUser, Owner};
 
 /// What a client said it can be asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]

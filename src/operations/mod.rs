@@ -32,8 +32,8 @@ pub use pages::{Paged, Stopped, is_paged};
 pub use progress::{Progress, Step};
 pub use registry::{all, closest, find, input_schema, nearest};
 
-use crate::accounts::OverLimit;
 use exa_mcp_exa_client::{CallContext, ExaError, ExaResponse};
+use exa_mcp_model::LimitExceeded;
 
 /// One of the APIs behind the operations.
 #[derive(Debug)]
@@ -221,7 +221,7 @@ pub enum CallError {
     Exa(#[from] ExaError),
     /// A limit of whoever pays does not allow it; nothing was sent.
     #[error("{0}")]
-    Limit(Box<OverLimit>),
+    Limit(Box<LimitExceeded>),
 }
 
 impl<E> From<progenitor_client::Error<E>> for CallError {

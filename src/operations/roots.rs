@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use url::Url;
 
 use super::client::{ClientHandle, NoReply};
-use crate::accounts::LocalUser;
+use exa_mcp_model::LocalUser;
 
 /// The directories out of which the client of the local user lets files be read: canonical, without those that do not
 /// exist. The error is half a sentence that says why there are none.

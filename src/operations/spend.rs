@@ -9,8 +9,8 @@ use serde_json::{Map, Value};
 
 use super::price::{self, Charged, Estimate, MicroDollars};
 use super::{Following, Operation};
-use crate::accounts::OverLimit;
 use exa_mcp_exa_client::{Attempt, AttemptGuard, BoxFuture, ExaError, ExaErrorKind};
+use exa_mcp_model::LimitExceeded;
 
 /// Decides whether a request may be sent, and keeps account of what it costs.
 pub trait SpendGuard: Send + Sync {
@@ -18,7 +18,7 @@ pub trait SpendGuard: Send + Sync {
     fn reserve<'a>(
         &'a self,
         request: &'a SpendRequest,
-    ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, OverLimit>>;
+    ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, LimitExceeded>>;
 
     /// Learns the state of a run that passes by, so that a run that has ended is charged at once.
     fn observe(&self, _run: &StartedRun, _state: RunState) -> BoxFuture<'_, ()> {
@@ -96,7 +96,7 @@ impl SpendGuard for Unlimited {
     fn reserve<'a>(
         &'a self,
         _request: &'a SpendRequest,
-    ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, OverLimit>> {
+    ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, LimitExceeded>> {
         Box::pin(ready(Ok(Box::new(Self) as Box<dyn OpenReservation>)))
     }
 }
@@ -116,7 +116,7 @@ pub(super) struct RequestGuard {
     guard: Arc<dyn SpendGuard>,
     request: SpendRequest,
     arguments: Arc<Map<String, Value>>,
-    refusal: Mutex<Option<OverLimit>>,
+    refusal: Mutex<Option<LimitExceeded>>,
 }
 
 impl RequestGuard {
@@ -137,7 +137,7 @@ impl RequestGuard {
     }
 
     /// Why the request was not sent, if the guard is the reason.
-    pub(super) fn refusal(&self) -> Option<OverLimit> {
+    pub(super) fn refusal(&self) -> Option<LimitExceeded> {
         let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
         refusal.take()
     }

@@ -12,8 +12,8 @@ use tokio::sync::broadcast;
 
 use super::Address;
 use super::watchers::{Event, Watchers};
-use crate::accounts::Identity;
 use crate::render::{Answer, Envelope, Level, Rendered, View};
+use exa_mcp_model::Identity;
 use exa_mcp_model::ids;
 
 /// How long an answer is kept unless the operator says otherwise.

@@ -1,9 +1,9 @@
 //! Who calls a tool, and what the call may use.
 
 use super::work::TaskCall;
-use crate::accounts::Owner;
 use crate::operations::client::ClientHandle;
 use crate::operations::{Folders, Progress};
+use exa_mcp_model::Owner;
 
 /// Who calls a tool, and who is told how far the call is.
 #[derive(Clone)]

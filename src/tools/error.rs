@@ -3,12 +3,12 @@
 use serde_json::{Map, Value};
 
 use super::cache::Limits;
-use crate::accounts::OverLimit;
 use crate::operations::client::Visit;
 use crate::operations::validation::ValidationError;
 use crate::operations::{Operation, Refusal};
 use crate::render::ViewError;
 use exa_mcp_exa_client::{ExaError, KeyOwner, NoKey};
+use exa_mcp_model::LimitExceeded;
 
 /// Why a tool call failed.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub enum ToolError {
     /// Exa turned every key away.
     NoKeyReady(NoKey),
     /// A limit of the caller is reached; the call was not made.
-    LimitExceeded(Box<OverLimit>),
+    LimitExceeded(Box<LimitExceeded>),
     /// The caller may change nothing.
     ReadOnly(&'static str),
     /// The user did not agree to a deletion.

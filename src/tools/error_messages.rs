@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use super::cache::Limits;
 use super::error::{InvalidCall, ToolError, Unconfirmed, Unfinished};
 use super::outcome::{ToolContent, as_object, put};
-use crate::accounts::OverLimit;
 use crate::operations::client::Visit;
 use crate::render::ViewError;
 use exa_mcp_exa_client::{ExaError, ExaErrorKind, KeyFault, KeyOwner, NoKey};
+use exa_mcp_model::LimitExceeded;
 use exa_mcp_text::is_name;
 use exa_mcp_text::sanitize::{Fence, clean, clean_json, neutral, neutral_json};
 
@@ -269,7 +269,7 @@ fn no_key_ready(out: &NoKey) -> Message {
     Message::new(message, data)
 }
 
-fn limit_exceeded(over: &OverLimit) -> Message {
+fn limit_exceeded(over: &LimitExceeded) -> Message {
     let mut data = fields(code::RATE_LIMITED, "LIMIT_REACHED", &over.message);
     for (name, value) in over.detail() {
         put(&mut data, name, value);

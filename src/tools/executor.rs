@@ -13,11 +13,12 @@ use super::registry::{SelectError, ToolRegistry};
 use super::resources::Resources;
 use super::work::{TaskLimits, Work};
 use super::{ResultCache, create_note, suggest};
-use crate::accounts::{KeyDesk, KeyPage, LocalUser};
+use crate::accounts::{KeyDesk, KeyPage};
 use crate::operations::Caller;
 use crate::operations::client::ClientHandle;
 use crate::operations::spend::SpendGuard;
 use exa_mcp_exa_client::{ApiKey, KeyOwner, KeyPool};
+use exa_mcp_model::LocalUser;
 use exa_mcp_store::{MemoryStore, Store};
 
 /// The tools of a registry with all that their calls need: the way to Exa, the cache, the store.

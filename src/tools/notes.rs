@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::Address;
-use crate::accounts::Identity;
+use exa_mcp_model::Identity;
 use exa_mcp_model::ids::{self, NoRandomness};
 use exa_mcp_store::format::{self, Format};
 use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError};

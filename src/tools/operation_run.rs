@@ -14,10 +14,10 @@ use super::outcome::ToolResult;
 use super::polling::Polling;
 use super::shared_cache::SharedCache;
 use super::{elicitation, error_messages, host, options};
-use crate::accounts::Identity;
 use crate::operations::validation::Checked;
 use crate::operations::{Called, Caller, Operation, Paged, Stopped, is_paged, price};
 use crate::render::{self, Answer, Envelope, Rendered, View};
+use exa_mcp_model::Identity;
 
 /// Characters of a single text of an answer; more is no text.
 const LONGEST_TEXT: usize = 500_000;

@@ -12,8 +12,8 @@ use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
 use super::cache::{CachedResult, Limits};
-use crate::accounts::Identity;
 use crate::render::Level;
+use exa_mcp_model::Identity;
 use exa_mcp_store::format::{self, Format};
 use exa_mcp_store::{Place, Rules, Store};
 

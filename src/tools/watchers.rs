@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
 use super::Address;
-use crate::accounts::Identity;
+use exa_mcp_model::Identity;
 
 /// How many events may wait for a slow reader.
 pub(super) const MAX_WAITING: usize = 256;

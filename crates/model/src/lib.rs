@@ -8,6 +8,7 @@ mod embedded;
 pub mod envelope;
 mod identity;
 pub mod ids;
+mod limit;
 mod money;
 mod owner;
 mod prompt;
@@ -20,6 +21,7 @@ pub use behavior::{
 pub use call_stats::CallStats;
 pub use embedded::EmbeddedJson;
 pub use identity::Identity;
+pub use limit::{BudgetRefusal, LimitExceeded};
 pub use money::MicroDollars;
 pub use owner::{LocalUser, Owner};
 pub use prompt::{Prompt, PromptArgument, PromptFile, PromptNeed, PromptStep, PromptValue, Takes};

@@ -8,7 +8,7 @@ use super::Unenforced;
 use super::entry::{Entry, RunRecord, RunSlot, budgets};
 use super::ledger::{Hold, Ledger, NotReserved};
 use super::permits::HeldSlot;
-use crate::accounts::allowance::{BudgetDetail, OverLimit};
+use exa_mcp_model::{BudgetRefusal, LimitExceeded};
 use crate::accounts::daily::{Day, MICRODOLLARS, UNPRICED_CALLS, dollars};
 use crate::accounts::limits::TokenLimits;
 use crate::accounts::usage::{Meter, Usage};
@@ -34,7 +34,7 @@ pub struct Account {
 }
 
 /// Told what was refused.
-type Refused = Arc<dyn Fn(&OverLimit) + Send + Sync>;
+type Refused = Arc<dyn Fn(&LimitExceeded) + Send + Sync>;
 
 /// What becomes of one attempt of a request.
 pub enum Charge {
@@ -100,7 +100,7 @@ impl Account {
 
     /// The same account, which tells what it refuses.
     #[must_use]
-    pub fn telling(self, refused: impl Fn(&OverLimit) + Send + Sync + 'static) -> Self {
+    pub fn telling(self, refused: impl Fn(&LimitExceeded) + Send + Sync + 'static) -> Self {
         Self {
             refused: Some(Arc::new(refused)),
             ..self
@@ -134,7 +134,7 @@ impl Account {
     ///
     /// # Errors
     /// A budget does not allow it.
-    pub async fn reserve(&self, worst: Worst<'_>) -> Result<Charge, OverLimit> {
+    pub async fn reserve(&self, worst: Worst<'_>) -> Result<Charge, LimitExceeded> {
         let reserved = self.try_reserve(worst).await;
         if let (Err(over), Some(refused)) = (&reserved, &self.refused) {
             refused(over);
@@ -142,7 +142,7 @@ impl Account {
         reserved
     }
 
-    async fn try_reserve(&self, worst: Worst<'_>) -> Result<Charge, OverLimit> {
+    async fn try_reserve(&self, worst: Worst<'_>) -> Result<Charge, LimitExceeded> {
         let limits = (self.limits)();
         if worst.unpriced && limits.has_budget() && self.ledger.policy.unpriced == Unenforced::Deny
         {
@@ -277,7 +277,7 @@ pub(in crate::accounts) fn exceeded(
     cost: u64,
     states: &[BudgetState],
     day: Day,
-) -> Option<OverLimit> {
+) -> Option<LimitExceeded> {
     let names = [
         ("dollarsPerDay", "day", day.end()),
         ("dollarsPerMonth", "month", day.month_end()),
@@ -295,7 +295,7 @@ pub(in crate::accounts) fn exceeded(
         0 => "Budget used up",
         _ => "Budget too small for this call",
     };
-    Some(OverLimit {
+    Some(LimitExceeded {
         limit,
         message: format!(
             "{begin}: the call can cost up to ${:.4}, and ${:.4} of ${} a {period} is left (${:.4} spent, ${:.4} \
@@ -308,7 +308,7 @@ pub(in crate::accounts) fn exceeded(
             timestamp(ends),
         ),
         retry_after: Duration::from_millis(wait),
-        money: Some(BudgetDetail {
+        money: Some(BudgetRefusal {
             would_cost: cost,
             left,
             spent: state.spent,
@@ -317,8 +317,8 @@ pub(in crate::accounts) fn exceeded(
     })
 }
 
-fn unpriced(limits: &TokenLimits, operation: &str) -> OverLimit {
-    OverLimit {
+fn unpriced(limits: &TokenLimits, operation: &str) -> LimitExceeded {
+    LimitExceeded {
         limit: "unpriced",
         message: format!(
             "`{operation}` has no known price in dollars, so the budget of {} cannot be kept with it. The call was \
@@ -330,12 +330,12 @@ fn unpriced(limits: &TokenLimits, operation: &str) -> OverLimit {
     }
 }
 
-fn store_failed(limits: &TokenLimits, cost: u64, error: &StoreError) -> OverLimit {
+fn store_failed(limits: &TokenLimits, cost: u64, error: &StoreError) -> LimitExceeded {
     let limit = match limits.dollars_per_day {
         Some(_) => "dollarsPerDay",
         None => "dollarsPerMonth",
     };
-    OverLimit {
+    LimitExceeded {
         limit,
         message: format!(
             "The budget of {} cannot be checked, because the store of the server fails: {error} The call, which can \

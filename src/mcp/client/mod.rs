@@ -25,8 +25,8 @@ pub(crate) use state::share_key;
 pub(super) use wire::{input, key, reply, short};
 
 use super::version::Era;
-use crate::accounts::Owner;
 use crate::operations::client::ClientHandle;
+use exa_mcp_model::Owner;
 
 /// How long a question may stay without an answer.
 #[derive(Clone, Copy, Debug)]

@@ -124,8 +124,8 @@ mod tests {
 
     use super::super::state::binding;
     use super::*;
-    use crate::accounts::{Identity, LocalUser};
     use crate::operations::client::{ClientHandle, Form};
+    use exa_mcp_model::{Identity, LocalUser};
 
     const ALL: ClientCapabilities = ClientCapabilities {
         sampling: true,

@@ -13,7 +13,8 @@ use rmcp::model::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::accounts::{Identity, Secret};
+use crate::accounts::Secret;
+use exa_mcp_model::Identity;
 
 /// How long an answer to a question is waited for.
 const LIFE: Duration = Duration::from_secs(15 * 60);

@@ -17,10 +17,10 @@ use super::{
     tools::Tools,
     version::{Era, FRESH_FOR, KEPT_BY},
 };
-use crate::accounts::Identity;
 use crate::generated::tools::PROMPTS;
 use crate::tools::notes::Note;
 use crate::tools::resources::{PLAIN, Resources};
+use exa_mcp_model::Identity;
 
 /// The longest argument, in characters.
 const LONGEST_ARGUMENT: usize = 5_000;

@@ -15,8 +15,8 @@ use super::super::client::{self, Carried, Detected, Patience};
 use super::super::version::Era;
 use super::input::Answer;
 use super::{Live, Record, Tasks, Tools, unkept};
-use crate::accounts::Identity;
 use crate::operations::client::{ClientCapabilities, Question};
+use exa_mcp_model::Identity;
 use exa_mcp_store::StoreError;
 
 /// How often is looked for what another process may have changed.

@@ -11,7 +11,7 @@ use super::super::handler::unknown_method;
 use super::super::progress::related;
 use super::run::tell;
 use super::{Record, Tasks, Tools};
-use crate::accounts::Identity;
+use exa_mcp_model::Identity;
 
 /// Tasks on one page.
 const PAGE: usize = 50;

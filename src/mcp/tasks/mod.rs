@@ -32,11 +32,10 @@ use store::{Change, Shelf};
 
 use super::tools::{ParsedCall, Tools};
 use crate::accounts::usage::Meter;
-use crate::accounts::{
-    Allowance, ClientAddress, Directory, Identity, LocalUser, Payers, Permit, Requester,
-};
+use crate::accounts::{Allowance, ClientAddress, Directory, Payers, Permit, Requester};
 use crate::tools::{Attempt, TaskLimits, Work};
 use exa_mcp_model::ids;
+use exa_mcp_model::{Identity, LocalUser};
 use exa_mcp_store::{LivenessGuard, Store, StoreError};
 
 /// The most tasks that are counted by their state.

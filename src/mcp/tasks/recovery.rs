@@ -9,8 +9,8 @@ use tokio::time::sleep;
 
 use super::run::Watcher;
 use super::{Change, ParsedCall, Record, Tasks, Tools};
-use crate::accounts::Identity;
 use crate::tools::Attempt;
+use exa_mcp_model::Identity;
 use exa_mcp_store::StoreError;
 
 /// Tasks that are looked at in one go.

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use super::Record;
 use super::record::now;
-use crate::accounts::Identity;
 use crate::tools::Work;
+use exa_mcp_model::Identity;
 use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
 
 /// Where tasks are kept.

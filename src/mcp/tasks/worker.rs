@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use futures_util::future::BoxFuture;
 
 use super::{Change, Record, Tasks, Tools};
-use crate::accounts::Identity;
 use crate::tools::{Keeper, Work};
+use exa_mcp_model::Identity;
 use exa_mcp_store::StoreError;
 
 /// Keeps the work of one task.

@@ -31,10 +31,10 @@ use super::{
     server::McpServer,
     tools::{PlainCall, Tools},
 };
-use crate::accounts::LocalUser;
 use crate::render::{Format, Rendered};
 use crate::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
 use crate::transport::connection::{FLUSHING, ServeError, serve_lines};
+use exa_mcp_model::LocalUser;
 
 /// Long enough for anything that should happen, short enough to wait for what should not.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -11,10 +11,10 @@ use super::super::{
     tools::{PlainCall, Tools},
 };
 use crate::{
-    accounts::Identity,
     operations::client::{ClientCapabilities, Form},
     tools::{TaskLimits, ToolContext, ToolDefinition, ToolOutcome},
 };
+use exa_mcp_model::Identity;
 use exa_mcp_store::MemoryStore;
 
 /// How long a start is on its way.

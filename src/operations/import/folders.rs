@@ -6,9 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::{env, fmt};
 
-use crate::accounts::LocalUser;
 use crate::operations::client::ClientHandle;
 use crate::operations::roots;
+use exa_mcp_model::LocalUser;
 
 /// The environment variable that names the folders of the operator.
 pub const IMPORT_DIR_VARIABLE: &str = "EXA_MCP_IMPORT_DIR";

@@ -8,10 +8,10 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use super::Resources;
-use crate::accounts::Identity;
 use crate::generated::tools::RESOURCES;
 use crate::operations::{all, find};
 use crate::tools::CachedResult;
+use exa_mcp_model::Identity;
 
 /// How long Exa may take to list websets; whoever types does not wait longer.
 const PATIENCE: Duration = Duration::from_secs(2);

@@ -7,10 +7,10 @@ use chrono::{DateTime, SecondsFormat};
 
 use super::read::description;
 use super::{JSON, MARKDOWN, PLAIN, ReadError, Resources};
-use crate::accounts::Identity;
 use crate::operations::{Operation, all};
 use crate::tools::notes::Note;
 use crate::tools::{Address, CachedResult};
+use exa_mcp_model::Identity;
 
 /// One thing that can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,9 +25,9 @@ pub use watch::Watch;
 use super::notes::{Draft, Note, NoteError, Notes};
 pub use super::watchers::Event;
 use super::{Address, ResultCache};
-use crate::accounts::Identity;
 use crate::generated::tools::RESOURCES;
 use crate::operations::{self, Called, Caller, Operation};
+use exa_mcp_model::Identity;
 use exa_mcp_store::Store;
 
 /// How many changes may wait until they are told to other servers.

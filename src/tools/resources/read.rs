@@ -4,7 +4,6 @@ use exa_mcp_model::WebsetResources;
 use serde_json::{Map, Value, json};
 
 use super::{JSON, MARKDOWN, PLAIN, Resources};
-use crate::accounts::Identity;
 use crate::generated::tools::RESOURCES;
 use crate::operations::{Operation, Refusal, find, input_schema, nearest};
 use crate::render::{self, Level, View};
@@ -13,6 +12,7 @@ use crate::tools::notes::NoteError;
 use crate::tools::operation_run::cleaned;
 use crate::tools::{Address, CachedResult, ToolError};
 use exa_mcp_exa_client::ExaErrorKind;
+use exa_mcp_model::Identity;
 
 /// Tokens of a kept answer: more than any has, because whoever reads a resource wants the whole of it.
 const EVERYTHING: usize = 100_000_000;

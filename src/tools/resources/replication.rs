@@ -16,8 +16,8 @@ use tokio::time::Instant;
 
 use super::watch::at;
 use super::{Changed, Event, Shared};
-use crate::accounts::Identity;
 use crate::tools::{Address, Change};
+use exa_mcp_model::Identity;
 use exa_mcp_model::ids;
 use exa_mcp_store::{Store, StoreError, StoreMessage};
 

@@ -7,9 +7,9 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::Event;
-use crate::accounts::Identity;
 use crate::tools::ResultCache;
 use crate::tools::watchers::{Followed, Subscription};
+use exa_mcp_model::Identity;
 
 /// The least time between two looks.
 const SHORTEST: Duration = Duration::from_millis(100);

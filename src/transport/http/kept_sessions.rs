@@ -8,7 +8,7 @@ use rmcp::model::{InitializeRequestParams, ProtocolVersion};
 use serde::{Deserialize, Serialize};
 
 use super::config::HttpLimits;
-use crate::accounts::Identity;
+use exa_mcp_model::Identity;
 use exa_mcp_store::format::{self, Format};
 use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError};
 

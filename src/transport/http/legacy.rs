@@ -31,11 +31,11 @@ use super::gate::KEY_IN_URL;
 use super::mcp::{LARGEST_BATCH, address, mark_known, tools};
 use super::parsing;
 use super::state::Shared;
-use crate::accounts::Identity;
 use crate::accounts::usage::Meter;
 use crate::http_response::{FORBIDDEN, bad_request, busy, over_limit, refusal, refuse};
 use crate::telemetry::logging;
 use exa_mcp_exa_client::ApiKey;
+use exa_mcp_model::Identity;
 use exa_mcp_model::ids;
 
 /// What fits between a connection and the handler before one waits for the other.

@@ -27,13 +27,14 @@ use super::request_ids::Turn;
 use super::restoring::catch_up;
 use super::sessions::{Behind, Held, NoRoom, NotAdmitted};
 use super::state::Shared;
-use crate::accounts::{Credential, OverLimit, daily};
+use crate::accounts::{Credential, daily};
 use crate::http_response::{
     FORBIDDEN, bad_request, busy, denied, empty, json_answer, limit_error, over_limit, refusal,
     refuse,
 };
 use crate::mcp::request::SESSION_HEADER;
 use crate::telemetry::logging;
+use exa_mcp_model::LimitExceeded;
 
 /// The header that names a version.
 pub(super) const VERSION: &str = "mcp-protocol-version";
@@ -353,7 +354,7 @@ async fn within_limits(visit: &Visit, id: &Value) -> Result<(), Refused> {
 }
 
 /// Says in the log that a limit is reached; whose it is, every line of the request says.
-fn note_limited(over: &OverLimit) {
+fn note_limited(over: &LimitExceeded) {
     tracing::info!(limit = over.limit, "denied: over a limit");
 }
 

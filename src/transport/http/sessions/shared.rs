@@ -10,7 +10,8 @@ use tokio::time::timeout;
 
 use super::super::kept_sessions::{KeptSession, KeptSessions};
 use super::{NotAdmitted, Session, Sessions};
-use crate::accounts::{Identity, Requester};
+use crate::accounts::Requester;
+use exa_mcp_model::Identity;
 
 /// How long it is believed that a session has not been ended at another server.
 const BELIEVED: Duration = Duration::from_secs(1);
