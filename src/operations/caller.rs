@@ -1,30 +1,25 @@
 //! Calling an operation: checked, sent, answered.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
+use super::call_arguments::{checked, refused};
+use super::call_log::{Sent, ended, log, watched};
 use super::price::{self, Charged};
 use super::spend::{
     LostReservation, RequestGuard, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
 };
 use super::stream::{self, Teller};
-use super::{
-    CallError, Folders, Following, Operation, Place, Progress, check, import, input_schema, split,
-};
+use super::{CallError, Folders, Following, Operation, Place, Progress, check, import, split};
 use crate::accounts::{Holder, KeyPool, Lease, NoKey, OverLimit};
 use crate::blocking;
 use crate::exa::{
     Answer, ApiKey, CallContext, ExaError, ExaErrorKind, ExaHttp, Stream, StreamForm,
 };
-use crate::telemetry::{self, Ended, Span, Trace};
-
-/// An answer that takes longer than this is slow.
-const SLOW: Duration = Duration::from_secs(10);
+use crate::telemetry::{self, Span, Trace};
 
 /// Calls operations with one key, or with several that share the work.
 #[derive(Clone)]
@@ -493,127 +488,4 @@ pub(super) fn thing<'a>(
 fn made(answer: &Value) -> Option<&str> {
     let id = answer.get("id").or_else(|| answer.get("researchId"))?;
     id.as_str()
-}
-
-/// Waits for an answer, and says once that it takes long.
-async fn watched<T>(operation: &Operation, exchange: impl Future<Output = T>) -> T {
-    let mut exchange = pin!(exchange);
-    match timeout(SLOW, &mut exchange).await {
-        Ok(outcome) => outcome,
-        Err(_) => {
-            let milliseconds = SLOW.as_millis();
-            tracing::info!(operation = operation.name, milliseconds, "still waiting");
-            exchange.await
-        }
-    }
-}
-
-/// Says in the log what may still come of a call that nobody waits for any more.
-struct Sent {
-    operation: &'static Operation,
-    is_answered: bool,
-}
-
-impl Sent {
-    fn new(operation: &'static Operation) -> Self {
-        Self {
-            operation,
-            is_answered: false,
-        }
-    }
-}
-
-impl Drop for Sent {
-    fn drop(&mut self) {
-        if !self.is_answered && !self.operation.read_only {
-            let operation = self.operation.name;
-            tracing::info!(operation, "no longer waited for; it may take effect at Exa");
-        }
-    }
-}
-
-/// How a call ended; never in the words of Exa.
-fn ended(answer: &Result<Answer, CallError>) -> Ended {
-    let (code, error) = match answer {
-        Ok(answer) => (Some(answer.status), None),
-        Err(CallError::Exa(error)) => (error.status, Some(error.kind.class())),
-        Err(CallError::Arguments(_)) => (None, Some("invalid_request".into())),
-        Err(CallError::Limit(_)) => (None, Some("limit_reached".into())),
-    };
-    Ended {
-        code: code.map(i64::from),
-        error,
-    }
-}
-
-/// One line a call: what, how long, how it ended; never what was asked or answered.
-fn log(operation: &Operation, outcome: &Result<Exchanged, CallError>, elapsed: Duration) {
-    let (name, milliseconds) = (operation.name, elapsed.as_millis());
-    if let Some(metrics) = telemetry::metrics() {
-        match outcome {
-            Ok(exchanged) => metrics.called(name, exchanged.answer.status, elapsed),
-            Err(CallError::Exa(error)) => match error.status {
-                Some(status) => metrics.called(name, status, elapsed),
-                None => metrics.called(name, "no answer", elapsed),
-            },
-            // Nothing was sent.
-            Err(CallError::Arguments(_) | CallError::Limit(_)) => {}
-        }
-    }
-    match outcome {
-        Ok(Exchanged { answer, .. }) => {
-            let request_id = answer.request_id.as_deref().unwrap_or("-");
-            tracing::info!(
-                operation = name,
-                status = answer.status,
-                milliseconds,
-                request_id,
-                "answered"
-            );
-        }
-        Err(CallError::Exa(error)) => {
-            let request_id = error.request_id.as_deref().unwrap_or("-");
-            tracing::warn!(
-                operation = name,
-                status = error.status,
-                milliseconds,
-                request_id,
-                "failed"
-            );
-        }
-        Err(CallError::Arguments(_)) => tracing::info!(operation = name, "refused"),
-        Err(CallError::Limit(over)) => {
-            tracing::info!(operation = name, limit = over.limit, "not allowed");
-        }
-    }
-}
-
-fn checked(
-    operation: &'static Operation,
-    arguments: Value,
-) -> Result<check::Checked, check::Refused> {
-    let aliases: Vec<(&str, &str)> = operation
-        .arguments
-        .iter()
-        .flat_map(|argument| argument.aliases.iter().map(|alias| (*alias, argument.name)))
-        .collect();
-    let subject = check::Subject {
-        operation: operation.name,
-        input_schema: input_schema(operation),
-        aliases: &aliases,
-        beyond: &[],
-    };
-    check::check(&subject, arguments)
-}
-
-fn refused(operation: &'static Operation, problems: Vec<check::Problem>) -> check::Refused {
-    check::Refused {
-        problems,
-        example: Box::new(check::example(operation.name, input_schema(operation))),
-        hints: check::hints(operation.name)
-            .iter()
-            .map(|hint| (*hint).to_owned())
-            .collect(),
-        missing: Vec::new(),
-    }
 }

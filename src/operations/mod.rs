@@ -3,6 +3,8 @@
 //! The table itself is generated; nothing here names a single operation.
 
 mod arguments;
+mod call_arguments;
+mod call_log;
 mod caller;
 pub mod check;
 pub mod client;

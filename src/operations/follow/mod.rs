@@ -2,6 +2,7 @@
 
 mod counts;
 mod find;
+mod judge;
 
 use std::time::Duration;
 
