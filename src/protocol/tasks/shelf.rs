@@ -316,3 +316,81 @@ fn place(owner: &Identity, collection: &'static str, id: &str) -> Place {
         id: id.to_owned(),
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::{Map, json};
+
+    use super::*;
+    use crate::store::{MemoryStore, SqliteStore};
+
+    fn work(id: &str) -> Work {
+        let arguments = json!({"runId": id}).as_object().unwrap().clone();
+        Work {
+            get: "agent.runs.get".to_owned(),
+            arguments,
+        }
+    }
+
+    fn task(id: &str) -> Record {
+        let life = Duration::from_secs(600);
+        let (id, tool) = (id.to_owned(), "exa_api".to_owned());
+        Record::new(id, tool, Map::new(), life, "runner".to_owned())
+    }
+
+    /// A store in a file and one in memory.
+    fn shelves(folder: &tempfile::TempDir) -> [Shelf; 2] {
+        let file = SqliteStore::new(folder.path().join("store.db"));
+        let stores: [Arc<dyn Store>; 2] = [Arc::new(file), Arc::new(MemoryStore::default())];
+        stores.map(Shelf::new)
+    }
+
+    #[tokio::test]
+    async fn work_belongs_to_one_task_whoever_owns_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
+        for shelf in shelves(&folder) {
+            let claim = async |owner, id, run, origin| {
+                let claimed = shelf.claim(owner, &work(run), &task(id), origin).await;
+                claimed.unwrap()
+            };
+            assert!(claim(&ann, "a", "1", Origin::Found).await);
+            assert!(claim(&ann, "a", "1", Origin::Found).await, "its own");
+            assert!(!claim(&bob, "b", "1", Origin::Found).await);
+            assert!(claim(&bob, "b", "2", Origin::Answered).await);
+            assert!(!claim(&ann, "c", "2", Origin::Found).await);
+            assert!(shelf.is_taken(&work("2"), "c").await.unwrap());
+            assert!(!shelf.is_taken(&work("2"), "b").await.unwrap());
+            let (claims, plain) = (Claims::of(shelf.store()), work("3"));
+            claims.record(&plain, None).await.unwrap();
+            assert!(
+                !claim(&ann, "d", "3", Origin::Found).await,
+                "a plain call has it"
+            );
+            assert!(claim(&ann, "d", "4", Origin::Found).await);
+        }
+    }
+
+    #[tokio::test]
+    async fn claims_of_earlier_versions_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let [shelf, _] = shelves(&folder);
+        let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
+        let earlier = place(&bob, OWNER_CLAIMS, "agent.runs.get 1");
+        let rules = rules(&task("b"), Expected::Nothing);
+        shelf
+            .store()
+            .put(earlier, "b".to_owned(), rules)
+            .await
+            .unwrap();
+        let claim = async |owner, id| {
+            let (work, task) = (work("1"), task(id));
+            let claimed = shelf.claim(owner, &work, &task, Origin::Found).await;
+            claimed.unwrap()
+        };
+        assert!(!claim(&ann, "a").await);
+        assert!(!claim(&bob, "c").await);
+        assert!(claim(&bob, "b").await, "its own");
+    }
+}
