@@ -133,17 +133,28 @@ impl Directory {
         let mut admitted: HashSet<Identity> = HashSet::new();
         let users: HashSet<&str> = owners.iter().filter_map(Identity::user_name).collect();
         let table = self.table();
-        let concerned = |token: &&Arc<Token>| match &token.user {
+        let concerns = |user: &Option<String>| match user {
             Some(user) => users.contains(user.as_str()),
             None => true,
         };
-        for token in table.tokens.values().filter(concerned) {
+        for token in table.tokens.values() {
+            // Whoever had the token before is known no longer by it.
+            for user in token.former_users.iter().filter(|user| concerns(user)) {
+                let owner = token.owner_as(user.as_deref());
+                ended.entry(owner).or_insert(Denied::Unknown);
+            }
+            if !concerns(&token.user) {
+                continue;
+            }
             let owner = token.owner();
             match token.admit(now) {
                 Ok(()) => drop(admitted.insert(owner)),
                 // A revocation is more than an end that was to be expected.
                 Err(Denied::Revoked) => drop(ended.insert(owner, Denied::Revoked)),
-                Err(why) => drop(ended.entry(owner).or_insert(why)),
+                Err(why) => match ended.entry(owner) {
+                    Entry::Occupied(known) if *known.get() == Denied::Revoked => {}
+                    known => drop(known.insert_entry(why)),
+                },
             }
         }
         ended.retain(|owner, _| owners.contains(owner) && !admitted.contains(owner));
@@ -226,6 +237,7 @@ fn made(record: &Record, digest: Digest) -> Token {
         id: record.id.clone(),
         prefix: record.prefix.clone(),
         user: record.user.clone(),
+        former_users: record.former_users.clone(),
         role: if record.admin {
             Role::Admin
         } else {
@@ -291,7 +303,12 @@ fn digests(token: &Token) -> impl Iterator<Item = Digest> {
 impl Token {
     /// To whom belongs what its holder leaves behind. All tokens of a person are that person.
     pub fn owner(&self) -> Identity {
-        match &self.user {
+        self.owner_as(self.user.as_deref())
+    }
+
+    /// The owner that its holder is while it belongs to this user.
+    fn owner_as(&self, user: Option<&str>) -> Identity {
+        match user {
             Some(user) => Identity::user(user),
             None => Identity::token(&self.id),
         }
@@ -321,139 +338,5 @@ impl Token {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use std::net::Ipv4Addr;
-
-    use super::super::record::Former;
-    use super::*;
-
-    const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
-
-    fn directory(users: &str) -> Directory {
-        let usual = TokenLimits::default();
-        let secret = Secret::chosen("s");
-        Directory::new(Some("admin-secret"), Some(users), &secret, usual).unwrap()
-    }
-
-    #[test]
-    fn a_token_lets_its_holder_in() {
-        let directory = directory("a:ann:2999-01-01,b::never,c:carl:2001-01-01");
-        let found = |token| directory.find(token, HERE).map(|token| token.owner());
-        assert_eq!(found(Some("a")), Ok(Identity::user("ann")));
-        assert!(found(Some("b")).unwrap().as_str().starts_with("token:"));
-        assert_eq!(found(Some("c")), Err(Denied::Expired));
-        for wrong in [None, Some(""), Some("A"), Some("aa"), Some("a:ann")] {
-            assert_eq!(found(wrong), Err(Denied::Unknown), "{wrong:?}");
-        }
-    }
-
-    #[test]
-    fn only_the_admin_looks_after_the_server() {
-        let directory = directory("a");
-        let admit = |token| directory.find(Some(token), HERE).unwrap().admit_admin();
-        assert_eq!(admit("admin-secret"), Ok(()));
-        assert_eq!(admit("a"), Err(Denied::NotAdmin));
-    }
-
-    #[test]
-    fn guesses_are_throttled_and_tokens_are_not() {
-        let directory = directory("a,b:ben:2001-01-01");
-        for _ in 0..10 {
-            assert_eq!(directory.find(Some("x"), HERE).err(), Some(Denied::Unknown));
-        }
-        let throttled =
-            |token| matches!(directory.find(Some(token), HERE), Err(Denied::Throttled(_)));
-        assert!(throttled("x") && throttled("y"));
-        assert!(directory.find(Some("a"), HERE).is_ok());
-        assert_eq!(directory.find(Some("b"), HERE).err(), Some(Denied::Expired));
-        assert!(throttled("x"), "a right token gives no further tries");
-        assert_eq!(directory.find(None, HERE).err(), Some(Denied::Unknown));
-    }
-
-    #[test]
-    fn an_owner_ends_with_the_last_of_their_tokens() {
-        let directory = directory("a:ann,a2:ann:2001-01-01,b:ben:2001-01-01,c:carl,d::2001-01-01");
-        let id = |token: &str| {
-            let known = directory.known(Some(token), HERE);
-            known.unwrap().id.clone()
-        };
-        let nameless = Identity::token(&id("d"));
-        let users = ["ann", "ben", "carl", "nobody"].map(Identity::user);
-        let owners: HashSet<Identity> = users.into_iter().chain([nameless.clone()]).collect();
-        let ended = || {
-            let mut ended = directory.ended_owners(&owners, now());
-            ended.sort_by(|one, other| one.0.cmp(&other.0));
-            ended
-        };
-        let ben = (Identity::user("ben"), Denied::Expired);
-        let nameless = (nameless, Denied::Expired);
-        assert_eq!(ended(), [nameless.clone(), ben.clone()]);
-        directory.learn(&Record {
-            id: id("a"),
-            revoked: Some(1),
-            ..Record::default()
-        });
-        let ann = (Identity::user("ann"), Denied::Revoked);
-        assert_eq!(ended(), [nameless, ann, ben]);
-        assert!(directory.ended_owners(&HashSet::new(), now()).is_empty());
-    }
-
-    #[test]
-    fn many_tokens_are_all_found() {
-        let users: Vec<String> = (0..20_000).map(|n| format!("t{n}:u{n}")).collect();
-        let directory = directory(&users.join(","));
-        for n in (0..20_000).step_by(997) {
-            let token = directory.find(Some(&format!("t{n}")), HERE).unwrap();
-            assert_eq!(token.owner(), Identity::user(&format!("u{n}")));
-        }
-    }
-
-    #[test]
-    fn what_is_learnt_counts_at_once() {
-        let directory = directory("a:ann");
-        let find = |token| {
-            directory
-                .find(Some(token), HERE)
-                .map(|token| token.id.clone())
-        };
-        let record = |token: &str| Record {
-            id: "t".to_owned(),
-            hash: Some(directory.digest(token).written()),
-            ..Record::default()
-        };
-        directory.learn(&record("one"));
-        assert_eq!(find("one"), Ok("t".to_owned()));
-        let renewed = |until| Record {
-            former: Some(Former {
-                hash: directory.digest("one").written(),
-                until,
-            }),
-            ..record("two")
-        };
-        directory.learn(&renewed(now() + 60_000));
-        assert!(find("one").is_ok() && find("two").is_ok());
-        directory.learn(&renewed(now()));
-        assert_eq!(find("one"), Err(Denied::Unknown));
-        let revoked = Some(1);
-        directory.learn(&Record {
-            revoked,
-            ..record("two")
-        });
-        assert_eq!(find("two"), Err(Denied::Revoked));
-        assert_eq!(directory.len(), 3);
-        let ann = find("a").unwrap();
-        directory.learn(&Record {
-            id: ann.clone(),
-            revoked,
-            ..Record::default()
-        });
-        assert_eq!(find("a"), Err(Denied::Revoked));
-        assert_eq!(directory.get(&ann).unwrap().user.as_deref(), Some("ann"));
-        directory.learn(&Record {
-            id: "gone".to_owned(),
-            ..Record::default()
-        });
-        assert_eq!(directory.len(), 3);
-    }
-}
+#[path = "directory_tests.rs"]
+mod tests;

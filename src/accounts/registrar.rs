@@ -153,6 +153,7 @@ impl Registrar {
             former: None,
             prefix: shown(&text),
             user: new.user,
+            former_users: Vec::new(),
             admin: new.role == Role::Admin,
             created: Some(now()),
             expires: new.expires,
@@ -226,7 +227,7 @@ impl Registrar {
                 record.limits = record.limits.changed(limits)?;
             }
             if let Some(user) = &amendment.user {
-                record.user.clone_from(user);
+                record.give_to(user.as_deref());
             }
             if let Some(expires) = amendment.expires {
                 record.expires = expires;
@@ -440,6 +441,26 @@ mod tests {
         let known = two.directory.get(&token.id).unwrap();
         assert_eq!(known.limits.requests_per_minute, Some(150));
         assert_eq!(find(&server(&path).await, &renewed), Err(Denied::Revoked));
+    }
+
+    #[tokio::test]
+    async fn servers_that_share_a_store_know_former_users() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.db");
+        let (one, two) = (server(&path).await, server(&path).await);
+        let (_, token) = one.create(new()).await.unwrap();
+        let amendment = Amendment {
+            user: Some(Some("ben".to_owned())),
+            ..Amendment::default()
+        };
+        one.amend(&token.id, amendment).await.unwrap();
+        two.catch_up().await.unwrap();
+        let bob = Identity::user("bob");
+        let owners = HashSet::from([bob.clone(), Identity::user("ben")]);
+        for server in [one, two, server(&path).await] {
+            let ended = server.directory.ended_owners(&owners, now());
+            assert_eq!(ended, [(bob.clone(), Denied::Unknown)]);
+        }
     }
 
     #[tokio::test]

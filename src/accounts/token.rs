@@ -75,6 +75,8 @@ pub struct Token {
     pub prefix: String,
     /// Whose it is.
     pub user: Option<String>,
+    /// Whose it was before; `None` is a time without a user.
+    pub(super) former_users: Vec<Option<String>>,
     /// What it allows.
     pub role: Role,
     /// When it ends, in milliseconds since 1970.
@@ -224,6 +226,7 @@ fn token(
         id: hashes.named.digest(NAMED_BY, text).name(),
         prefix: prefix(text),
         user: user.map(str::to_owned),
+        former_users: Vec::new(),
         role,
         expires,
         former: None,

@@ -1,29 +1,25 @@
 //! Calling an operation: checked, sent, answered.
 
-use std::future::Future;
-use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
+use super::call_arguments::{checked, refused};
+use super::call_log::{Sent, ended, log, watched};
 use super::price::{self, Charged};
-use super::spend::{RequestGuard, RunState, Settlement, SpendGuard, SpendRequest, StartedRun};
-use super::stream::{self, Teller};
-use super::{
-    CallError, Folders, Following, Operation, Place, Progress, import, input_schema, split,
-    validation,
+use super::spend::{
+    LostReservation, RequestGuard, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
 };
-use crate::telemetry::{self, Ended, Span, Trace};
+use super::stream::{self, Teller};
+use super::{CallError, Folders, Following, Operation, Place, Progress, import, split, validation};
+use crate::telemetry::{self, Span, Trace};
 use exa_mcp_exa_client::{
     ApiKey, CallContext, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease, KeyOwner, KeyPool,
-    NoKey, StreamForm, StreamOptions,
+    NoKey, StreamForm, StreamOptions, blocking,
 };
 use exa_mcp_model::LimitExceeded;
-
-/// An answer that takes longer than this is slow.
-const SLOW: Duration = Duration::from_secs(10);
 
 /// Calls operations with one key, or with several that share the work.
 #[derive(Clone)]
@@ -37,6 +33,12 @@ pub struct Caller {
     once: bool,
     /// The call finds out whether a key works again, so a refusal of the key is not waited out.
     probing: bool,
+    /// The place of the only key of the pool that may be used.
+    only_key: Option<usize>,
+    /// Where the reservation of a start is kept whose response is lost.
+    lost: Option<LostReservation>,
+    /// What calls are about was started before, so one key that does not know it proves nothing.
+    is_known_thing: bool,
 }
 
 /// An answered call.
@@ -101,6 +103,9 @@ impl Caller {
             folders: Folders::none("no folder is open to this server"),
             once: false,
             probing: false,
+            only_key: None,
+            lost: None,
+            is_known_thing: false,
         }
     }
 
@@ -165,6 +170,45 @@ impl Caller {
         }
     }
 
+    /// The same caller for something that was started before. Unless the key that started it is known, it is
+    /// missing only if every key was asked.
+    pub(super) fn for_known_thing(&self) -> Self {
+        Self {
+            is_known_thing: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same caller, which keeps the reservation of a start whose response is lost until it is known whether
+    /// the start arrived.
+    pub(crate) fn keeping_lost(&self) -> (Self, LostReservation) {
+        let lost = LostReservation::default();
+        let caller = Self {
+            lost: Some(lost.clone()),
+            ..self.clone()
+        };
+        (caller, lost)
+    }
+
+    /// One caller for each key of the pool, which uses no other key. The pool keeps account of its keys as usual.
+    pub(super) fn by_key(&self) -> Vec<Self> {
+        let places = 0..self.keys.len();
+        let caller = |place| Self {
+            only_key: Some(place),
+            ..self.clone()
+        };
+        places.map(caller).collect()
+    }
+
+    /// The places of the keys that must not be used.
+    fn excluded_keys(&self) -> Vec<usize> {
+        let Some(only) = self.only_key else {
+            return Vec::new();
+        };
+        let places = 0..self.keys.len();
+        places.filter(|place| *place != only).collect()
+    }
+
     /// Whether there is a key.
     pub fn has_key(&self) -> bool {
         !self.keys.is_empty()
@@ -203,16 +247,18 @@ impl Caller {
         sent.is_answered = true;
         let (key, outcome) = outcome?;
         match outcome {
-            Ok(exchanged) => Ok(Called {
+            Ok(exchanged) => {
+                let answer = exchanged.answer;
+                let is_large = blocking::is_large_value(&answer.value);
                 // Some proxies echo headers; whoever reads the answer must not learn the key.
-                answer: ExaResponse {
-                    value: key.redact_json(exchanged.answer.value),
-                    ..exchanged.answer
-                },
-                arguments: exchanged.arguments,
-                mended: checked.corrections,
-                told: exchanged.told,
-            }),
+                let value = blocking::run(is_large, || key.redact_json(answer.value)).await;
+                Ok(Called {
+                    answer: ExaResponse { value, ..answer },
+                    arguments: exchanged.arguments,
+                    mended: checked.corrections,
+                    told: exchanged.told,
+                })
+            }
             Err(CallError::Exa(error)) => Err(Refusal::Exa(Box::new(error))),
             Err(CallError::Limit(over)) => Err(Refusal::Limit(over)),
             Err(CallError::Arguments(error)) => {
@@ -240,7 +286,9 @@ impl Caller {
         progress: &Progress,
     ) -> Result<(ApiKey, Result<Exchanged, CallError>), Refusal> {
         let thing = thing(operation, arguments);
-        let mut tried = Vec::new();
+        let mut tried = self.excluded_keys();
+        // Keys that do not know the thing, or must not.
+        let mut denied = Vec::new();
         // Keys with which the call was forbidden.
         let mut forbidden: Vec<KeyLease> = Vec::new();
         loop {
@@ -284,11 +332,20 @@ impl Caller {
                 Err(CallError::Arguments(_) | CallError::Limit(_)) => false,
             };
             tried.push(lease.place());
+            let status = outcome.as_ref().err().and_then(CallError::status);
+            if matches!(status, Some(403 | 404)) {
+                denied.push(lease.place());
+            }
+            let is_missing = status == Some(404);
+            let may_have = |thing| self.keys.may_have(thing, self.is_known_thing, &denied);
             if !another || !self.keys.has_ready(operation.domain, &tried) {
+                if is_missing && thing.is_some_and(may_have) {
+                    // The key that knows it is not ready, and the next lease says when it is.
+                    continue;
+                }
                 let outcome = outcome.map_err(|error| self.with_next_key(operation, error));
                 return Ok((lease.key().clone(), outcome));
             }
-            let status = outcome.as_ref().err().and_then(CallError::status);
             forbidden.extend(Some(lease).filter(|_| status == Some(403)));
         }
     }
@@ -341,7 +398,8 @@ impl Caller {
         arguments: Map<String, Value>,
         stream: Option<StreamOptions>,
     ) -> Result<ExaResponse, CallError> {
-        let guard = Arc::new(RequestGuard::new(&self.guard, operation, &arguments));
+        let guard = RequestGuard::new(&self.guard, operation, &arguments);
+        let guard = Arc::new(guard.keeping(self.lost.clone()));
         let parts = split(operation, arguments.into())?;
         let _slot = self.http.acquire_slot().await;
         let timeout = Duration::from_secs(operation.timeout_seconds);
@@ -362,7 +420,7 @@ impl Caller {
         let context = headers.fold(context, |context, (name, value)| {
             context.with_header(name, value)
         });
-        let answer = Trace::during(trace, (operation.call)(context, parts)).await;
+        let answer = Trace::during(trace, blocking::run_large_parts((operation.call)(context, parts))).await;
         let answer = match (answer, guard.refusal()) {
             (Err(CallError::Exa(error)), Some(over)) if error.kind == ExaErrorKind::NotAllowed => {
                 Err(CallError::Limit(Box::new(over)))
@@ -420,7 +478,10 @@ impl Exchanged {
 }
 
 /// What a call is about: the first thing that its path names.
-fn thing<'a>(operation: &Operation, arguments: &'a Map<String, Value>) -> Option<&'a str> {
+pub(super) fn thing<'a>(
+    operation: &Operation,
+    arguments: &'a Map<String, Value>,
+) -> Option<&'a str> {
     let mut path = operation.arguments.iter();
     let named = path.find(|argument| argument.place == Place::Path)?;
     arguments.get(named.name)?.as_str()
@@ -430,124 +491,4 @@ fn thing<'a>(operation: &Operation, arguments: &'a Map<String, Value>) -> Option
 fn made(answer: &Value) -> Option<&str> {
     let id = answer.get("id").or_else(|| answer.get("researchId"))?;
     id.as_str()
-}
-
-/// Waits for an answer, and says once that it takes long.
-async fn watched<T>(operation: &Operation, exchange: impl Future<Output = T>) -> T {
-    let mut exchange = pin!(exchange);
-    match timeout(SLOW, &mut exchange).await {
-        Ok(outcome) => outcome,
-        Err(_) => {
-            let milliseconds = SLOW.as_millis();
-            tracing::info!(operation = operation.name, milliseconds, "still waiting");
-            exchange.await
-        }
-    }
-}
-
-/// Says in the log what may still come of a call that nobody waits for any more.
-struct Sent {
-    operation: &'static Operation,
-    is_answered: bool,
-}
-
-impl Sent {
-    fn new(operation: &'static Operation) -> Self {
-        Self {
-            operation,
-            is_answered: false,
-        }
-    }
-}
-
-impl Drop for Sent {
-    fn drop(&mut self) {
-        if !self.is_answered && !self.operation.read_only {
-            let operation = self.operation.name;
-            tracing::info!(operation, "no longer waited for; it may take effect at Exa");
-        }
-    }
-}
-
-/// How a call ended; never in the words of Exa.
-fn ended(answer: &Result<ExaResponse, CallError>) -> Ended {
-    let (code, error) = match answer {
-        Ok(answer) => (Some(answer.status), None),
-        Err(CallError::Exa(error)) => (error.status, Some(error.kind.class())),
-        Err(CallError::Arguments(_)) => (None, Some("invalid_request".into())),
-        Err(CallError::Limit(_)) => (None, Some("limit_reached".into())),
-    };
-    Ended {
-        code: code.map(i64::from),
-        error,
-    }
-}
-
-/// One line a call: what, how long, how it ended; never what was asked or answered.
-fn log(operation: &Operation, outcome: &Result<Exchanged, CallError>, elapsed: Duration) {
-    let (name, milliseconds) = (operation.name, elapsed.as_millis());
-    if let Some(metrics) = telemetry::metrics() {
-        match outcome {
-            Ok(exchanged) => metrics.called(name, exchanged.answer.status, elapsed),
-            Err(CallError::Exa(error)) => match error.status {
-                Some(status) => metrics.called(name, status, elapsed),
-                None => metrics.called(name, "no answer", elapsed),
-            },
-            // Nothing was sent.
-            Err(CallError::Arguments(_) | CallError::Limit(_)) => {}
-        }
-    }
-    match outcome {
-        Ok(Exchanged { answer, .. }) => {
-            let request_id = answer.request_id.as_deref().unwrap_or("-");
-            tracing::info!(
-                operation = name,
-                status = answer.status,
-                milliseconds,
-                request_id,
-                "answered"
-            );
-        }
-        Err(CallError::Exa(error)) => {
-            let request_id = error.request_id.as_deref().unwrap_or("-");
-            tracing::warn!(
-                operation = name,
-                status = error.status,
-                milliseconds,
-                request_id,
-                "failed"
-            );
-        }
-        Err(CallError::Arguments(_)) => tracing::info!(operation = name, "refused"),
-        Err(CallError::Limit(over)) => {
-            tracing::info!(operation = name, limit = over.limit, "not allowed");
-        }
-    }
-}
-
-fn checked(
-    operation: &'static Operation,
-    arguments: Value,
-) -> Result<validation::Checked, validation::ValidationError> {
-    let aliases: Vec<(&str, &str)> = operation
-        .arguments
-        .iter()
-        .flat_map(|argument| argument.aliases.iter().map(|alias| (*alias, argument.name)))
-        .collect();
-    let subject = validation::Subject::new(input_schema(operation))
-        .with_aliases(&aliases)
-        .with_behavior(&operation.behavior);
-    validation::check(&subject, arguments)
-}
-
-fn refused(
-    operation: &'static Operation,
-    problems: Vec<validation::Problem>,
-) -> validation::ValidationError {
-    validation::ValidationError {
-        problems,
-        example: Box::new(operation.example()),
-        hints: operation.behavior.hints.clone(),
-        missing: Vec::new(),
-    }
 }

@@ -3,6 +3,8 @@
 //! The table itself is generated; nothing here names a single operation.
 
 mod arguments;
+mod call_arguments;
+mod call_log;
 mod caller;
 pub mod client;
 mod follow;
@@ -15,6 +17,10 @@ pub mod roots;
 pub mod spend;
 mod stream;
 pub mod validation;
+
+#[cfg(test)]
+#[allow(clippy::indexing_slicing, clippy::unwrap_used)]
+mod several_keys_tests;
 
 use std::future::Future;
 use std::pin::Pin;

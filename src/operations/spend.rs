@@ -111,12 +111,41 @@ impl OpenReservation for Unlimited {
     }
 }
 
+/// The reservation of a request that may have started a run although its response is lost. Dropped, all of it is
+/// spent; if the run is found, it is handed over to the run.
+#[derive(Clone, Default)]
+pub(crate) struct LostReservation(Arc<Mutex<Option<Box<dyn OpenReservation>>>>);
+
+impl LostReservation {
+    fn put(&self, reservation: Box<dyn OpenReservation>) {
+        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of several, only the last one can be found.
+        *place = Some(reservation);
+    }
+
+    /// Hands it over to the run that was found; says whether there was one.
+    pub(crate) async fn hand_over(&self, following: &Following) -> bool {
+        let reservation = {
+            let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            place.take()
+        };
+        let Some(reservation) = reservation else {
+            return false;
+        };
+        let run = StartedRun::of(following);
+        let running = Settlement::Run(run, RunState::Running);
+        reservation.settle(running).await;
+        true
+    }
+}
+
 /// The guard of one request, which each of its attempts passes.
 pub(super) struct RequestGuard {
     guard: Arc<dyn SpendGuard>,
     request: SpendRequest,
     arguments: Arc<Map<String, Value>>,
     refusal: Mutex<Option<LimitExceeded>>,
+    lost: Option<LostReservation>,
 }
 
 impl RequestGuard {
@@ -133,7 +162,13 @@ impl RequestGuard {
             },
             arguments: Arc::new(arguments.clone()),
             refusal: Mutex::default(),
+            lost: None,
         }
+    }
+
+    /// Keeps the reservation of a start here if its response is lost, instead of spending it.
+    pub(super) fn keeping(self, lost: Option<LostReservation>) -> Self {
+        Self { lost, ..self }
     }
 
     /// Why the request was not sent, if the guard is the reason.
@@ -156,9 +191,10 @@ impl AttemptGuard for RequestGuard {
                 Ok(reservation) => {
                     let attempt: Box<dyn Attempt> = Box::new(GuardedAttempt {
                         guard: Arc::clone(&self.guard),
-                        reservation,
+                        reservation: Some(reservation),
                         request: self.request.clone(),
                         arguments: Arc::clone(&self.arguments),
+                        lost: self.lost.clone(),
                     });
                     Ok(attempt)
                 }
@@ -175,35 +211,82 @@ impl AttemptGuard for RequestGuard {
 
 struct GuardedAttempt {
     guard: Arc<dyn SpendGuard>,
-    reservation: Box<dyn OpenReservation>,
+    /// There until it is handed over to a run.
+    reservation: Option<Box<dyn OpenReservation>>,
     request: SpendRequest,
     arguments: Arc<Map<String, Value>>,
+    lost: Option<LostReservation>,
+}
+
+impl GuardedAttempt {
+    fn charged(&self) -> Charged {
+        self.request.estimate.charged
+    }
+}
+
+impl Drop for GuardedAttempt {
+    fn drop(&mut self) {
+        if self.charged() == Charged::AtEndOfRun
+            && let (Some(lost), Some(reservation)) = (&self.lost, self.reservation.take())
+        {
+            lost.put(reservation);
+        }
+    }
 }
 
 impl Attempt for GuardedAttempt {
-    fn refused(self: Box<Self>) -> BoxFuture<'static, ()> {
-        self.reservation.release()
+    fn refused(mut self: Box<Self>) -> BoxFuture<'static, ()> {
+        match self.reservation.take() {
+            Some(reservation) => reservation.release(),
+            None => Box::pin(ready(())),
+        }
     }
 
-    fn answered<'a>(self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()> {
+    fn answered_by_gateway(self: Box<Self>) -> BoxFuture<'static, ()> {
+        if self.charged() == Charged::AtEndOfRun {
+            // The run may exist, so the response is lost.
+            drop(self);
+            return Box::pin(ready(()));
+        }
+        // Exa does not charge for what it does not answer.
+        self.refused()
+    }
+
+    fn started<'a>(&'a mut self, response: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            let Self {
-                guard,
-                reservation,
-                request,
-                arguments,
-            } = *self;
+            if self.charged() != Charged::AtEndOfRun {
+                return;
+            }
+            let operation = self.request.operation;
+            let Some(following) = Following::of(operation, &self.arguments, response) else {
+                return;
+            };
+            if let Some(reservation) = self.reservation.take() {
+                let run = StartedRun::of(&following);
+                let state = run_state(&following, response);
+                reservation.settle(Settlement::Run(run, state)).await;
+            }
+        })
+    }
+
+    fn answered<'a>(mut self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()> {
+        Box::pin(async move {
+            let reservation = self.reservation.take();
             let SpendRequest {
                 operation,
                 estimate,
-            } = &request;
-            let started = settlement(operation, estimate, &arguments, response);
-            reservation.settle(started).await;
-            if estimate.charged == Charged::Nothing
-                && let Some(following) = Following::of(operation, &arguments, response)
+            } = &self.request;
+            // Somebody else follows the run: it was read, or it has the reservation already.
+            let is_followed = estimate.charged == Charged::Nothing || reservation.is_none();
+            if let Some(reservation) = reservation {
+                let started = settlement(operation, estimate, &self.arguments, response);
+                reservation.settle(started).await;
+            }
+            if is_followed
+                && let Some(following) = Following::of(operation, &self.arguments, response)
             {
                 let state = run_state(&following, response);
-                guard.observe(&StartedRun::of(&following), state).await;
+                self.guard.observe(&StartedRun::of(&following), state).await;
             }
         })
     }

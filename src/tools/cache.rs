@@ -255,12 +255,19 @@ impl ResultCache {
         Some(entry.kept.clone())
     }
 
+    /// Returns how many bytes an answer may have to be kept: one must not throw out all others.
+    pub(super) fn max_answer_bytes(&self) -> usize {
+        if self.limits.ttl.is_zero() {
+            return 0;
+        }
+        self.limits.bytes / 2
+    }
+
     /// Keeps an answer; one that is too large for the cache is not kept.
     pub(super) fn keep(&self, owner: &Identity, fresh: Fresh<'_>) -> Option<CachedResult> {
         let texts = fresh.answer.len() + fresh.title.len() + fresh.operation.len();
         let bytes = texts + texts / LOST + OVERHEAD;
-        // One answer must not throw out all others.
-        if bytes > self.limits.bytes / 2 || self.limits.ttl.is_zero() {
+        if bytes > self.max_answer_bytes() {
             return None;
         }
         let id = format!("r_{}", ids::random().ok()?);

@@ -1,11 +1,13 @@
 //! Long work behind a call: started, found again after a restart, followed to its end.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
 use super::call::OperationCall;
+use super::claims::Claims;
 use super::context::ToolContext;
 use super::error::{ToolError, Unconfirmed, Unfinished};
 use super::executor::ToolExecutor;
@@ -13,6 +15,7 @@ use super::operation_run::{Answered, cleaned};
 use super::outcome::ToolResult;
 use super::work::{Attempt, TaskCall, Work};
 use super::{error_messages, follow_up};
+use crate::operations::spend::LostReservation;
 use crate::operations::{Followed, Following, Found, Operation, Refusal, Undecided};
 use exa_mcp_exa_client::ExaErrorKind;
 use exa_mcp_store::milliseconds;
@@ -122,6 +125,7 @@ impl<'a> Polling<'a> {
         &self,
         arguments: Option<Map<String, Value>>,
         refusal: Refusal,
+        lost: LostReservation,
     ) -> ToolResult<Answered> {
         let (Some(task), Some(arguments)) = (&self.context.task, arguments) else {
             return Err(self.refused(refusal));
@@ -132,9 +136,8 @@ impl<'a> Polling<'a> {
         sleep(PAUSE * 2).await;
         match self.left_behind(task, &arguments, 1).await {
             Ok(Left::Work(following)) => {
-                // An error is not charged; a lost response is, at its reservation.
-                if matches!(&refusal, Refusal::Exa(error) if matches!(error.kind, ExaErrorKind::Api(_)))
-                {
+                // An error is not charged, so nothing was kept of its reservation.
+                if !lost.hand_over(&following).await && is_api_error(&refusal) {
                     let caller = self.tools.caller();
                     caller.adopt(self.operation, &arguments, &following).await;
                 }
@@ -214,6 +217,9 @@ impl<'a> Polling<'a> {
                 {
                     return Err(ToolError::Cancelled.into());
                 }
+                if task.is_none() {
+                    self.claim_for_call(&following);
+                }
                 Some(following)
             }
             (None, Some(before)) => self.named_later(task, &answered.arguments, &before).await,
@@ -229,6 +235,21 @@ impl<'a> Polling<'a> {
                 Ok(())
             }
         }
+    }
+
+    /// Records that work belongs to a call that is no task. The answer does not wait for that.
+    fn claim_for_call(&self, following: &Following) {
+        let store = self.tools.store();
+        // A store that nobody made holds no tasks.
+        if self.operation.read_only || !store.is_made() {
+            return;
+        }
+        let work = Work::of(following);
+        tokio::spawn(async move {
+            if let Err(error) = Claims::of(&*store).record(&work, None).await {
+                tracing::debug!(%work, %error, "a task may take it for its own");
+            }
+        });
     }
 
     /// Waits for the end of what a call started or looked at, as long as the caller wants to.
@@ -274,7 +295,7 @@ impl<'a> Polling<'a> {
                 answered.work.extend(next());
             }
         }
-        answered.answer = cleaned(state.answer);
+        answered.answer = cleaned(state.answer).await;
         Ok(())
     }
 
@@ -310,8 +331,12 @@ impl<'a> Polling<'a> {
             let works = found.same.into_iter().map(|one| (Work::of(&one), one));
             for (work, following) in works.filter(|(work, _)| !before.contains(work)) {
                 match task {
-                    Some(task) if !task.keeper.keep(work).await => {}
-                    _ => return Some(following),
+                    Some(task) if !task.keeper.adopt(work).await => {}
+                    Some(_) => return Some(following),
+                    None => {
+                        self.claim_for_call(operation, &following);
+                        return Some(following);
+                    }
                 }
             }
             sleep(PAUSE).await;
@@ -352,7 +377,7 @@ fn names_nothing(operation: &Operation) -> bool {
 /// The oldest work that no other task has; `None` if it cannot be told.
 async fn claim(task: &TaskCall, found: Found) -> Option<Left> {
     for following in found.same {
-        if task.keeper.keep(Work::of(&following)).await {
+        if task.keeper.adopt(Work::of(&following)).await {
             return Some(Left::Work(following));
         }
         if !task.keeper.is_wanted() {
@@ -392,7 +417,11 @@ fn may_have_arrived(refusal: &Refusal) -> bool {
     match error.kind {
         ExaErrorKind::Timeout | ExaErrorKind::ConnectionLost | ExaErrorKind::NotJson => true,
         // An overloaded server has not begun.
-        ExaErrorKind::Api(status) => status >= 500 && status != 503,
-        _ => false,
+        ExaErrorKind::Api(status) => status >= 500 && status != 503 || error.is_from_gateway(),
+        _ => error.is_from_gateway(),
     }
+}
+
+fn is_api_error(refusal: &Refusal) -> bool {
+    matches!(refusal, Refusal::Exa(error) if matches!(error.kind, ExaErrorKind::Api(_)))
 }

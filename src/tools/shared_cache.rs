@@ -95,6 +95,9 @@ impl<'a> SharedCache<'a> {
         arguments: &Map<String, Value>,
         kept: &CachedResult,
     ) {
+        if kept.bytes > LARGEST {
+            return;
+        }
         let written = Written {
             title: kept.title.clone(),
             operation: kept.operation.clone(),

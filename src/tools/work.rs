@@ -42,6 +42,11 @@ impl Work {
         }
     }
 
+    /// Names it among all runs; `None` if the operation does not exist any more.
+    pub fn key(&self) -> Option<String> {
+        self.following().map(|following| following.key())
+    }
+
     /// How it is followed; `None` if the operation does not exist any more.
     pub(super) fn following(&self) -> Option<Following> {
         Following::again(&self.get, self.arguments.clone())
@@ -54,7 +59,10 @@ pub trait Keeper: Send + Sync {
     /// wants it any more.
     fn keep(&self, work: Work) -> BoxFuture<'_, bool>;
 
-    /// Whether another task has this work.
+    /// Takes work that was found in a list. `false` if somebody else has it, or if nobody wants it any more.
+    fn adopt(&self, work: Work) -> BoxFuture<'_, bool>;
+
+    /// Whether somebody else has this work.
     fn is_taken(&self, work: Work) -> BoxFuture<'_, bool>;
 
     /// Whether somebody still wants the task to go on.

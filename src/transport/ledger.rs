@@ -7,13 +7,14 @@
 use std::{
     collections::{BTreeSet, HashMap},
     io,
+    sync::Arc,
 };
 
 use rmcp::model::{ErrorData, RequestId};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::output::json;
+use super::{backlog::Backlog, output::json};
 
 /// Names a batch while it is being answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,6 +29,7 @@ pub(super) struct Ledger {
     batches: HashMap<BatchNumber, Batch>,
     /// Those of the open requests that stay open to tell of changes.
     subscriptions: BTreeSet<i64>,
+    backlog: Arc<Backlog>,
 }
 
 struct Open {
@@ -60,6 +62,14 @@ struct Envelope<'a, R> {
 }
 
 impl Ledger {
+    /// Returns an empty ledger that keeps the number of its open requests in `backlog`.
+    pub(super) fn new(backlog: Arc<Backlog>) -> Self {
+        Self {
+            backlog,
+            ..Self::default()
+        }
+    }
+
     /// Enters a request and gives the number it has on our side.
     pub(super) fn enter(&mut self, id: Value, batch: Option<BatchNumber>) -> RequestId {
         self.last_request += 1;
@@ -67,7 +77,12 @@ impl Ledger {
             batch.owed += 1;
         }
         self.open.insert(self.last_request, Open { id, batch });
+        self.count_open();
         RequestId::Number(self.last_request)
+    }
+
+    fn count_open(&self) {
+        self.backlog.set_open_requests(self.open.len());
     }
 
     /// How many requests have no answer yet, apart from those that want none soon.
@@ -93,11 +108,13 @@ impl Ledger {
     /// Strikes out the requests that stay open, and gives their numbers.
     pub(super) fn end_subscriptions(&mut self) -> Vec<RequestId> {
         let numbers = std::mem::take(&mut self.subscriptions);
-        numbers
+        let ended = numbers
             .into_iter()
             .filter(|number| self.open.remove(number).is_some())
             .map(RequestId::Number)
-            .collect()
+            .collect();
+        self.count_open();
+        ended
     }
 
     /// Takes the answer to a request and gives what is to be written now: nothing if the request was
@@ -113,6 +130,7 @@ impl Ledger {
         let Some(Open { id, batch }) = self.open.remove(number) else {
             return Ok(None);
         };
+        self.count_open();
         self.subscriptions.remove(number);
         let text = envelope(&id, answer)?;
         Ok(match batch {
@@ -125,6 +143,7 @@ impl Ledger {
     /// complete now.
     pub(super) fn cancel(&mut self, id: &Value) -> (Vec<RequestId>, Vec<Vec<u8>>) {
         let struck: Vec<_> = self.open.extract_if(|_, open| open.id == *id).collect();
+        self.count_open();
         for (number, _) in &struck {
             self.subscriptions.remove(number);
         }

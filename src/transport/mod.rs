@@ -3,6 +3,7 @@
 //! A transport frames, decodes and answers what is no valid message; what is valid it hands to the
 //! protocol room. It knows no tools.
 
+mod backlog;
 pub(crate) mod connection;
 mod handshake;
 pub mod http;
@@ -14,3 +15,5 @@ mod shims;
 pub mod stdio;
 mod subscriptions;
 mod surrogates;
+
+pub(crate) use backlog::Backlog;

@@ -4,6 +4,7 @@ use std::{
     collections::VecDeque,
     future::{self, Future},
     io,
+    sync::Arc,
 };
 
 use rmcp::{
@@ -22,6 +23,7 @@ use tokio::{
 };
 
 use super::{
+    backlog::Backlog,
     handshake::Handshake,
     ledger::{Answer, BatchNumber, Ledger, refusal},
     lines::{Line, Lines},
@@ -63,11 +65,19 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
     where
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let (output, written) = Output::start(output);
+        Self::with_backlog(input, output, Arc::default())
+    }
+
+    /// Connects the streams as [`Self::new`] does, and keeps `backlog` up to date.
+    pub(crate) fn with_backlog<W>(input: R, output: W, backlog: Arc<Backlog>) -> (Self, Written)
+    where
+        W: AsyncWrite + Unpin + Send + 'static,
+    {
+        let (output, written) = Output::start(output, Arc::clone(&backlog));
         let transport = Self {
             lines: Lines::new(input, LONGEST_LINE),
             output: Some(output),
-            ledger: Ledger::default(),
+            ledger: Ledger::new(backlog),
             handshake: Handshake::default(),
             ready: VecDeque::new(),
         };

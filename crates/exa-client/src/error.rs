@@ -135,6 +135,15 @@ impl ExaError {
         }
     }
 
+    /// Says whether something between here and the API answered: a gateway that lost the response, or one that
+    /// wants the request to go elsewhere. The API may have acted.
+    pub(crate) fn is_from_gateway(&self) -> bool {
+        matches!(
+            self.kind,
+            ExaErrorKind::Api(408 | 502 | 504 | 520..=527) | ExaErrorKind::Redirect
+        )
+    }
+
     /// Says whether the API has not acted: it refused the request, or never received it.
     pub(super) fn is_without_effect(&self) -> bool {
         matches!(

@@ -26,6 +26,17 @@ pub trait Attempt: Send {
     /// Ends it after the API refused the request or never received it.
     fn refused(self: Box<Self>) -> BoxFuture<'static, ()>;
 
+    /// Ends it after something between here and the API answered in its place. The API may have acted.
+    fn answered_by_gateway(self: Box<Self>) -> BoxFuture<'static, ()> {
+        self.refused()
+    }
+
+    /// Learns what a response says that is not complete yet. What it has started goes on even if the rest of the
+    /// response is lost.
+    fn started<'a>(&'a mut self, _response: &'a Value) -> BoxFuture<'a, ()> {
+        Box::pin(ready(()))
+    }
+
     /// Ends it after a complete response. Lists in `response` may be empty: of a large response only
     /// the values outside of lists are read.
     fn answered<'a>(self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()>;

@@ -265,6 +265,16 @@ impl KeyPool {
         }
     }
 
+    /// Returns whether a thing may exist although these keys denied it: the key with which it was found is not
+    /// among them. Of a thing that `exists` for certain, any other key may be that one.
+    pub fn may_have(&self, thing: &str, exists: bool, denied: &[usize]) -> bool {
+        let home = self.homes().places.get(thing).copied();
+        match home {
+            Some(home) => !denied.contains(&home),
+            None => exists && denied.len() < self.len(),
+        }
+    }
+
     /// Returns whether a key is ready for this class that is not in `tried`.
     pub fn has_ready(&self, class: &'static str, tried: &[usize]) -> bool {
         let now = Instant::now();

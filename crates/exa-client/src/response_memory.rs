@@ -21,6 +21,18 @@ const UNIT: usize = 1024;
 /// What a field or an entry takes in memory beside its text.
 const PER_VALUE: usize = 192;
 
+/// What the values of one call may take.
+const MAX_VALUES_SIZE: usize = 256 * 1024 * 1024;
+
+/// The responses of a call have more values than fit into the memory for one call.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "The response of the Exa API has so many values that they would take about {} MB of memory; one call \
+     may take {} MB. Fewer results (`numResults`, `limit`) or shorter contents (`maxCharacters`) take less.",
+    .0 / 1_000_000, MAX_VALUES_SIZE / 1_000_000
+)]
+pub(super) struct TooManyValues(usize);
+
 tokio::task_local! {
     static HELD: RefCell<Held>;
 }
@@ -88,22 +100,31 @@ impl ResponseMemory {
         }
     }
 
-    /// Backoff until the values of a response may be made. They count until the call that reads them is
-    /// done; outside of [`keep_reserved`], for as long as the share is held.
-    pub(super) async fn share_to_parse(&self, body: &[u8]) -> Option<ParseShare> {
-        let bytes = values_size(body);
+    /// Waits until values of this [size](values_size) may be made. They count until the call that reads
+    /// them is done; outside of [`keep_reserved`], for as long as the share is held.
+    ///
+    /// # Errors
+    /// The values of this call would be too large; the share of those it has read so far stays.
+    pub(super) async fn share_to_parse(
+        &self,
+        bytes: usize,
+    ) -> Result<Option<ParseShare>, TooManyValues> {
         if bytes <= SMALL {
-            return None;
+            return Ok(None);
         }
-        let held = HELD.try_with(|held| held.take()).unwrap_or_default();
-        let bytes = held.bytes.saturating_add(bytes);
+        let held = HELD.try_with(|held| held.borrow().bytes);
+        let bytes = held.unwrap_or_default().saturating_add(bytes);
+        if bytes > MAX_VALUES_SIZE {
+            return Err(TooManyValues(bytes));
+        }
+        let held = HELD.try_with(|held| held.take());
         // Given back before more is asked for.
         drop(held);
         let permit = Arc::clone(&self.values).acquire_many_owned(self.units_of(bytes));
-        Some(ParseShare {
+        Ok(Some(ParseShare {
             permit: permit.await.ok(),
             bytes,
-        })
+        }))
     }
 
     fn units_of(&self, bytes: usize) -> u32 {
@@ -142,7 +163,7 @@ impl Drop for ParseShare {
 }
 
 /// What the values of a JSON text take in memory, nearly.
-fn values_size(json: &[u8]) -> usize {
+pub(super) fn values_size(json: &[u8]) -> usize {
     // The smallest text with so many values has two bytes for each.
     if json.len() / 2 * PER_VALUE <= SMALL {
         return json.len();
@@ -210,10 +231,29 @@ mod tests {
     async fn what_is_larger_than_the_whole_gets_the_whole() {
         let memory = ResponseMemory::new(8 * MEBI);
         let read = memory.share_to_read(usize::MAX).await;
-        let parsed = memory.share_to_parse(&text(9)).await;
+        let parsed = memory.share_to_parse(values_size(&text(9))).await.unwrap();
         assert_eq!((free(&memory.bytes), free(&memory.values)), (0, 0));
         drop((read, parsed));
         assert_eq!(free(&memory.bytes), 8 * MEBI);
+        assert_eq!(free(&memory.values), 8 * MEBI);
+    }
+
+    #[tokio::test]
+    async fn the_values_of_one_call_are_bounded() {
+        let memory = ResponseMemory::new(8 * MEBI);
+        let excess = memory.share_to_parse(MAX_VALUES_SIZE + 1).await;
+        assert!(excess.is_err_and(|excess| excess.to_string().contains("268 MB")));
+        keep_reserved(async {
+            for _ in 0..2 {
+                drop(memory.share_to_parse(MAX_VALUES_SIZE / 2).await.unwrap());
+            }
+            assert!(memory.share_to_parse(2 * MEBI).await.is_err());
+            // What it has read so far still counts, and can be given back.
+            assert_eq!(free(&memory.values), 0);
+            release_reserved();
+            assert!(memory.share_to_parse(2 * MEBI).await.is_ok());
+        })
+        .await;
         assert_eq!(free(&memory.values), 8 * MEBI);
     }
 
@@ -233,16 +273,16 @@ mod tests {
         let memory = ResponseMemory::new(8 * MEBI);
         keep_reserved(async {
             for read in 1..=3 {
-                drop(memory.share_to_parse(&text(2)).await);
+                drop(memory.share_to_parse(values_size(&text(2))).await.unwrap());
                 assert_eq!(free(&memory.values), (8 - 2 * read) * MEBI);
             }
             lend_reserved();
             assert_eq!(free(&memory.values), 8 * MEBI);
-            drop(memory.share_to_parse(&text(2)).await);
+            drop(memory.share_to_parse(values_size(&text(2))).await.unwrap());
             assert_eq!(free(&memory.values), 0);
             release_reserved();
             assert_eq!(free(&memory.values), 8 * MEBI);
-            drop(memory.share_to_parse(&text(2)).await);
+            drop(memory.share_to_parse(values_size(&text(2))).await.unwrap());
         })
         .await;
         assert_eq!(free(&memory.values), 8 * MEBI);
@@ -251,7 +291,7 @@ mod tests {
     #[tokio::test]
     async fn without_a_call_a_share_ends_with_itself() {
         let memory = ResponseMemory::new(8 * MEBI);
-        let share = memory.share_to_parse(&text(2)).await;
+        let share = memory.share_to_parse(values_size(&text(2))).await.unwrap();
         assert_eq!(free(&memory.values), 6 * MEBI);
         drop(share);
         assert_eq!(free(&memory.values), 8 * MEBI);
@@ -268,7 +308,7 @@ mod tests {
                     let mut read = memory.share_to_read(5 * MEBI).await;
                     tokio::task::yield_now().await;
                     read.shrink_to(3 * MEBI);
-                    let parsed = memory.share_to_parse(&body).await;
+                    let parsed = memory.share_to_parse(values_size(&body)).await.unwrap();
                     tokio::task::yield_now().await;
                     drop((read, parsed));
                 }
@@ -287,7 +327,7 @@ mod tests {
         let memory = ResponseMemory::new(8 * MEBI);
         let call = keep_reserved(async {
             let read = memory.share_to_read(6 * MEBI).await;
-            drop(memory.share_to_parse(&text(6)).await);
+            drop(memory.share_to_parse(values_size(&text(6))).await.unwrap());
             std::future::pending::<()>().await;
             drop(read);
         });

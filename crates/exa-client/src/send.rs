@@ -8,7 +8,7 @@ use reqwest::{Client, Request, Response};
 use serde_json::Value;
 
 use super::{
-    CallContext, ExaError, ExaErrorKind,
+    Attempt, CallContext, ExaError, ExaErrorKind, blocking,
     body::{self, ReadError},
     deadline::Deadline,
     error_body::ErrorBody,
@@ -66,13 +66,13 @@ async fn exchange(
         // A body that is a stream cannot be sent twice.
         let again = request.try_clone();
         // Dropped at whatever point, the attempt counts as lost.
-        let passed = match (context.guard().begin().await, last) {
+        let mut passed = match (context.guard().begin().await, last) {
             (Ok(passed), _) => passed,
             // Why there was a second attempt says more than why it was not allowed.
             (Err(_), Some(last)) => return Err(last),
             (Err(refused), None) => return Err(refused.into()),
         };
-        let mut failure = match attempt(client, context, request).await {
+        let mut failure = match attempt(client, context, request, &mut *passed).await {
             Ok(success) => {
                 passed.answered(&success.summary).await;
                 return Ok(success.response);
@@ -80,7 +80,9 @@ async fn exchange(
             Err(failure) => failure,
         };
         let error = &mut failure.error;
-        if error.is_without_effect() {
+        if error.is_from_gateway() {
+            passed.answered_by_gateway().await;
+        } else if error.is_without_effect() {
             passed.refused().await;
         } else {
             drop(passed);
@@ -113,6 +115,7 @@ async fn attempt(
     client: &Client,
     context: &CallContext,
     request: Request,
+    passed: &mut dyn Attempt,
 ) -> Result<Success, Failure> {
     let method = request.method().clone();
     let host = request.url().host_str().unwrap_or_default().to_owned();
@@ -125,7 +128,7 @@ async fn attempt(
         && status.is_success()
         && is_event_stream(response.headers())
     {
-        return stream::read(context, stream, response).await;
+        return stream::read(context, stream, response, passed).await;
     }
     if status.is_success() {
         success(context, response, &mut deadline).await
@@ -189,12 +192,18 @@ async fn success(
             return Err(transport_error::failure(&error, context));
         }
     };
-    body.reserve_values(memory).await;
-    match text::read_json_repaired(body.as_ref()) {
+    if let Err(excess) = body.reserve_values(memory).await {
+        let message = excess.to_string();
+        return Err(unread(context, &response, ExaErrorKind::TooLarge, &message));
+    }
+    let is_large = blocking::is_large_text(body.as_ref().len());
+    let read = || text::read_json_repaired(body.as_ref());
+    match blocking::run(is_large, read).await {
         Ok((ResponseSummary(summary), repaired)) => {
             if let Some(repaired) = repaired {
                 body.replace(repaired);
             }
+            blocking::next_is_large(is_large).await;
             let response = response::in_memory(response, Bytes::from_owner(body));
             Ok(Success { response, summary })
         }

@@ -215,3 +215,28 @@ async fn redis_knows_what_was_settled_before_it_arrived() {
     assert_eq!(again, Ok(false));
     assert_eq!(number(&store, "17").await, 5);
 }
+
+#[tokio::test]
+async fn sums_that_are_too_large_to_count_settle_all_the_same() {
+    on_each(|store, _| async move {
+        const LARGE: u64 = 1 << 53;
+        // Together more than fits into a number of any store.
+        let costs: Vec<CountChange> = (0..600).flat_map(|_| spending(LARGE)).collect();
+        for id in ["a", "b", "c"] {
+            let mut wanted = reservation(id, 7, None);
+            for budget in &mut wanted.budgets {
+                budget.most = None;
+            }
+            let held = store.reserve(wanted.clone()).await;
+            assert!(matches!(held, Ok(Reserved::Held(_))), "{id}: {held:?}");
+            assert_eq!(store.settle(wanted, costs.clone()).await, Ok(true), "{id}");
+        }
+        assert_eq!(store.reservations().await, Ok(Vec::new()));
+        assert_eq!(number(&*store, "reserved:month").await, 0);
+        for name in ["17", "month"] {
+            let sum = number(&*store, name).await;
+            assert!(sum >= i64::MAX as u64 - 1_024, "{name}: {sum}");
+        }
+    })
+    .await;
+}

@@ -20,11 +20,13 @@ pub(super) const MIGRATION: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
+/// Adds to a number. A sum that is too large to count is the largest number, not an error.
+pub(super) const ADD: &str = "
+    INSERT INTO counters (subject, name, value) VALUES (?, ?, ?)
+    ON CONFLICT DO UPDATE SET value = value + min(excluded.value, 9223372036854775807 - value)";
+
 pub(super) fn change(transaction: &Transaction<'_>, changes: &[CountChange]) -> Result<()> {
-    let mut add = transaction.prepare_cached(
-        "INSERT INTO counters (subject, name, value) VALUES (?, ?, ?)
-         ON CONFLICT DO UPDATE SET value = value + excluded.value",
-    )?;
+    let mut add = transaction.prepare_cached(ADD)?;
     let mut reach = transaction.prepare_cached(
         "INSERT INTO counters (subject, name, value) VALUES (?, ?, ?)
          ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",

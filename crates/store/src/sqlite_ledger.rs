@@ -47,10 +47,7 @@ pub(super) fn reserve(transaction: &Transaction<'_>, wanted: &Reservation) -> Re
     if !fits(wanted.amount, &wanted.budgets, &before) {
         return Ok(Reserved::Exceeded(before));
     }
-    let mut add = transaction.prepare_cached(
-        "INSERT INTO counters (subject, name, value) VALUES (?, ?, ?)
-         ON CONFLICT DO UPDATE SET value = value + excluded.value",
-    )?;
+    let mut add = transaction.prepare_cached(counters::ADD)?;
     for budget in &wanted.budgets {
         add.execute(params![
             budget.subject,

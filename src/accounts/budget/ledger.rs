@@ -184,6 +184,21 @@ impl Ledger {
         self.runs().contains_key(key)
     }
 
+    /// Who pays for a run that is not charged yet.
+    ///
+    /// # Errors
+    /// The store failed.
+    pub async fn payer_of_run(&self, key: &str) -> Result<Option<String>, StoreError> {
+        let own = self.runs().get(key).cloned();
+        let open = match own {
+            Some(own) => vec![own],
+            None => patiently(self.store.reservations()).await?,
+        };
+        let mut entries = open.iter().filter_map(|open| Entry::read(&open.body));
+        let is_of_run = |entry: &Entry| entry.run.as_ref().is_some_and(|run| run.key == key);
+        Ok(entries.find(is_of_run).map(|entry| entry.payer))
+    }
+
     /// The runs that this process follows.
     pub fn open_runs(&self) -> Vec<RunRecord> {
         runs_of(&self.runs()).collect()

@@ -4,6 +4,7 @@ use std::sync::Mutex;
 
 use futures_util::future::BoxFuture;
 
+use super::store::Origin;
 use super::{Change, Record, Tasks, Tools};
 use crate::tools::{Keeper, Work};
 use exa_mcp_model::Identity;
@@ -76,9 +77,9 @@ impl<T: Tools> TaskKeeper<T> {
         }
     }
 
-    async fn keep_now(&self, work: Work) -> bool {
+    async fn keep_now(&self, work: Work, origin: Origin) -> bool {
         let id = &self.record.id;
-        let kept = match self.try_keep(&work).await {
+        let kept = match self.try_keep(&work, origin).await {
             Ok(kept) => kept,
             Err(error) => {
                 // It goes on all the same; only a restart would not find it.
@@ -92,7 +93,7 @@ impl<T: Tools> TaskKeeper<T> {
         kept
     }
 
-    async fn try_keep(&self, work: &Work) -> Result<bool, StoreError> {
+    async fn try_keep(&self, work: &Work, origin: Origin) -> Result<bool, StoreError> {
         let Self {
             tasks,
             owner,
@@ -101,7 +102,8 @@ impl<T: Tools> TaskKeeper<T> {
         } = self;
         let (shelf, id) = (&tasks.shared.shelf, &record.id);
         if self.is_taken_here(work)
-            || (shelf.store().is_shared() && !shelf.claim(owner, work, record).await?)
+            || (origin == Origin::Found && self.is_paid_by_another(work).await)
+            || !shelf.claim(owner, work, record, origin).await?
         {
             return Ok(false);
         }
@@ -143,22 +145,52 @@ impl<T: Tools> TaskKeeper<T> {
     }
 }
 
+impl<T: Tools> TaskKeeper<T> {
+    /// Whether the ledger knows that somebody else pays for a run.
+    async fn is_paid_by_another(&self, work: &Work) -> bool {
+        let (Some(allowance), Some(key)) = (&self.tasks.allowance, work.key()) else {
+            return false;
+        };
+        let account = allowance.account();
+        match account.ledger().payer_of_run(&key).await {
+            Ok(payer) => payer.is_some_and(|payer| payer != account.payer()),
+            Err(error) => {
+                tracing::warn!(%work, %error, "who pays for it could not be read");
+                false
+            }
+        }
+    }
+
+    async fn keep_as(&self, work: Work, origin: Origin) -> bool {
+        let kept = self.keep_now(work, origin).await;
+        if kept || !self.is_wanted() {
+            let start = self.start.lock();
+            drop(start.map(|mut start| start.take()));
+        }
+        kept
+    }
+}
+
 impl<T: Tools> Keeper for TaskKeeper<T> {
     fn keep(&self, work: Work) -> BoxFuture<'_, bool> {
-        Box::pin(async move {
-            let kept = self.keep_now(work).await;
-            if kept || !self.is_wanted() {
-                let start = self.start.lock();
-                drop(start.map(|mut start| start.take()));
-            }
-            kept
-        })
+        Box::pin(self.keep_as(work, Origin::Answered))
+    }
+
+    fn adopt(&self, work: Work) -> BoxFuture<'_, bool> {
+        Box::pin(self.keep_as(work, Origin::Found))
     }
 
     fn is_taken(&self, work: Work) -> BoxFuture<'_, bool> {
         Box::pin(async move {
-            let (owner, id) = (&self.owner, &self.record.id);
-            let taken = self.tasks.shared.shelf.is_taken(owner, &work, id).await;
+            if self.is_paid_by_another(&work).await {
+                return true;
+            }
+            let taken = self
+                .tasks
+                .shared
+                .shelf
+                .is_taken(&work, &self.record.id)
+                .await;
             // Whoever cannot tell must not take it for nobody's.
             taken.unwrap_or(false)
         })

@@ -11,8 +11,10 @@ use chrono::DateTime;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep};
 
+use super::super::caller::thing;
 use super::super::pages::{next_cursor, widen};
 use super::super::{Caller, FindWork, Operation, Refusal, find as operation, is_paged};
+use super::judge::{Judgement, judge};
 use super::{Following, passing};
 
 /// Entries of a page, where the list lets us choose.
@@ -66,13 +68,6 @@ pub enum Undecided {
     },
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Judgement {
-    Same,
-    Other,
-    Unclear,
-}
-
 impl Following {
     /// Looks for what a call of `start` with these arguments has started since a moment, in milliseconds
     /// since 1970; `None` if Exa shows no list of it. Failures that may pass are waited out until the
@@ -92,31 +87,58 @@ impl Following {
             widen(list, &mut arguments, PAGE);
         }
         let since = since.saturating_sub(SKEW);
-        let reading = Reading {
+        let callers = match thing(list, &arguments) {
+            // The key that knows the thing sees all of its list.
+            Some(_) => vec![caller.clone()],
+            // Each team sees its own work only. What one key does not list may be another's.
+            None => caller.by_key(),
+        };
+        let reading = |caller| Reading {
             caller,
             list,
             find,
-            arguments,
+            arguments: &arguments,
             since,
             deadline,
         };
-        let judged = reading.until_end(|entry| {
-            let judgement = judge(find, sent, entry);
+        let pick = |entry: &Value| {
+            let judgement = judge(start, find, sent, entry);
             let wanted = judgement != Judgement::Other;
             let work = wanted.then(|| Self::started(marker, sent, entry)).flatten();
             work.map(|work| (judgement, work))
-        });
-        Some(judged.await.map(|judged| {
-            let mut found = Found::default();
-            for (judgement, work) in judged {
-                match judgement {
-                    Judgement::Same => found.same.push(work),
-                    _ => found.unclear.push(work),
-                }
-            }
-            found
-        }))
+        };
+        Some(
+            read_all(callers.iter().map(reading), pick)
+                .await
+                .map(|judged| {
+                    let mut found = Found::default();
+                    for (judgement, work) in judged {
+                        match judgement {
+                            Judgement::Same => found.same.push(work),
+                            _ => found.unclear.push(work),
+                        }
+                    }
+                    found
+                }),
+        )
     }
+}
+
+/// What `pick` makes of the entries of several lists, the oldest first. Keys of the same team list the same work,
+/// which counts once. If one list cannot be read, nobody can tell what there is.
+async fn read_all(
+    readings: impl Iterator<Item = Reading<'_>>,
+    pick: impl Fn(&Value) -> Option<(Judgement, Following)>,
+) -> Result<Vec<(Judgement, Following)>, Undecided> {
+    let mut known = HashSet::new();
+    let mut all = Vec::new();
+    for reading in readings {
+        let mut picked = reading.until_end(&pick).await?;
+        picked.retain(|(_, (_, work))| known.insert(work.key()));
+        all.append(&mut picked);
+    }
+    all.sort_by_key(|(time, _)| *time);
+    Ok(all.into_iter().map(|(_, picked)| picked).collect())
 }
 
 /// A list that is read to its end.
@@ -124,7 +146,7 @@ struct Reading<'a> {
     caller: &'a Caller,
     list: &'static Operation,
     find: &'static FindWork,
-    arguments: Map<String, Value>,
+    arguments: &'a Map<String, Value>,
     since: u64,
     deadline: Instant,
 }
@@ -137,16 +159,16 @@ enum Broken {
 }
 
 impl Reading<'_> {
-    /// What `pick` makes of the entries that were made since the moment, the oldest first. Only what is
+    /// What `pick` makes of the entries that were made since the moment, each with its time. Only what is
     /// picked is held: the list may be long.
-    async fn until_end<T>(&self, pick: impl Fn(&Value) -> Option<T>) -> Result<Vec<T>, Undecided> {
+    async fn until_end<T>(
+        &self,
+        pick: impl Fn(&Value) -> Option<T>,
+    ) -> Result<Vec<(u64, T)>, Undecided> {
         let mut readings = 1;
         loop {
             match self.once(&pick).await {
-                Ok(mut picked) => {
-                    picked.sort_by_key(|(time, _)| *time);
-                    return Ok(picked.into_iter().map(|(_, picked)| picked).collect());
-                }
+                Ok(picked) => return Ok(picked),
                 Err(Broken::Refused(_)) if readings < MOST_READINGS => readings += 1,
                 Err(Broken::Refused(refusal)) => {
                     let list = self.list;
@@ -272,56 +294,6 @@ fn created(find: &FindWork, entry: &Value) -> Option<u64> {
     }
 }
 
-/// Whether an entry repeats everything that was sent.
-fn judge(find: &FindWork, sent: &Map<String, Value>, entry: &Value) -> Judgement {
-    let mut judgement = match find.same.is_empty() {
-        true => Judgement::Same,
-        false => Judgement::Unclear,
-    };
-    let mut unclear = false;
-    for (argument, place) in &find.same {
-        let Some(sent) = sent_value(sent, argument) else {
-            continue;
-        };
-        match entry
-            .pointer(&pointer(place))
-            .filter(|value| !value.is_null())
-        {
-            None => unclear = true,
-            Some(value) if alike(sent, value) => judgement = Judgement::Same,
-            Some(_) => return Judgement::Other,
-        }
-    }
-    match unclear {
-        true => Judgement::Unclear,
-        false => judgement,
-    }
-}
-
-/// What was sent at a dotted path.
-fn sent_value<'a>(sent: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
-    let (first, rest) = path.split_once('.').unwrap_or((path, ""));
-    let value = sent.get(first)?;
-    let value = match rest {
-        "" => value,
-        rest => value.pointer(&pointer(rest))?,
-    };
-    (!value.is_null()).then_some(value)
-}
-
-fn pointer(path: &str) -> String {
-    format!("/{}", path.replace('.', "/"))
-}
-
-/// Whether two values mean the same: `5` is `5.0`, and space around a text is nothing.
-fn alike(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::String(one), Value::String(other)) => one.trim() == other.trim(),
-        (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
-        _ => one == other,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -336,37 +308,6 @@ mod tests {
             .as_ref()
             .unwrap();
         marker.find.as_ref().unwrap()
-    }
-
-    fn judged(start: &str, sent: Value, entry: Value) -> Judgement {
-        judge(find_of(start), sent.as_object().unwrap(), &entry)
-    }
-
-    #[test]
-    fn work_is_known_by_what_was_sent() {
-        let sent = json!({"search": {"query": "banks", "count": 5}});
-        let entry =
-            |query: &str, count: f64| json!({"searches": [{"query": query, "count": count}]});
-        let judged = |entry| judged("websets.create", sent.clone(), entry);
-        assert_eq!(judged(entry("banks ", 5.0)), Judgement::Same);
-        assert_eq!(judged(entry("banks", 6.0)), Judgement::Other);
-        assert_eq!(judged(entry("bank", 5.0)), Judgement::Other);
-        assert_eq!(judged(json!({"searches": []})), Judgement::Unclear);
-    }
-
-    #[test]
-    fn work_that_says_nothing_is_unclear() {
-        let sent = json!({"query": "who?"});
-        let judged = |entry| judged("agent.runs.create", sent.clone(), entry);
-        assert_eq!(
-            judged(json!({"request": {"query": "who?"}})),
-            Judgement::Same
-        );
-        assert_eq!(judged(json!({"request": null})), Judgement::Unclear);
-        let nothing = judge(find_of("websets.create"), &Map::new(), &json!({"id": "w"}));
-        assert_eq!(nothing, Judgement::Unclear);
-        let run = judge(find_of("search_monitors.trigger"), &Map::new(), &json!({}));
-        assert_eq!(run, Judgement::Same);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod counts;
 mod find;
+mod judge;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -161,7 +162,7 @@ impl Following {
 
     /// Looks once. A failed look is not repeated at once: whoever follows looks again anyway.
     pub async fn look(&self, caller: &Caller) -> Result<State, Refusal> {
-        let look = caller.once();
+        let look = caller.once().for_known_thing();
         let called = look.call(self.get, self.arguments.clone().into()).await?;
         Ok(self.state(called.answer.value))
     }

@@ -19,6 +19,10 @@ pub use rule::{Base, Charge, Count, Kind, PageCount, Pages, Price, Rate, Rule, S
 use super::Operation;
 use crate::generated::prices::{COST_PATH, PRICES};
 
+/// The highest cost of one call that is believed. Nothing costs that much, and sums of it stay far below the largest
+/// number that a store can count.
+const MOST_ACTUAL: MicroDollars = MicroDollars::new(1_000_000_000_000);
+
 /// What a call can cost, and how its actual cost becomes known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Estimate {
@@ -96,7 +100,14 @@ pub fn actual(response: &Value) -> Option<MicroDollars> {
         found.get(field)?
     };
     let dollars = value.as_f64().filter(|dollars| *dollars >= 0.0)?;
-    Some(MicroDollars::from_dollars(dollars))
+    let cost = MicroDollars::from_dollars(dollars);
+    if cost > MOST_ACTUAL {
+        tracing::warn!(
+            dollars,
+            "a response reports a cost that cannot be true; {MOST_ACTUAL} is counted"
+        );
+    }
+    Some(cost.min(MOST_ACTUAL))
 }
 
 impl From<Charge> for Charged {

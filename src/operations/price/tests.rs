@@ -313,6 +313,13 @@ fn the_actual_cost_is_read_where_it_stands() {
         (json!({"costDollars": {"total": null}}), None),
         (json!({"costDollars": {"total": "0.1"}}), None),
         (json!({"costDollars": {"total": -4}}), None),
+        (
+            json!({"costDollars": {"total": 9e12}}),
+            Some(1_000_000_000_000),
+        ),
+        (json!({"costDollars": 1e300}), Some(1_000_000_000_000)),
+        (json!({"costDollars": f64::INFINITY}), None),
+        (json!({"costDollars": f64::NAN}), None),
         (json!({"costDollars": null}), None),
         (json!({}), None),
         (json!([]), None),

@@ -11,7 +11,7 @@ use crate::tools::error_messages;
 use crate::tools::notes::NoteError;
 use crate::tools::operation_run::cleaned;
 use crate::tools::{Address, CachedResult, ToolError};
-use exa_mcp_exa_client::ExaErrorKind;
+use exa_mcp_exa_client::{ExaErrorKind, blocking};
 use exa_mcp_model::Identity;
 
 /// Tokens of a kept answer: more than any has, because whoever reads a resource wants the whole of it.
@@ -55,8 +55,8 @@ impl Reader<'_> {
     /// Reads what stands at an address.
     pub(super) async fn read(&self, address: &Address) -> Result<Content, ReadError> {
         match address {
-            Address::Result(id) => shown(&self.cached(id)?, None),
-            Address::ResultItem(id, index) => shown(&self.cached(id)?, Some(*index)),
+            Address::Result(id) => shown(&self.cached(id)?, None).await,
+            Address::ResultItem(id, index) => shown(&self.cached(id)?, Some(*index)).await,
             Address::Operation(name) => operation(name),
             Address::Webset(id) => self.live(|websets| &websets.get, id).await,
             Address::WebsetItems(id) => self.live(|websets| &websets.items, id).await,
@@ -70,7 +70,7 @@ impl Reader<'_> {
             Address::Result(id) => self.cached(id).map(drop),
             Address::ResultItem(id, index) => match self.cached(id)? {
                 cached if *index < cached.results => Ok(()),
-                cached => shown(&cached, Some(*index)).map(drop),
+                cached => shown(&cached, Some(*index)).await.map(drop),
             },
             Address::Webset(_) | Address::WebsetItems(_) => self.require_websets(),
             Address::Operation(_) | Address::Note(_) => self.read(address).await.map(drop),
@@ -128,10 +128,11 @@ impl Reader<'_> {
             .await
         {
             Ok(called) => {
-                let answer = cleaned(called.answer.value);
+                let answer = cleaned(called.answer.value).await;
+                let is_large = blocking::is_large_value(&answer);
                 Ok(Content {
                     mime: JSON,
-                    text: pretty(&answer),
+                    text: blocking::run(is_large, || pretty(&answer)).await,
                     is_final: false,
                 })
             }
@@ -161,7 +162,7 @@ fn failed(operation: &'static Operation, webset: &str, refusal: Refusal) -> Read
 }
 
 /// A kept answer in full, or one of its results.
-fn shown(kept: &CachedResult, index: Option<usize>) -> Result<Content, ReadError> {
+async fn shown(kept: &CachedResult, index: Option<usize>) -> Result<Content, ReadError> {
     let view = View {
         level: Level::Full,
         max_tokens: EVERYTHING,
@@ -169,7 +170,9 @@ fn shown(kept: &CachedResult, index: Option<usize>) -> Result<Content, ReadError
         index,
         ..View::default()
     };
-    match render::show(kept.opened(), &view) {
+    let is_large = blocking::is_large_text(kept.bytes);
+    let show = || render::show(kept.opened(), &view);
+    match blocking::run(is_large, show).await {
         Ok(rendered) => Ok(Content {
             mime: MARKDOWN,
             text: rendered.text,

@@ -5,7 +5,6 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +33,7 @@ use super::state::Shared;
 use crate::accounts::usage::Meter;
 use crate::http_response::{FORBIDDEN, bad_request, busy, over_limit, refusal, refuse};
 use crate::telemetry::logging;
+use crate::transport::Backlog;
 use exa_mcp_exa_client::ApiKey;
 use exa_mcp_model::Identity;
 use exa_mcp_model::ids;
@@ -41,8 +41,11 @@ use exa_mcp_model::ids;
 /// What fits between a connection and the handler before one waits for the other.
 const BUFFER: usize = 64 * 1024;
 
-/// Requests of one connection that may wait for their answers.
-const MOST_WAITING: usize = 256;
+/// The most requests without a response and messages that wait to be read, on one connection.
+const MAX_WAITING_MESSAGES: usize = 256;
+
+/// From so many bytes of messages that wait to be read on, a connection takes no more requests.
+const MAX_WAITING_BYTES: usize = 32 * 1024 * 1024;
 
 /// How long the handler may take to take a message.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -60,7 +63,7 @@ struct Connection {
     owner: Identity,
     input: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
     meter: Option<Meter>,
-    waiting: AtomicUsize,
+    backlog: Arc<Backlog>,
     /// Idle until the first call of a tool.
     activity: Arc<Activity>,
 }
@@ -119,25 +122,23 @@ pub(super) async fn connect<M: Mcp>(
         let id = ids::random().map_err(|error| Box::new(bad_request(&error.to_string())))?;
         let (ours, theirs) = duplex(BUFFER);
         let (output, input) = tokio::io::split(ours);
+        let backlog = Arc::new(Backlog::default());
         let connection = Arc::new(Connection {
             owner: entry.requester.owner.clone(),
             input: tokio::sync::Mutex::new(input),
             meter: entry.requester.meter.clone(),
-            waiting: AtomicUsize::new(0),
+            backlog: Arc::clone(&backlog),
             activity: Arc::clone(&activity),
         });
-        shared
-            .streams
-            .open()
-            .insert(id.clone(), Arc::clone(&connection));
+        shared.streams.open().insert(id.clone(), connection);
         let key = entry.requester.key.clone().filter(|_| entry.key_from_url);
-        tokio::spawn(shared.mcp.connect(entry.requester, &id, theirs));
+        tokio::spawn(shared.mcp.connect(entry.requester, &id, theirs, backlog));
         let endpoint = endpoint(&id, key.as_ref());
         let listed = Listed {
             streams: Arc::clone(&shared.streams),
             id,
         };
-        let events = events(listed, endpoint, connection, output, limits.keep_alive);
+        let events = events(listed, endpoint, output, limits.keep_alive);
         Ok((events, credential, place))
     })();
     match opened {
@@ -178,16 +179,15 @@ fn endpoint(id: &str, key: Option<&ApiKey>) -> String {
 fn events(
     listed: Listed,
     endpoint: String,
-    connection: Arc<Connection>,
     output: ReadHalf<DuplexStream>,
     keep_alive: Duration,
 ) -> impl Stream<Item = io::Result<Frame<Bytes>>> + Send {
     let endpoint = format!("event: endpoint\ndata: {endpoint}\n\n");
     let lines = BufReader::new(output).lines();
-    let state = (listed, connection, lines);
-    let messages = stream::unfold(state, move |(listed, connection, mut lines)| async move {
-        let event = next_event(&mut lines, &connection, keep_alive).await?;
-        Some((event, (listed, connection, lines)))
+    let state = (listed, lines);
+    let messages = stream::unfold(state, move |(listed, mut lines)| async move {
+        let event = next_event(&mut lines, keep_alive).await?;
+        Some((event, (listed, lines)))
     });
     let events = stream::iter([endpoint]).chain(messages);
     events.map(|event| Ok(Frame::data(Bytes::from(event))))
@@ -195,20 +195,12 @@ fn events(
 
 async fn next_event(
     lines: &mut Lines<BufReader<ReadHalf<DuplexStream>>>,
-    connection: &Connection,
     keep_alive: Duration,
 ) -> Option<String> {
     match timeout(keep_alive, lines.next_line()).await {
         // Silence would look like a connection that is gone.
         Err(_) => Some(": ping\n\n".to_owned()),
-        Ok(Ok(Some(line))) => {
-            if !line.contains("\"method\"") {
-                let waiting = &connection.waiting;
-                let less = |count: usize| Some(count.saturating_sub(1));
-                let _ = waiting.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less);
-            }
-            Some(format!("event: message\ndata: {line}\n\n"))
-        }
+        Ok(Ok(Some(line))) => Some(format!("event: message\ndata: {line}\n\n")),
         Ok(_) => None,
     }
 }
@@ -281,7 +273,12 @@ async fn take<M: Mcp>(
 
 async fn deliver(connection: &Connection, message: &Value) -> Result<(), Refused> {
     let requests = requests(message);
-    if connection.waiting.load(Ordering::SeqCst) + requests > MOST_WAITING {
+    let mut input = connection.input.lock().await;
+    let backlog = &connection.backlog;
+    let is_full = backlog.messages().saturating_add(requests) > MAX_WAITING_MESSAGES
+        || backlog.bytes() > MAX_WAITING_BYTES;
+    // A client must always be able to cancel what it waits for, and to answer what the server asks.
+    if requests > 0 && is_full {
         let why = "Too many requests wait for their answers; read those first";
         return Err(Box::new(busy(
             StatusCode::TOO_MANY_REQUESTS,
@@ -289,14 +286,12 @@ async fn deliver(connection: &Connection, message: &Value) -> Result<(), Refused
             COME_BACK,
         )));
     }
-    connection.waiting.fetch_add(requests, Ordering::SeqCst);
     if let Some(meter) = &connection.meter {
         (0..requests).for_each(|_| meter.request());
         meter.commit().await;
     }
     let mut line = message.to_string().into_bytes();
     line.push(b'\n');
-    let mut input = connection.input.lock().await;
     match timeout(PATIENCE, input.write_all(&line)).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => {

@@ -72,6 +72,7 @@ pub(crate) use state::Shared;
 
 use crate::accounts::Requester;
 use crate::telemetry::Gauges;
+use crate::transport::Backlog;
 use exa_mcp_exa_client::KeyPool;
 use exa_mcp_store::{Store, StoreError};
 
@@ -83,12 +84,14 @@ pub(crate) trait Mcp: Clone + Send + Sync + 'static {
     /// Answers a request of Streamable HTTP; its extensions hold the [`Requester`].
     fn answer(&self, request: Request<Full<Bytes>>) -> impl Future<Output = Answer> + Send;
 
-    /// Serves a connection of one message a line until it ends; `session` is its id.
+    /// Serves a connection of one message a line until it ends; `session` is its id, and `backlog` counts
+    /// what is waiting on it.
     fn connect(
         &self,
         requester: Requester,
         session: &str,
         stream: DuplexStream,
+        backlog: Arc<Backlog>,
     ) -> impl Future<Output = ()> + Send + 'static;
 
     /// How tasks and keys stand.

@@ -1,8 +1,10 @@
 //! The transport of 2024-11-05: one stream for what comes, posts for what goes.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
-use super::{bearer, request, search};
+use super::{bearer, eventually, request, search};
 use crate::support::{Events, HttpServer, HttpSession, Recorder, Reply, initialize};
 
 const STREAM: (&str, &str) = ("accept", "text/event-stream");
@@ -200,4 +202,104 @@ fn the_address_narrows_the_tools_here_too() {
             .status,
         404
     );
+}
+
+/// A connection that has been introduced, to an upstream that takes its time.
+fn connection(server: &HttpServer, version: &str) -> (Events, String) {
+    let (mut events, endpoint) = open(server, "/sse", &[KEY]);
+    let hello = server.post_to(&endpoint, &[KEY], &initialize(version));
+    assert_eq!(hello.status, 202);
+    answer(&mut events, 1);
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+    assert_eq!(server.post_to(&endpoint, &[KEY], &ready).status, 202);
+    (events, endpoint)
+}
+
+const KEY: (&str, &str) = ("x-api-key", "the-key-of-ann");
+
+fn slow_upstream(pause: Duration) -> (Recorder, HttpServer) {
+    let found = json!({"results": [], "requestId": "r"});
+    let exa = Recorder::always(Reply::slow_json(pause, &found));
+    let server = HttpServer::upstream(&exa.url(), &[]);
+    (exa, server)
+}
+
+fn call(id: u64) -> Value {
+    let arguments = json!({"query": format!("question {id}")});
+    let params = json!({"name": "web_search_exa", "arguments": arguments});
+    request(id, "tools/call", params)
+}
+
+#[test]
+fn cancelled_requests_do_not_fill_a_connection() {
+    let (_exa, server) = slow_upstream(Duration::from_secs(2));
+    let (mut events, endpoint) = connection(&server, "2024-11-05");
+    for id in 1000..1300 {
+        let reply = server.post_to(&endpoint, &[KEY], &call(id));
+        assert_eq!(reply.status, 202, "{id}: {}", reply.text());
+        let params = json!({"requestId": id});
+        let cancel =
+            json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params});
+        assert_eq!(server.post_to(&endpoint, &[KEY], &cancel).status, 202);
+    }
+    let ping = request(2, "ping", json!({}));
+    assert_eq!(server.post_to(&endpoint, &[KEY], &ping).status, 202);
+    answer(&mut events, 2);
+}
+
+#[test]
+fn answered_batches_do_not_fill_a_connection() {
+    let (_exa, server) = slow_upstream(Duration::ZERO);
+    let (mut events, endpoint) = connection(&server, "2025-03-26");
+    for number in 0..6 {
+        let ids = (10 + number * 100)..(109 + number * 100);
+        let batch: Vec<Value> = ids.map(|id| request(id, "ping", json!({}))).collect();
+        let reply = server.post_to(&endpoint, &[KEY], &Value::Array(batch));
+        assert_eq!(reply.status, 202, "{number}: {}", reply.text());
+        let answers = events.message();
+        assert_eq!(answers.as_array().map(Vec::len), Some(99));
+    }
+    // A batch that is refused as a whole gets one answer, too.
+    let (mut events, endpoint) = connection(&server, "2024-11-05");
+    for _ in 0..6 {
+        let batch: Vec<Value> = (0..99).map(|id| request(id, "ping", json!({}))).collect();
+        let reply = server.post_to(&endpoint, &[KEY], &Value::Array(batch));
+        assert_eq!(reply.status, 202, "{}", reply.text());
+        assert_eq!(events.message()["error"]["code"], -32600);
+    }
+}
+
+#[test]
+fn answers_with_any_content_do_not_fill_a_connection() {
+    let structured = json!({"answer": {"method": "x"}, "citations": [], "requestId": "r"});
+    let exa = Recorder::always(Reply::json(200, &structured));
+    let server = HttpServer::upstream(&exa.url(), &[("ENABLED_TOOLS", "granular")]);
+    let (mut events, endpoint) = connection(&server, "2025-06-18");
+    for id in 1000..1300 {
+        let arguments = json!({"query": "q", "outputSchema": {"type": "object"}});
+        let params = json!({"name": "answer", "arguments": arguments});
+        let reply = server.post_to(&endpoint, &[KEY], &request(id, "tools/call", params));
+        assert_eq!(reply.status, 202, "{id}: {}", reply.text());
+        let answer = answer(&mut events, id);
+        assert!(answer.to_string().contains("\"method\""), "{answer}");
+    }
+}
+
+#[test]
+fn a_connection_takes_only_so_many_requests_until_some_are_cancelled() {
+    let (_exa, server) = slow_upstream(Duration::from_secs(120));
+    let (mut events, endpoint) = connection(&server, "2024-11-05");
+    let mut sent = 1000..2000;
+    let full = sent.find(|id| server.post_to(&endpoint, &[KEY], &call(*id)).status == 429);
+    let full = full.expect("the connection takes no more requests");
+    assert!((1256..1600).contains(&full), "{full}");
+    let cancel = |id: u64| json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
+    for id in 1000..1010 {
+        assert_eq!(server.post_to(&endpoint, &[KEY], &cancel(id)).status, 202);
+    }
+    let ping = request(2, "ping", json!({}));
+    eventually("there is room again", || {
+        server.post_to(&endpoint, &[KEY], &ping).status == 202
+    });
+    answer(&mut events, 2);
 }

@@ -17,6 +17,7 @@ mod floods;
 mod guard;
 mod input;
 mod keys;
+mod large_responses;
 mod legacy;
 mod limits;
 mod limits_of_tokens;
@@ -29,6 +30,8 @@ mod quick_start;
 #[cfg(unix)]
 mod replicas;
 mod resuming;
+#[cfg(unix)]
+mod run_accounting;
 mod secrets;
 #[cfg(unix)]
 mod store;

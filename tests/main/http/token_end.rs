@@ -338,6 +338,56 @@ fn tasks_end_with_the_last_token_of_their_owner() {
 }
 
 #[test]
+fn tasks_end_when_the_last_token_of_their_owner_is_given_to_somebody_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = super::admin::store(&folder);
+    let variables = [("EXA_MCP_STORE", store.as_str())];
+    for (user, other) in [
+        (json!({"userId": "ann"}), json!({"userId": "other"})),
+        (json!({"userId": "bea"}), json!({"userId": null})),
+        (json!({}), json!({"userId": "carl"})),
+    ] {
+        let exa = upstream();
+        let server = start(&exa, &[("ENABLED_TOOLS", "default")]);
+        let admin = Admin(&server);
+        let (text, id) = admin.create(&user);
+        let task_id = begin_task(&server, &text);
+        thread::sleep(Duration::from_secs(2));
+        assert_eq!(task(&server, &text, &task_id)["status"], "working");
+        let path = format!("/admin/tokens/{id}");
+        assert_eq!(admin.send("PATCH", &path, &other).status, 200);
+        is_cancelled(&admin);
+        thread::sleep(Duration::from_secs(1));
+        exa.take();
+        thread::sleep(Duration::from_secs(4));
+        assert_eq!(exa.take().len(), 0, "{user}");
+        // Whoever gets the token back, or another one, can have tasks again.
+        if user["userId"].is_string() {
+            assert_eq!(admin.send("PATCH", &path, &user).status, 200);
+            let next = begin_task(&server, &text);
+            thread::sleep(Duration::from_secs(2));
+            let ended = task(&server, &text, &task_id);
+            let why = ended["statusMessage"].to_string();
+            assert!(why.contains("given to another user"), "{ended}");
+            assert_eq!(task(&server, &text, &next)["status"], "working");
+        }
+    }
+    // The server dies right after the change.
+    let exa = upstream();
+    let mut server = start(&exa, &variables);
+    let (text, id) = Admin(&server).create(&json!({"userId": "ann"}));
+    begin_task(&server, &text);
+    thread::sleep(Duration::from_secs(1));
+    let other = json!({"userId": "other"});
+    let path = format!("/admin/tokens/{id}");
+    assert_eq!(Admin(&server).send("PATCH", &path, &other).status, 200);
+    crate::support::signal(server.id(), "KILL");
+    server.wait();
+    let server = start(&exa, &variables);
+    is_cancelled(&Admin(&server));
+}
+
+#[test]
 fn tasks_of_an_ended_owner_are_not_taken_up() {
     let folder = tempfile::tempdir().expect("a folder");
     let store = super::admin::store(&folder);

@@ -337,7 +337,13 @@ impl HttpServer {
         Ok(is_whole.then_some(reply))
     }
 
-    fn stateless_request(&self, headers: &[(&str, &str)], method: &str, params: Value) -> Vec<u8> {
+    /// The bytes of such a request.
+    pub(crate) fn stateless_request(
+        &self,
+        headers: &[(&str, &str)],
+        method: &str,
+        params: Value,
+    ) -> Vec<u8> {
         let name = params.get("name").or_else(|| params.get("uri"));
         let name = name
             .or_else(|| params.get("taskId"))

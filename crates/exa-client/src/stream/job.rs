@@ -109,6 +109,11 @@ impl Assembler for JobAssembler {
         })
     }
 
+    fn started(&self) -> Option<Value> {
+        self.id()?;
+        Some(Value::Object(self.known.clone()))
+    }
+
     fn goes_on(&self) -> Option<String> {
         let id = self.id()?;
         let (work, advice) = match self.form {

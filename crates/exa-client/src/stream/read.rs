@@ -17,7 +17,7 @@ use super::{
     events::{Event, Events, TooLong},
 };
 use crate::{
-    CallContext, ExaError, ExaErrorKind, response,
+    Attempt, CallContext, ExaError, ExaErrorKind, blocking, response,
     retry::Effect,
     send::{Success, request_id},
     text,
@@ -39,6 +39,7 @@ pub(crate) async fn read(
     context: &CallContext,
     stream: &StreamOptions,
     mut response: Response,
+    passed: &mut dyn Attempt,
 ) -> Result<Success, Failure> {
     let status = response.status();
     let request_id = request_id(context, response.headers());
@@ -49,6 +50,7 @@ pub(crate) async fn read(
         events: Events::new(LONGEST_EVENT),
         count: 0,
         unreadable: 0,
+        passed: Some(passed),
     };
     match reading.finish(&mut response).await {
         Ok(()) => {
@@ -61,8 +63,11 @@ pub(crate) async fn read(
             let headers = response.headers_mut();
             headers.remove(CONTENT_LENGTH);
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let is_large = blocking::is_large_value(&answer);
+            let body = blocking::run(is_large, || answer.to_string()).await;
+            blocking::next_is_large(is_large).await;
             Ok(Success {
-                response: response::in_memory(response, answer.to_string()),
+                response: response::in_memory(response, body),
                 summary: answer,
             })
         }
@@ -86,6 +91,8 @@ struct Reading<'a> {
     events: Events,
     count: usize,
     unreadable: usize,
+    /// There until it was told what was started.
+    passed: Option<&'a mut dyn Attempt>,
 }
 
 impl Reading<'_> {
@@ -104,16 +111,29 @@ impl Reading<'_> {
                 ExaError::new(ExaErrorKind::TooLarge, message)
             })?;
             self.events.feed(&chunk).map_err(too_long)?;
-            if self.take_all()? {
+            let taken = self.take_all();
+            self.tell_start().await;
+            if taken? {
                 return Ok(());
             }
         }
         self.events.end();
-        if self.take_all()? || (ends_tell && self.assembler.may_end()) {
+        let taken = self.take_all();
+        self.tell_start().await;
+        if taken? || (ends_tell && self.assembler.may_end()) {
             return Ok(());
         }
         let message = "The stream of the Exa API ended before its answer was complete.";
         Err(ExaError::new(ExaErrorKind::ConnectionLost, message))
+    }
+
+    /// Tells once what was started, as soon as its name is known.
+    async fn tell_start(&mut self) {
+        if let Some(started) = self.assembler.started()
+            && let Some(passed) = self.passed.take()
+        {
+            passed.started(&started).await;
+        }
     }
 
     /// Takes the events that are there; says whether the last one was among them.

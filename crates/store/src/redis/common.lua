@@ -25,6 +25,13 @@ local function whole(number)
   return string.format('%.0f', number)
 end
 
+-- Adds to a number of a hash. A sum that is too large to count is the largest number, not an error: a script that
+-- ends in the middle leaves half of its changes behind.
+local function add(key, name, value)
+  local sum = redis.pcall('HINCRBY', key, name, value)
+  if type(sum) == 'table' and sum.err then redis.call('HSET', key, name, '9223372036854775807') end
+end
+
 -- Whether a document is there at this time.
 local function lives(key, at)
   local found = redis.call('HMGET', key, 'n', 'e')

@@ -8,8 +8,7 @@ for place = 3, #ARGV, 5 do
   local key, subject, name, kind, value = unpack(ARGV, place, place + 4)
   redis.call('SADD', KEYS[2], subject)
   if kind == 'add' then
-    local sum = redis.pcall('HINCRBY', key, name, value)
-    if type(sum) == 'table' and sum.err then redis.call('HSET', key, name, '9223372036854775807') end
+    add(key, name, value)
   else
     local known = redis.call('HGET', key, name)
     if not known or tonumber(known) < tonumber(value) then redis.call('HSET', key, name, value) end

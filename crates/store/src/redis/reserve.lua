@@ -31,7 +31,7 @@ for budget = 1, #before / 2 do
 end
 for place = 4, #ARGV, 5 do
   redis.call('SADD', KEYS[3], ARGV[place + 1])
-  redis.call('HINCRBY', ARGV[place], ARGV[place + 3], ARGV[3])
+  add(ARGV[place], ARGV[place + 3], ARGV[3])
 end
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
 return answer('held', states())

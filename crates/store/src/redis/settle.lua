@@ -10,15 +10,15 @@ if not known and not lost then return 0 end
 local place = 7
 for _ = 1, tonumber(ARGV[6]) do
   if known then
-    local left = redis.call('HINCRBY', ARGV[place], ARGV[place + 1], '-' .. ARGV[5])
-    if left <= 0 then redis.call('HDEL', ARGV[place], ARGV[place + 1]) end
+    local left = redis.pcall('HINCRBY', ARGV[place], ARGV[place + 1], '-' .. ARGV[5])
+    if type(left) == 'table' or left <= 0 then redis.call('HDEL', ARGV[place], ARGV[place + 1]) end
   end
   place = place + 2
 end
 while place <= #ARGV do
   local key, subject, name, value = unpack(ARGV, place, place + 3)
   redis.call('SADD', KEYS[3], subject)
-  redis.call('HINCRBY', key, name, value)
+  add(key, name, value)
   place = place + 4
 end
 return 1

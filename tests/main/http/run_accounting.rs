@@ -1,0 +1,354 @@
+//! Runs whose start is not answered in the usual way: they are charged, counted, and nobody else's.
+
+use std::io::Write;
+use std::net::Shutdown;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::{scope, sleep};
+use std::time::{Duration, Instant};
+
+use chrono::{SecondsFormat, Utc};
+use serde_json::{Value, json};
+
+use super::admin::{Admin, store};
+use super::bearer;
+use crate::support::{HttpServer, HttpSession, Part, Recorder, Reply, Seen};
+
+const ADMIN: (&str, &str) = ("MCP_AUTH_TOKEN", "the-admin-secret-of-the-tests");
+
+/// How long something may take that happens in the background.
+const PATIENCE: Duration = Duration::from_secs(40);
+
+/// What a run costs in the end.
+const COST: f64 = 0.3;
+
+/// How the next start is answered.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Start {
+    /// With the run.
+    Well,
+    /// The run is made, and something on the way answers with this status.
+    Gateway(u16),
+    /// Nothing is made, and the answer has this status.
+    NotMade(u16),
+    /// The stream of events ends after the first one.
+    CutStream,
+    /// Nothing follows the first event of the stream.
+    SilentStream,
+}
+
+/// A stand-in for Exa.
+#[derive(Clone)]
+struct Exa(Arc<Mutex<State>>);
+
+struct State {
+    start: Start,
+    /// The runs, each with what was sent.
+    runs: Vec<Value>,
+    are_over: bool,
+}
+
+impl Exa {
+    fn start() -> (Self, Recorder) {
+        let state = State {
+            start: Start::Well,
+            runs: Vec::new(),
+            are_over: false,
+        };
+        let exa = Self(Arc::new(Mutex::new(state)));
+        let own = exa.clone();
+        let recorder = Recorder::start(move |seen, _| own.answer(seen));
+        (exa, recorder)
+    }
+
+    fn with<T>(&self, look: impl FnOnce(&mut State) -> T) -> T {
+        look(&mut self.0.lock().expect("the state"))
+    }
+
+    fn set(&self, start: Start) {
+        self.with(|state| state.start = start);
+    }
+
+    fn runs(&self) -> usize {
+        self.with(|state| state.runs.len())
+    }
+
+    fn end_runs(&self) {
+        self.with(|state| state.are_over = true);
+    }
+
+    fn answer(&self, seen: &Seen) -> Reply {
+        self.with(|state| {
+            let path = seen.path().to_owned();
+            if seen.method == "POST" && path == "/search" {
+                return Reply::json(200, &json!({"results": [], "costDollars": {"total": 0}}));
+            }
+            if seen.method == "POST" && path.ends_with("/agent/runs") {
+                return state.begin(seen);
+            }
+            if path.ends_with("/agent/runs") {
+                let all: Vec<Value> = (0..state.runs.len()).rev().map(|n| state.show(n)).collect();
+                return Reply::json(200, &json!({"data": all, "hasMore": false}));
+            }
+            let number = path.rsplit('_').next().and_then(|n| n.parse().ok());
+            match number.filter(|number| *number < state.runs.len()) {
+                Some(number) => Reply::json(200, &state.show(number)),
+                None => Reply::json(404, &json!({"error": "no such run"})),
+            }
+        })
+    }
+}
+
+impl State {
+    fn begin(&mut self, seen: &Seen) -> Reply {
+        if let Start::NotMade(status) = self.start {
+            return Reply::json(status, &json!({"error": "gateway"}));
+        }
+        let created = Utc::now().to_rfc3339_opts(SecondsFormat::Millis, true);
+        let request = seen.json();
+        self.runs
+            .push(json!({"createdAt": created, "request": request}));
+        let run = self.show(self.runs.len() - 1);
+        let event = || {
+            let data = json!({"run": run});
+            Part::text(format!("event: agent_run.created\ndata: {data}\n\n"))
+        };
+        match self.start {
+            Start::Gateway(status) => Reply::json(status, &json!({"error": "gateway"})),
+            Start::CutStream => Reply::events([event(), Part::Cut]),
+            Start::SilentStream => {
+                let (told, _) = mpsc::channel();
+                Reply::events([event(), Part::Silence(told)])
+            }
+            Start::Well | Start::NotMade(_) => Reply::json(200, &run),
+        }
+    }
+
+    fn show(&self, number: usize) -> Value {
+        let mut run = self.runs[number].clone();
+        run["id"] = json!(format!("agent_run_{number}"));
+        run["object"] = json!("agent_run");
+        run["status"] = json!("running");
+        if self.are_over {
+            run["status"] = json!("completed");
+            run["output"] = json!({"text": format!("made of {}", run["request"])});
+            run["costDollars"] = json!({"total": COST});
+        }
+        run
+    }
+}
+
+fn server(recorder: &Recorder, variables: &[(&str, &str)]) -> HttpServer {
+    let variables = [&[ADMIN], variables].concat();
+    HttpServer::upstream(&recorder.url(), &variables)
+}
+
+fn api(server: &HttpServer, token: &str, operation: &str, args: Value) -> Value {
+    let shown = bearer(token);
+    let reply = server.stateless(
+        &[("authorization", &shown)],
+        "tools/call",
+        call(operation, args),
+    );
+    assert_eq!(reply.status, 200, "{}", reply.text());
+    reply.json()["result"].clone()
+}
+
+fn call(operation: &str, args: Value) -> Value {
+    json!({"name": "exa_api", "arguments": {"operation": operation, "args": args}})
+}
+
+/// Starts a run as a task; gives its id.
+fn begin(session: &mut HttpSession<'_>, args: Value) -> Value {
+    let mut call = call("agent.runs.create", args);
+    call["task"] = json!({"ttl": 600_000});
+    let task = session.ask("tools/call", call);
+    let id = task["result"]["task"]["taskId"].clone();
+    assert!(id.is_string(), "{task}");
+    id
+}
+
+fn money(admin: &Admin<'_>, id: &str) -> (f64, f64) {
+    let usage = admin.token(id)["usage"].clone();
+    let number = |name: &str| usage[name].as_f64().expect(name);
+    (number("dollarsToday"), number("reservedToday"))
+}
+
+#[track_caller]
+fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        sleep(Duration::from_millis(100));
+    }
+}
+
+fn limit(result: &Value) -> &Value {
+    &result["structuredContent"]["error"]["limit"]
+}
+
+#[test]
+fn the_start_of_a_run_that_a_gateway_answers_is_charged() {
+    let (exa, recorder) = Exa::start();
+    let server = server(&recorder, &[]);
+    let admin = Admin(&server);
+    for (status, cost) in [
+        (408, 0.5),
+        (502, 0.5),
+        (504, 0.5),
+        (520, 0.5),
+        (527, 0.5),
+        (302, 0.5),
+        (500, 0.0),
+        (400, 0.0),
+        (404, 0.0),
+    ] {
+        let (token, id) = admin.create(&json!({"limits": {"dollarsPerDay": 1}}));
+        exa.set(Start::Gateway(status));
+        let run = json!({"query": format!("q{status}"), "effort": "high"});
+        let result = api(&server, &token, "agent.runs.create", run);
+        assert_eq!(result["isError"], true, "{status}: {result}");
+        eventually(&format!("{status}"), || money(&admin, &id) == (cost, 0.0));
+        // Nothing else is charged for such an answer.
+        exa.set(Start::Well);
+    }
+    let (token, id) = admin.create(&json!({"limits": {"dollarsPerDay": 1}}));
+    let missing = json!({"runId": "agent_run_999"});
+    api(&server, &token, "agent.runs.get", missing);
+    assert_eq!(money(&admin, &id), (0.0, 0.0));
+}
+
+#[test]
+fn a_task_that_finds_its_run_behind_a_gateway_pays_what_the_run_costs() {
+    let (exa, recorder) = Exa::start();
+    let server = server(&recorder, &[]);
+    let admin = Admin(&server);
+    let (token, id) = admin.create(&json!({"limits": {"dollarsPerDay": 1}}));
+    let shown = bearer(&token);
+    let mut session = HttpSession::usual(&server, &[("authorization", &shown)]);
+    exa.set(Start::Gateway(504));
+    let task = begin(&mut session, json!({"query": "q", "effort": "high"}));
+    eventually("it is made", || exa.runs() == 1);
+    exa.set(Start::Well);
+    exa.end_runs();
+    let result = session.ask("tasks/result", json!({"taskId": task}));
+    assert_eq!(result["result"]["isError"], false, "{result}");
+    assert_eq!(exa.runs(), 1, "started once");
+    eventually("its cost is charged", || money(&admin, &id) == (COST, 0.0));
+}
+
+#[test]
+fn a_run_whose_stream_is_cut_is_followed_to_its_end() {
+    let (exa, recorder) = Exa::start();
+    let server = server(&recorder, &[]);
+    let admin = Admin(&server);
+    let limits = json!({"dollarsPerDay": 20, "concurrentCalls": 1});
+    let (token, id) = admin.create(&json!({"limits": limits}));
+    exa.set(Start::CutStream);
+    let run = json!({"query": "q", "stream": true});
+    let result = api(&server, &token, "agent.runs.create", run);
+    assert_eq!(result["isError"], true, "{result}");
+    assert_eq!(
+        money(&admin, &id),
+        (0.0, 5.0),
+        "the run keeps its reservation"
+    );
+    exa.set(Start::Well);
+    let another = json!({"query": "another", "effort": "low"});
+    let refused = api(&server, &token, "agent.runs.create", another.clone());
+    assert_eq!(limit(&refused), "concurrentCalls", "{refused}");
+    exa.end_runs();
+    eventually("its real cost is charged", || {
+        money(&admin, &id) == (COST, 0.0)
+    });
+    let result = api(&server, &token, "agent.runs.create", another);
+    assert_eq!(result["isError"], false, "{result}");
+}
+
+#[test]
+fn a_run_counts_although_its_client_closes_the_stream() {
+    let (exa, recorder) = Exa::start();
+    let server = server(&recorder, &[]);
+    let admin = Admin(&server);
+    let limits = json!({"dollarsPerDay": 20, "concurrentCalls": 1});
+    let (token, id) = admin.create(&json!({"limits": limits}));
+    exa.set(Start::SilentStream);
+    let shown = bearer(&token);
+    let run = call("agent.runs.create", json!({"query": "q", "stream": true}));
+    let request = server.stateless_request(&[("authorization", &shown)], "tools/call", run);
+    let mut client = server.connect();
+    client.write_all(&request).expect("a request");
+    eventually("it is started", || exa.runs() == 1);
+    // The first event follows at once.
+    sleep(Duration::from_millis(500));
+    client.shutdown(Shutdown::Both).expect("an open connection");
+    drop(client);
+    exa.set(Start::Well);
+    // The call itself has ended when calls that start nothing are let in again.
+    eventually("the call has ended", || {
+        api(&server, &token, "search", json!({"query": "q"}))["isError"] == false
+    });
+    assert_eq!(
+        money(&admin, &id),
+        (0.0, 5.0),
+        "the run keeps its reservation"
+    );
+    let another = json!({"query": "another", "effort": "low"});
+    let refused = api(&server, &token, "agent.runs.create", another);
+    assert_eq!(limit(&refused), "concurrentCalls", "{refused}");
+    exa.end_runs();
+    eventually("its real cost is charged", || {
+        money(&admin, &id) == (COST, 0.0)
+    });
+}
+
+/// What comes of a task whose start never arrives, after another user has started this.
+fn after_another(is_kept: bool, is_task: bool, others: Value, own: Value) -> (Value, usize) {
+    let (exa, recorder) = Exa::start();
+    let folder = tempfile::tempdir().expect("a folder");
+    let store = store(&folder);
+    let variables = [("EXA_MCP_STORE", store.as_str())];
+    let variables = if is_kept { &variables[..] } else { &[] };
+    let server = server(&recorder, variables);
+    let admin = Admin(&server);
+    let [ann, bob] = ["ann", "bob"].map(|user| admin.create(&json!({"userId": user})).0);
+    if is_task {
+        let shown = bearer(&bob);
+        let mut session = HttpSession::usual(&server, &[("authorization", &shown)]);
+        begin(&mut session, others);
+    } else {
+        let result = api(&server, &bob, "agent.runs.create", others);
+        assert_eq!(result["isError"], false, "{result}");
+    }
+    eventually("it is started", || exa.runs() == 1);
+    sleep(Duration::from_millis(500));
+    exa.set(Start::NotMade(502));
+    let shown = bearer(&ann);
+    let mut session = HttpSession::usual(&server, &[("authorization", &shown)]);
+    let task = begin(&mut session, own);
+    let result = session.ask("tasks/result", json!({"taskId": task}));
+    (result["result"].clone(), exa.runs())
+}
+
+#[test]
+fn a_task_takes_up_no_run_of_another_user() {
+    let of = |name: &str| json!({"query": "q", "effort": "low", "input": {"data": [{"n": name}]}});
+    let cases = [
+        (false, false, of("bob")),
+        (false, true, of("bob")),
+        (true, false, of("bob")),
+        (true, true, of("bob")),
+        (false, false, of("ann")),
+        (false, false, json!({"query": "q", "effort": "low"})),
+    ];
+    scope(|scope| {
+        for (is_kept, is_task, own) in cases {
+            scope.spawn(move || {
+                let (result, runs) = after_another(is_kept, is_task, of("bob"), own.clone());
+                let case = format!("{own} {is_kept} {is_task}: {result}");
+                assert_eq!(result["isError"], true, "{case}");
+                assert!(result.to_string().contains("502"), "{case}");
+                assert_eq!(runs, 1, "{case}");
+            });
+        }
+    });
+}
