@@ -8,8 +8,8 @@ use tokio::time::timeout;
 
 use super::caller::Exchanged;
 use super::{CallError, Operation};
-use crate::exa::Answer;
 use crate::telemetry::{self, Ended};
+use exa_mcp_exa_client::ExaResponse;
 
 /// An answer that takes longer than this is slow.
 const SLOW: Duration = Duration::from_secs(10);
@@ -52,7 +52,7 @@ impl Drop for Sent {
 }
 
 /// How a call ended; never in the words of Exa.
-pub(super) fn ended(answer: &Result<Answer, CallError>) -> Ended {
+pub(super) fn ended(answer: &Result<ExaResponse, CallError>) -> Ended {
     let (code, error) = match answer {
         Ok(answer) => (Some(answer.status), None),
         Err(CallError::Exa(error)) => (error.status, Some(error.kind.class())),

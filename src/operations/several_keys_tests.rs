@@ -12,8 +12,9 @@ use tokio::time::Instant;
 
 use super::spend::Unlimited;
 use super::{Caller, Following, Refusal, Undecided, find};
-use crate::accounts::{Holder, KeyPool, NoKey};
-use crate::exa::{ApiKey, ExaConfig, ExaErrorKind, ExaHttp, RetryPolicy};
+use exa_mcp_exa_client::{
+    ApiKey, ExaConfig, ExaErrorKind, ExaHttp, KeyOwner, KeyPool, NoKey, RetryPolicy,
+};
 
 const KEYS: [&str; 2] = ["key-of-team-a", "key-of-team-b"];
 

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::work::Work;
-use crate::accounts::Identity;
-use crate::store::{Expected, Place, Rules, Store, StoreError};
+use exa_mcp_model::Identity;
+use exa_mcp_store::{Expected, Place, Rules, Store, StoreError};
 
 /// Where claims are kept. They belong to the server: users share the work that Exa lists.
 const COLLECTION: &str = "work_claims";

@@ -7,6 +7,7 @@
 mod address;
 mod cache;
 mod call;
+pub(crate) mod claims;
 mod context;
 mod create_note;
 mod discovery;
@@ -27,6 +28,7 @@ mod parse;
 mod path;
 mod plan;
 mod polling;
+mod presentation;
 mod registry;
 pub mod resources;
 mod routing;

@@ -1,11 +1,8 @@
 //! Running a call of an operation: Exa is called or the cache read, the answer cleaned, cached and shown.
 
-use std::borrow::Cow;
-use std::sync::Arc;
-
 use serde_json::{Map, Value};
 
-use super::cache::{CachedResult, Fresh, Wish};
+use super::cache::CachedResult;
 use super::call::{OperationCall, Source};
 use super::context::ToolContext;
 use super::error::ToolError;
@@ -13,11 +10,14 @@ use super::executor::ToolExecutor;
 use super::outcome::ToolResult;
 use super::polling::Polling;
 use super::shared_cache::SharedCache;
-use super::{elicitation, error_messages, host, options};
+use super::{elicitation, error_messages};
+use crate::operations::spend::LostReservation;
 use crate::operations::validation::Checked;
 use crate::operations::{Called, Caller, Operation, Paged, Stopped, is_paged, price};
-use crate::render::{self, Answer, Envelope, Rendered, View};
+use crate::render::View;
+use exa_mcp_exa_client::blocking;
 use exa_mcp_model::Identity;
+use exa_mcp_text::sanitize::clean_json;
 
 /// Characters of a single text of an answer; more is no text.
 const LONGEST_TEXT: usize = 500_000;
@@ -50,11 +50,11 @@ impl Answered {
 
 /// One run of a call of an operation.
 pub(super) struct OperationRun<'a> {
-    tools: &'a ToolExecutor,
+    pub(super) tools: &'a ToolExecutor,
     context: &'a ToolContext,
-    call: &'a OperationCall,
+    pub(super) call: &'a OperationCall,
     /// To whom the answer belongs.
-    owner: &'a Identity,
+    pub(super) owner: &'a Identity,
 }
 
 impl<'a> OperationRun<'a> {
@@ -87,7 +87,8 @@ impl<'a> OperationRun<'a> {
             && !options.fresh()
             && let Some(cached) = self.find_same(&arguments).await
         {
-            return self.show_cached(&cached, self.call.view.clone(), sent_filters);
+            let view = self.call.view.clone();
+            return self.show_cached(&cached, view, sent_filters).await;
         }
         elicitation::prepare(self.tools, self.context, operation, &arguments).await?;
         let answered = self.ask(arguments, &sent_filters).await?;
@@ -95,7 +96,7 @@ impl<'a> OperationRun<'a> {
     }
 
     /// Returns the results that other servers on the same store have cached.
-    fn shared<'s>(&self, store: &'s dyn exa_mcp_store::Store) -> Option<SharedCache<'s>> {
+    pub(super) fn shared<'s>(&self, store: &'s dyn exa_mcp_store::Store) -> Option<SharedCache<'s>> {
         SharedCache::of(store, self.tools.cache().limits())
     }
 
@@ -117,7 +118,7 @@ impl<'a> OperationRun<'a> {
             extract: cached.extract,
             ..self.call.view.clone()
         };
-        self.show_cached(&cached, view, Vec::new())
+        self.show_cached(&cached, view, Vec::new()).await
     }
 
     /// Returns the cached result of the same call, from this server or another.
@@ -171,9 +172,13 @@ impl<'a> OperationRun<'a> {
                 ));
             }
             let sent = task.is_some().then(|| checked.arguments.clone());
-            match self.caller().send(operation, checked, progress).await {
+            let (caller, lost) = match (self.caller(), task) {
+                (caller, Some(_)) => caller.keeping_lost(),
+                (caller, None) => (caller, LostReservation::default()),
+            };
+            match caller.send(operation, checked, progress).await {
                 Ok(called) => called,
-                Err(refusal) => return polling.unanswered(sent, refusal).await,
+                Err(refusal) => return polling.unanswered(sent, refusal, lost).await,
             }
         };
         warnings.extend(recurring_cost(operation, &called.arguments));
@@ -188,7 +193,7 @@ impl<'a> OperationRun<'a> {
         let mut answered = Answered {
             warnings,
             told,
-            ..Answered::new(cleaned(answer.value), arguments)
+            ..Answered::new(cleaned(answer.value).await, arguments)
         };
         polling.follow_new(before, &mut answered).await?;
         Ok(answered)
@@ -201,92 +206,6 @@ impl<'a> OperationRun<'a> {
             Some(folders) => caller.with_folders(folders.and(caller.folders())),
             None => caller.clone(),
         }
-    }
-
-    async fn show_new(&self, sent_filters: Vec<String>, answered: Answered) -> ToolResult {
-        let OperationCall {
-            operation,
-            requested_level,
-            view,
-            ..
-        } = self.call;
-        let mut told = match self.call.entry() {
-            Some(entry) => host::tell(entry, &answered.arguments, &answered.answer),
-            None => Map::new(),
-        };
-        for (name, value) in answered.work {
-            told.entry(name).or_insert(value);
-        }
-        let text = serde_json::to_string(&answered.answer).unwrap_or_default();
-        let envelope = Envelope::open(answered.answer);
-        let fresh = Fresh {
-            title: title(operation, &answered.arguments),
-            operation: operation.name,
-            arguments: &answered.arguments,
-            results: envelope.results.len(),
-            answer: text,
-            asked: *requested_level,
-            extract: view.extract,
-        };
-        let cached = self.tools.cache().keep(self.owner, fresh);
-        let store = self.tools.store();
-        if let (Some(cached), Some(shared)) = (&cached, self.shared(&*store)) {
-            shared.keep(self.owner, &answered.arguments, cached).await;
-        }
-        let cache_id = cached.as_ref().map(|cached| cached.id.as_str());
-        let mut warnings = answered.warnings;
-        let view = match view.within(envelope.results.len()) {
-            Ok(view) => view,
-            Err(error) if operation.read_only => {
-                return Err(Box::new(ToolError::NotInResult {
-                    operation: operation.name,
-                    error,
-                    cache_id: cache_id.map(str::to_owned),
-                }));
-            }
-            // What a change came to must be seen, whatever part of it was asked for.
-            Err(error) => {
-                warnings.push(format!("{error}; this is the whole answer"));
-                Cow::Owned(view.of_all())
-            }
-        };
-        let shown = Answer {
-            operation: operation.name,
-            envelope,
-            told,
-            cache_id,
-            repeatable: operation.read_only,
-            cached: false,
-            asked: *requested_level,
-            mended: self.call.corrections.clone(),
-            warnings,
-            sent_filters,
-        };
-        let rendered = render::show(shown, &view);
-        rendered.map_err(|error| ToolError::invalid(operation.name, options::unfit(&error)))
-    }
-
-    /// Shows a cached result as it was last shown, or anew if that was another way.
-    fn show_cached(
-        &self,
-        cached: &CachedResult,
-        view: View,
-        sent_filters: Vec<String>,
-    ) -> ToolResult {
-        let wish = Wish {
-            view,
-            level: self.call.options.level(),
-            mended: self.call.corrections.clone(),
-            sent_filters,
-        };
-        let cache = self.tools.cache();
-        if let Some(seen) = cache.seen(self.owner, &cached.id, &wish) {
-            return Ok(Rendered::clone(&seen));
-        }
-        let rendered = render::show(look_at(cached, &wish), &wish.view)
-            .map_err(|error| ToolError::invalid(&cached.operation, options::unfit(&error)))?;
-        cache.show(self.owner, &cached.id, wish, Arc::new(rendered.clone()));
-        Ok(rendered)
     }
 }
 
@@ -317,24 +236,6 @@ fn recurring_cost(operation: &Operation, arguments: &Map<String, Value>) -> Opti
     })
 }
 
-/// A kept answer; it has no more than Exa was asked for.
-fn look_at<'a>(kept: &'a CachedResult, wish: &Wish) -> Answer<'a> {
-    let lacking = kept.asked.filter(|had| Some(*had) < wish.level);
-    let warnings = lacking.map(|had| {
-        format!(
-            "Exa was asked for no more than {} content; for more, call without cache_id and with content_level \"{}\"",
-            had.name(),
-            wish.view.level.name(),
-        )
-    });
-    Answer {
-        mended: wish.mended.clone(),
-        warnings: warnings.into_iter().collect(),
-        sent_filters: wish.sent_filters.clone(),
-        ..kept.opened()
-    }
-}
-
 /// Operations whose answers cost money and do not change by the minute: asking the same again within
 /// the life of an answer gives the kept one. What belongs to the caller is always asked for anew.
 fn repeats(operation: &Operation) -> bool {
@@ -342,27 +243,13 @@ fn repeats(operation: &Operation) -> bool {
 }
 
 /// An answer without anything hidden in its texts.
-pub(super) fn cleaned(mut answer: Value) -> Value {
-    exa_mcp_text::sanitize::clean_json(&mut answer, LONGEST_TEXT);
-    answer
-}
-
-/// What was asked, in a line.
-fn title(operation: &Operation, arguments: &Map<String, Value>) -> String {
-    let told = arguments.values().find_map(|value| match value {
-        Value::String(text) => Some(text.clone()),
-        Value::Array(list) => list.first()?.as_str().map(str::to_owned),
-        _ => None,
-    });
-    let title = match told {
-        Some(told) => format!("{}: {told}", operation.name),
-        None => operation.name.to_owned(),
-    };
-    title
-        .chars()
-        .filter(|letter| !letter.is_control())
-        .take(120)
-        .collect()
+pub(super) async fn cleaned(mut answer: Value) -> Value {
+    let is_large = blocking::is_large_value(&answer);
+    blocking::run(is_large, || {
+        clean_json(&mut answer, LONGEST_TEXT);
+        answer
+    })
+    .await
 }
 
 /// Why a list was not followed to its end, and where to go on.
@@ -378,7 +265,8 @@ fn stopped(operation: &'static Operation, paged: &mut Paged, most: usize) -> Opt
         }
     };
     let answer = &paged.called.answer.value;
-    let cursor = cleaned(answer.get("nextCursor").cloned().unwrap_or_default());
+    let mut cursor = answer.get("nextCursor").cloned().unwrap_or_default();
+    clean_json(&mut cursor, LONGEST_TEXT);
     let cursor = cursor.as_str().unwrap_or_default();
     Some(format!(
         "not all pages were read, because {reason}; go on with cursor \"{cursor}\""

@@ -1,4 +1,4 @@
-//! Showing an answer to its caller: serialised for the cache, and rendered.
+//! Shows the answer of an operation: serialised for the cache, and rendered.
 
 use std::borrow::Cow;
 use std::io;
@@ -6,25 +6,30 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::answer::{Answered, Asked};
-use super::cache::{Fresh, Kept, Wish};
-use super::outcome::Outcome;
-use super::{Call, Catalogue, host, options};
-use crate::blocking;
+use super::cache::{CachedResult, Fresh, Wish};
+use super::call::OperationCall;
+use super::error::ToolError;
+use super::operation_run::{Answered, OperationRun};
+use super::outcome::ToolResult;
+use super::{host, options};
 use crate::operations::Operation;
 use crate::render::{self, Answer, Envelope, Rendered, View};
+use exa_mcp_exa_client::blocking;
 
-impl Catalogue {
+impl OperationRun<'_> {
     /// Caches an answer and shows it.
     pub(super) async fn show_new(
         &self,
-        call: &Call,
-        asked: Asked<'_>,
-        view: &View,
         sent_filters: Vec<String>,
         answered: Answered,
-    ) -> Outcome {
-        let mut told = match asked.entry {
+    ) -> ToolResult {
+        let OperationCall {
+            operation,
+            requested_level,
+            view,
+            ..
+        } = self.call;
+        let mut told = match self.call.entry() {
             Some(entry) => host::tell(entry, &answered.arguments, &answered.answer),
             None => Map::new(),
         };
@@ -33,35 +38,38 @@ impl Catalogue {
         }
         let answer = answered.answer;
         let is_large = blocking::is_large_value(&answer);
-        let max_bytes = self.cache.max_answer_bytes();
+        let max_bytes = self.tools.cache().max_answer_bytes();
         let (text, envelope) = blocking::run(is_large, || {
             let text = json_within(&answer, max_bytes);
             (text, Envelope::open(answer))
         })
         .await;
-        let kept = text.and_then(|text| {
+        let cached = text.and_then(|text| {
             let fresh = Fresh {
-                title: title(asked.operation, &answered.arguments),
-                operation: asked.operation.name,
+                title: title(operation, &answered.arguments),
+                operation: operation.name,
                 arguments: &answered.arguments,
                 results: envelope.results.len(),
                 answer: text,
-                asked: asked.asked_for,
+                asked: *requested_level,
                 extract: view.extract,
             };
-            self.cache.keep(call.owner.identity(), fresh)
+            self.tools.cache().keep(self.owner, fresh)
         });
-        if let (Some(kept), Some(shared)) = (&kept, self.shared()) {
-            shared
-                .keep(call.owner.identity(), &answered.arguments, kept)
-                .await;
+        let store = self.tools.store();
+        if let (Some(cached), Some(shared)) = (&cached, self.shared(&*store)) {
+            shared.keep(self.owner, &answered.arguments, cached).await;
         }
-        let cache_id = kept.as_ref().map(|kept| kept.id.as_str());
+        let cache_id = cached.as_ref().map(|cached| cached.id.as_str());
         let mut warnings = answered.warnings;
         let view = match view.within(envelope.results.len()) {
             Ok(view) => view,
-            Err(error) if asked.operation.read_only => {
-                return Outcome::not_in_answer(asked.operation.name, &error, cache_id);
+            Err(error) if operation.read_only => {
+                return Err(Box::new(ToolError::NotInResult {
+                    operation: operation.name,
+                    error,
+                    cache_id: cache_id.map(str::to_owned),
+                }));
             }
             // What a change came to must be seen, whatever part of it was asked for.
             Err(error) => {
@@ -70,52 +78,45 @@ impl Catalogue {
             }
         };
         let shown = Answer {
-            operation: asked.operation.name,
+            operation: operation.name,
             envelope,
             told,
             cache_id,
-            repeatable: asked.operation.read_only,
+            repeatable: operation.read_only,
             cached: false,
-            asked: asked.asked_for,
-            mended: asked.mended,
+            asked: *requested_level,
+            mended: self.call.corrections.clone(),
             warnings,
             sent_filters,
         };
-        match blocking::run(is_large, || render::show(shown, &view)).await {
-            Ok(rendered) => rendered.into(),
-            Err(error) => Outcome::refused(asked.operation.name, &options::unfit(&error)),
-        }
+        let rendered = blocking::run(is_large, || render::show(shown, &view)).await;
+        rendered.map_err(|error| ToolError::invalid(operation.name, options::unfit(&error)))
     }
 
-    /// Shows a kept answer as it was last shown, or anew if that was another way.
-    pub(super) async fn show_kept(
+    /// Shows a cached result as it was last shown, or anew if that was another way.
+    pub(super) async fn show_cached(
         &self,
-        call: &Call,
-        kept: &Kept,
+        cached: &CachedResult,
         view: View,
-        asked: Asked<'_>,
         sent_filters: Vec<String>,
-    ) -> Outcome {
+    ) -> ToolResult {
         let wish = Wish {
             view,
-            level: asked.options.level(),
-            mended: asked.mended,
+            level: self.call.options.level(),
+            mended: self.call.corrections.clone(),
             sent_filters,
         };
-        if let Some(seen) = self.cache.seen(call.owner.identity(), &kept.id, &wish) {
-            return Rendered::clone(&seen).into();
+        let cache = self.tools.cache();
+        if let Some(seen) = cache.seen(self.owner, &cached.id, &wish) {
+            return Ok(Rendered::clone(&seen));
         }
-        let is_large = blocking::is_large_text(kept.bytes);
-        let show = || render::show(look_at(kept, &wish), &wish.view);
-        match blocking::run(is_large, show).await {
-            Ok(rendered) => {
-                let shown = Arc::new(rendered.clone());
-                self.cache
-                    .show(call.owner.identity(), &kept.id, wish, shown);
-                rendered.into()
-            }
-            Err(error) => Outcome::refused(&kept.operation, &options::unfit(&error)),
-        }
+        let is_large = blocking::is_large_text(cached.bytes);
+        let show = || render::show(look_at(cached, &wish), &wish.view);
+        let rendered = blocking::run(is_large, show)
+            .await
+            .map_err(|error| ToolError::invalid(&cached.operation, options::unfit(&error)))?;
+        cache.show(self.owner, &cached.id, wish, Arc::new(rendered.clone()));
+        Ok(rendered)
     }
 }
 
@@ -150,7 +151,7 @@ impl io::Write for BoundedText {
 }
 
 /// A kept answer; it has no more than Exa was asked for.
-fn look_at<'a>(kept: &'a Kept, wish: &Wish) -> Answer<'a> {
+fn look_at<'a>(kept: &'a CachedResult, wish: &Wish) -> Answer<'a> {
     let lacking = kept.asked.filter(|had| Some(*had) < wish.level);
     let warnings = lacking.map(|had| {
         format!(

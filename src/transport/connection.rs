@@ -1,6 +1,6 @@
 //! Serves one connection of one message a line: standard input and output, or the legacy HTTP transport.
 
-use std::{future::Future, io, pin::pin, time::Duration};
+use std::{future::Future, io, pin::pin, sync::Arc, time::Duration};
 
 use rmcp::{
     RoleServer, ServerHandler,
@@ -14,6 +14,7 @@ use tokio::{
     time::timeout,
 };
 
+use super::Backlog;
 use super::stdio::{StdioTransport, Written};
 
 /// How long running calls may take to be told that they are stopped after a signal.
@@ -64,11 +65,12 @@ where
 }
 
 /// Serves one connection of one message a line until it ends or `stop` does. `received` sees each message before
-/// it is handled; `settle` is what remains to be done before the last answers are written.
+/// it is handled, and `backlog` counts what waits to be answered or written; `settle` is what remains to be done before the last answers are written.
 pub(crate) async fn serve_lines<H, R, W>(
     handler: H,
     input: R,
     output: W,
+    backlog: Arc<Backlog>,
     received: impl Fn(&ClientJsonRpcMessage) + Send + 'static,
     stop: impl Future<Output = ()>,
     settle: impl Future<Output = ()>,
@@ -78,7 +80,7 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let (transport, mut written) = StdioTransport::new(input, output);
+    let (transport, mut written) = StdioTransport::with_backlog(input, output, backlog);
     let transport = Observed {
         transport,
         received,

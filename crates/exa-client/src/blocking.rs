@@ -1,15 +1,18 @@
-//! Work on large values, away from the threads that serve everybody.
+//! Runs work on large values without holding up the other tasks of the runtime.
 //!
 //! Parsing, cleaning or rendering 25 MB takes a good part of a second. On a thread of the runtime nothing
 //! else would be served meanwhile, not even `/health`.
 
+use std::cell::RefCell;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
 use std::sync::LazyLock;
 use std::thread::available_parallelism;
 
 use serde_json::Value;
 use tokio::runtime::{Handle, RuntimeFlavor};
-use tokio::sync::Semaphore;
-use tokio::task::block_in_place;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::task::{block_in_place, yield_now};
 
 /// Work on more bytes than this is large.
 const LARGE_BYTES: usize = 256 * 1024;
@@ -23,13 +26,18 @@ static WORKERS: LazyLock<Semaphore> = LazyLock::new(|| {
     Semaphore::new(cores.saturating_sub(1).max(1))
 });
 
+tokio::task_local! {
+    /// The turn of a future in [`run_large_parts`] that is about to do large work.
+    static TURN: RefCell<Option<SemaphorePermit<'static>>>;
+}
+
 /// Returns whether work on a text of this many bytes is large.
-pub(crate) fn is_large_text(bytes: usize) -> bool {
+pub fn is_large_text(bytes: usize) -> bool {
     bytes > LARGE_BYTES
 }
 
 /// Returns whether work on a value is large. It looks at no more of the value than that takes.
-pub(crate) fn is_large_value(value: &Value) -> bool {
+pub fn is_large_value(value: &Value) -> bool {
     let mut room = Some(LARGE_BYTES);
     count(value, &mut room);
     room.is_none()
@@ -66,17 +74,51 @@ fn count(value: &Value, room: &mut Option<usize>) {
 
 /// Runs `work`. Large work waits for its turn, and the other tasks of this thread move to another one; in a
 /// runtime with a single thread there is none, and nobody else to serve.
-pub(crate) async fn run<T>(is_large: bool, work: impl FnOnce() -> T) -> T {
+pub async fn run<T>(is_large: bool, work: impl FnOnce() -> T) -> T {
     if !is_large {
         return work();
     }
     let _turn = WORKERS.acquire().await;
+    block(work)
+}
+
+/// Runs `work` on this thread, whose other tasks move to another one if there is one.
+fn block<T>(work: impl FnOnce() -> T) -> T {
     let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
     if flavor.is_ok_and(|flavor| flavor == RuntimeFlavor::MultiThread) {
         block_in_place(work)
     } else {
         work()
     }
+}
+
+/// Runs a future that contains large work in code that is not ours: a generated client decodes a response
+/// itself. What the future does after [`next_is_large`] runs as [`run`] does it, until the future ends.
+pub async fn run_large_parts<F: Future>(work: F) -> F::Output {
+    let polled = async {
+        let mut work = pin!(work);
+        poll_fn(|context| {
+            let is_large = TURN.try_with(|turn| turn.borrow().is_some());
+            if is_large.unwrap_or_default() {
+                block(|| work.as_mut().poll(context))
+            } else {
+                work.as_mut().poll(context)
+            }
+        })
+        .await
+    };
+    TURN.scope(RefCell::default(), polled).await
+}
+
+/// Waits for a turn if what follows is large work of a future in [`run_large_parts`].
+pub(crate) async fn next_is_large(is_large: bool) {
+    if !is_large || TURN.try_with(|_| ()).is_err() {
+        return;
+    }
+    let turn = WORKERS.acquire().await.ok();
+    let _ = TURN.try_with(|own| own.replace(turn));
+    // The next poll is the one that may block.
+    yield_now().await;
 }
 
 #[cfg(test)]
@@ -112,6 +154,21 @@ mod tests {
     async fn a_runtime_with_one_thread_works_by_itself() {
         assert_eq!(run(true, || 1).await, 1);
         assert_eq!(run(false, || 2).await, 2);
+    }
+
+    #[tokio::test]
+    async fn a_turn_ends_with_its_future() {
+        let free = WORKERS.available_permits();
+        for is_large in [false, true] {
+            let work = run_large_parts(async {
+                next_is_large(is_large).await;
+                TURN.with(|turn| turn.borrow().is_some())
+            });
+            assert_eq!(work.await, is_large);
+        }
+        next_is_large(true).await;
+        assert!(WORKERS.available_permits() <= free);
+        assert!(TURN.try_with(|_| ()).is_err());
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

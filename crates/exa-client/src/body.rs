@@ -4,8 +4,9 @@ use reqwest::Response;
 use tokio::time::Instant;
 
 use super::{
+    blocking,
     deadline::Deadline,
-    response_memory::{ParseShare, ReadShare, ResponseMemory, SMALL},
+    response_memory::{ParseShare, ReadShare, ResponseMemory, SMALL, TooManyValues, values_size},
 };
 
 /// How much of the body of an error answer is read.
@@ -30,9 +31,18 @@ pub(super) struct Body {
 }
 
 impl Body {
-    /// Backoff until the values of the body may be made.
-    pub(super) async fn reserve_values(&mut self, memory: &ResponseMemory) {
-        self.values = memory.share_to_parse(&self.bytes).await;
+    /// Waits until the values of the body may be made.
+    ///
+    /// # Errors
+    /// The values of this call would be too large.
+    pub(super) async fn reserve_values(
+        &mut self,
+        memory: &ResponseMemory,
+    ) -> Result<(), TooManyValues> {
+        let is_large = blocking::is_large_text(self.bytes.len());
+        let size = blocking::run(is_large, || values_size(&self.bytes)).await;
+        self.values = memory.share_to_parse(size).await?;
+        Ok(())
     }
 
     /// Replaces the content by a repaired one.
@@ -90,7 +100,7 @@ pub(super) async fn read_all(
     })
 }
 
-/// Backoff for memory.
+/// Waits for memory.
 async fn share_of(memory: &ResponseMemory, bytes: usize, deadline: &mut Deadline) -> ReadShare {
     let began = Instant::now();
     let share = memory.share_to_read(bytes).await;

@@ -38,6 +38,7 @@
 //! ```
 
 mod api_key;
+pub mod blocking;
 mod body;
 mod circuit_breaker;
 mod config;

@@ -40,7 +40,13 @@ pub async fn send(
     request: Request,
 ) -> reqwest::Result<Response> {
     match exchange(client, context, request).await {
-        Ok(response) => Ok(response),
+        Ok(response) => {
+            let size = response.content_length().unwrap_or_default();
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            // The client is about to decode it.
+            blocking::next_is_large(blocking::is_large_text(size)).await;
+            Ok(response)
+        }
         Err(failure) => match failure.refusal {
             Some(mut response) => {
                 response.extensions_mut().insert(failure.error);
@@ -203,7 +209,6 @@ async fn success(
             if let Some(repaired) = repaired {
                 body.replace(repaired);
             }
-            blocking::next_is_large(is_large).await;
             let response = response::in_memory(response, Bytes::from_owner(body));
             Ok(Success { response, summary })
         }

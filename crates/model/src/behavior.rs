@@ -201,4 +201,10 @@ pub struct FindWork {
     /// Arguments of the start and where an entry repeats them, as dotted paths.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub same: BTreeMap<String, String>,
+    /// The field of an entry that repeats the whole request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub echo: Option<String>,
+    /// Arguments that the API adds to that field if they were not sent.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub defaults: Vec<String>,
 }

@@ -19,6 +19,7 @@ use crate::accounts::Requester;
 use crate::mcp::request::SharedSessions;
 use crate::mcp::{Handlers, Traced};
 use crate::telemetry::{Gauges, Metrics};
+use crate::transport::Backlog;
 use crate::transport::connection::serve_lines;
 use exa_mcp_exa_client::KeyPool;
 use exa_mcp_store::{Store, StoreError};
@@ -113,6 +114,7 @@ impl<R: Handlers> Mcp for Service<R> {
         requester: Requester,
         session: &str,
         stream: DuplexStream,
+        backlog: Arc<Backlog>,
     ) -> impl Future<Output = ()> + Send + 'static {
         let handler = Traced::over_http(self.handlers.handler_for(&requester));
         let handler = handler.of_session(requester.owner, session);
@@ -120,7 +122,16 @@ impl<R: Handlers> Mcp for Service<R> {
         let (input, output) = tokio::io::split(stream);
         async move {
             // How it ended is known at the other end.
-            let _ = serve_lines(handler, input, output, |_| {}, pending(), ready(())).await;
+            let serve = serve_lines(
+                handler,
+                input,
+                output,
+                backlog,
+                |_| {},
+                pending(),
+                ready(()),
+            );
+            let _ = serve.await;
         }
     }
 

@@ -107,6 +107,11 @@ trait Assembler: Send {
     /// Returns what has arrived so far, for the error that says that the rest is missing.
     fn so_far(&self) -> Option<Value>;
 
+    /// Returns the work that the stream is about, as soon as its name is known.
+    fn started(&self) -> Option<Value> {
+        None
+    }
+
     /// Describes what continues at Exa although nobody reads its events any more, and how to read it.
     fn goes_on(&self) -> Option<String>;
 

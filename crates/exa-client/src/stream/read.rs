@@ -65,7 +65,6 @@ pub(crate) async fn read(
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             let is_large = blocking::is_large_value(&answer);
             let body = blocking::run(is_large, || answer.to_string()).await;
-            blocking::next_is_large(is_large).await;
             Ok(Success {
                 response: response::in_memory(response, body),
                 summary: answer,
