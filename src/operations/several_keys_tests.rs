@@ -78,7 +78,7 @@ fn caller(url: &str) -> Caller {
         ..ExaConfig::default()
     };
     let keys = KEYS.map(|key| ApiKey::new(key).unwrap());
-    let pool = KeyPool::paced(keys, None, Holder::Shared);
+    let pool = KeyPool::paced(keys, None, KeyOwner::Shared);
     let http = ExaHttp::new(config).unwrap();
     Caller::new(http, None, Arc::new(Unlimited)).with_keys(pool)
 }

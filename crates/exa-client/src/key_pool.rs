@@ -265,12 +265,12 @@ impl KeyPool {
         }
     }
 
-    /// Returns whether a thing may exist although these keys denied it: the key with which it was found is not
-    /// among them. Of a thing that `exists` for certain, any other key may be that one.
-    pub fn may_have(&self, thing: &str, exists: bool, denied: &[usize]) -> bool {
-        let home = self.homes().places.get(thing).copied();
-        match home {
-            Some(home) => !denied.contains(&home),
+    /// Returns whether a resource may exist although these keys denied it: the key with which it was found is
+    /// not among them. Of a resource that `exists` for certain, any other key may be that one.
+    pub fn may_have(&self, resource: &str, exists: bool, denied: &[usize]) -> bool {
+        let known = self.affinity().places.get(resource).copied();
+        match known {
+            Some(known) => !denied.contains(&known),
             None => exists && denied.len() < self.len(),
         }
     }
