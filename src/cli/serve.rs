@@ -1,5 +1,6 @@
 //! The stdio server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::transport::stdio_pipes;

@@ -145,7 +145,7 @@ impl<'a> OperationRun<'a> {
         }
         let mut checked = Checked {
             arguments,
-            mended: Vec::new(),
+            corrections: Vec::new(),
         };
         let task = &self.context.task;
         if task.is_some() && operation.behavior.long_running.is_some() {

@@ -184,11 +184,13 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
             ToolError::refused(operation, refusal)
         })?;
         let Checked {
-            arguments, mended, ..
+            arguments,
+            corrections: found,
+            ..
         } = checked;
         // A tool with presets may have said the same of its own arguments.
         let known = corrections.len();
-        for note in mended {
+        for note in found {
             if !corrections.iter().take(known).any(|known| *known == note) {
                 corrections.push(note);
             }

@@ -1,6 +1,5 @@
 //! Long work behind a call: started, found again after a restart, followed to its end.
 
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use serde_json::{Map, Value, json};
@@ -334,7 +333,7 @@ impl<'a> Polling<'a> {
                     Some(task) if !task.keeper.adopt(work).await => {}
                     Some(_) => return Some(following),
                     None => {
-                        self.claim_for_call(operation, &following);
+                        self.claim_for_call(&following);
                         return Some(following);
                     }
                 }

@@ -135,9 +135,9 @@ impl ExaError {
         }
     }
 
-    /// Says whether something between here and the API answered: a gateway that lost the response, or one that
-    /// wants the request to go elsewhere. The API may have acted.
-    pub(crate) fn is_from_gateway(&self) -> bool {
+    /// Returns whether something between here and the API answered: a gateway that lost the response, or one
+    /// that wants the request to go elsewhere. The API may have acted.
+    pub fn is_from_gateway(&self) -> bool {
         matches!(
             self.kind,
             ExaErrorKind::Api(408 | 502 | 504 | 520..=527) | ExaErrorKind::Redirect
