@@ -13,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::Notify;
 
-use super::{now};
-use exa_mcp_model::{Identity};
+use super::now;
+use exa_mcp_model::Identity;
 use exa_mcp_store::format::{self, Format};
 use exa_mcp_store::{Place, Query, Rules, Store, StoreError, Window};
 

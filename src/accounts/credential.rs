@@ -9,7 +9,7 @@ use tokio::time::timeout;
 
 use super::secret::Digest;
 use super::{Denied, Directory, Token, now};
-use exa_mcp_model::{Identity};
+use exa_mcp_model::Identity;
 
 /// The longest time between two looks at the clock: it may be set while somebody waits.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);

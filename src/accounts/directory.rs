@@ -8,12 +8,12 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use super::limits::TokenLimits;
+use super::now;
 use super::record::Record;
 use super::secret::{Digest, Secret};
 use super::throttle::Throttle;
 use super::token::{Hashes, KNOWN_BY, Role, Source, Token, TokenError, read};
-use super::{now};
-use exa_mcp_model::{Identity};
+use exa_mcp_model::Identity;
 
 /// The tokens of a server. Looking for one takes as long among many as among few.
 pub struct Directory {

@@ -1,7 +1,7 @@
 //! A secret that outlives the process, so that names made with it do too.
 
-use super::{Secret};
-use exa_mcp_model::{Identity};
+use super::Secret;
+use exa_mcp_model::Identity;
 use exa_mcp_store::{Expected, Place, Rules, Store, StoreError};
 
 /// The secret that is kept in a store; it is made when there is none.

@@ -14,7 +14,7 @@ use super::limits::{LimitsError, TokenLimits};
 use super::record::{Former, Record};
 use super::token::{Role, Source};
 use super::{Directory, Token, now};
-use exa_mcp_model::{Identity};
+use exa_mcp_model::Identity;
 use exa_mcp_model::ids::{self, NoRandomness};
 use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
 

@@ -6,8 +6,8 @@ use super::allowance::Allowance;
 use super::credential::Credential;
 use super::usage::Meter;
 use super::{ClientAddress, KeyProof};
-use exa_mcp_model::{Identity};
 use exa_mcp_exa_client::ApiKey;
+use exa_mcp_model::Identity;
 
 /// Who makes a request over HTTP, where each request says for itself. Such a requester is remote,
 /// whatever identity it has: see [`super::Owner`].

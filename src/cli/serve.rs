@@ -54,7 +54,16 @@ async fn serve_stdio(executor: ToolExecutor) -> Result<(), ServeError> {
     let server = McpServer::local(executor.with_key_page(&user), user);
     let settle = server.settle(FLUSHING);
     let (handler, received) = server.only_handler();
-    let result = serve_lines(handler, input, output, Arc::default(), received, stop, settle).await;
+    let result = serve_lines(
+        handler,
+        input,
+        output,
+        Arc::default(),
+        received,
+        stop,
+        settle,
+    )
+    .await;
     close(&*store).await;
     result
 }

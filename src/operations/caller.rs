@@ -420,7 +420,11 @@ impl Caller {
         let context = headers.fold(context, |context, (name, value)| {
             context.with_header(name, value)
         });
-        let answer = Trace::during(trace, blocking::run_large_parts((operation.call)(context, parts))).await;
+        let answer = Trace::during(
+            trace,
+            blocking::run_large_parts((operation.call)(context, parts)),
+        )
+        .await;
         let answer = match (answer, guard.refusal()) {
             (Err(CallError::Exa(error)), Some(over)) if error.kind == ExaErrorKind::NotAllowed => {
                 Err(CallError::Limit(Box::new(over)))

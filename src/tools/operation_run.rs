@@ -96,7 +96,10 @@ impl<'a> OperationRun<'a> {
     }
 
     /// Returns the results that other servers on the same store have cached.
-    pub(super) fn shared<'s>(&self, store: &'s dyn exa_mcp_store::Store) -> Option<SharedCache<'s>> {
+    pub(super) fn shared<'s>(
+        &self,
+        store: &'s dyn exa_mcp_store::Store,
+    ) -> Option<SharedCache<'s>> {
         SharedCache::of(store, self.tools.cache().limits())
     }
 

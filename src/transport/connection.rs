@@ -80,7 +80,7 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let (transport, mut written) = StdioTransport::with_backlog(input, output, backlog);
+    let (transport, mut written) = StdioTransport::new(input, output, backlog);
     let transport = Observed {
         transport,
         received,

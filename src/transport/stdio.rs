@@ -60,16 +60,9 @@ pub(crate) struct StdioTransport<R> {
 }
 
 impl<R: AsyncRead + Unpin> StdioTransport<R> {
-    /// Connects the streams. The second value ends when all is written or nothing more can be.
-    pub(crate) fn new<W>(input: R, output: W) -> (Self, Written)
-    where
-        W: AsyncWrite + Unpin + Send + 'static,
-    {
-        Self::with_backlog(input, output, Arc::default())
-    }
-
-    /// Connects the streams as [`Self::new`] does, and keeps `backlog` up to date.
-    pub(crate) fn with_backlog<W>(input: R, output: W, backlog: Arc<Backlog>) -> (Self, Written)
+    /// Connects the streams, and keeps `backlog` up to date. The second value ends when all is written or
+    /// nothing more can be.
+    pub(crate) fn new<W>(input: R, output: W, backlog: Arc<Backlog>) -> (Self, Written)
     where
         W: AsyncWrite + Unpin + Send + 'static,
     {

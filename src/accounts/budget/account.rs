@@ -8,11 +8,11 @@ use super::Unenforced;
 use super::entry::{Entry, RunRecord, RunSlot, budgets};
 use super::ledger::{Hold, Ledger, NotReserved};
 use super::permits::HeldSlot;
-use exa_mcp_model::{BudgetRefusal, LimitExceeded};
 use crate::accounts::daily::{Day, MICRODOLLARS, UNPRICED_CALLS, dollars};
 use crate::accounts::limits::TokenLimits;
 use crate::accounts::usage::{Meter, Usage};
 use crate::accounts::{now, timestamp};
+use exa_mcp_model::{BudgetRefusal, LimitExceeded};
 use exa_mcp_store::{BudgetState, StoreError};
 
 /// When to come back while the store fails.

@@ -152,7 +152,16 @@ async fn served(
     let server = McpServer::local(toys, LocalUser::of_this_process());
     let settle = server.settle(FLUSHING);
     let (handler, received) = server.only_handler();
-    serve_lines(handler, input, output, Arc::default(), received, stop, settle).await
+    serve_lines(
+        handler,
+        input,
+        output,
+        Arc::default(),
+        received,
+        stop,
+        settle,
+    )
+    .await
 }
 
 /// The client's end of a connection.

@@ -22,7 +22,10 @@ pub(super) fn judge(
     sent: &Map<String, Value>,
     entry: &Value,
 ) -> Judgement {
-    if let Some(echo) = find.echo.as_ref().and_then(|echo| entry.get(echo)?.as_object())
+    if let Some(echo) = find
+        .echo
+        .as_ref()
+        .and_then(|echo| entry.get(echo)?.as_object())
         && !is_echo(start, find, sent, echo)
     {
         return Judgement::Other;
@@ -129,7 +132,12 @@ mod tests {
     use super::*;
 
     fn find_of(start: &str) -> &'static FindWork {
-        let marker = operation(start).unwrap().behavior.long_running.as_ref().unwrap();
+        let marker = operation(start)
+            .unwrap()
+            .behavior
+            .long_running
+            .as_ref()
+            .unwrap();
         marker.find.as_ref().unwrap()
     }
 
