@@ -6,21 +6,19 @@
 //! Keys may belong to different Exa teams, and one team cannot see what another has created. The pool
 //! therefore remembers which key last found a resource.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::circuit_breaker::{CircuitBreaker, KeyCondition, KeyFault, Ticket, Verdict};
-use super::{ApiKey, ExaError, ExaErrorKind};
+use super::key_affinity::KeyAffinity;
+use super::{ApiKey, ExaError, ExaErrorKind, KeyOwner};
 
 /// The window of the rate limit per key. It is a little longer than a second, because requests take
 /// different times to reach Exa.
 const WINDOW: Duration = Duration::from_millis(1_050);
-
-/// How many resources the pool remembers the key of.
-const MAX_REMEMBERED: usize = 10_000;
 
 /// API keys that share the requests. Clones share their state.
 #[derive(Clone)]
@@ -32,60 +30,6 @@ struct Pool {
     /// Requests a second with one key, where they are paced.
     rate: Option<usize>,
     owner: KeyOwner,
-}
-
-/// Who owns the keys of a pool. Decides whether a single key cools down after Exa rejects it, and whom to
-/// ask for a key if there is none.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum KeyOwner {
-    /// One person. A single key is always tried, so that it works again as soon as its owner has topped it
-    /// up; Exa itself reports when it is rejected.
-    #[default]
-    Own,
-    /// The operator of a server with many users. A single key cools down like any of several, and errors
-    /// say when it is ready.
-    Shared,
-    /// The clients: each brings a key of its own, which is treated as in [`Self::Own`].
-    Clients,
-    /// A client that put its key into the URL, where keys are not accepted.
-    ClientsNotByAddress,
-}
-
-impl KeyOwner {
-    /// Returns what to do if there is no key.
-    pub fn advice(self) -> &'static str {
-        match self {
-            Self::Own => {
-                "No Exa API key is set. Get one at https://dashboard.exa.ai/api-keys, set EXA_API_KEY in \
-                 the environment of this server, and restart it."
-            }
-            Self::Shared => {
-                "This server has no Exa API key. Its operator must set EXA_API_KEYS and restart it."
-            }
-            Self::Clients => {
-                "No Exa API key came with the request. Get one at https://dashboard.exa.ai/api-keys, and have \
-                 the client send it with every request to this server, in the header `x-api-key` or as \
-                 `Authorization: Bearer`."
-            }
-            Self::ClientsNotByAddress => {
-                "Exa API keys in the address are not taken here. Have the client send the key with every \
-                 request to this server in the header `x-api-key` or as `Authorization: Bearer`, and take it \
-                 out of the address."
-            }
-        }
-    }
-
-    /// Whether a single key is used again at once, however Exa turned it away.
-    fn spares_single(self) -> bool {
-        self != Self::Shared
-    }
-}
-
-/// The key that last found each resource, the oldest first.
-#[derive(Default)]
-struct KeyAffinity {
-    places: HashMap<String, usize>,
-    order: VecDeque<String>,
 }
 
 struct Slot {
@@ -230,7 +174,7 @@ impl KeyPool {
         tried: &[usize],
     ) -> Result<KeyLease, NoKey> {
         let now = Instant::now();
-        let known = resource.and_then(|resource| self.affinity().places.get(resource).copied());
+        let known = resource.and_then(|resource| self.affinity().place(resource));
         let mut slots = self.slots();
         let ready = slots
             .iter_mut()
@@ -268,7 +212,7 @@ impl KeyPool {
     /// Returns whether a resource may exist although these keys denied it: the key with which it was found is
     /// not among them. Of a resource that `exists` for certain, any other key may be that one.
     pub fn may_have(&self, resource: &str, exists: bool, denied: &[usize]) -> bool {
-        let known = self.affinity().places.get(resource).copied();
+        let known = self.affinity().place(resource);
         match known {
             Some(known) => !denied.contains(&known),
             None => exists && denied.len() < self.len(),
@@ -355,20 +299,6 @@ impl KeyPool {
             .affinity
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl KeyAffinity {
-    fn put(&mut self, resource: &str, place: usize) {
-        if self.places.insert(resource.to_owned(), place).is_some() {
-            return;
-        }
-        self.order.push_back(resource.to_owned());
-        if self.order.len() > MAX_REMEMBERED
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.places.remove(&oldest);
-        }
     }
 }
 

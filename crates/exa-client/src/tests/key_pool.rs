@@ -183,21 +183,6 @@ fn a_thing_is_looked_for_where_it_was_found() {
     assert!(pool.lease(CLASS, None, &[0, 1, 2]).is_err());
 }
 
-#[test]
-fn what_is_remembered_is_bounded() {
-    let pool = pool(2);
-    let lease = pool.lease(CLASS, None, &[]).unwrap();
-    for number in 0..MAX_REMEMBERED + 10 {
-        pool.remember(&number.to_string(), &lease);
-    }
-    let homes = pool.affinity();
-    assert_eq!(
-        (homes.places.len(), homes.order.len()),
-        (MAX_REMEMBERED, MAX_REMEMBERED)
-    );
-    assert!(homes.places.contains_key("11") && !homes.places.contains_key("9"));
-}
-
 #[tokio::test(start_paused = true)]
 async fn no_second_has_more_requests_than_it_may() {
     let key = ApiKey::new("key-number-0-secret").unwrap();
