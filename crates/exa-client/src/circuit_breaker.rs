@@ -292,10 +292,11 @@ impl CircuitBreaker {
 
     /// Counts a fault that shows only after the call with the key has ended.
     pub(super) fn count(&mut self, fault: KeyFault, now: Instant) {
-        if self.circuit == Circuit::Closed {
-            let ticket = self.admit(now);
-            self.fail(ticket, fault, None, now);
-        }
+        let ticket = Ticket {
+            generation: self.generation,
+            is_probe: false,
+        };
+        self.fail(ticket, fault, None, now);
     }
 
     fn fail(&mut self, ticket: Ticket, fault: KeyFault, asked: Option<Duration>, now: Instant) {

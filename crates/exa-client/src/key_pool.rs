@@ -404,12 +404,13 @@ impl KeyLease {
             return false;
         };
         let verdict = Verdict::of(outcome);
-        self.tell(slot, verdict);
+        let is_forbidden = outcome.is_err_and(|error| error.kind == ExaErrorKind::Api(403));
+        self.tell(slot, verdict, is_forbidden);
         match verdict {
             // A stream that failed on its way has told something already, and is not asked for again.
             Verdict::Fault(..) => outcome.is_err_and(|error| error.kind != ExaErrorKind::Stream),
             // Another team may be allowed to do what this one is not.
-            _ => outcome.is_err_and(|error| error.kind == ExaErrorKind::Api(403)),
+            _ => is_forbidden,
         }
     }
 
@@ -423,9 +424,11 @@ impl KeyLease {
         }
     }
 
-    fn tell(&self, slot: &mut Slot, verdict: Verdict) {
+    fn tell(&self, slot: &mut Slot, verdict: Verdict, is_forbidden: bool) {
         let now = Instant::now();
         let (of_key, of_class) = match verdict {
+            // Whether that is about the key or about the call shows with another key.
+            Verdict::Accepted if is_forbidden => (verdict, Verdict::Unknown),
             Verdict::Fault(fault, _) if fault.concerns_class() => (Verdict::Accepted, verdict),
             Verdict::Fault(..) => (verdict, Verdict::Unknown),
             verdict => (verdict, verdict),
