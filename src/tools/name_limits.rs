@@ -9,7 +9,7 @@ use super::error::ToolError;
 
 /// The most fields of one object, and of all objects of a call together.
 const MAX_FIELDS: usize = 300;
-const MAX_FIELDS_IN_ALL: usize = 2_000;
+const MAX_FIELDS_IN_ALL: usize = 3_000;
 
 /// The longest name of a field, in bytes.
 const MAX_NAME: usize = 300;
