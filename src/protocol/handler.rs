@@ -31,7 +31,7 @@ use super::{
     progress::Steps,
     prompts, resources,
     scope::Scope,
-    subscriptions::{self, Subscriptions},
+    subscriptions::{self, ExpectedWatches, Subscriptions},
     tasks::{self, Watcher},
     tools::Tools,
 };
@@ -57,6 +57,7 @@ pub(super) struct Handler<T> {
     scope: Scope<T>,
     pub(super) calls: Arc<Calls>,
     subscriptions: Subscriptions,
+    expected_watches: ExpectedWatches,
     /// What the client hears of its calls.
     log: SessionLog,
     /// What the client said of its folders.
@@ -70,6 +71,7 @@ impl<T: Tools> Handler<T> {
             scope,
             calls,
             subscriptions: Subscriptions::default(),
+            expected_watches: ExpectedWatches::default(),
             log: SessionLog::default(),
             roots: KnownRoots::default(),
         }
@@ -450,18 +452,18 @@ impl<T: Tools> ServerHandler for Handler<T> {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        let library = self.scope.tools.library();
-        library.map(|_| subscriptions::accepted(requested))
+        let library = self.scope.tools.library()?;
+        self.expected_watches.begin(library.expect_watch());
+        Some(subscriptions::accepted(requested))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let expected = self.expected_watches.take();
         let scope = self.scope(&context.request_context().extensions);
         let library = scope.library("subscriptions/listen")?;
-        Box::pin(subscriptions::listen(
-            context,
-            library.watch(scope.owner.identity()),
-        ))
-        .await;
+        let expected = expected.unwrap_or_else(|| library.expect_watch());
+        let watch = expected.of(scope.owner.identity());
+        Box::pin(subscriptions::listen(context, watch)).await;
         Ok(())
     }
 

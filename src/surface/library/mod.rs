@@ -18,7 +18,7 @@ pub use entries::{Entry, Leaf, TEMPLATES, Template};
 use offers::Memory;
 pub use offers::Offer;
 pub use read::{Content, ReadError};
-pub use watch::Watch;
+pub use watch::{ExpectedWatch, Watch};
 
 use super::notes::{Draft, Note, NoteError, Notes};
 pub use super::watchers::Event;

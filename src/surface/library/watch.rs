@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use super::{Event, Library};
 use crate::accounts::Identity;
 use crate::surface::ResultCache;
-use crate::surface::watchers::{Followed, Subscription};
+use crate::surface::watchers::{Expected, Followed, Subscription};
 
 /// The least time between two looks.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -26,11 +26,32 @@ pub struct Watch {
 impl Library {
     /// Listens from now on to what happens to the resources of this owner.
     pub fn watch(&self, owner: &Identity) -> Watch {
+        self.expect_watch().of(owner)
+    }
+
+    /// Listens from now on for an owner who is not known yet.
+    pub fn expect_watch(&self) -> ExpectedWatch {
         let results = &self.shelves.results;
+        ExpectedWatch {
+            expected: results.watchers().expect(),
+            cache: results.clone(),
+        }
+    }
+}
+
+/// A watch whose owner is not known yet.
+pub struct ExpectedWatch {
+    expected: Expected,
+    cache: ResultCache,
+}
+
+impl ExpectedWatch {
+    /// The watch of this owner, with what has happened meanwhile.
+    pub fn of(self, owner: &Identity) -> Watch {
         let mut watch = Watch {
             owner: owner.clone(),
-            subscription: results.watchers().subscribe(owner),
-            cache: results.clone(),
+            subscription: self.expected.subscribe(owner),
+            cache: self.cache,
             look_at: None,
         };
         watch.look_later();
