@@ -19,6 +19,9 @@ const REPLICAS: usize = 3;
 const CLIENTS: usize = 32;
 const PAYERS: usize = 10;
 
+/// How long a server takes at most to find out that Redis is back.
+const RECONNECTING: Duration = Duration::from_secs(5);
+
 /// How long a run takes.
 const RUN: Duration = Duration::from_millis(1_500);
 
@@ -173,10 +176,43 @@ fn settled(redis: &RedisServer) -> Vec<u64> {
     amounts
 }
 
+/// What became of a call.
+struct Outcome {
+    args: Value,
+    /// Whether it was answered well; `None` if nobody knows what became of it.
+    is_success: Option<bool>,
+    /// The process that served it.
+    server: u32,
+    ended: Instant,
+}
+
+/// What was killed, and when.
+#[derive(Default)]
+struct Kills {
+    servers: HashMap<u32, Instant>,
+    /// From when to when Redis was away.
+    redis: Vec<(Instant, Instant)>,
+}
+
+impl Kills {
+    /// Whether the server of a call was killed before it could write what the call cost: Redis was away when
+    /// the call ended. Such a call is charged at its reservation, although it was answered.
+    fn prevented_settling(&self, outcome: &Outcome) -> bool {
+        let Some(killed) = self.servers.get(&outcome.server) else {
+            return false;
+        };
+        let mut outages = self.redis.iter();
+        outages.any(|(from, to)| {
+            (*from..*to + RECONNECTING).contains(&outcome.ended) && outcome.ended < *killed
+        })
+    }
+}
+
 struct Stage {
     exa: Exa,
     servers: RwLock<Vec<Arc<HttpServer>>>,
     redis: RwLock<RedisServer>,
+    kills: Mutex<Kills>,
     budget: u64,
 }
 
@@ -197,8 +233,8 @@ impl Stage {
         Arc::new(HttpServer::upstream(&recorder.url(), &variables))
     }
 
-    /// Makes a call; `Some` says whether it was answered well, `None` that nobody knows what became of it.
-    fn call(&self, number: usize) -> (Value, Option<bool>) {
+    /// Makes a call.
+    fn call(&self, number: usize) -> Outcome {
         let shown = bearer(&format!("token-{}", fastrand::usize(0..PAYERS)));
         let query = format!("q{number}");
         let (operation, args) = if fastrand::u32(0..10) == 0 {
@@ -223,15 +259,20 @@ impl Stage {
                 let servers = self.servers.read().expect("the servers");
                 Arc::clone(&servers[fastrand::usize(0..servers.len())])
             };
-            match server.try_stateless(&headers, "tools/call", params.clone()) {
-                Ok(Some(reply)) => {
-                    let result = &reply.json()["result"];
-                    return (args, Some(result["isError"] == false));
-                }
-                Ok(None) => return (args, None),
+            let is_success = match server.try_stateless(&headers, "tools/call", params.clone()) {
+                Ok(reply) => reply.map(|reply| reply.json()["result"]["isError"] == false),
                 // It was killed before the call came.
-                Err(_) => thread::sleep(Duration::from_millis(20)),
-            }
+                Err(_) => {
+                    thread::sleep(Duration::from_millis(20));
+                    continue;
+                }
+            };
+            return Outcome {
+                args,
+                is_success,
+                server: server.id(),
+                ended: Instant::now(),
+            };
         }
     }
 
@@ -264,6 +305,7 @@ fn no_budget_is_exceeded_whoever_is_killed() {
         exa,
         servers: RwLock::new(servers.collect()),
         redis: RwLock::new(redis),
+        kills: Mutex::default(),
         budget,
     };
     let (next, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -296,13 +338,19 @@ fn no_budget_is_exceeded_whoever_is_killed() {
             }
             if kill % 3 == 2 {
                 let mut redis = stage.redis.write().expect("Redis");
+                let from = Instant::now();
                 redis.kill();
                 thread::sleep(Duration::from_millis(300));
                 redis.restart();
+                let outage = (from, Instant::now());
+                stage.kills.lock().expect("the kills").redis.push(outage);
             } else {
                 let place = kill % REPLICAS;
                 let old = Arc::clone(&stage.servers.read().expect("the servers")[place]);
                 signal(old.id(), "KILL");
+                let mut kills = stage.kills.lock().expect("the kills");
+                kills.servers.insert(old.id(), Instant::now());
+                drop(kills);
                 let new = Stage::server(&recorder, &store, budget);
                 stage.servers.write().expect("the servers")[place] = new;
             }
@@ -328,7 +376,8 @@ fn no_budget_is_exceeded_whoever_is_killed() {
     }
     let outcomes = outcomes.into_inner().expect("outcomes");
     let state = stage.exa.0.lock().expect("the state");
-    audit(&redis, budget, &state, &outcomes);
+    let kills = stage.kills.lock().expect("the kills");
+    audit(&redis, budget, &state, &outcomes, &kills);
 }
 
 /// Compares what Exa charged with what the servers counted.
@@ -336,7 +385,8 @@ fn audit(
     redis: &RedisServer,
     budget: u64,
     state: &State,
-    outcomes: &HashMap<String, (Value, Option<bool>)>,
+    outcomes: &HashMap<String, Outcome>,
+    kills: &Kills,
 ) {
     let money = money(redis).expect("Redis");
     for (payer, (spent, reserved)) in &money {
@@ -370,12 +420,12 @@ fn audit(
                     charged += request.worst;
                     hung_up += usize::from(fate == Fate::Lost);
                     lost += usize::from(fate == Fate::Answered);
-                    let heard = outcomes.get(query).and_then(|(_, outcome)| *outcome);
-                    let is_run = outcomes
-                        .get(query)
-                        .is_some_and(|(args, _)| args["effort"].is_string());
+                    let outcome = &outcomes[query];
+                    let is_run = outcome.args["effort"].is_string();
                     assert!(
-                        heard != Some(true) || is_run,
+                        outcome.is_success != Some(true)
+                            || is_run
+                            || kills.prevented_settling(outcome),
                         "{query} was answered: {request:?}"
                     );
                 }
@@ -383,12 +433,12 @@ fn audit(
         }
     }
     // What is left was reserved by a server that was killed before it sent anything.
-    let never_sent = outcomes
-        .iter()
-        .filter(|(query, (_, outcome))| outcome.is_none() && !state.requests.contains_key(*query));
+    let never_sent = outcomes.iter().filter(|(query, outcome)| {
+        outcome.is_success.is_none() && !state.requests.contains_key(*query)
+    });
     let mut unsent: HashMap<u64, i64> = HashMap::new();
-    for (_, (args, _)) in never_sent {
-        *unsent.entry(worst(args)).or_default() += 1;
+    for (_, outcome) in never_sent {
+        *unsent.entry(worst(&outcome.args)).or_default() += 1;
     }
     for (amount, count) in in_full.into_iter().filter(|(_, count)| *count != 0) {
         let most = unsent.get(&amount).copied().unwrap_or_default();
@@ -401,7 +451,7 @@ fn audit(
     assert_eq!(charged, spent, "what is spent is what Exa charged");
     let answered = outcomes
         .values()
-        .filter(|(_, outcome)| *outcome == Some(true))
+        .filter(|outcome| outcome.is_success == Some(true))
         .count();
     eprintln!(
         "{} calls, {requests} reached Exa, {answered} answered, {hung_up} hung up, {lost} answers lost in kills, \
