@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use exa_mcp_text::similar_names;
 use rmcp::{
     RoleServer,
     model::{
@@ -10,7 +11,6 @@ use rmcp::{
     service::RequestContext,
 };
 use serde_json::json;
-use strsim::jaro_winkler;
 
 use super::{
     client::Detected,
@@ -201,16 +201,8 @@ impl<T: Tools> Scope<T> {
         let shown: String = name.chars().take(LONGEST_NAME).collect();
         let definitions = self.tools.definitions();
         let names = definitions.iter().map(|tool| -> &str { &tool.name });
-        let mut names: Vec<_> = names
-            .map(|known| (jaro_winkler(&shown, known), known))
-            .filter(|(likeness, _)| *likeness >= LEAST_LIKENESS)
-            .collect();
-        names.sort_by(|(a, _), (b, _)| b.total_cmp(a));
-        let nearest: Vec<_> = names
-            .iter()
-            .take(MOST_NAMES)
-            .map(|(_, name)| name)
-            .collect();
+        let mut nearest = similar_names::similar(&shown, names, LEAST_LIKENESS);
+        nearest.truncate(MOST_NAMES);
         let data = (!nearest.is_empty()).then(|| json!({"nearest": nearest}));
         ErrorData::invalid_params(format!("Unknown tool: {shown}"), data)
     }

@@ -2,16 +2,14 @@
 
 use std::sync::{LazyLock, OnceLock};
 
+use exa_mcp_text::similar_names;
 use serde_json::Value;
 
 use super::Operation;
 use super::validation::InputSchema;
 use crate::generated::operations::OPERATIONS;
 
-/// No name is longer; comparing whole documents with names would only take time.
-const MAX_NAME: usize = 64;
-
-/// Names further away than this are no help.
+/// Names less similar than this are no help.
 const SIMILAR: f64 = 0.7;
 
 /// All operations, sorted by name.
@@ -49,16 +47,7 @@ pub fn nearest(name: &str) -> Option<&'static str> {
 
 /// The candidate that resembles `name` most, if any does.
 pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    if name.len() > MAX_NAME {
-        return None;
-    }
-    let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.'], "");
-    let wanted = plain(name);
-    candidates
-        .map(|candidate| (strsim::jaro_winkler(&wanted, &plain(candidate)), candidate))
-        .filter(|(similarity, _)| *similarity >= SIMILAR)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
+    similar_names::nearest(name, candidates, SIMILAR)
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! All settings: the name of each in the environment and in the configuration file.
 
+use exa_mcp_text::similar_names::{self, SIMILAR};
+
 /// What a setting holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -176,14 +178,7 @@ pub(super) fn above(variable: &str) -> impl Iterator<Item = &'static str> {
 
 /// The key that was probably meant.
 pub(super) fn nearest(key: &str) -> Option<&'static str> {
-    /// How alike two names must be.
-    const CLOSE: f64 = 0.8;
     let wanted = key.to_ascii_lowercase().replace('-', "_");
     let wanted = wanted.strip_prefix("exa_mcp_").unwrap_or(&wanted);
-    let alike = KNOWN.iter().map(|known| {
-        let alike = strsim::jaro_winkler(wanted, known.key);
-        (alike, known.key)
-    });
-    let best = alike.max_by(|one, two| one.0.total_cmp(&two.0))?;
-    (best.0 >= CLOSE).then_some(best.1)
+    similar_names::nearest(wanted, KNOWN.iter().map(|known| known.key), SIMILAR)
 }

@@ -3,11 +3,12 @@
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use exa_mcp_text::similar_names;
 use serde_json::{Map, Value, json};
 
 use super::discovery;
 use crate::generated::tools::OPTIONS;
-use crate::operations::{Operation, closest, validation};
+use crate::operations::{Operation, validation};
 use crate::render::{Level, View, ViewError};
 
 /// A name this close to an option is one.
@@ -229,9 +230,8 @@ fn meant(name: &str, again: bool, own: &impl Fn(&str) -> bool) -> Option<String>
     }
     let exact = discovery::meant("option", name, known(), &mut Vec::new());
     exact.or_else(|| {
-        let near = closest(name, known())?;
-        let close = strsim::jaro_winkler(&name.to_lowercase(), near) >= CLOSE;
-        (close && name.len() > 5).then(|| near.to_owned())
+        let near = similar_names::nearest(name, known(), CLOSE)?;
+        (name.len() > 5).then(|| near.to_owned())
     })
 }
 

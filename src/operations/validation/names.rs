@@ -1,32 +1,10 @@
 //! Names and listed values that were meant but not spelt.
 
+use exa_mcp_text::similar_names::{self, SIMILAR};
+pub(super) use exa_mcp_text::similar_names::{misspelt, plain};
 use serde_json::{Map, Value};
 
 use super::messages::Place;
-
-/// Below this similarity a suggestion would mislead.
-const SIMILAR: f64 = 0.8;
-/// Typing errors that two otherwise equal names may have.
-const TYPING_ERRORS: usize = 2;
-/// No name is longer; comparing whole documents with names would only take time.
-const MAX_NAME: usize = 64;
-
-/// `candidates`, unless `given` is too long to be one of them.
-fn comparable<'c>(
-    given: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> impl Iterator<Item = &'c str> {
-    let short = given.len() <= MAX_NAME;
-    candidates.into_iter().take_while(move |_| short)
-}
-
-/// What is left of a name without capitals and separators.
-pub(super) fn plain(name: &str) -> String {
-    name.chars()
-        .filter(|character| !matches!(character, '_' | '-' | ' ' | '.'))
-        .flat_map(char::to_lowercase)
-        .collect()
-}
 
 /// The only candidate that differs from `given` by nothing but capitals and separators.
 pub(super) fn variant<'c>(
@@ -49,28 +27,7 @@ pub(super) fn nearest<'c>(
     given: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
-    let wanted = plain(given);
-    comparable(given, candidates)
-        .map(|candidate| (strsim::jaro_winkler(&wanted, &plain(candidate)), candidate))
-        .filter(|(similarity, _)| *similarity >= SIMILAR)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
-}
-
-/// The candidate that `given` misspells: only a letter or two apart.
-pub(super) fn misspelt<'c>(
-    given: &str,
-    candidates: impl IntoIterator<Item = &'c str>,
-) -> Option<&'c str> {
-    let wanted = plain(given);
-    comparable(given, candidates)
-        .map(|candidate| (strsim::osa_distance(&wanted, &plain(candidate)), candidate))
-        // In a short name two letters are most of the name.
-        .filter(|(distance, candidate)| {
-            *distance <= TYPING_ERRORS.min(candidate.len().min(wanted.len()) / 3)
-        })
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    similar_names::nearest(given, candidates, SIMILAR)
 }
 
 /// Gives slightly wrong names their right form; a name that was given rightly is never replaced.
