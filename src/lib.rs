@@ -1,7 +1,7 @@
 //! An MCP server for the Exa API, generated from Exa's OpenAPI specs.
 //!
 //! A call passes each room once: [`transport`] → [`mcp`] → [`tools`] → [`operations`] →
-//! `generated` (the clients made from the specs) → [`exa_mcp_exa_client`] (HTTP) → Exa.
+//! [`exa_mcp_generated`] (the clients made from the specs) → [`exa_mcp_exa_client`] (HTTP) → Exa.
 
 pub mod accounts;
 mod admin;
@@ -15,19 +15,3 @@ pub mod spending;
 pub mod telemetry;
 pub mod tools;
 pub mod transport;
-
-// Generated code follows the generator's habits, not ours.
-#[allow(
-    clippy::all,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    dead_code,
-    missing_docs,
-    rustdoc::all,
-    unreachable_pub
-)]
-#[rustfmt::skip]
-#[path = "../generated/mod.rs"]
-mod generated;

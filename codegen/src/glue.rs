@@ -21,18 +21,31 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, Client>) -> Result<syn
         rows.push(row(operation));
         functions.push(function(operation, model, clients)?);
     }
+    let names = model.operations.iter().map(|operation| &operation.name);
+    let calls = model
+        .operations
+        .iter()
+        .map(|operation| format_ident!("{}", operation.function));
     let count = proc_macro2::Literal::usize_unsuffixed(rows.len());
     let tokens = quote! {
         //! Every operation of the Exa API with the glue that calls its client.
 
         use exa_mcp_exa_client::CallContext;
-        use crate::operations::{Api, Argument, Body, CallFuture, Operation, Parts};
-        use exa_mcp_model::EmbeddedJson;
+        use exa_mcp_exa_client::{CallFuture, Parts, unknown_operation};
+        use exa_mcp_model::{Api, Argument, EmbeddedJson, Operation, RequestBody};
 
         #(#apis)*
 
         /// All operations, sorted by name.
         pub static OPERATIONS: [Operation; #count] = [#(#rows),*];
+
+        /// Calls the client of an operation.
+        pub fn call(operation: &Operation, context: CallContext, parts: Parts) -> CallFuture {
+            match operation.name {
+                #(#names => #calls(context, parts),)*
+                unknown => unknown_operation(unknown),
+            }
+        }
 
         #(#functions)*
     };
@@ -74,7 +87,6 @@ fn row(operation: &Operation) -> TokenStream {
     let api = api_ident(&operation.api);
     let method = operation.method.to_uppercase();
     let read_only = operation.method == "get" || operation.read_only;
-    let function = format_ident!("{}", operation.function);
     let parameters = operation.parameters.iter().map(argument);
     let fields = body_arguments(operation);
     let own = operation.own.iter().map(|own| {
@@ -84,13 +96,13 @@ fn row(operation: &Operation) -> TokenStream {
     let input = format!("schemas/{name}.input.json");
     let output = format!("schemas/{name}.output.json");
     let body = match &operation.body {
-        Body::None => quote! { Body::None },
+        Body::None => quote! { RequestBody::None },
         Body::Fields {
             required, closed, ..
         } => {
-            quote! { Body::Fields { required: #required, closed: #closed } }
+            quote! { RequestBody::Fields { required: #required, closed: #closed } }
         }
-        Body::Whole { required, .. } => quote! { Body::Whole { required: #required } },
+        Body::Whole { required, .. } => quote! { RequestBody::Whole { required: #required } },
     };
     let behavior = if operation.behavior == Behavior::default() {
         quote! { "{}" }
@@ -116,7 +128,6 @@ fn row(operation: &Operation) -> TokenStream {
             timeout_seconds: #timeout_seconds,
             read_only: #read_only,
             behavior: EmbeddedJson::new(#behavior),
-            call: #function,
         }
     }
 }

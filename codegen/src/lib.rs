@@ -111,6 +111,24 @@ pub fn read(data_design: &Path) -> Result<Design> {
     })
 }
 
+/// The beginning of `generated/lib.rs`.
+const MODULE_HEADER: &str = "\
+//! Clients, operations and schemas made from the specs.
+
+// Generated code follows the generator's habits.
+#![allow(
+    clippy::all,
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    missing_docs,
+    rustdoc::all,
+    unreachable_pub
+)]
+
+";
+
 /// Generates everything from `root/data-design` in memory.
 pub fn generate(root: &Path) -> Result<Output> {
     let data_design = root.join("data-design");
@@ -136,7 +154,7 @@ pub fn generate(root: &Path) -> Result<Output> {
     files.insert("generated/operations.rs".to_owned(), rust(&glue));
     let table = prices::table(&design.prices, &design.cost_path)?;
     files.insert("generated/prices.rs".to_owned(), rust(&table));
-    files.insert("generated/mod.rs".to_owned(), module(&clients));
+    files.insert("generated/lib.rs".to_owned(), module(&clients));
     for operation in &design.model.operations {
         let schemas = [
             ("input", &operation.input_schema),
@@ -192,10 +210,10 @@ fn rust(file: &syn::File) -> String {
 }
 
 fn module(clients: &BTreeMap<String, clients::Client>) -> String {
-    let mut text = format!("{HEADER}//! Clients, operations and schemas made from the specs.\n\n");
-    text.push_str("pub mod operations;\npub mod prices;\npub mod tools;\n");
-    for name in clients.keys() {
-        text.push_str(&format!("pub mod {name};\n"));
+    let mut text = format!("{HEADER}{MODULE_HEADER}");
+    let names = ["operations", "prices", "tools"].into_iter();
+    for name in names.chain(clients.keys().map(String::as_str)) {
+        text.push_str(&format!("#[rustfmt::skip]\npub mod {name};\n"));
     }
     text
 }

@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
-use crate::operations::{Operation, Refusal, all};
+use crate::operations::{Refusal, all};
 use crate::settings::http::HttpSettings;
 use crate::settings::{Settings, Source, usual_place};
 use crate::tools::{ResultCache, ToolExecutor};
+use exa_mcp_model::Operation;
 
 /// One finding.
 struct Finding {

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::operations::{Operation, all};
+use crate::operations::all;
+use exa_mcp_model::Operation;
 
 /// The registry as a table.
 pub(super) fn table() -> String {

@@ -5,9 +5,10 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use url::Url;
 
-use crate::operations::{Argument, Operation, Place, all};
+use crate::operations::all;
 use crate::settings::Settings;
 use exa_mcp_exa_client::ApiKey;
+use exa_mcp_model::{Argument, ArgumentLocation, Operation};
 
 /// Why the sandbox does not run.
 #[derive(Debug, thiserror::Error)]
@@ -85,12 +86,12 @@ fn spec(operation: &Operation) -> OperationSpec {
 
 /// An argument as the API knows it; our own ones it never sees.
 fn argument(argument: &Argument) -> Option<ArgumentSpec> {
-    let place = match argument.place {
-        Place::Path => SandboxPlace::Path,
-        Place::Query => SandboxPlace::Query,
-        Place::Header => SandboxPlace::Header,
-        Place::Body => SandboxPlace::Body,
-        Place::Own => return None,
+    let place = match argument.location {
+        ArgumentLocation::Path => SandboxPlace::Path,
+        ArgumentLocation::Query => SandboxPlace::Query,
+        ArgumentLocation::Header => SandboxPlace::Header,
+        ArgumentLocation::Body => SandboxPlace::Body,
+        ArgumentLocation::Own => return None,
     };
     Some(ArgumentSpec {
         name: argument.name.to_owned(),

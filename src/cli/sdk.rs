@@ -6,8 +6,9 @@ use exa_mcp_sdkgen::{Language, SdkError, SdkOperation};
 use serde_json::Value;
 
 use super::{FAILED, Failure};
-use crate::operations::{LongRunning, Operation, all};
+use crate::operations::all;
 use crate::tools::dispatcher_of;
+use exa_mcp_model::{LongRunning, Operation};
 
 /// The languages that modules are written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -118,7 +119,7 @@ mod tests {
     /// The options are written by hand for the sake of their comments; none may be missing.
     #[test]
     fn every_option_of_the_server_can_be_given() {
-        let schema: Value = serde_json::from_str(crate::generated::tools::OPTIONS).unwrap();
+        let schema: Value = serde_json::from_str(exa_mcp_generated::tools::OPTIONS).unwrap();
         let object = |pointer: &str| schema.pointer(pointer).and_then(Value::as_object).unwrap();
         let options = object("/properties");
         let filters = object("/properties/filters/properties");

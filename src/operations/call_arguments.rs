@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Operation, input_schema, validation};
+use super::{input_schema, validation};
+use exa_mcp_model::Operation;
 
 /// Corrects and checks the arguments of a call.
 pub(super) fn checked(
@@ -27,7 +28,7 @@ pub(super) fn refused(
 ) -> validation::ValidationError {
     validation::ValidationError {
         problems,
-        example: Box::new(operation.example()),
+        example: Box::new(super::example(operation)),
         hints: operation.behavior.hints.clone(),
         missing: Vec::new(),
     }

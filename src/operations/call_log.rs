@@ -7,9 +7,10 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::caller::Exchanged;
-use super::{CallError, Operation};
 use crate::telemetry::{self, Ended};
+use exa_mcp_exa_client::CallError;
 use exa_mcp_exa_client::ExaResponse;
+use exa_mcp_model::Operation;
 
 /// An answer that takes longer than this is slow.
 const SLOW: Duration = Duration::from_secs(10);

@@ -13,13 +13,14 @@ use super::spend::{
     LostReservation, RequestGuard, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
 };
 use super::stream::{self, Teller};
-use super::{CallError, Folders, Following, Operation, Place, Progress, import, split, validation};
+use super::{Folders, Following, Progress, import, validation};
 use crate::telemetry::{self, Span, Trace};
 use exa_mcp_exa_client::{
-    ApiKey, CallContext, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease, KeyOwner, KeyPool,
-    NoKey, StreamForm, StreamOptions, blocking,
+    ApiKey, CallContext, CallError, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease,
+    KeyOwner, KeyPool, NoKey, StreamForm, StreamOptions, blocking, split,
 };
-use exa_mcp_model::LimitExceeded;
+use exa_mcp_generated::operations;
+use exa_mcp_model::{ArgumentLocation, LimitExceeded, Operation};
 
 /// Calls operations with one key, or with several that share the work.
 #[derive(Clone)]
@@ -422,7 +423,7 @@ impl Caller {
         });
         let answer = Trace::during(
             trace,
-            blocking::run_large_parts((operation.call)(context, parts)),
+            blocking::run_large_parts(operations::call(operation, context, parts)),
         )
         .await;
         let answer = match (answer, guard.refusal()) {
@@ -487,7 +488,7 @@ pub(super) fn thing<'a>(
     arguments: &'a Map<String, Value>,
 ) -> Option<&'a str> {
     let mut path = operation.arguments.iter();
-    let named = path.find(|argument| argument.place == Place::Path)?;
+    let named = path.find(|argument| argument.location == ArgumentLocation::Path)?;
     arguments.get(named.name)?.as_str()
 }
 

@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Called, Caller, Operation, Progress, Refusal, Step, input_schema, validation};
+use super::{Called, Caller, Progress, Refusal, Step, input_schema, validation};
+use exa_mcp_model::Operation;
 
 /// Pages of one list: an API that never says that it has no more must not keep us for ever.
 const MOST_PAGES: usize = 200;

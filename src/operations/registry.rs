@@ -5,9 +5,9 @@ use std::sync::{LazyLock, OnceLock};
 use exa_mcp_text::similar_names;
 use serde_json::Value;
 
-use super::Operation;
 use super::validation::InputSchema;
-use crate::generated::operations::OPERATIONS;
+use exa_mcp_generated::operations::OPERATIONS;
+use exa_mcp_model::Operation;
 
 /// Names less similar than this are no help.
 const SIMILAR: f64 = 0.7;

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::{Map, Value};
 
+use super::Following;
 use super::price::{self, Charged, Estimate, MicroDollars};
-use super::{Following, Operation};
 use exa_mcp_exa_client::{Attempt, AttemptGuard, BoxFuture, ExaError, ExaErrorKind};
 use exa_mcp_model::LimitExceeded;
+use exa_mcp_model::Operation;
 
 /// Decides whether a request may be sent, and keeps account of what it costs.
 pub trait SpendGuard: Send + Sync {

@@ -8,8 +8,9 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Operation, Progress, Step};
+use super::{Progress, Step};
 use exa_mcp_exa_client::{ApiKey, StreamOptions, StreamUpdate};
+use exa_mcp_model::Operation;
 use exa_mcp_model::Streaming;
 use exa_mcp_text::sanitize;
 

@@ -10,8 +10,8 @@ use super::outcome::ToolResult;
 use super::plan::{Entry, Plan};
 use super::registry::Tool;
 use super::suggest::SuggestCall;
-use crate::operations::Operation;
 use crate::render::{Level, Rendered, View};
+use exa_mcp_model::Operation;
 
 /// A tool call that is parsed and validated. It can be asked what it will do before it runs.
 pub struct ToolCall {

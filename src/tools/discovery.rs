@@ -5,9 +5,10 @@ use serde_json::{Map, Value, json};
 use super::error::ToolError;
 use super::outcome::{ToolResult, put};
 use super::plan::{Entry, Plan, ToolFile};
-use crate::generated::tools::TOOLS;
-use crate::operations::{self, Operation, validation};
+use crate::operations::{self, validation};
 use crate::render::{Format, Rendered};
+use exa_mcp_generated::tools::TOOLS;
+use exa_mcp_model::Operation;
 
 /// The operation and its arguments out of a call of a dispatcher or host.
 pub(super) fn request(

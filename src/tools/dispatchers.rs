@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use super::plan::{Plan, ToolFile};
-use crate::generated::tools::TOOLS;
+use exa_mcp_generated::tools::TOOLS;
 
 /// The dispatcher that takes an operation.
 pub fn dispatcher_of(operation: &str) -> Option<&'static str> {

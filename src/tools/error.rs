@@ -3,12 +3,13 @@
 use serde_json::{Map, Value};
 
 use super::cache::Limits;
+use crate::operations::Refusal;
 use crate::operations::client::Visit;
 use crate::operations::validation::ValidationError;
-use crate::operations::{Operation, Refusal};
 use crate::render::ViewError;
 use exa_mcp_exa_client::{ExaError, KeyOwner, NoKey};
 use exa_mcp_model::LimitExceeded;
+use exa_mcp_model::Operation;
 
 /// Why a tool call failed.
 #[derive(Debug)]

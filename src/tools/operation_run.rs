@@ -13,10 +13,11 @@ use super::shared_cache::SharedCache;
 use super::{elicitation, error_messages};
 use crate::operations::spend::LostReservation;
 use crate::operations::validation::Checked;
-use crate::operations::{Called, Caller, Operation, Paged, Stopped, is_paged, price};
+use crate::operations::{Called, Caller, Paged, Stopped, is_paged, price};
 use crate::render::View;
 use exa_mcp_exa_client::blocking;
 use exa_mcp_model::Identity;
+use exa_mcp_model::Operation;
 use exa_mcp_text::sanitize::clean_json;
 
 /// Characters of a single text of an answer; more is no text.

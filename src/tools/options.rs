@@ -7,9 +7,10 @@ use exa_mcp_text::similar_names;
 use serde_json::{Map, Value, json};
 
 use super::discovery;
-use crate::generated::tools::OPTIONS;
-use crate::operations::{Operation, validation};
+use crate::operations::validation;
 use crate::render::{Level, View, ViewError};
+use exa_mcp_generated::tools::OPTIONS;
+use exa_mcp_model::Operation;
 
 /// A name this close to an option is one.
 const CLOSE: f64 = 0.93;

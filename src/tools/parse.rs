@@ -12,8 +12,9 @@ use super::plan::{self, Plan};
 use super::registry::{Tool, ToolRegistry};
 use super::{create_note, discovery, host, name_limits, named, suggest, upstream, work};
 use crate::operations::validation::{self, Checked, ValidationError};
-use crate::operations::{self, Caller, Operation, Refusal, price};
+use crate::operations::{self, Caller, Refusal, price};
 use crate::render::{Level, Rendered};
+use exa_mcp_model::Operation;
 
 /// Parses and validates a call of a tool.
 pub(super) fn parse(
@@ -237,7 +238,7 @@ fn unfit_options(
         refused.problems.extend(more.problems);
         refused.hints = more.hints;
     }
-    let call = operation.example();
+    let call = operations::example(operation);
     if let (Value::Object(example), Value::Object(mut call)) = (&mut *refused.example, call) {
         call.append(example);
         *example = call;

@@ -15,8 +15,9 @@ use super::outcome::ToolResult;
 use super::work::{Attempt, TaskCall, Work};
 use super::{error_messages, follow_up};
 use crate::operations::spend::LostReservation;
-use crate::operations::{Followed, Following, Found, Operation, Refusal, Undecided};
+use crate::operations::{Followed, Following, Found, Refusal, Undecided};
 use exa_mcp_exa_client::ExaErrorKind;
+use exa_mcp_model::Operation;
 use exa_mcp_store::milliseconds;
 
 /// How long nothing is looked for after a restart: what the earlier process sent in its last moment may

@@ -12,9 +12,9 @@ use super::error::ToolError;
 use super::operation_run::{Answered, OperationRun};
 use super::outcome::ToolResult;
 use super::{host, options};
-use crate::operations::Operation;
 use crate::render::{self, Answer, Envelope, Rendered, View};
 use exa_mcp_exa_client::blocking;
+use exa_mcp_model::Operation;
 
 impl OperationRun<'_> {
     /// Caches an answer and shows it.

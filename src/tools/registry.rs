@@ -8,9 +8,9 @@ use super::call::ToolCall;
 use super::plan::{Hints, Plan, ToolFile};
 use super::schema::Schema;
 use super::{parse, routing, work};
-use crate::generated::tools::{RESOURCES, SETS, TOOLS};
-use crate::operations::Operation;
 use crate::operations::validation::InputSchema;
+use exa_mcp_generated::tools::{RESOURCES, SETS, TOOLS};
+use exa_mcp_model::Operation;
 
 /// Why a list of tools cannot be used.
 #[derive(Debug, thiserror::Error)]

@@ -71,7 +71,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::generated::tools::TOOLS;
+    use exa_mcp_generated::tools::TOOLS;
 
     #[test]
     fn every_tool_has_a_schema_for_all_readers() {

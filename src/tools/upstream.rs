@@ -3,8 +3,9 @@
 use serde_json::{Map, Value, json};
 
 use super::discovery;
-use crate::operations::{Operation, input_schema};
+use crate::operations::input_schema;
 use crate::render::Filters;
+use exa_mcp_model::Operation;
 
 /// The filters and the arguments that mean the same to Exa, wherever an operation has them.
 const ARGUMENTS: [(&str, &str); 8] = [

@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::plan::Plan;
-use crate::operations::{self, Following, Operation};
+use crate::operations::{self, Following};
+use exa_mcp_model::Operation;
 
 /// What goes on at Exa: the operation that looks at it, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,7 +1,8 @@
 //! An estimate is never below what the sandbox charges, which has the published prices in code of its own.
 
+use exa_mcp_model::Operation;
+use exa_mcp_server::operations::find;
 use exa_mcp_server::operations::price::{Charged, MicroDollars, actual, estimate};
-use exa_mcp_server::operations::{Operation, find};
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 

@@ -17,8 +17,9 @@ pub fn table(prices: &BTreeMap<String, Price>, cost_path: &str) -> Result<syn::F
     let tokens = quote! {
         //! What the operations cost.
 
-        use crate::operations::price::{
-            Base, Charge, Count, Kind, MicroDollars, PageCount, Pages, Price, Rate, Rule, Schedule,
+        use exa_mcp_model::MicroDollars;
+        use exa_mcp_model::price::{
+            Base, Charge, Count, Kind, PageCount, Pages, Price, Rate, Rule, Schedule,
         };
 
         /// Dotted path of the field that holds the cost of a response or of a finished run.

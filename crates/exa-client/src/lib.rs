@@ -38,8 +38,10 @@
 //! ```
 
 mod api_key;
+mod arguments;
 pub mod blocking;
 mod body;
+mod call;
 mod circuit_breaker;
 mod config;
 mod context;
@@ -71,6 +73,8 @@ mod test_server;
 mod tests;
 
 pub use api_key::ApiKey;
+pub use arguments::{ArgumentsError, Parts, split};
+pub use call::{CallError, CallFuture, unknown_operation};
 pub use circuit_breaker::{KeyCondition, KeyFault};
 pub use config::{BASE_URL_VARIABLE, ConfigError, ExaConfig};
 pub use context::{CallContext, prepare};

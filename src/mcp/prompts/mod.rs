@@ -17,9 +17,9 @@ use super::{
     tools::Tools,
     version::{Era, FRESH_FOR, KEPT_BY},
 };
-use crate::generated::tools::PROMPTS;
 use crate::tools::notes::Note;
 use crate::tools::resources::{PLAIN, Resources};
+use exa_mcp_generated::tools::PROMPTS;
 use exa_mcp_model::Identity;
 
 /// The longest argument, in characters.

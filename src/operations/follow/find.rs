@@ -13,9 +13,10 @@ use tokio::time::{Instant, sleep};
 
 use super::super::caller::thing;
 use super::super::pages::{next_cursor, widen};
-use super::super::{Caller, FindWork, Operation, Refusal, find as operation, is_paged};
+use super::super::{Caller, Refusal, find as operation, is_paged};
 use super::judge::{Judgement, judge};
 use super::{Following, passing};
+use exa_mcp_model::{FindWork, Operation};
 
 /// Entries of a page, where the list lets us choose.
 const PAGE: usize = 100;

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::super::{FindWork, Operation};
+use exa_mcp_model::{FindWork, Operation};
 
 /// Whether an entry of a list is the work that is looked for.
 #[derive(Debug, PartialEq, Eq)]

@@ -12,8 +12,9 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 pub use find::{Found, Undecided};
 
-use super::{Caller, LongRunning, Operation, Progress, Refusal, all, find as operation};
+use super::{Caller, Progress, Refusal, all, find as operation};
 use exa_mcp_exa_client::{ExaErrorKind, NoKey, release_reserved};
+use exa_mcp_model::{LongRunning, Operation};
 
 /// The pause before the first look, and the longest one between two.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

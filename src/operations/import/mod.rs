@@ -14,9 +14,11 @@ use csv::Survey;
 pub use folders::{Folders, IMPORT_DIR_VARIABLE};
 
 use super::caller::Exchanged;
-use super::{ArgumentsError, CallError, Caller, Operation, Place, Progress, find};
+use super::{Caller, Progress, find};
 use exa_mcp_exa_client::{self as exa, ApiKey, ExaError, ExaErrorKind, ExaResponse, upload};
+use exa_mcp_exa_client::{ArgumentsError, CallError};
 use exa_mcp_model::Upload;
+use exa_mcp_model::{Argument, ArgumentLocation, Operation};
 use exa_mcp_text::is_name;
 
 /// The largest file that Exa takes.
@@ -28,7 +30,7 @@ const FILE: &str = "filePath";
 
 /// Says whether a call comes with the content of an import.
 pub(super) fn is_wanted(operation: &Operation, arguments: &Map<String, Value>) -> bool {
-    let own = |argument: &&super::Argument| argument.place == Place::Own;
+    let own = |argument: &&Argument| argument.location == ArgumentLocation::Own;
     let mut own = operation.arguments.iter().filter(own);
     own.any(|argument| {
         [TEXT, FILE].contains(&argument.name)

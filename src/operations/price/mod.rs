@@ -5,7 +5,6 @@
 //! they say in a way that cannot be read, counts as the dearest that it can be.
 
 mod recurring;
-mod rule;
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 mod tests;
@@ -13,11 +12,13 @@ mod tests;
 use serde_json::{Map, Value};
 
 pub use exa_mcp_model::MicroDollars;
+use exa_mcp_model::price::{
+    Base, Charge, Count, Kind, PageCount, Pages, Price, Rate, Rule, Schedule,
+};
 pub use recurring::Recurring;
-pub use rule::{Base, Charge, Count, Kind, PageCount, Pages, Price, Rate, Rule, Schedule};
 
-use super::Operation;
-use crate::generated::prices::{COST_PATH, PRICES};
+use exa_mcp_generated::prices::{COST_PATH, PRICES};
+use exa_mcp_model::Operation;
 
 /// The highest cost of one call that is believed. Nothing costs that much, and sums of it stay far below the largest
 /// number that a store can count.

@@ -4,8 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::super::error::ToolError;
 use super::super::outcome::{ToolResult, as_object};
-use crate::operations::Operation;
 use crate::operations::client::{ClientHandle, Form};
+use exa_mcp_model::Operation;
 
 /// Characters of an argument that are shown.
 const LONGEST_SHOWN: usize = 100;

@@ -18,7 +18,7 @@ pub(super) use missing_arguments::complete;
 use super::context::ToolContext;
 use super::executor::ToolExecutor;
 use super::outcome::ToolResult;
-use crate::operations::Operation;
+use exa_mcp_model::Operation;
 
 /// How an operator wants clients to be asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, timeout};
 
 use super::Resources;
-use crate::generated::tools::RESOURCES;
 use crate::operations::{all, find};
 use crate::tools::CachedResult;
+use exa_mcp_generated::tools::RESOURCES;
 use exa_mcp_model::Identity;
 
 /// How long Exa may take to list websets; whoever types does not wait longer.
@@ -153,7 +153,7 @@ fn webset(webset: &Value) -> Option<Candidate> {
 }
 
 fn operations() -> Vec<Candidate> {
-    let candidate = |operation: &crate::operations::Operation| Candidate {
+    let candidate = |operation: &exa_mcp_model::Operation| Candidate {
         value: operation.name.to_owned(),
         words: operation.summary.to_owned(),
     };

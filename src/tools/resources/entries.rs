@@ -7,10 +7,11 @@ use chrono::{DateTime, SecondsFormat};
 
 use super::read::description;
 use super::{JSON, MARKDOWN, PLAIN, ReadError, Resources};
-use crate::operations::{Operation, all};
+use crate::operations::all;
 use crate::tools::notes::Note;
 use crate::tools::{Address, CachedResult};
 use exa_mcp_model::Identity;
+use exa_mcp_model::Operation;
 
 /// One thing that can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]

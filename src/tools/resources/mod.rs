@@ -25,9 +25,10 @@ pub use watch::Watch;
 use super::notes::{Draft, Note, NoteError, Notes};
 pub use super::watchers::Event;
 use super::{Address, ResultCache};
-use crate::generated::tools::RESOURCES;
-use crate::operations::{self, Called, Caller, Operation};
+use crate::operations::{self, Called, Caller};
+use exa_mcp_generated::tools::RESOURCES;
 use exa_mcp_model::Identity;
+use exa_mcp_model::Operation;
 use exa_mcp_store::Store;
 
 /// How many changes may wait until they are told to other servers.

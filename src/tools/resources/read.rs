@@ -4,15 +4,16 @@ use exa_mcp_model::WebsetResources;
 use serde_json::{Map, Value, json};
 
 use super::{JSON, MARKDOWN, PLAIN, Resources};
-use crate::generated::tools::RESOURCES;
-use crate::operations::{Operation, Refusal, find, input_schema, nearest};
+use crate::operations::{Refusal, example, find, input_schema, nearest};
 use crate::render::{self, Level, View};
 use crate::tools::error_messages;
 use crate::tools::notes::NoteError;
 use crate::tools::operation_run::cleaned;
 use crate::tools::{Address, CachedResult, ToolError};
 use exa_mcp_exa_client::{ExaErrorKind, blocking};
+use exa_mcp_generated::tools::RESOURCES;
 use exa_mcp_model::Identity;
+use exa_mcp_model::Operation;
 
 /// Tokens of a kept answer: more than any has, because whoever reads a resource wants the whole of it.
 const EVERYTHING: usize = 100_000_000;
@@ -209,7 +210,7 @@ pub(super) fn description(operation: &'static Operation) -> String {
         "signature": operation.signature,
         "method": operation.method,
         "path": operation.path,
-        "example": {"operation": operation.name, "args": operation.example()},
+        "example": {"operation": operation.name, "args": example(operation)},
         "inputSchema": input,
         "outputSchema": output,
     });

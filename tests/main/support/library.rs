@@ -6,7 +6,8 @@ use std::time::Duration;
 use exa_mcp_exa_client::{
     ApiKey, CallContext, ExaConfig, ExaHttp, ExaResponse, RetryPolicy, Unguarded,
 };
-use exa_mcp_server::operations::{CallError, Operation, split};
+use exa_mcp_exa_client::{CallError, split};
+use exa_mcp_model::Operation;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
@@ -60,7 +61,8 @@ impl Library {
     ) -> (Result<ExaResponse, CallError>, Vec<Seen>) {
         let result = match split(operation, arguments) {
             Ok(parts) => {
-                let call = (operation.call)(self.context.clone(), parts);
+                let call =
+                    exa_mcp_generated::operations::call(operation, self.context.clone(), parts);
                 self.runtime.block_on(call)
             }
             Err(error) => Err(error.into()),

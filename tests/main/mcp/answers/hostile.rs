@@ -1,6 +1,7 @@
 //! Text from the web is hostile, wherever in an answer it stands.
 
-use exa_mcp_server::operations::{Operation, all, validation};
+use exa_mcp_model::Operation;
+use exa_mcp_server::operations::{all, validation};
 use serde_json::{Map, Value, json};
 
 use super::{Desk, cache_id, joined, specimens};

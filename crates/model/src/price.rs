@@ -1,6 +1,6 @@
 //! The price of an operation as `data-design/prices.yaml` states it.
 
-use super::MicroDollars;
+use crate::MicroDollars;
 
 /// What an operation costs.
 #[derive(Debug)]

@@ -3,8 +3,13 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
-use super::registry::closest;
-use super::{Argument, Body, CallError, Operation, Place};
+use exa_mcp_model::{Argument, ArgumentLocation, Operation, RequestBody};
+use exa_mcp_text::similar_names;
+
+use super::CallError;
+
+/// The least similarity at which a known argument is suggested instead of an unknown one.
+const SIMILAR: f64 = 0.7;
 
 /// No identifier of the API comes near this length.
 const MAX_IDENTIFIER: usize = 1_024;
@@ -22,6 +27,17 @@ pub struct ArgumentsError {
     pub place: &'static str,
     /// One sentence a problem.
     pub problems: Vec<String>,
+}
+
+impl ArgumentsError {
+    /// A problem that is not about a single argument.
+    pub fn new(operation: &'static str, problem: String) -> Self {
+        Self {
+            operation,
+            place: ALL,
+            problems: vec![problem],
+        }
+    }
 }
 
 /// The arguments of one call, sorted by where they go.
@@ -56,10 +72,12 @@ pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, A
     for (given, value) in arguments {
         let known = find(operation, &given);
         let into = match known {
-            Some(argument) if argument.place == Place::Own => continue,
-            Some(argument) if argument.place != Place::Body => &mut parameters,
+            Some(argument) if argument.location == ArgumentLocation::Own => continue,
+            Some(argument) if argument.location != ArgumentLocation::Body => &mut parameters,
             Some(_) => &mut fields,
-            None if matches!(operation.body, Body::Fields { closed: false, .. }) => &mut fields,
+            None if matches!(operation.body, RequestBody::Fields { closed: false, .. }) => {
+                &mut fields
+            }
             None => {
                 problems.push(unknown(operation, &given));
                 continue;
@@ -80,12 +98,12 @@ pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, A
         return Err(fail(problems));
     }
     let body = match operation.body {
-        Body::None => None,
-        Body::Whole { .. } => fields.shift_remove("body"),
-        Body::Fields {
+        RequestBody::None => None,
+        RequestBody::Whole { .. } => fields.shift_remove("body"),
+        RequestBody::Fields {
             required: false, ..
         } if fields.is_empty() => None,
-        Body::Fields { .. } => Some(Value::Object(fields)),
+        RequestBody::Fields { .. } => Some(Value::Object(fields)),
     };
     Ok(Parts {
         operation: operation.name,
@@ -99,7 +117,7 @@ fn own_names(operation: &Operation, arguments: &Map<String, Value>) -> Vec<&'sta
     let own = operation
         .arguments
         .iter()
-        .filter(|argument| argument.place == Place::Own);
+        .filter(|argument| argument.location == ArgumentLocation::Own);
     own.map(|argument| argument.name)
         .filter(|name| arguments.get(*name).is_some_and(|value| !value.is_null()))
         .collect()
@@ -122,7 +140,7 @@ fn unknown(operation: &Operation, given: &str) -> String {
         .iter()
         .map(|argument| argument.name)
         .collect();
-    let meant = closest(given, names.iter().copied());
+    let meant = similar_names::nearest(given, names.iter().copied(), SIMILAR);
     let hint = match (meant, names.is_empty()) {
         (Some(meant), _) => format!("did you mean `{meant}`?"),
         (None, true) => "it takes no arguments".to_owned(),
@@ -138,8 +156,8 @@ fn missing(
     own: &[&str],
 ) -> Vec<String> {
     let replaced = |argument: &Argument| argument.unless.iter().any(|other| own.contains(other));
-    let given = |argument: &Argument| match argument.place {
-        Place::Body => fields.contains_key(argument.name),
+    let given = |argument: &Argument| match argument.location {
+        ArgumentLocation::Body => fields.contains_key(argument.name),
         _ => parameters
             .get(argument.name)
             .is_some_and(|value| !value.is_null()),
@@ -318,12 +336,7 @@ impl Parts {
     }
 
     fn problem(&self, problem: String) -> CallError {
-        ArgumentsError {
-            operation: self.operation,
-            place: ALL,
-            problems: vec![problem],
-        }
-        .into()
+        ArgumentsError::new(self.operation, problem).into()
     }
 }
 
