@@ -29,7 +29,7 @@ use super::{
     pages::{PAGE_SIZE, page},
     prompts, request, resources,
     scope::Scope,
-    subscriptions::{self, Subscriptions},
+    subscriptions::{self, ExpectedWatches, Subscriptions},
     tasks,
     tool_calls::Admitted,
     tools::Tools,
@@ -54,6 +54,7 @@ pub(crate) struct Handler<T> {
     scope: Scope<T>,
     pub(super) calls: Arc<Calls>,
     subscriptions: Subscriptions,
+    expected_watches: ExpectedWatches,
     /// What the client hears of its calls.
     log: SessionLog,
     /// What the client said of its folders.
@@ -67,6 +68,7 @@ impl<T: Tools> Handler<T> {
             scope,
             calls,
             subscriptions: Subscriptions::default(),
+            expected_watches: ExpectedWatches::default(),
             log: SessionLog::default(),
             roots: KnownRoots::default(),
         }
@@ -435,18 +437,18 @@ impl<T: Tools> ServerHandler for Handler<T> {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        let resources = self.scope.tools.resources();
-        resources.map(|_| subscriptions::accepted(requested))
+        let resources = self.scope.tools.resources()?;
+        self.expected_watches.begin(resources.expect_watch());
+        Some(subscriptions::accepted(requested))
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let expected = self.expected_watches.take();
         let scope = self.scope(&context.request_context().extensions);
         let resources = scope.resources("subscriptions/listen")?;
-        Box::pin(subscriptions::listen(
-            context,
-            resources.watch(scope.owner.identity()),
-        ))
-        .await;
+        let expected = expected.unwrap_or_else(|| resources.expect_watch());
+        let watch = expected.of(scope.owner.identity());
+        Box::pin(subscriptions::listen(context, watch)).await;
         Ok(())
     }
 

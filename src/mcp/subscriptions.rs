@@ -4,6 +4,7 @@
 //! list unasked; from 2026-07-28 on it asks for both with one `subscriptions/listen` that stays open.
 
 use std::{
+    collections::HashMap,
     future::Future,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
@@ -15,12 +16,12 @@ use rmcp::{
     service::{Peer, SubscriptionContext, SubscriptionSink},
 };
 use tokio::{
-    task::AbortHandle,
+    task::{self, AbortHandle},
     time::{Instant, sleep_until},
 };
 
 use crate::tools::Address;
-use crate::tools::resources::{Event, Watch};
+use crate::tools::resources::{Event, ExpectedWatch, Watch};
 use crate::tools::watchers::Followed;
 
 /// How many resources one client may follow.
@@ -96,6 +97,25 @@ pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
         accepted = accepted.resources_list_changed();
     }
     accepted.build()
+}
+
+/// Watches that began before their clients were told so. rmcp acknowledges a `subscriptions/listen` before it
+/// hands the request over, and a client may rely on the acknowledgement at once.
+#[derive(Default)]
+pub(super) struct ExpectedWatches(Mutex<HashMap<task::Id, ExpectedWatch>>);
+
+impl ExpectedWatches {
+    /// Keeps the watch of the request that the present task answers.
+    pub(super) fn begin(&self, watch: ExpectedWatch) {
+        if let Some(task) = task::try_id() {
+            lock(&self.0).insert(task, watch);
+        }
+    }
+
+    /// Takes the watch of the request that the present task answers.
+    pub(super) fn take(&self) -> Option<ExpectedWatch> {
+        lock(&self.0).remove(&task::try_id()?)
+    }
 }
 
 /// Tells of changes until the client has heard enough.

@@ -33,6 +33,35 @@ pub(crate) struct Watchers(Arc<Mutex<Index>>);
 struct Index {
     last_id: u64,
     by_owner: HashMap<Identity, HashMap<u64, Arc<Mailbox>>>,
+    early: HashMap<u64, EarlyEvents>,
+}
+
+/// The events of everybody, for a reader whose owner is not known yet.
+#[derive(Default)]
+struct EarlyEvents {
+    /// Each with its owner; without one it is for all.
+    events: Vec<(Option<Identity>, Event)>,
+    /// There were too many to keep.
+    is_incomplete: bool,
+}
+
+impl EarlyEvents {
+    fn put(&mut self, owner: Option<&Identity>, event: &Event) {
+        if self.events.len() < MAX_WAITING {
+            self.events.push((owner.cloned(), event.clone()));
+        } else {
+            self.is_incomplete = true;
+        }
+    }
+
+    fn of(self, owner: &Identity) -> Vec<Event> {
+        if self.is_incomplete {
+            return vec![Event::Listed, Event::Missed];
+        }
+        let is_own = |of: &Option<Identity>| of.as_ref().is_none_or(|of| of == owner);
+        let own = self.events.into_iter().filter(|(of, _)| is_own(of));
+        own.map(|(_, event)| event).collect()
+    }
 }
 
 impl Watchers {
@@ -53,14 +82,30 @@ impl Watchers {
         }
     }
 
+    /// Keeps what happens from now on for a reader that subscribes later.
+    pub(super) fn expect(&self) -> Expected {
+        let mut index = self.index();
+        index.last_id += 1;
+        let id = index.last_id;
+        index.early.insert(id, EarlyEvents::default());
+        drop(index);
+        Expected {
+            watchers: self.clone(),
+            id,
+        }
+    }
+
     /// Whether anybody wants to hear of this owner's resources.
     pub(super) fn contains(&self, owner: &Identity) -> bool {
-        self.index().by_owner.contains_key(owner)
+        let index = self.index();
+        index.by_owner.contains_key(owner) || !index.early.is_empty()
     }
 
     /// Puts an event into the mailboxes of an owner; gives how many readers it wakes.
     pub(super) fn tell(&self, owner: &Identity, event: &Event) -> usize {
-        let index = self.index();
+        let mut index = self.index();
+        let early = index.early.values_mut();
+        early.for_each(|early| early.put(Some(owner), event));
         let own = index.by_owner.get(owner).into_iter();
         let own = own.flat_map(HashMap::values);
         own.filter(|mailbox| mailbox.put(event)).count()
@@ -68,13 +113,39 @@ impl Watchers {
 
     /// Puts an event into all mailboxes.
     pub(super) fn tell_all(&self, event: &Event) -> usize {
-        let index = self.index();
+        let mut index = self.index();
+        let early = index.early.values_mut();
+        early.for_each(|early| early.put(None, event));
         let all = index.by_owner.values().flat_map(HashMap::values);
         all.filter(|mailbox| mailbox.put(event)).count()
     }
 
     fn index(&self) -> MutexGuard<'_, Index> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A reader that will subscribe: what happens meanwhile is kept for it.
+pub(super) struct Expected {
+    watchers: Watchers,
+    id: u64,
+}
+
+impl Expected {
+    /// A mailbox for this owner, with what has happened meanwhile.
+    pub(super) fn subscribe(self, owner: &Identity) -> Subscription {
+        let subscription = self.watchers.subscribe(owner);
+        let early = self.watchers.index().early.remove(&self.id);
+        for event in early.unwrap_or_default().of(owner) {
+            subscription.mailbox.put(&event);
+        }
+        subscription
+    }
+}
+
+impl Drop for Expected {
+    fn drop(&mut self) {
+        self.watchers.index().early.remove(&self.id);
     }
 }
 
@@ -264,6 +335,34 @@ mod tests {
         assert_eq!(watchers.tell_all(&Event::Missed), 10_001);
         drop((idle, second));
         assert!(watchers.index().by_owner.is_empty());
+    }
+
+    #[tokio::test]
+    async fn what_happens_before_a_reader_subscribes_is_kept_for_it() {
+        let watchers = Watchers::default();
+        let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
+        let expected = watchers.expect();
+        assert!(watchers.contains(&ann));
+        watchers.tell(&ann, &Event::Listed);
+        watchers.tell(&bob, &webset("b"));
+        watchers.tell(&ann, &webset("a"));
+        let subscription = expected.subscribe(&ann);
+        watchers.tell(&ann, &webset("later"));
+        for event in [Event::Listed, webset("a"), webset("later")] {
+            assert_eq!(subscription.next().await, event);
+        }
+        drop(subscription);
+        assert!(!watchers.contains(&ann));
+
+        let expected = watchers.expect();
+        for number in 0..=MAX_WAITING {
+            watchers.tell(&bob, &webset(&number.to_string()));
+        }
+        let subscription = expected.subscribe(&ann);
+        assert_eq!(subscription.next().await, Event::Listed);
+        assert_eq!(subscription.next().await, Event::Missed);
+        drop((subscription, watchers.expect()));
+        assert!(watchers.index().early.is_empty());
     }
 
     #[tokio::test]

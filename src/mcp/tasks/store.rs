@@ -317,8 +317,8 @@ fn place(owner: &Identity, collection: &'static str, id: &str) -> Place {
     }
 }
 
-#[cfg(test)]
 #[allow(clippy::unwrap_used)]
+#[cfg(test)]
 mod tests {
     use serde_json::{Map, json};
 

@@ -123,8 +123,8 @@ fn alike(one: &Value, other: &Value) -> bool {
     }
 }
 
-#[cfg(test)]
 #[allow(clippy::unwrap_used)]
+#[cfg(test)]
 mod tests {
     use serde_json::json;
 

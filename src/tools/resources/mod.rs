@@ -20,7 +20,7 @@ use completion::{Completer, RecentWebsets};
 pub use entries::{Entry, ResourcePage, TEMPLATES, Template};
 use read::Reader;
 pub use read::{Content, ReadError};
-pub use watch::Watch;
+pub use watch::{ExpectedWatch, Watch};
 
 use super::notes::{Draft, Note, NoteError, Notes};
 pub use super::watchers::Event;
@@ -220,7 +220,12 @@ impl Resources {
 
     /// Listens from now on to what happens to the resources of this owner.
     pub fn watch(&self, owner: &Identity) -> Watch {
-        Watch::new(&self.shared.results, owner)
+        self.expect_watch().of(owner)
+    }
+
+    /// Listens from now on for an owner who is not known yet.
+    pub fn expect_watch(&self) -> ExpectedWatch {
+        ExpectedWatch::new(&self.shared.results)
     }
 
     /// Carries changes to and from other servers from now on, if the store is one that they share. Must be

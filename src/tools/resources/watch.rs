@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Event;
 use crate::tools::ResultCache;
-use crate::tools::watchers::{Followed, Subscription};
+use crate::tools::watchers::{Expected, Followed, Subscription};
 use exa_mcp_model::Identity;
 
 /// The least time between two looks.
@@ -23,6 +23,34 @@ pub struct Watch {
     look_at: Option<Instant>,
 }
 
+/// A watch whose owner is not known yet.
+pub struct ExpectedWatch {
+    expected: Expected,
+    cache: ResultCache,
+}
+
+impl ExpectedWatch {
+    /// Listens from now on.
+    pub(super) fn new(results: &ResultCache) -> Self {
+        Self {
+            expected: results.watchers().expect(),
+            cache: results.clone(),
+        }
+    }
+
+    /// The watch of this owner, with what has happened meanwhile.
+    pub fn of(self, owner: &Identity) -> Watch {
+        let mut watch = Watch {
+            owner: owner.clone(),
+            subscription: self.expected.subscribe(owner),
+            cache: self.cache,
+            look_at: None,
+        };
+        watch.look_later();
+        watch
+    }
+}
+
 /// Waits until this moment; without one, for ever.
 pub(super) async fn at(moment: Option<Instant>) {
     match moment {
@@ -32,18 +60,6 @@ pub(super) async fn at(moment: Option<Instant>) {
 }
 
 impl Watch {
-    /// Listens from now on to what happens to the resources of this owner.
-    pub(super) fn new(results: &ResultCache, owner: &Identity) -> Self {
-        let mut watch = Self {
-            owner: owner.clone(),
-            subscription: results.watchers().subscribe(owner),
-            cache: results.clone(),
-            look_at: None,
-        };
-        watch.look_later();
-        watch
-    }
-
     /// The next event.
     pub async fn next(&mut self) -> Event {
         loop {
