@@ -13,6 +13,7 @@ mod money;
 mod owner;
 mod prompt;
 mod resources;
+pub mod time;
 mod tool;
 
 pub use behavior::{
