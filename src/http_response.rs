@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 
-use crate::accounts::Denied;
+use exa_mcp_accounts::Denied;
 use exa_mcp_model::LimitExceeded;
 
 /// The code of whoever shows no token that is known.

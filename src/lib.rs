@@ -3,7 +3,6 @@
 //! A call passes each room once: [`transport`] → [`mcp`] → [`tools`] → [`operations`] →
 //! [`exa_mcp_generated`] (the clients made from the specs) → [`exa_mcp_exa_client`] (HTTP) → Exa.
 
-pub mod accounts;
 mod admin;
 pub mod cli;
 mod http_response;

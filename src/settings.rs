@@ -9,11 +9,11 @@ mod source;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::accounts::budget::{BudgetPolicy, Unenforced};
-use crate::accounts::{LimitsError, TokenLimits};
 use crate::operations::spend::Unlimited;
 use crate::operations::{Caller, Folders, IMPORT_DIR_VARIABLE};
 use crate::tools::{Limits, PromptPolicy, TaskLimits};
+use exa_mcp_accounts::budget::{BudgetPolicy, Unenforced};
+use exa_mcp_accounts::{LimitsError, TokenLimits};
 use exa_mcp_exa_client::{
     ApiKey, BASE_URL_VARIABLE, ConfigError, ExaConfig, ExaHttp, KeyOwner, KeyPool,
 };

@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 
 use super::manage::wish;
 use super::{Answered, ServerState, admin, looked};
-use crate::accounts::Pool;
 use crate::http_response::{FORBIDDEN, refuse};
+use exa_mcp_accounts::Pool;
 use exa_mcp_exa_client::{KeyFault, KeyPool, KeyState};
 
 /// `GET /admin/keys`: how the Exa keys stand.

@@ -12,12 +12,12 @@ use serde_json::{Map, Value, json};
 
 use super::tokens::{Numbers, shown};
 use super::{Answered, Refused, ServerState, address, admin, unreadable};
-use crate::accounts::audit::Event;
-use crate::accounts::{
-    Amendment, NewToken, Pool, RegistrarError, Role, Token, TokenLimits, check_user, expiry, now,
-    timestamp,
-};
 use crate::http_response::{FORBIDDEN, Told, bad_parameters, refuse};
+use exa_mcp_accounts::audit::Event;
+use exa_mcp_accounts::{
+    Amendment, NewToken, Pool, Role, Token, TokenLimits, TokenServiceError, check_user, expiry, now,
+};
+use exa_mcp_model::time::format_timestamp;
 
 /// The longest time that a renewed token may still be used.
 const LONGEST_GRACE: u64 = 3_600;
@@ -50,7 +50,7 @@ pub(super) async fn create<S: ServerState>(
         expires: wish.expires()?.flatten(),
         limits: wish.limits(&*server)?,
     };
-    let made = wish.pool.registrar.create(new).await;
+    let made = wish.pool.token_service.create(new).await;
     let (text, token) = made.map_err(refused)?;
     let detail = json!({
         "userId": token.user, "role": token.role.as_str(), "expiresAt": token.expires_at(),
@@ -73,7 +73,7 @@ pub(super) async fn amend<S: ServerState>(
         expires: wish.expires()?,
         limits: wish.fields.get("limits").cloned(),
     };
-    let changed = wish.pool.registrar.amend(&id, amendment).await;
+    let changed = wish.pool.token_service.amend(&id, amendment).await;
     let token = changed.map_err(refused)?;
     let detail = Value::Object(wish.fields.clone());
     wish.note("token.change", &token.id, detail).await;
@@ -94,7 +94,7 @@ pub(super) async fn rotate<S: ServerState>(
     };
     let grace = grace.ok_or_else(|| unfit("graceSeconds must be a whole number up to 3600"))?;
     let grace_time = Duration::from_secs(grace);
-    let renewed = wish.pool.registrar.rotate(&id, grace_time).await;
+    let renewed = wish.pool.token_service.rotate(&id, grace_time).await;
     let (text, token) = renewed.map_err(refused)?;
     let detail = json!({"graceSeconds": grace});
     wish.note("token.rotate", &token.id, detail).await;
@@ -108,7 +108,7 @@ pub(super) async fn revoke<S: ServerState>(
     request: Request<Body>,
 ) -> Answered {
     let wish = wish(&*server, request, &[]).await?;
-    let revoked = wish.pool.registrar.revoke(&id).await;
+    let revoked = wish.pool.token_service.revoke(&id).await;
     let token = revoked.map_err(refused)?;
     wish.note("token.revoke", &token.id, Value::Null).await;
     Ok(wish.told(StatusCode::OK, &token, None).await)
@@ -126,9 +126,9 @@ pub(super) async fn expire<S: ServerState>(
         expires: Some(expires),
         ..Amendment::default()
     };
-    let changed = wish.pool.registrar.amend(&id, amendment).await;
+    let changed = wish.pool.token_service.amend(&id, amendment).await;
     let token = changed.map_err(refused)?;
-    let detail = json!({"expiresAt": expires.map(timestamp)});
+    let detail = json!({"expiresAt": expires.map(format_timestamp)});
     wish.note("token.expire", &token.id, detail).await;
     Ok(wish.told(StatusCode::OK, &token, None).await)
 }
@@ -266,14 +266,14 @@ fn unfit(why: &str) -> Refused {
     Box::new(bad_parameters(why))
 }
 
-fn refused(error: RegistrarError) -> Refused {
+fn refused(error: TokenServiceError) -> Refused {
     let why = error.to_string();
     match &error {
-        RegistrarError::Unknown => Box::new(refuse(StatusCode::NOT_FOUND, FORBIDDEN, why)),
-        RegistrarError::Fixed(_) => Box::new(refuse(StatusCode::CONFLICT, FORBIDDEN, why)),
-        RegistrarError::Limits(_) => unfit(&why),
-        RegistrarError::Store(error) => unreadable(error),
-        RegistrarError::Randomness(_) => {
+        TokenServiceError::Unknown => Box::new(refuse(StatusCode::NOT_FOUND, FORBIDDEN, why)),
+        TokenServiceError::Fixed(_) => Box::new(refuse(StatusCode::CONFLICT, FORBIDDEN, why)),
+        TokenServiceError::Limits(_) => unfit(&why),
+        TokenServiceError::Store(error) => unreadable(error),
+        TokenServiceError::Randomness(_) => {
             let code = ErrorCode::INTERNAL_ERROR.0;
             Box::new(refuse(StatusCode::INTERNAL_SERVER_ERROR, code, why))
         }

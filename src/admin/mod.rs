@@ -25,9 +25,9 @@ use rmcp::model::ErrorCode;
 use serde_json::Value;
 pub(crate) use server_state::ServerState;
 
-use crate::accounts::{Denied, Pool, Token};
 use crate::http_response::{Told, TurnedAway, denied, refuse};
 use crate::telemetry::logging;
+use exa_mcp_accounts::{Denied, Pool, Token};
 
 type Refused = Box<Response<Body>>;
 

@@ -12,13 +12,14 @@ use tokio::time::timeout;
 
 use super::query::number;
 use super::{Answered, ServerState, admin, looked, unreadable};
-use crate::accounts::audit::Entry;
-use crate::accounts::daily::{
+use exa_mcp_accounts::audit::Entry;
+use exa_mcp_accounts::daily::{
     ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, TOKENS, UNPRICED_CALLS, Used, dollars,
 };
-use crate::accounts::usage::REQUESTS;
-use crate::accounts::{Directory, now, timestamp};
+use exa_mcp_accounts::usage::REQUESTS;
+use exa_mcp_accounts::{Directory, now};
 use exa_mcp_model::Identity;
+use exa_mcp_model::time::format_timestamp;
 
 /// Entries of the log that are told at once, and at most.
 const USUAL_ENTRIES: u64 = 100;
@@ -50,7 +51,7 @@ fn entry(entry: &Entry, directory: &Directory) -> Value {
     let target = event.target.as_deref().and_then(|id| directory.get(id));
     json!({
         "number": entry.number,
-        "at": timestamp(event.at),
+        "at": format_timestamp(event.at),
         "actor": event.actor,
         "actorUser": event.actor_user,
         "action": event.action,

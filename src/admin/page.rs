@@ -7,7 +7,7 @@ use http::request::Parts;
 
 use super::Refused;
 use super::query::{number, switch, text, unfit};
-use crate::accounts::{Source, Token, now};
+use exa_mcp_accounts::{Source, Token, now};
 
 /// Tokens on a page without being asked for, and at most.
 const USUAL: u64 = 100;

@@ -13,8 +13,8 @@ use http::Response;
 use http::request::Parts;
 use serde_json::Value;
 
-use crate::accounts::{Pool, Token};
 use crate::telemetry::Gauges;
+use exa_mcp_accounts::{Pool, Token};
 use exa_mcp_exa_client::KeyPool;
 
 /// A handle to the running server. The wiring implements it for the HTTP transport.

@@ -10,11 +10,12 @@ use serde_json::{Map, Value, json};
 
 use super::page::{Page, Wanted};
 use super::{Answered, ServerState, admin, holder, looked, unreadable};
-use crate::accounts::daily::{
+use exa_mcp_accounts::daily::{
     ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, Spent, TOKENS, UNPRICED_CALLS, dollars,
 };
-use crate::accounts::usage::{LAST_USED, REQUESTS, Usage};
-use crate::accounts::{Token, now, timestamp};
+use exa_mcp_accounts::usage::{LAST_USED, REQUESTS, Usage};
+use exa_mcp_accounts::{Token, now};
+use exa_mcp_model::time::format_timestamp;
 use exa_mcp_store::{Count, StoreError};
 
 /// So many tokens are few.
@@ -53,7 +54,8 @@ impl Numbers {
 
     fn last_used(&self) -> Option<String> {
         let at = Some(self.get(LAST_USED)).filter(|at| *at > 0);
-        at.and_then(|at| i64::try_from(at).ok()).map(timestamp)
+        at.and_then(|at| i64::try_from(at).ok())
+            .map(format_timestamp)
     }
 
     /// Everything else that is counted.
@@ -203,9 +205,9 @@ pub(super) fn shown(token: &Token, numbers: &Numbers) -> Value {
         "userId": token.user,
         "role": token.role.as_str(),
         "source": token.source.as_str(),
-        "createdAt": token.created.map(timestamp),
+        "createdAt": token.created.map(format_timestamp),
         "expiresAt": token.expires_at(),
-        "revokedAt": token.revoked.map(timestamp),
+        "revokedAt": token.revoked.map(format_timestamp),
         "isActive": token.is_active(now),
         "isExpired": token.is_expired(now),
         "usageCount": numbers.get(REQUESTS),

@@ -12,10 +12,10 @@ use http::Response;
 use http::request::Parts;
 use serde_json::Value;
 
-use crate::accounts::{Pool, Token};
 use crate::admin::ServerState;
 use crate::telemetry::Gauges;
 use crate::transport::http::{Mcp, Shared};
+use exa_mcp_accounts::{Pool, Token};
 use exa_mcp_exa_client::KeyPool;
 
 impl<M: Mcp> ServerState for Shared<M> {

@@ -9,8 +9,6 @@ use tokio::net::TcpListener;
 
 use super::Failure;
 use super::serve::close;
-use crate::accounts::budget::BudgetPolicy;
-use crate::accounts::{Directory, KnownKeys, Pool, Secret, kept_secret};
 use crate::admin;
 use crate::mcp::{self, McpServer};
 use crate::settings::Settings;
@@ -19,6 +17,8 @@ use crate::spending::follow_runs;
 use crate::telemetry;
 use crate::tools::ToolExecutor;
 use crate::transport::http::{self, Gate, Guests, HOSTS_VARIABLE, HttpConfig};
+use exa_mcp_accounts::budget::BudgetPolicy;
+use exa_mcp_accounts::{Directory, KnownKeys, Pool, Secret, load_or_create_secret};
 use exa_mcp_exa_client::KeyOwner;
 use exa_mcp_store::Store;
 
@@ -75,7 +75,7 @@ async fn serve_executor(
 ) {
     let store = executor.store();
     if store.is_remote()
-        && let Ok(secret) = kept_secret(&*store).await
+        && let Ok(secret) = load_or_create_secret(&*store).await
     {
         mcp::share_key(&secret);
     }
@@ -118,7 +118,9 @@ async fn gate(
     if http.is_pool() {
         let named = match chosen {
             Some(secret) => secret,
-            None => kept_secret(&*store).await.map_err(Failure::usage)?,
+            None => load_or_create_secret(&*store)
+                .await
+                .map_err(Failure::usage)?,
         };
         agree_on(&named, &*store).await?;
         let (admin, users) = (http.admin.as_deref(), http.users.as_deref());
@@ -131,7 +133,9 @@ async fn gate(
     let secret = match chosen {
         Some(secret) => secret,
         // Whoever comes to another server must be the same there.
-        None if store.is_remote() => kept_secret(&*store).await.map_err(Failure::usage)?,
+        None if store.is_remote() => load_or_create_secret(&*store)
+            .await
+            .map_err(Failure::usage)?,
         None => Secret::random().map_err(Failure::usage)?,
     };
     agree_on(&secret, &*store).await?;

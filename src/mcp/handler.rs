@@ -36,10 +36,10 @@ use super::{
     version::{Era, FRESH_FOR, KEPT_BY},
 };
 use crate::{
-    accounts::Requester,
     telemetry::logging::Listener,
     tools::{ToolError, ToolOutcome},
 };
+use exa_mcp_accounts::Requester;
 use exa_mcp_model::LimitExceeded;
 
 /// The longest name that is repeated in an error, in characters.

@@ -20,9 +20,11 @@ use super::{
     version::Era,
 };
 use crate::{
-    accounts::{Allowance, Credential, Denied, KeyProof, Permit, Requester, daily, usage::Meter},
     telemetry,
     tools::{ToolOutcome, resources::Resources},
+};
+use exa_mcp_accounts::{
+    Allowance, Credential, Denied, KeyProof, Permit, Requester, daily, usage::Meter,
 };
 use exa_mcp_model::{Identity, LimitExceeded, LocalUser, Owner};
 

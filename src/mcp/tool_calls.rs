@@ -22,12 +22,12 @@ use super::{
     version::Era,
 };
 use crate::{
-    accounts::{KeyPage, Permit},
     operations::client::{ClientCapabilities, ClientHandle, Visit},
     telemetry,
     telemetry::logging::Listener,
     tools::{Address, ToolContext, ToolError, ToolOutcome},
 };
+use exa_mcp_accounts::{KeyPage, Permit};
 
 /// The user must visit a page first.
 const URL_ELICITATION_REQUIRED: i32 = -32042;

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use rmcp::model::JsonObject;
 
-use crate::accounts::{Allowance, KeyPage, Permit, Requester};
 use crate::operations::client::ClientHandle;
 use crate::spending::{AccountGuard, NobodyPays};
 use crate::telemetry::Gauges;
@@ -14,6 +13,7 @@ use crate::tools::resources::Resources;
 use crate::tools::{
     TaskLimits, ToolCall, ToolContext, ToolDefinition, ToolError, ToolExecutor, ToolOutcome, Work,
 };
+use exa_mcp_accounts::{Allowance, KeyPage, Permit, Requester};
 use exa_mcp_exa_client::{KeyOwner, KeyPool, keep_reserved};
 use exa_mcp_store::Store;
 

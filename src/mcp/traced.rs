@@ -26,10 +26,10 @@ use tracing::Instrument;
 
 use super::request::{ClientRequestId, REQUEST_ID_HEADER, SESSION_HEADER, unmarked};
 use crate::{
-    accounts::{Requester, daily, usage::Meter},
     telemetry::logging::{RequestFields, plain_rpc_id, session_digest},
     telemetry::{Asked, Ended, OTHER, Span, Trace},
 };
+use exa_mcp_accounts::{Requester, daily, usage::Meter};
 use exa_mcp_model::Identity;
 
 /// The longest id of a request that is told.

@@ -5,6 +5,7 @@ use url::Url;
 
 use super::level::type_of;
 use super::{date, path};
+use exa_mcp_model::time;
 
 /// Which results are wanted; what is not given lets everything through.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -62,8 +63,8 @@ impl Filters {
         };
         Ok(Self {
             min_score: given.get("minScore").and_then(Value::as_f64),
-            after: moment("afterDate", date::instant)?,
-            before: moment("beforeDate", date::last_instant)?,
+            after: moment("afterDate", time::parse_timestamp)?,
+            before: moment("beforeDate", time::parse_period_end)?,
             include_domains: domains("includeDomains"),
             exclude_domains: domains("excludeDomains"),
             title_contains: given
@@ -79,12 +80,12 @@ impl Filters {
 
     /// The moment after which results are wanted, as an API reads it.
     pub fn after_written(&self) -> Option<String> {
-        self.after.and_then(date::written)
+        self.after.map(time::format_timestamp)
     }
 
     /// The moment before which results are wanted, as an API reads it.
     pub fn before_written(&self) -> Option<String> {
-        self.before.and_then(date::written)
+        self.before.map(time::format_timestamp)
     }
 
     /// Takes away what is not wanted, and says for each filter how much that was.

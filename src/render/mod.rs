@@ -19,7 +19,6 @@ mod text;
 mod view;
 mod words;
 
-pub(crate) use date::instant;
 pub use envelope::Envelope;
 pub use filter::{Dropped, Filters};
 pub use level::Level;

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::{SettingsError, Source, variable};
-use crate::accounts::daily::{MOST_DAYS_KEPT, USUAL_DAYS_KEPT};
-use crate::accounts::{LimitsError, TokenLimits};
 use crate::transport::http::{
     AllowedError, HOSTS_VARIABLE, Hosts, HttpConfig, HttpLimits, ORIGINS_VARIABLE, Origins,
     PROXIES_VARIABLE, Proxies,
 };
+use exa_mcp_accounts::daily::{MOST_DAYS_KEPT, USUAL_DAYS_KEPT};
+use exa_mcp_accounts::{LimitsError, TokenLimits};
 use exa_mcp_store::{STORE_VARIABLE, StoreConfig};
 
 /// The environment variable with the limits of tokens that have none of their own.

@@ -3,11 +3,11 @@
 use std::future::ready;
 use std::time::Duration;
 
-use crate::accounts::budget::{Account, Charge, RunOutcome, RunRecord, Worst};
 use crate::operations::price::{Charged, MicroDollars};
 use crate::operations::spend::{
     OpenReservation, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
 };
+use exa_mcp_accounts::budget::{Account, Charge, RunOutcome, RunRecord, Worst};
 use exa_mcp_exa_client::BoxFuture;
 use exa_mcp_model::LimitExceeded;
 

@@ -8,8 +8,8 @@ use std::sync::Arc;
 pub use guard::{AccountGuard, NobodyPays};
 pub use runs::{check_runs, follow_runs};
 
-use crate::accounts::TokenLimits;
-use crate::accounts::budget::{Account, BudgetPolicy, Ledger};
+use exa_mcp_accounts::TokenLimits;
+use exa_mcp_accounts::budget::{Account, BudgetPolicy, Ledger};
 use exa_mcp_store::Store;
 
 /// Who pays for what the user of this computer asks for.

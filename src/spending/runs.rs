@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
-use crate::accounts::budget::{Ledger, RunRecord};
 use crate::operations::price::{self, MicroDollars};
 use crate::operations::{Caller, Following, Refusal};
+use exa_mcp_accounts::budget::{Ledger, RunRecord};
 use exa_mcp_exa_client::ExaErrorKind;
 
 /// The pause before the first look, and the longest one between two. Whoever waits for the run looks more often,

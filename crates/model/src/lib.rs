@@ -15,6 +15,7 @@ mod owner;
 pub mod price;
 mod prompt;
 mod resources;
+pub mod time;
 mod tool;
 
 pub use behavior::{

@@ -13,7 +13,7 @@ use rmcp::model::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::accounts::Secret;
+use exa_mcp_accounts::Secret;
 use exa_mcp_model::Identity;
 
 /// How long an answer to a question is waited for.

@@ -18,8 +18,8 @@ use tokio::sync::broadcast;
 use self::stage::Stage;
 use self::table::Table;
 use super::server::{Handlers, McpServer};
-use crate::accounts::{KnownKeys, Requester, Secret};
 use crate::transport::http::{Gate, Guests, Hosts, HttpConfig, HttpLimits, Origins, Proxies};
+use exa_mcp_accounts::{KnownKeys, Requester, Secret};
 use exa_mcp_store::MemoryStore;
 
 /// A change of a list that listeners are told of.

@@ -31,9 +31,9 @@ pub(super) use run::Watcher;
 use store::{Change, Shelf};
 
 use super::tools::{ParsedCall, Tools};
-use crate::accounts::usage::Meter;
-use crate::accounts::{Allowance, ClientAddress, Directory, Payers, Permit, Requester};
 use crate::tools::{Attempt, TaskLimits, Work};
+use exa_mcp_accounts::usage::Meter;
+use exa_mcp_accounts::{Allowance, ClientAddress, Directory, Payers, Permit, Requester};
 use exa_mcp_model::ids;
 use exa_mcp_model::{Identity, LocalUser};
 use exa_mcp_store::{LivenessGuard, Store, StoreError};

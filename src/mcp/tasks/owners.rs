@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::super::scope::ended;
 use super::{Record, Tasks, Tools};
-use crate::accounts::{Denied, Directory, now};
+use exa_mcp_accounts::{Denied, Directory, now};
 use exa_mcp_model::Identity;
 
 /// How often the tokens of those with tasks are looked at.

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use chrono::{DateTime, SecondsFormat};
 use rmcp::model::{DetailedTask, ErrorData, JsonObject, Task, TaskPayload, TaskStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -10,6 +9,7 @@ use serde_json::{Value, json};
 use super::input::{Answer, Questions};
 use crate::operations::client::Question;
 use crate::tools::Work;
+use exa_mcp_model::time::format_timestamp;
 use exa_mcp_store::format::Format;
 
 /// How often a client should ask, in milliseconds.
@@ -233,11 +233,7 @@ pub(super) fn now() -> u64 {
 }
 
 fn timestamp(milliseconds: u64) -> String {
-    let time = i64::try_from(milliseconds)
-        .ok()
-        .and_then(DateTime::from_timestamp_millis);
-    time.unwrap_or_default()
-        .to_rfc3339_opts(SecondsFormat::Millis, true)
+    format_timestamp(i64::try_from(milliseconds).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -17,11 +17,11 @@ use super::super::version::Era;
 use super::input_requests::TaskClient;
 use super::worker::TaskKeeper;
 use super::{Change, ParsedCall, Record, Tasks, Tools, record};
-use crate::accounts::Permit;
 use crate::operations::client::{ClientCapabilities, ClientHandle};
 use crate::operations::{Progress, Step};
 use crate::telemetry;
 use crate::tools::{Attempt, TaskCall, ToolContext, ToolOutcome};
+use exa_mcp_accounts::Permit;
 use exa_mcp_model::{Identity, Owner};
 use exa_mcp_store::StoreError;
 

@@ -19,8 +19,8 @@ use super::body_memory::{FREE_BYTES, ReservedMemory};
 use super::fair_places::Place;
 use super::mcp::address;
 use super::state::Shared;
-use crate::accounts::Credential;
 use crate::http_response::{bad_request, busy, refuse};
+use exa_mcp_accounts::Credential;
 
 /// When to come back to a server that has no memory for a long body.
 const COME_BACK: Duration = Duration::from_secs(1);

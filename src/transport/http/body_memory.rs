@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::accounts::ClientAddress;
+use exa_mcp_accounts::ClientAddress;
 
 /// Bodies up to this length need nothing of the shared memory.
 pub(super) const FREE_BYTES: usize = 64 * 1024;

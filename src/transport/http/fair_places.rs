@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::accounts::ClientAddress;
+use exa_mcp_accounts::ClientAddress;
 
 /// The part of all places that no single address may take.
 const RESERVED_PART: usize = 8;

@@ -7,8 +7,8 @@ use axum::body::Body;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Response, Uri, header};
 
-use crate::accounts::{Denied, Directory, KnownKeys, Pool, Requester, Secret, Token, now};
 use crate::http_response::{bad_request, denied};
+use exa_mcp_accounts::{Denied, Directory, KnownKeys, Pool, Requester, Secret, Token, now};
 use exa_mcp_exa_client::ApiKey;
 use exa_mcp_model::Identity;
 use exa_mcp_model::ids;

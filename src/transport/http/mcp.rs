@@ -27,13 +27,13 @@ use super::request_ids::Turn;
 use super::restoring::catch_up;
 use super::sessions::{Behind, Held, NoRoom, NotAdmitted};
 use super::state::Shared;
-use crate::accounts::{Credential, daily};
 use crate::http_response::{
     FORBIDDEN, bad_request, busy, denied, empty, json_answer, limit_error, over_limit, refusal,
     refuse,
 };
 use crate::mcp::request::SESSION_HEADER;
 use crate::telemetry::logging;
+use exa_mcp_accounts::{Credential, daily};
 use exa_mcp_model::LimitExceeded;
 
 /// The header that names a version.

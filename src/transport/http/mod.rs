@@ -70,9 +70,9 @@ pub(crate) use sessions::Sessions;
 use state::Flights;
 pub(crate) use state::Shared;
 
-use crate::accounts::Requester;
 use crate::telemetry::Gauges;
 use crate::transport::Backlog;
+use exa_mcp_accounts::Requester;
 use exa_mcp_exa_client::KeyPool;
 use exa_mcp_store::{Store, StoreError};
 

@@ -17,8 +17,8 @@ use super::kept_sessions::Word;
 use super::outgoing::only_answer;
 use super::sessions::{Behind, Sessions};
 use super::state::Shared;
-use crate::accounts::Requester;
 use crate::mcp::request::{Replayed, SESSION_HEADER, SharedSubscriptions};
+use exa_mcp_accounts::Requester;
 use exa_mcp_store::StoreMessage;
 
 /// The id of requests of the server's own; no client may have one of the same name under way.

@@ -15,9 +15,9 @@ use serde_json::Value;
 use super::gate::Gate;
 use super::state::Shared;
 use super::{Mcp, body, mcp, observe, parsing};
-use crate::accounts::{Pool, Token};
 use crate::http_response::bad_parameters;
 use crate::telemetry::Gauges;
+use exa_mcp_accounts::{Pool, Token};
 use exa_mcp_exa_client::KeyPool;
 
 type Refused = Box<Response<Body>>;

@@ -15,12 +15,12 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 use super::{Answer, Gate, HttpConfig, Introductions, Mcp, Server, Sessions, Shared};
-use crate::accounts::Requester;
 use crate::mcp::request::SharedSessions;
 use crate::mcp::{Handlers, Traced};
 use crate::telemetry::{Gauges, Metrics};
 use crate::transport::Backlog;
 use crate::transport::connection::serve_lines;
+use exa_mcp_accounts::Requester;
 use exa_mcp_exa_client::KeyPool;
 use exa_mcp_store::{Store, StoreError};
 

@@ -18,8 +18,8 @@ use super::legacy::Streams;
 use super::request_ids::RequestIds;
 use super::sessions::Sessions;
 use super::store_health::StoreHealth;
-use crate::accounts::Requester;
 use crate::http_response::busy;
+use exa_mcp_accounts::Requester;
 use exa_mcp_store::Store;
 
 /// When to come back to a server that has no place for another stream.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::gate::Gate;
 use super::state::Shared;
-use crate::accounts::{Source, Token};
+use exa_mcp_accounts::{Source, Token};
 use exa_mcp_store::StoreError;
 
 /// How often the store is looked at.

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::super::kept_sessions::{KeptSession, KeptSessions};
 use super::{NotAdmitted, Session, Sessions};
-use crate::accounts::Requester;
+use exa_mcp_accounts::Requester;
 use exa_mcp_model::Identity;
 
 /// How long it is believed that a session has not been ended at another server.

@@ -115,7 +115,7 @@ enum Kind {
 
 impl Audit {
     /// A log in a store. Must be called inside a runtime.
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         let inner = Arc::new(Inner {
             store,
             denials: Mutex::default(),

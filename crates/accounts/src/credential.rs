@@ -73,9 +73,9 @@ mod tests {
 
     use tokio::task::JoinHandle;
 
-    use super::super::record::{Former, Record};
-    use super::super::{Secret, TokenLimits};
     use super::*;
+    use crate::record::{Former, Record};
+    use crate::{Secret, TokenLimits};
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

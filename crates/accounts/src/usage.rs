@@ -55,14 +55,14 @@ struct Who {
 
 impl Usage {
     /// Counts into a store. Must be called inside a runtime.
-    pub fn new(store: Arc<dyn Store>) -> Self {
+    pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         let (queue, entries) = mpsc::unbounded_channel();
         tokio::spawn(write(Arc::clone(&store), entries));
         Self { queue, store }
     }
 
     /// A meter for one of those who are counted, and the person that is counted by day with them.
-    pub fn meter(&self, subject: &str, user: &str) -> Meter {
+    pub(crate) fn meter(&self, subject: &str, user: &str) -> Meter {
         Meter(Arc::new(Reading {
             usage: self.clone(),
             subject: subject.to_owned(),

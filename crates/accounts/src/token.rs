@@ -4,12 +4,11 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
-use chrono::{DateTime, SecondsFormat};
 use tokio::sync::watch;
 
 use super::limits::TokenLimits;
 use super::secret::{Digest, Secret};
-use crate::render::instant;
+use exa_mcp_model::time::{format_timestamp, parse_timestamp};
 
 /// The words for a token without an end.
 const NEVER: [&str; 6] = ["", "never", "infinite", "∞", "none", "-"];
@@ -110,15 +109,8 @@ impl Token {
 
     /// When it ends, as JavaScript writes dates.
     pub fn expires_at(&self) -> Option<String> {
-        self.expires.map(timestamp)
+        self.expires.map(format_timestamp)
     }
-}
-
-/// A moment as JavaScript writes it.
-pub fn timestamp(milliseconds: i64) -> String {
-    DateTime::from_timestamp_millis(milliseconds)
-        .unwrap_or_default()
-        .to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
 /// Why a token cannot be used. No text of it repeats anything of the token.
@@ -281,8 +273,8 @@ fn moment(text: &str) -> Option<i64> {
         return None;
     }
     // Seconds may be left out before the zone too.
-    let without_zone = || text.strip_suffix(['Z', 'z']).and_then(instant);
-    instant(text).or_else(without_zone)
+    let without_zone = || text.strip_suffix(['Z', 'z']).and_then(parse_timestamp);
+    parse_timestamp(text).or_else(without_zone)
 }
 
 /// The beginning of a long token; of a short one a quarter, so that the rest cannot be guessed.

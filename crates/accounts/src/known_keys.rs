@@ -19,14 +19,14 @@ const REMEMBERED_FOR: Duration = Duration::from_secs(60 * 60);
 pub struct KnownKeys(Arc<Mutex<HashMap<Identity, Instant>>>);
 
 impl KnownKeys {
-    /// Whether Exa has accepted the key of this identity lately.
-    pub(crate) fn contains(&self, owner: &Identity) -> bool {
+    /// Returns whether Exa has accepted the key of this identity within the last hour.
+    pub fn contains(&self, owner: &Identity) -> bool {
         let accepted = self.accepted().get(owner).copied();
         accepted.is_some_and(|at| at.elapsed() < REMEMBERED_FOR)
     }
 
-    /// What notes that the key of this identity was accepted.
-    pub(crate) fn proof(&self, owner: &Identity) -> KeyProof {
+    /// Returns what records that Exa accepted the key of this identity.
+    pub fn proof(&self, owner: &Identity) -> KeyProof {
         KeyProof {
             keys: self.clone(),
             owner: owner.clone(),
@@ -46,8 +46,8 @@ pub struct KeyProof {
 }
 
 impl KeyProof {
-    /// A call with the key was answered, and paid for.
-    pub(crate) fn accept(&self) {
+    /// Records that a call with the key was answered, and paid for.
+    pub fn accept(&self) {
         let mut accepted = self.keys.accepted();
         if accepted.len() >= MAX_KEYS && !accepted.contains_key(&self.owner) {
             let oldest = accepted.iter().min_by_key(|(_, at)| **at);

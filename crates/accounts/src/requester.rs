@@ -10,7 +10,7 @@ use exa_mcp_exa_client::ApiKey;
 use exa_mcp_model::Identity;
 
 /// Who makes a request over HTTP, where each request says for itself. Such a requester is remote,
-/// whatever identity it has: see [`super::Owner`].
+/// whatever identity it has: see [`exa_mcp_model::Owner`].
 #[derive(Clone, Debug)]
 pub struct Requester {
     /// To whom belongs what the request leaves behind.

@@ -1,11 +1,14 @@
-//! A secret that outlives the process, so that names made with it do too.
+//! The secret in the store: token and key ids made with it outlive the process.
 
 use super::Secret;
 use exa_mcp_model::Identity;
 use exa_mcp_store::{Expected, Place, Rules, Store, StoreError};
 
-/// The secret that is kept in a store; it is made when there is none.
-pub async fn kept_secret(store: &dyn Store) -> Result<Secret, StoreError> {
+/// Loads the secret of a store, and creates it if there is none.
+///
+/// # Errors
+/// The store fails, or the operating system gives no random numbers.
+pub async fn load_or_create_secret(store: &dyn Store) -> Result<Secret, StoreError> {
     let place = Place {
         owner: Identity::server(),
         collection: "secrets",
@@ -44,9 +47,13 @@ mod tests {
         let name = |secret: Secret| secret.digest("x", "y").name();
         let folder = tempfile::tempdir().unwrap();
         let open = || SqliteStore::new(folder.path().join("s.db"));
-        let first = name(kept_secret(&open()).await.unwrap());
-        assert_eq!(name(kept_secret(&open()).await.unwrap()), first);
-        let other = name(kept_secret(&MemoryStore::default()).await.unwrap());
+        let first = name(load_or_create_secret(&open()).await.unwrap());
+        assert_eq!(name(load_or_create_secret(&open()).await.unwrap()), first);
+        let other = name(
+            load_or_create_secret(&MemoryStore::default())
+                .await
+                .unwrap(),
+        );
         assert_ne!(other, first);
     }
 }

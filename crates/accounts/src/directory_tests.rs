@@ -4,7 +4,7 @@
 use std::net::Ipv4Addr;
 
 use super::*;
-use crate::accounts::record::Former;
+use crate::record::Former;
 
 const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 

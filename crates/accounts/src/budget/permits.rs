@@ -19,7 +19,7 @@ pub struct HeldSlot {
 
 impl Ledger {
     /// Takes a slot, or gives `None` where there is no room; without a limit there always is.
-    pub(in super::super) async fn occupy(
+    pub(crate) async fn occupy(
         self: &Arc<Self>,
         key: &str,
         limit: Option<SlotLimit>,

@@ -27,7 +27,7 @@ const RANDOM: usize = 32;
 /// How much of a token is shown: what all begin with, and four letters by which to tell them apart.
 const SHOWN: usize = PREFIX.len() + 4;
 
-/// Where tokens are kept, and where is told which of them changed.
+/// The collections of tokens and of their change feed.
 const TOKENS: &str = "tokens";
 const CHANGES: &str = "token_changes";
 
@@ -42,9 +42,9 @@ const READ_ALL: Duration = Duration::from_secs(5 * 60);
 const PAGE: usize = 1_000;
 const MOST_CHANGES: usize = 100;
 
-/// Looks after the tokens of a server. Clones share everything.
+/// Creates, rotates, changes and revokes the tokens of a server. Clones share everything.
 #[derive(Clone)]
-pub struct Registrar {
+pub struct TokenService {
     store: Arc<dyn Store>,
     directory: Arc<Directory>,
     /// The number of the last change that was seen. Who holds it changes tokens; nobody else does.
@@ -77,7 +77,7 @@ pub struct Amendment {
 
 /// Why a token was not made or changed.
 #[derive(Debug, thiserror::Error)]
-pub enum RegistrarError {
+pub enum TokenServiceError {
     /// There is no such token.
     #[error("There is no token of this id")]
     Unknown,
@@ -101,23 +101,23 @@ const LAST_ADMIN: &str = "This is the admin token of the server's environment: c
                           restart the server";
 const IS_REVOKED: &str = "This token was revoked; make a new one";
 
-impl Registrar {
+impl TokenService {
     /// Reads the tokens of a store into the directory.
-    pub async fn open(
+    pub(crate) async fn open(
         store: Arc<dyn Store>,
         directory: Arc<Directory>,
     ) -> Result<Self, StoreError> {
-        let registrar = Self {
+        let token_service = Self {
             store,
             directory,
             seen: Arc::default(),
         };
-        registrar.read_all().await?;
-        Ok(registrar)
+        token_service.read_all().await?;
+        Ok(token_service)
     }
 
     /// Learns what other servers change, for ever.
-    pub async fn follow(self) {
+    pub(crate) async fn follow(self) {
         if !self.store.is_shared() {
             return;
         }
@@ -145,7 +145,7 @@ impl Registrar {
     }
 
     /// Makes a token; gives its text, which is nowhere else, and what is known about it.
-    pub async fn create(&self, new: NewToken) -> Result<(String, Arc<Token>), RegistrarError> {
+    pub async fn create(&self, new: NewToken) -> Result<(String, Arc<Token>), TokenServiceError> {
         let text = random_token()?;
         let record = Record {
             id: ids::random()?,
@@ -171,7 +171,7 @@ impl Registrar {
         &self,
         id: &str,
         grace: Duration,
-    ) -> Result<(String, Arc<Token>), RegistrarError> {
+    ) -> Result<(String, Arc<Token>), TokenServiceError> {
         let text = random_token()?;
         let hash = self.directory.digest(&text).written();
         let until = now().saturating_add(i64::try_from(grace.as_millis()).unwrap_or(i64::MAX));
@@ -180,9 +180,9 @@ impl Registrar {
                 let former = record
                     .hash
                     .clone()
-                    .ok_or(RegistrarError::Fixed(IN_ENVIRONMENT))?;
+                    .ok_or(TokenServiceError::Fixed(IN_ENVIRONMENT))?;
                 if record.revoked.is_some() {
-                    return Err(RegistrarError::Fixed(IS_REVOKED));
+                    return Err(TokenServiceError::Fixed(IS_REVOKED));
                 }
                 record.former = (!grace.is_zero()).then_some(Former {
                     hash: former,
@@ -197,12 +197,12 @@ impl Registrar {
     }
 
     /// Takes a token back, at once and for ever.
-    pub async fn revoke(&self, id: &str) -> Result<Arc<Token>, RegistrarError> {
+    pub async fn revoke(&self, id: &str) -> Result<Arc<Token>, TokenServiceError> {
         let known = self.directory.get(id);
         if known
             .is_some_and(|token| token.source == Source::Environment && token.role == Role::Admin)
         {
-            return Err(RegistrarError::Fixed(LAST_ADMIN));
+            return Err(TokenServiceError::Fixed(LAST_ADMIN));
         }
         let revoke = |record: &mut Record| {
             record.revoked.get_or_insert_with(now);
@@ -217,11 +217,11 @@ impl Registrar {
         &self,
         id: &str,
         amendment: Amendment,
-    ) -> Result<Arc<Token>, RegistrarError> {
+    ) -> Result<Arc<Token>, TokenServiceError> {
         self.change(id, |record| {
             let of_environment = record.hash.is_none();
             if of_environment && (amendment.user.is_some() || amendment.expires.is_some()) {
-                return Err(RegistrarError::Fixed(IN_ENVIRONMENT));
+                return Err(TokenServiceError::Fixed(IN_ENVIRONMENT));
             }
             if let Some(limits) = &amendment.limits {
                 record.limits = record.limits.changed(limits)?;
@@ -241,14 +241,14 @@ impl Registrar {
     async fn change(
         &self,
         id: &str,
-        mut change: impl FnMut(&mut Record) -> Result<(), RegistrarError>,
-    ) -> Result<Arc<Token>, RegistrarError> {
+        mut change: impl FnMut(&mut Record) -> Result<(), TokenServiceError>,
+    ) -> Result<Arc<Token>, TokenServiceError> {
         let _turn = self.seen.lock().await;
         loop {
             let document = self.store.get(place(TOKENS, id)).await?;
             let (mut record, expected) = match (&document, self.directory.get(id)) {
                 (Some(document), _) => {
-                    let record = read(document).ok_or(RegistrarError::Unknown)?;
+                    let record = read(document).ok_or(TokenServiceError::Unknown)?;
                     (record, Expected::Revision(document.revision))
                 }
                 (None, Some(token)) if token.source == Source::Environment => {
@@ -261,7 +261,7 @@ impl Registrar {
                         Expected::Nothing,
                     )
                 }
-                (None, _) => return Err(RegistrarError::Unknown),
+                (None, _) => return Err(TokenServiceError::Unknown),
             };
             change(&mut record)?;
             match self.put(&record, expected).await {
@@ -283,7 +283,7 @@ impl Registrar {
     }
 
     /// A change counts here at once; the others are told.
-    async fn learn(&self, record: &Record) -> Result<Arc<Token>, RegistrarError> {
+    async fn learn(&self, record: &Record) -> Result<Arc<Token>, TokenServiceError> {
         self.directory.learn(record);
         if self.store.is_shared() {
             let rules = Rules {
@@ -297,7 +297,7 @@ impl Registrar {
         }
         self.directory
             .get(&record.id)
-            .ok_or(RegistrarError::Unknown)
+            .ok_or(TokenServiceError::Unknown)
     }
 
     /// Learns what changed since the last look.
@@ -387,17 +387,19 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::accounts::{Denied, Secret};
+    use crate::{Denied, Secret};
     use exa_mcp_store::SqliteStore;
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    async fn server(path: &std::path::Path) -> Registrar {
+    async fn server(path: &std::path::Path) -> TokenService {
         let store = Arc::new(SqliteStore::new(path.to_owned()));
         let usual = TokenLimits::default();
         let secret = Secret::chosen("s");
         let directory = Directory::new(Some("admin"), Some("a:ann"), &secret, usual).unwrap();
-        Registrar::open(store, Arc::new(directory)).await.unwrap()
+        TokenService::open(store, Arc::new(directory))
+            .await
+            .unwrap()
     }
 
     fn new() -> NewToken {
@@ -414,7 +416,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.db");
         let (one, two) = (server(&path).await, server(&path).await);
-        let find = |server: &Registrar, token: &str| {
+        let find = |server: &TokenService, token: &str| {
             let found = server.directory.find(Some(token), HERE);
             found.map(|token| token.id.clone())
         };
@@ -470,7 +472,7 @@ mod tests {
         let one = server(&path).await;
         let id = |token| one.directory.find(Some(token), HERE).unwrap().id.clone();
         let (admin, ann) = (id("admin"), id("a"));
-        let fixed = |error| matches!(error, Some(RegistrarError::Fixed(_)));
+        let fixed = |error| matches!(error, Some(TokenServiceError::Fixed(_)));
         assert!(fixed(one.revoke(&admin).await.err()));
         assert!(fixed(one.rotate(&ann, Duration::ZERO).await.err()));
         let amendment = Amendment {
@@ -484,7 +486,7 @@ mod tests {
         assert_eq!(found.err(), Some(Denied::Revoked));
         assert!(matches!(
             one.revoke("nobody").await.err(),
-            Some(RegistrarError::Unknown)
+            Some(TokenServiceError::Unknown)
         ));
     }
 }

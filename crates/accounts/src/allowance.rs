@@ -16,8 +16,9 @@ use super::audit::Audit;
 use super::budget::{self, Account, HeldSlot, Ledger};
 use super::daily::{ANONYMOUS, Day, Spent, dollars};
 use super::usage::Usage;
-use super::{Directory, Token, now, timestamp};
+use super::{Directory, Token, now};
 use exa_mcp_model::LimitExceeded;
+use exa_mcp_model::time::format_timestamp;
 use exa_mcp_store::{BudgetState, Pending, SlotLimit, Store, StoreError, Taken, Window, Windows};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -28,8 +29,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// When to come back while too many calls are under way.
 const SOON: Duration = Duration::from_secs(1);
 
-/// What watches over the limits of all tokens.
-pub(super) struct Warden {
+/// Enforces the limits of all tokens.
+pub(super) struct RateLimiter {
     pub(super) store: Arc<dyn Store>,
     pub(super) directory: Arc<Directory>,
     pub(super) audit: Audit,
@@ -42,7 +43,7 @@ pub(super) struct Warden {
 /// What one token may still do. Clones share everything.
 #[derive(Clone)]
 pub struct Allowance {
-    warden: Arc<Warden>,
+    limiter: Arc<RateLimiter>,
     token: Arc<Token>,
     address: Arc<str>,
 }
@@ -58,7 +59,7 @@ pub struct Permit {
 
 impl Permit {
     /// The slot of the call, where calls are counted.
-    pub(crate) fn slot(&self) -> Option<&HeldSlot> {
+    pub fn slot(&self) -> Option<&HeldSlot> {
         self.slot.as_ref()
     }
 }
@@ -72,9 +73,9 @@ impl Drop for Permit {
 }
 
 impl Allowance {
-    pub(super) fn new(warden: &Arc<Warden>, token: &Arc<Token>, address: &str) -> Self {
+    pub(super) fn new(limiter: &Arc<RateLimiter>, token: &Arc<Token>, address: &str) -> Self {
         Self {
-            warden: Arc::clone(warden),
+            limiter: Arc::clone(limiter),
             token: Arc::clone(token),
             address: Arc::from(address),
         }
@@ -82,7 +83,7 @@ impl Allowance {
 
     /// The token as it is now: a connection may live longer than its limits.
     fn token(&self) -> Arc<Token> {
-        let current = self.warden.directory.get(&self.token.id);
+        let current = self.limiter.directory.get(&self.token.id);
         current.unwrap_or_else(|| Arc::clone(&self.token))
     }
 
@@ -98,7 +99,7 @@ impl Allowance {
             amount,
             length: MINUTE,
         };
-        let taken = self.warden.take(window).await;
+        let taken = self.limiter.take(window).await;
         if taken.allowed {
             return Ok(());
         }
@@ -129,7 +130,7 @@ impl Allowance {
         }
         if token.in_force.count_dollars() {
             let day = Day::of(now());
-            let spent = self.warden.spent(&token, day).await;
+            let spent = self.limiter.spent(&token, day).await;
             // Nobody is told that work has begun which cannot be paid for.
             let over = starts_work.and_then(|cost| over_budget(&token, spent, day, cost));
             if let Some(over) = over {
@@ -148,7 +149,7 @@ impl Allowance {
         let token = self.token();
         let mut permit = Permit::default();
         if token.in_force.concurrent_calls.is_some() {
-            let slot = self.warden.ledger.occupy(&slots(&token), None).await;
+            let slot = self.limiter.ledger.occupy(&slots(&token), None).await;
             permit.slot = slot.ok().flatten();
         }
         permit
@@ -164,7 +165,7 @@ impl Allowance {
         let before = calls.fetch_add(1, Ordering::SeqCst);
         // From here on the permit takes it back.
         permit.calls = Some(calls);
-        let has_room = match self.warden.ledger.occupy(&slots(token), Some(limit)).await {
+        let has_room = match self.limiter.ledger.occupy(&slots(token), Some(limit)).await {
             Ok(slot) => {
                 permit.slot = slot;
                 permit.slot.is_some()
@@ -182,12 +183,12 @@ impl Allowance {
 
     /// The account that pays for what the token's holder asks for.
     pub fn account(&self) -> Account {
-        let (warden, token) = (&self.warden, &self.token);
+        let (limiter, token) = (&self.limiter, &self.token);
         let user = token.user.as_deref().unwrap_or(ANONYMOUS);
         let (own, teller) = (self.clone(), self.clone());
         let limits = move || own.token().in_force.clone();
-        let usage = Some(warden.usage.clone());
-        let account = Account::new(&warden.ledger, &token.id, user, limits, usage);
+        let usage = Some(limiter.usage.clone());
+        let account = Account::new(&limiter.ledger, &token.id, user, limits, usage);
         account.telling(move |over| teller.tell_denied(over))
     }
 
@@ -204,7 +205,7 @@ impl Allowance {
     fn tell_denied(&self, over: &LimitExceeded) {
         let detail = json!({"limit": over.limit});
         let target = Some(self.token.id.as_str());
-        let audit = &self.warden.audit;
+        let audit = &self.limiter.audit;
         audit.deny("denied.limit", &self.address, target, Some(detail));
     }
 }
@@ -215,7 +216,7 @@ impl fmt::Debug for Allowance {
     }
 }
 
-impl Warden {
+impl RateLimiter {
     async fn take(&self, window: Window) -> Taken {
         match patiently(self.store.take(window.clone())).await {
             Ok(taken) => taken,
@@ -325,7 +326,7 @@ fn warnings(token: &Token, spent: Spent, day: Day) -> Vec<String> {
             dollars(budget.reserved),
             budget.soft.unwrap_or_default(),
             budget.period,
-            timestamp(budget.ends),
+            format_timestamp(budget.ends),
         )
     };
     beyond.map(warning).collect()

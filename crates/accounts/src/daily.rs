@@ -90,7 +90,7 @@ impl Day {
     }
 
     /// When the next month begins, in milliseconds since 1970.
-    pub fn month_end(self) -> i64 {
+    pub(crate) fn month_end(self) -> i64 {
         let first = self.0.with_day(1);
         begin(first.and_then(|first| first.checked_add_months(Months::new(1))))
     }

@@ -8,10 +8,11 @@ use super::Unenforced;
 use super::entry::{Entry, RunRecord, RunSlot, budgets};
 use super::ledger::{Hold, Ledger, NotReserved};
 use super::permits::HeldSlot;
-use crate::accounts::daily::{Day, MICRODOLLARS, UNPRICED_CALLS, dollars};
-use crate::accounts::limits::TokenLimits;
-use crate::accounts::usage::{Meter, Usage};
-use crate::accounts::{now, timestamp};
+use crate::daily::{Day, MICRODOLLARS, UNPRICED_CALLS, dollars};
+use crate::limits::TokenLimits;
+use crate::now;
+use crate::usage::{Meter, Usage};
+use exa_mcp_model::time::format_timestamp;
 use exa_mcp_model::{BudgetRefusal, LimitExceeded};
 use exa_mcp_store::{BudgetState, StoreError};
 
@@ -21,7 +22,7 @@ const SOON: Duration = Duration::from_secs(5);
 /// Someone who pays for requests. Clones share everything.
 #[derive(Clone)]
 pub struct Account {
-    pub(in crate::accounts) ledger: Arc<Ledger>,
+    pub(crate) ledger: Arc<Ledger>,
     payer: Arc<str>,
     user: Arc<str>,
     limits: Arc<dyn Fn() -> TokenLimits + Send + Sync>,
@@ -100,7 +101,7 @@ impl Account {
 
     /// The same account, which tells what it refuses.
     #[must_use]
-    pub fn telling(self, refused: impl Fn(&LimitExceeded) + Send + Sync + 'static) -> Self {
+    pub(crate) fn telling(self, refused: impl Fn(&LimitExceeded) + Send + Sync + 'static) -> Self {
         Self {
             refused: Some(Arc::new(refused)),
             ..self
@@ -272,7 +273,7 @@ impl Drop for CountedCharge {
 }
 
 /// The budget that has not enough left for what costs so much; of several the one that renews last.
-pub(in crate::accounts) fn exceeded(
+pub(crate) fn exceeded(
     limits: &TokenLimits,
     cost: u64,
     states: &[BudgetState],
@@ -305,7 +306,7 @@ pub(in crate::accounts) fn exceeded(
             dollars(most),
             dollars(state.spent),
             dollars(state.reserved),
-            timestamp(ends),
+            format_timestamp(ends),
         ),
         retry_after: Duration::from_millis(wait),
         money: Some(BudgetRefusal {

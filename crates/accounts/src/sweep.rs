@@ -50,8 +50,8 @@ async fn sweep_once(store: &dyn Store, days_kept: u64, today: Day) -> Result<(),
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
-    use crate::accounts::daily::{MICRODOLLARS, also};
-    use crate::accounts::usage::REQUESTS;
+    use crate::daily::{MICRODOLLARS, also};
+    use crate::usage::REQUESTS;
     use exa_mcp_store::{CountChange, MemoryStore, Step};
 
     fn change(name: &str) -> CountChange {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::super::daily::{self, Day, MICRODOLLARS, UNPRICED_CALLS};
+use crate::daily::{self, Day, MICRODOLLARS, UNPRICED_CALLS};
 use exa_mcp_store::{BudgetCounters, CountChange, Step};
 
 /// The version of the format.
@@ -86,7 +86,7 @@ impl Entry {
 
     /// How the counters change when so much was spent.
     pub(super) fn changes(&self, microdollars: u64) -> Vec<CountChange> {
-        let day = Day::parse(&self.day).unwrap_or_else(|| Day::of(super::super::now()));
+        let day = Day::parse(&self.day).unwrap_or_else(|| Day::of(crate::now()));
         let mut changes = Vec::new();
         let mut add = |name: &str, amount: u64| {
             let change = CountChange {

@@ -3,13 +3,13 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use super::allowance::{Allowance, Warden};
+use super::allowance::{Allowance, RateLimiter};
 use super::audit::Audit;
 use super::budget::{BudgetPolicy, Ledger};
 use super::daily::ANONYMOUS;
 use super::sweep::sweep;
 use super::usage::{Meter, Usage};
-use super::{Credential, Directory, Registrar, Requester, Token};
+use super::{Credential, Directory, Requester, Token, TokenService};
 use exa_mcp_store::{Store, StoreError};
 
 /// Everything about tokens that share the server's keys.
@@ -18,20 +18,20 @@ pub struct Pool {
     pub directory: Arc<Directory>,
     /// Where their use is counted.
     pub usage: Usage,
-    /// Who makes and changes them.
-    pub registrar: Registrar,
+    /// Creates and changes them.
+    pub token_service: TokenService,
     /// What happened.
     pub audit: Audit,
     /// Days of use that are kept.
     pub days_kept: u64,
     /// What they spend.
     pub ledger: Arc<Ledger>,
-    warden: Arc<Warden>,
+    limiter: Arc<RateLimiter>,
 }
 
 /// Finds those who pay for work that goes on after a restart. Clones share everything.
 #[derive(Clone)]
-pub struct Payers(Arc<Warden>);
+pub struct Payers(Arc<RateLimiter>);
 
 impl Payers {
     /// What limits the token of this id; `None` if it is not known any more.
@@ -58,14 +58,14 @@ impl Pool {
         policy: BudgetPolicy,
     ) -> Result<Self, StoreError> {
         let directory = Arc::new(directory);
-        let registrar = Registrar::open(Arc::clone(&store), Arc::clone(&directory)).await?;
-        tokio::spawn(registrar.clone().follow());
+        let token_service = TokenService::open(Arc::clone(&store), Arc::clone(&directory)).await?;
+        tokio::spawn(token_service.clone().follow());
         tokio::spawn(sweep(Arc::clone(&store), days_kept));
         let audit = Audit::new(Arc::clone(&store));
         let usage = Usage::new(Arc::clone(&store));
         let ledger = Ledger::new(Arc::clone(&store), policy);
         tokio::spawn(Arc::clone(&ledger).sweep());
-        let warden = Arc::new(Warden {
+        let limiter = Arc::new(RateLimiter {
             usage: usage.clone(),
             ledger: Arc::clone(&ledger),
             store: Arc::clone(&store),
@@ -78,15 +78,15 @@ impl Pool {
             usage,
             ledger,
             days_kept,
-            registrar,
+            token_service,
             audit,
-            warden,
+            limiter,
         })
     }
 
     /// Those who pay for work that goes on after a restart.
     pub fn payers(&self) -> Payers {
-        Payers(Arc::clone(&self.warden))
+        Payers(Arc::clone(&self.limiter))
     }
 
     /// Whoever shows a token, at an address.
@@ -96,7 +96,7 @@ impl Pool {
         let address = address.to_canonical().to_string();
         Requester {
             meter: Some(self.usage.meter(&token.id, user)),
-            allowance: Some(Allowance::new(&self.warden, token, &address)),
+            allowance: Some(Allowance::new(&self.limiter, token, &address)),
             allowed: limits.tool_list().map(Arc::from),
             read_only: limits.read_only.unwrap_or_default(),
             credential: Some(Credential::new(&self.directory, token, shown)),

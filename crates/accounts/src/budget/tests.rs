@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use serde_json::Map;
 
-use super::super::daily::{Day, Spent};
-use super::super::limits::TokenLimits;
-use super::super::now;
 use super::*;
+use crate::daily::{Day, Spent};
+use crate::limits::TokenLimits;
+use crate::now;
 use exa_mcp_store::{MemoryStore, Store};
 
 fn limits(per_day: f64) -> TokenLimits {

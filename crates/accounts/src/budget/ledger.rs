@@ -291,7 +291,7 @@ pub struct Hold {
 
 impl Hold {
     /// Ends it with what was spent.
-    pub async fn settle(mut self, spent: u64) {
+    pub(crate) async fn settle(mut self, spent: u64) {
         if let Some((reservation, entry)) = self.open.take() {
             let ledger = Arc::clone(&self.ledger);
             finish(async move { ledger.settle(reservation, &entry, spent).await }).await;
@@ -299,13 +299,13 @@ impl Hold {
     }
 
     /// Ends it with all that was set aside.
-    pub async fn settle_in_full(self) {
+    pub(crate) async fn settle_in_full(self) {
         let amount = self.open.as_ref().map_or(0, |(open, _)| open.amount);
         self.settle(amount).await;
     }
 
     /// Ends it without a cost: nothing was sent, or it was refused.
-    pub async fn release(mut self) {
+    pub(crate) async fn release(mut self) {
         if let Some((reservation, entry)) = self.open.take() {
             let ledger = Arc::clone(&self.ledger);
             let entry = Entry {
