@@ -14,6 +14,5 @@ mod output;
 mod shims;
 pub mod stdio;
 mod subscriptions;
-mod surrogates;
 
 pub(crate) use backlog::Backlog;

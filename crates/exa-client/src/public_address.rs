@@ -7,52 +7,66 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use ipnet::{Ipv4Net, Ipv6Net};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
+/// IPv4 networks with a special purpose, of the IANA registry.
+const SPECIAL_V4: [Ipv4Net; 15] = [
+    v4([0, 0, 0, 0], 8),       // "this network"
+    v4([10, 0, 0, 0], 8),      // private use
+    v4([100, 64, 0, 0], 10),   // shared by the customers of a carrier
+    v4([127, 0, 0, 0], 8),     // loopback
+    v4([169, 254, 0, 0], 16),  // link-local
+    v4([172, 16, 0, 0], 12),   // private use
+    v4([192, 0, 0, 0], 24),    // protocol assignments
+    v4([192, 0, 2, 0], 24),    // documentation
+    v4([192, 88, 99, 0], 24),  // relays of 6to4
+    v4([192, 168, 0, 0], 16),  // private use
+    v4([198, 18, 0, 0], 15),   // benchmarks
+    v4([198, 51, 100, 0], 24), // documentation
+    v4([203, 0, 113, 0], 24),  // documentation
+    v4([224, 0, 0, 0], 4),     // multicast
+    v4([240, 0, 0, 0], 4),     // reserved, broadcast
+];
+
+/// The IPv6 network of global unicast; all others have a special purpose.
+const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 3);
+
+/// Parts of [`GLOBAL_V6`] with a special purpose, of the IANA registry.
+const SPECIAL_V6: [Ipv6Net; 4] = [
+    v6(0x2001, 0, 23),     // protocol assignments, Teredo among them
+    v6(0x2001, 0xdb8, 32), // documentation
+    v6(0x2002, 0, 16),     // 6to4
+    v6(0x3fff, 0, 20),     // documentation
+];
+
+/// Where NAT64 shows the addresses of IPv4.
+const NAT64: Ipv6Net = v6(0x64, 0xff9b, 96);
+
+const fn v4([a, b, c, d]: [u8; 4], length: u8) -> Ipv4Net {
+    Ipv4Net::new_assert(Ipv4Addr::new(a, b, c, d), length)
+}
+
+const fn v6(first: u16, second: u16, length: u8) -> Ipv6Net {
+    Ipv6Net::new_assert(Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0), length)
+}
+
 /// Whether an address belongs to the public internet.
+///
+/// Forms of IPv6 that hold an IPv4 address do not, apart from that of NAT64: in a network without IPv4 every
+/// name that has only an IPv4 address resolves to it.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
-        IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => is_public_v6(address),
-    }
-}
-
-/// The special-purpose blocks are those of the IANA registry.
-fn is_public_v4(address: Ipv4Addr) -> bool {
-    let special = match address.octets() {
-        // "This network", private use, loopback.
-        [0 | 10 | 127, ..] => true,
-        // Shared by the customers of a carrier.
-        [100, second, ..] => (64..128).contains(&second),
-        [169, 254, ..] | [192, 168, ..] => true,
-        [172, second, ..] => (16..32).contains(&second),
-        // Protocol assignments, documentation, relays of 6to4.
-        [192, 0, 0 | 2, _] | [192, 88, 99, _] => true,
-        // Benchmarks, documentation.
-        [198, 18 | 19, ..] | [198, 51, 100, _] | [203, 0, 113, _] => true,
-        // Multicast, reserved, broadcast.
-        [first, ..] => first >= 224,
-    };
-    !special
-}
-
-/// Only global unicast is public. Forms that hold an IPv4 address are refused, apart from that of NAT64:
-/// in a network without IPv4 every name that has only an IPv4 address resolves to it.
-fn is_public_v6(address: Ipv6Addr) -> bool {
-    match address.segments() {
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
-            let [a, b] = high.to_be_bytes();
-            let [c, d] = low.to_be_bytes();
-            is_public_v4(Ipv4Addr::new(a, b, c, d))
+        IpAddr::V4(address) => !SPECIAL_V4.iter().any(|network| network.contains(&address)),
+        IpAddr::V6(address) if NAT64.contains(&address) => {
+            let [.., a, b, c, d] = address.octets();
+            is_public(Ipv4Addr::new(a, b, c, d).into())
         }
-        // Protocol assignments (Teredo among them), documentation.
-        [0x2001, second, ..] => second >= 0x200 && second != 0xdb8,
-        // 6to4.
-        [0x2002, ..] => false,
-        // Documentation.
-        [0x3fff, second, ..] => second >= 0x1000,
-        [first, ..] => first & 0xe000 == 0x2000,
+        IpAddr::V6(address) => {
+            let is_special = SPECIAL_V6.iter().any(|network| network.contains(&address));
+            GLOBAL_V6.contains(&address) && !is_special
+        }
     }
 }
 

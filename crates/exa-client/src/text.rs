@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::ApiKey;
-use exa_mcp_text::sanitize;
+use exa_mcp_text::{sanitize, surrogates};
 
 /// The longest message of an error, in characters.
 pub(super) const MAX_MESSAGE: usize = 2_000;
@@ -50,39 +50,8 @@ pub(super) fn read_json_repaired<T: DeserializeOwned>(
     }
     match serde_json::from_slice(bytes) {
         Ok(value) => Ok((value, None)),
-        Err(error) => {
-            let whole = replace_halves(bytes);
-            if whole == bytes {
-                Err(error)
-            } else {
-                replaced(whole)
-            }
-        }
+        Err(error) => replaced(surrogates::repair(bytes).ok_or(error)?),
     }
-}
-
-/// Replaces every escaped surrogate that has no partner by the replacement character.
-fn replace_halves(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len());
-    let mut rest = bytes;
-    while let Some((&first, tail)) = rest.split_first() {
-        let (taken, written): (usize, &[u8]) = match (unit(rest), rest.get(6..).and_then(unit)) {
-            (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (12, rest),
-            (Some(0xD800..=0xDFFF), _) => (6, b"\\ufffd"),
-            // An escaped backslash is taken whole, so that what follows it is not read as an escape.
-            _ if first == b'\\' && !tail.is_empty() => (2, rest),
-            _ => (1, rest),
-        };
-        out.extend_from_slice(written.get(..taken).unwrap_or(written));
-        rest = rest.get(taken..).unwrap_or_default();
-    }
-    out
-}
-
-/// The UTF-16 unit of an escape such as `\ud83d` at the start of `bytes`.
-fn unit(bytes: &[u8]) -> Option<u16> {
-    let digits = bytes.strip_prefix(b"\\u")?.get(..4)?;
-    u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
 }
 
 /// Turns runs of white space into single spaces and drops what is hidden or steers terminals.
@@ -229,7 +198,6 @@ mod tests {
             (r#""\u00e9""#, r#""\u00e9""#),
         ];
         for (given, expected) in cases {
-            assert_eq!(replace_halves(given.as_bytes()), expected.as_bytes());
             let read = read_json(given.as_bytes()).unwrap();
             assert_eq!(read, serde_json::from_str::<Value>(expected).unwrap());
         }

@@ -1,15 +1,18 @@
 //! Made-up data must be the same on every run, so there is no randomness: everything is drawn from
 //! a hash of what was asked.
 
+use std::hash::Hasher;
+
+use fnv::FnvHasher;
+
 /// A hash of the parts, each part kept apart from the next.
 pub(crate) fn hash(seed: u64, parts: &[&str]) -> u64 {
-    let mut state = 0xcbf2_9ce4_8422_2325 ^ mix(seed);
+    let mut state = FnvHasher::with_key(FnvHasher::default().finish() ^ mix(seed));
     for part in parts {
-        for byte in part.bytes().chain([0xff]) {
-            state = (state ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        }
+        state.write(part.as_bytes());
+        state.write_u8(0xff);
     }
-    mix(state)
+    mix(state.finish())
 }
 
 /// The finaliser of SplitMix64: neighbouring inputs give unrelated outputs.

@@ -1,15 +1,17 @@
 //! The content of an import: read once to count it, and once more to send it.
 
 use std::fs::File;
+use std::hash::Hasher;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use fnv::FnvHasher;
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use tokio::task::spawn_blocking;
 
-use super::csv::{Counter, Fingerprint, Survey};
+use super::csv::{Counter, Survey};
 use super::{LARGEST, too_large};
 use crate::operations::{Progress, Step};
 
@@ -102,7 +104,7 @@ impl Sending {
             survey: self.survey,
             teller: self.teller.clone(),
             problem: self.problem.clone(),
-            fingerprint: Fingerprint::new(),
+            fingerprint: FnvHasher::default(),
             sent: 0,
         });
         Some(unfold(state, |state| async { state?.next().await }))
@@ -126,7 +128,7 @@ struct Flow {
     survey: Survey,
     teller: Arc<Teller>,
     problem: Arc<Mutex<Option<String>>>,
-    fingerprint: Fingerprint,
+    fingerprint: FnvHasher,
     sent: u64,
 }
 
@@ -151,10 +153,10 @@ impl Flow {
             Ok(read) => read,
             Err(error) => return self.fail(format!("it cannot be read any more: {error}")),
         };
-        self.fingerprint.add(&piece);
+        self.fingerprint.write(&piece);
         self.sent += piece.len() as u64;
         let complete = self.sent == self.survey.size && !goes_on;
-        let same = self.fingerprint.number() == self.survey.fingerprint;
+        let same = self.fingerprint.finish() == self.survey.fingerprint;
         let short = self.sent < self.survey.size && !piece.is_empty() && goes_on;
         if !(short || (complete && same)) {
             return self.fail("it was changed while it was being uploaded".to_owned());

@@ -1,19 +1,9 @@
 //! Query strings.
 
-use crate::percent::decode;
-
 /// The pairs of a query string, decoded, in order.
 pub(super) fn pairs(query: &str) -> Vec<(String, String)> {
-    query
-        .split('&')
-        .filter(|pair| !pair.is_empty())
-        .map(|pair| {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            (
-                decode(&key.replace('+', " ")),
-                decode(&value.replace('+', " ")),
-            )
-        })
+    form_urlencoded::parse(query.as_bytes())
+        .into_owned()
         .collect()
 }
 

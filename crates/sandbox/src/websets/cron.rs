@@ -1,7 +1,9 @@
 //! Cron expressions of five fields: minute, hour, day of the month, month, day of the week. Times are
 //! UTC; the sandbox does not know time zones.
 
-use crate::time::{DAY, date_of};
+use chrono::Datelike;
+
+use crate::time::{DAY, moment};
 
 /// Days looked ahead; February 29 comes at least every eight years.
 const FARTHEST: u64 = 9 * 366;
@@ -30,7 +32,8 @@ struct Set {
 }
 
 impl Set {
-    fn has(self, value: u64) -> bool {
+    fn has(self, value: impl Into<u64>) -> bool {
+        let value = value.into();
         value < 64 && self.bits >> value & 1 == 1
     }
 }
@@ -72,16 +75,14 @@ impl Cron {
 
     /// When both day fields are restricted, one of them is enough: that is how cron has it.
     fn day_fits(&self, day: u64) -> bool {
-        let date = date_of(i64::try_from(day).unwrap_or(0));
-        let number = |value: i64| u64::try_from(value).unwrap_or(0);
-        let of_month = self.days.has(number(date.day));
-        // 1970-01-01 was a Thursday.
-        let of_week = self.weekdays.has((day + 4) % 7);
+        let date = moment(day * DAY);
+        let of_month = self.days.has(date.day());
+        let of_week = self.weekdays.has(date.weekday().num_days_from_sunday());
         let fits = match (self.days.any, self.weekdays.any) {
             (false, false) => of_month || of_week,
             _ => of_month && of_week,
         };
-        fits && self.months.has(number(date.month))
+        fits && self.months.has(date.month())
     }
 }
 

@@ -1,4 +1,6 @@
-//! CSV as RFC 4180 describes it; line ends may be LF alone.
+//! CSV as RFC 4180 describes it; line ends may be LF or CR alone.
+
+use csv::ReaderBuilder;
 
 /// What is wrong with a file.
 #[derive(Debug, PartialEq, Eq)]
@@ -22,7 +24,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Sheet, Problem> {
     if text.contains('\0') {
         return Err(Problem::Format("The file holds binary data".into()));
     }
-    let mut rows = rows(text.strip_prefix('\u{feff}').unwrap_or(text))?.into_iter();
+    let mut rows = rows(text)?.into_iter();
     let header = rows
         .next()
         .ok_or_else(|| Problem::Content("The file is empty".into()))?;
@@ -48,39 +50,20 @@ pub(super) fn read(bytes: &[u8]) -> Result<Sheet, Problem> {
 
 /// All rows; empty lines are left out.
 fn rows(text: &str) -> Result<Vec<Vec<String>>, Problem> {
-    let mut rows = Vec::new();
-    let mut row = Vec::new();
-    let mut field = String::new();
-    let mut quoted = false;
-    let mut chars = text.chars().peekable();
-    while let Some(char) = chars.next() {
-        match (quoted, char) {
-            (true, '"') if chars.peek() == Some(&'"') => {
-                chars.next();
-                field.push('"');
-            }
-            (true, '"') => quoted = false,
-            (true, other) => field.push(other),
-            (false, '"') if field.is_empty() => quoted = true,
-            (false, ',') => row.push(std::mem::take(&mut field)),
-            (false, '\r') if chars.peek() == Some(&'\n') => {}
-            (false, '\n') => end_row(&mut rows, &mut row, &mut field),
-            (false, other) => field.push(other),
-        }
+    // A quote that is never closed hides this row. No other row is like it: text has no zero bytes.
+    let closed = format!("{text}\n\0");
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(closed.as_bytes());
+    let mut rows = reader
+        .deserialize()
+        .collect::<Result<Vec<Vec<String>>, _>>()
+        .map_err(|error| Problem::Format(error.to_string()))?;
+    match rows.pop() {
+        Some(last) if last == ["\0"] => Ok(rows),
+        _ => Err(Problem::Format("A quoted field is never closed".into())),
     }
-    if quoted {
-        return Err(Problem::Format("A quoted field is never closed".into()));
-    }
-    end_row(&mut rows, &mut row, &mut field);
-    Ok(rows)
-}
-
-fn end_row(rows: &mut Vec<Vec<String>>, row: &mut Vec<String>, field: &mut String) {
-    if row.is_empty() && field.is_empty() {
-        return;
-    }
-    row.push(std::mem::take(field));
-    rows.push(std::mem::take(row));
 }
 
 #[cfg(test)]
