@@ -6,6 +6,7 @@
 //!                                                                  └▶ in_session ▶┘
 //! ```
 
+mod admission;
 mod allowed;
 mod body;
 mod body_memory;
