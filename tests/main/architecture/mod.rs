@@ -2,6 +2,7 @@
 //! who may vouch for the local user.
 
 mod layers;
+mod page;
 mod rust_source;
 
 use std::fs;
