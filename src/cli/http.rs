@@ -91,7 +91,7 @@ async fn serve_executor(
     let server = McpServer::remote(executor);
     server.govern_tasks(payers, gate.tokens());
     server.resume_tasks();
-    http::serve(
+    http::serve_with_admin(
         server.clone(),
         Arc::clone(&store),
         listener,

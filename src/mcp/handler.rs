@@ -49,7 +49,7 @@ pub(super) const LONGEST_NAME: usize = 100;
 const LIMITED: i32 = -32001;
 
 /// The MCP server of one connection.
-pub(crate) struct Handler<T> {
+pub struct Handler<T> {
     /// What is offered to a request that does not say who makes it.
     scope: Scope<T>,
     pub(super) calls: Arc<Calls>,

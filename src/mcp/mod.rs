@@ -7,8 +7,6 @@
 mod calls;
 mod client;
 mod completion;
-#[cfg(feature = "conformance")]
-pub mod conformance;
 mod handler;
 mod log;
 mod pages;
@@ -26,7 +24,8 @@ mod traced;
 mod version;
 
 pub(crate) use client::share_key;
-pub(crate) use server::{Handlers, McpServer};
+pub use server::{Handlers, McpServer};
+pub use tools::{ParsedCall, Prepared, Tools};
 pub(crate) use traced::Traced;
 
 #[cfg(test)]

@@ -23,7 +23,7 @@ use exa_mcp_store::StoreError;
 const CALLS_AT_ONCE: usize = 4_096;
 
 /// Makes handlers, which share everything that is not of one session.
-pub(crate) trait Handlers: Clone + Send + Sync + 'static {
+pub trait Handlers: Clone + Send + Sync + 'static {
     /// What serves one session, or one request.
     type Handler: ServerHandler;
 
@@ -54,7 +54,7 @@ pub(crate) trait Handlers: Clone + Send + Sync + 'static {
 
 /// The MCP server of a set of tools.
 #[derive(Clone)]
-pub(crate) struct McpServer<T> {
+pub struct McpServer<T> {
     scope: Scope<T>,
     calls: Arc<Calls>,
 }
@@ -69,7 +69,7 @@ impl<T: Tools> McpServer<T> {
     }
 
     /// The server of everybody who makes requests over HTTP.
-    pub(crate) fn remote(tools: T) -> Self {
+    pub fn remote(tools: T) -> Self {
         Self {
             scope: Scope::remote(tools),
             calls: Arc::new(Calls::new(CALLS_AT_ONCE)),

@@ -18,7 +18,7 @@ use exa_mcp_exa_client::{KeyOwner, KeyPool, keep_reserved};
 use exa_mcp_store::Store;
 
 /// A parsed call, which says what it will do.
-pub(crate) trait ParsedCall: Send + Sync + 'static {
+pub trait ParsedCall: Send + Sync + 'static {
     /// Returns the name of the tool.
     fn name(&self) -> &str;
 
@@ -41,14 +41,15 @@ pub(crate) trait ParsedCall: Send + Sync + 'static {
 }
 
 /// A call that is about to become a task.
-pub(crate) struct Prepared<C> {
-    pub(super) call: C,
+pub struct Prepared<C> {
+    /// The call, with what was answered.
+    pub call: C,
     /// A client that knows what was answered, or why the call cannot be made.
-    pub(super) client: Result<ClientHandle, Box<ToolError>>,
+    pub client: Result<ClientHandle, Box<ToolError>>,
 }
 
-/// A set of tools. The server has one, the tests another.
-pub(crate) trait Tools: Clone + Send + Sync + 'static {
+/// A set of tools that an [`McpServer`](super::McpServer) offers.
+pub trait Tools: Clone + Send + Sync + 'static {
     /// A parsed call of a tool.
     type Call: ParsedCall;
 
@@ -299,28 +300,5 @@ impl Tools for ToolExecutor {
         Box::pin(keep_reserved(async move {
             ToolExecutor::run(&tools, call, &context).await
         }))
-    }
-}
-
-/// A call that is not parsed, for tools that tests make up.
-#[cfg(any(test, feature = "conformance"))]
-pub(super) struct PlainCall {
-    pub(super) name: String,
-    pub(super) arguments: JsonObject,
-    pub(super) starts_work: bool,
-}
-
-#[cfg(any(test, feature = "conformance"))]
-impl ParsedCall for PlainCall {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn arguments(&self) -> &JsonObject {
-        &self.arguments
-    }
-
-    fn start_cost(&self) -> Option<u64> {
-        self.starts_work.then_some(0)
     }
 }

@@ -10,8 +10,7 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::pages::Page;
-use crate::render::Link;
-use crate::tools::{ToolContent, ToolDefinition};
+use crate::tools::{Link, ToolContent, ToolDefinition};
 
 const NAME: &str = "exa-mcp-server";
 const TITLE: &str = "Exa";

@@ -75,14 +75,6 @@ pub enum ToolError {
     },
     /// The server could not do its own part.
     Internal(String),
-    /// A failure that a test writes itself.
-    #[cfg(any(test, feature = "conformance"))]
-    Custom {
-        /// The text.
-        text: String,
-        /// The structured content.
-        structured: Map<String, Value>,
-    },
 }
 
 /// A call whose arguments do not fit.

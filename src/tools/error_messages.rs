@@ -36,15 +36,6 @@ struct Message {
 
 /// Returns what a client sees of a failed call.
 pub(super) fn render(error: &ToolError) -> ToolContent {
-    #[cfg(any(test, feature = "conformance"))]
-    if let ToolError::Custom { text, structured } = error {
-        return ToolContent {
-            text: text.clone(),
-            structured: structured.clone(),
-            links: Vec::new(),
-            is_error: true,
-        };
-    }
     let Message { text, data } = message(error);
     ToolContent {
         text,
@@ -91,8 +82,6 @@ fn message(error: &ToolError) -> Message {
             hints,
         } => exa(operation, error, hints),
         ToolError::Internal(message) => internal(message),
-        #[cfg(any(test, feature = "conformance"))]
-        ToolError::Custom { text, .. } => internal(text),
     }
 }
 

@@ -39,6 +39,7 @@ mod upstream;
 pub(crate) mod watchers;
 mod work;
 
+pub use crate::render::Link;
 pub use address::Address;
 pub use cache::{CachedResult, Change, Limits, ResultCache};
 pub use call::ToolCall;

@@ -1,9 +1,13 @@
 //! What every store must do, and what only a file can.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
-// Redis runs where there are its sockets.
+#[path = "counters_tests.rs"]
+mod counters;
 #[path = "ledger_tests.rs"]
 mod ledger;
+#[path = "windows_tests.rs"]
+mod windows;
+// Redis runs where there are its sockets.
 #[cfg(unix)]
 #[path = "../../../tests/main/support/redis.rs"]
 mod redis_server;
@@ -61,6 +65,21 @@ async fn ids(store: &dyn Store, query: Query) -> String {
     let listed = store.list(query).await.unwrap();
     let ids: Vec<String> = listed.into_iter().map(|document| document.id).collect();
     ids.join(" ")
+}
+
+fn change(subject: &str, name: &str, step: Step) -> CountChange {
+    CountChange {
+        subject: subject.to_owned(),
+        name: name.to_owned(),
+        step,
+    }
+}
+
+async fn counted(store: &dyn Store, subject: Option<&str>) -> String {
+    let counts = store.counts(subject.map(str::to_owned)).await.unwrap();
+    let counts = counts.iter();
+    let counts = counts.map(|count| format!("{}.{}={}", count.subject, count.name, count.value));
+    counts.collect::<Vec<_>>().join(" ")
 }
 
 /// Runs a test on each kind of store.
@@ -361,226 +380,6 @@ async fn files_of_others_are_left_alone() {
     }
 
     assert!(refused("text/store.db").await.contains("store.db"));
-}
-
-fn change(subject: &str, name: &str, step: Step) -> CountChange {
-    CountChange {
-        subject: subject.to_owned(),
-        name: name.to_owned(),
-        step,
-    }
-}
-
-async fn counted(store: &dyn Store, subject: Option<&str>) -> String {
-    let counts = store.counts(subject.map(str::to_owned)).await.unwrap();
-    let counts = counts.iter();
-    let counts = counts.map(|count| format!("{}.{}={}", count.subject, count.name, count.value));
-    counts.collect::<Vec<_>>().join(" ")
-}
-
-#[tokio::test]
-async fn numbers_grow_by_steps_or_to_a_mark() {
-    on_each(|store, _| async move {
-        assert_eq!(counted(&*store, Some("ann")).await, "");
-        let changes = vec![
-            change("ann", "calls", Step::Add(2)),
-            change("ann", "calls", Step::Add(3)),
-            change("ann", "last", Step::Reach(70)),
-            change("ann'; DROP TABLE counters; --", "calls", Step::Add(1)),
-        ];
-        store.count(changes).await.unwrap();
-        let back = change("ann", "last", Step::Reach(60));
-        store.count(vec![back]).await.unwrap();
-        assert_eq!(
-            counted(&*store, Some("ann")).await,
-            "ann.calls=5 ann.last=70"
-        );
-        let all = counted(&*store, None).await;
-        assert!(
-            all.contains("DROP TABLE") && all.contains("ann.calls=5"),
-            "{all}"
-        );
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn old_numbers_are_forgotten_and_no_others() {
-    on_each(|store, _| async move {
-        let subjects = [
-            "day:2025-12-31",
-            "day:2026-01-01",
-            "day:2026-01-02",
-            "ann",
-            "daz",
-            "spent:2026-01:ann",
-        ];
-        let mut changes: Vec<CountChange> = subjects
-            .map(|subject| change(subject, "calls", Step::Add(7)))
-            .into();
-        // More than are forgotten at once.
-        let users =
-            (0..1_200).map(|user| change("day:2025-12-31", &format!("user:{user}"), Step::Add(1)));
-        changes.extend(users);
-        store.count(changes).await.unwrap();
-        let mut rounds = 0;
-        while store
-            .forget("day:".to_owned().."day:2026-01-02".to_owned())
-            .await
-            .unwrap()
-        {
-            rounds += 1;
-            assert!(rounds < 10, "it must come to an end");
-        }
-        assert_eq!(
-            counted(&*store, None).await,
-            "ann.calls=7 day:2026-01-02.calls=7 daz.calls=7 spent:2026-01:ann.calls=7"
-        );
-        // What was forgotten begins at nothing.
-        store
-            .count(vec![change("day:2025-12-31", "calls", Step::Add(1))])
-            .await
-            .unwrap();
-        assert_eq!(
-            counted(&*store, Some("day:2025-12-31")).await,
-            "day:2025-12-31.calls=1"
-        );
-        for empty in ["x".."a", "b".."c", "ann".."ann"] {
-            let empty = empty.start.to_owned()..empty.end.to_owned();
-            assert_eq!(store.forget(empty).await, Ok(false));
-        }
-        assert!(counted(&*store, Some("ann")).await.contains("ann.calls=7"));
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn windows_that_have_ended_leave_nothing_in_a_file() {
-    let folder = tempfile::tempdir().unwrap();
-    let (hands, path) = (Hands::default(), folder.path().join("store.db"));
-    let store = SqliteStore::with_clock(path.clone(), hands.clock());
-    let begin = async |keys: std::ops::Range<u64>| {
-        for key in keys {
-            store.take(window(&key.to_string(), 5, 1)).await.unwrap();
-        }
-    };
-    begin(0..150).await;
-    hands.forward(3_600);
-    begin(150..153).await;
-    let file = rusqlite::Connection::open(&path).unwrap();
-    let count = file.query_row("SELECT count(*) FROM windows", [], |row| row.get(0));
-    assert_eq!(count, Ok(3));
-}
-
-#[tokio::test]
-async fn numbers_that_many_change_at_once_lose_nothing() {
-    on_each(|store, _| async move {
-        let mut changing = tokio::task::JoinSet::new();
-        for _ in 0..50 {
-            let store = store.clone();
-            changing.spawn(async move {
-                store
-                    .count(vec![change("ann", "calls", Step::Add(1))])
-                    .await
-                    .unwrap();
-            });
-        }
-        changing.join_all().await;
-        assert_eq!(counted(&*store, Some("ann")).await, "ann.calls=50");
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_file_from_before_there_were_numbers_gets_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("store.db");
-    let old = rusqlite::Connection::open(&path).unwrap();
-    old.execute_batch(
-        "CREATE TABLE documents (
-            number INTEGER PRIMARY KEY AUTOINCREMENT, owner TEXT NOT NULL, collection TEXT NOT NULL,
-            id TEXT NOT NULL, body TEXT NOT NULL, revision INTEGER NOT NULL, created INTEGER NOT NULL,
-            modified INTEGER NOT NULL, expires INTEGER, UNIQUE (owner, collection, id)
-         ) STRICT;
-         INSERT INTO documents VALUES (1, 'user:ann', 'things', 'a', 'old', 1, 0, 0, NULL);
-         PRAGMA application_id = 1702388077; PRAGMA user_version = 1;",
-    )
-    .unwrap();
-    drop(old);
-    let store = SqliteStore::new(path);
-    let kept = store.get(place("ann", "a")).await.unwrap().unwrap();
-    assert_eq!(&*kept.body, "old");
-    store
-        .count(vec![change("ann", "calls", Step::Add(1))])
-        .await
-        .unwrap();
-    assert_eq!(counted(&store, None).await, "ann.calls=1");
-}
-
-fn window(key: &str, most: u64, amount: u64) -> Window {
-    Window {
-        key: key.to_owned(),
-        most,
-        amount,
-        length: Duration::from_secs(60),
-    }
-}
-
-#[tokio::test]
-async fn a_window_gives_no_more_than_it_has_until_it_ends() {
-    on_each(|store, hands| async move {
-        let take = |key: &'static str, amount| store.take(window(key, 5, amount));
-        assert_eq!(take("a", 0).await.unwrap().used, 0);
-        assert_eq!(take("a", 3).await.unwrap().used, 3);
-        hands.forward(20);
-        let refused = take("a", 3).await.unwrap();
-        let wait = Duration::from_secs(40);
-        assert_eq!((refused.allowed, refused.used), (false, 3));
-        assert_eq!(refused.retry_after, wait);
-        let rest = take("a", 2).await.unwrap();
-        assert_eq!((rest.allowed, rest.used), (true, 5));
-        assert!(take("b; DROP TABLE windows", 5).await.unwrap().allowed);
-        hands.forward(39);
-        assert_eq!(
-            take("a", 1).await.unwrap().retry_after,
-            Duration::from_secs(1)
-        );
-        hands.forward(1);
-        assert_eq!(take("a", 5).await.unwrap().used, 5);
-    })
-    .await;
-}
-
-/// The moment of a request may be from before the window began, when another one was faster.
-#[test]
-fn nobody_is_told_to_wait_longer_than_a_window_lasts() {
-    let window = window("minute", 5, 1);
-    let length = u64::try_from(window.length.as_millis()).unwrap();
-    let (taken, _) = window.take(Some((5, START + length)), START - 3);
-    assert_eq!((taken.allowed, taken.retry_after), (false, window.length));
-}
-
-#[tokio::test]
-async fn many_who_take_at_once_get_what_there_is() {
-    on_each(|store, _| async move {
-        let mut all = tokio::task::JoinSet::new();
-        for _ in 0..50 {
-            let store = Arc::clone(&store);
-            all.spawn(async move { store.take(window("a", 20, 1)).await.unwrap().allowed });
-        }
-        let allowed = all.join_all().await.into_iter().filter(|taken| *taken);
-        assert_eq!(allowed.count(), 20);
-    })
-    .await;
-}
-
-#[test]
-fn windows_that_have_ended_take_no_room() {
-    let mut windows = Windows::default();
-    for n in 0..100_000u64 {
-        windows.take(window(&n.to_string(), 1, 1), START + n * 1_000);
-    }
-    assert!(windows.len() < 10_000, "{}", windows.len());
 }
 
 #[tokio::test]

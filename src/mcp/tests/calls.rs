@@ -31,10 +31,8 @@ async fn a_failed_call_is_a_result() {
     let mut client = Client::initialized("2025-06-18").await;
     let answer = client.call("fail", json!({"why": "because"})).await;
     assert_eq!(answer["result"]["isError"], json!(true));
-    assert_eq!(
-        answer["result"]["structuredContent"],
-        json!({"why": "because"})
-    );
+    let error = &answer["result"]["structuredContent"]["error"];
+    assert_eq!(error["why"], json!("because"));
 }
 
 #[tokio::test]

@@ -29,7 +29,7 @@ use tokio::{
 
 use super::{
     server::McpServer,
-    tools::{PlainCall, Tools},
+    tools::{ParsedCall, Tools},
 };
 use crate::render::{Format, Rendered};
 use crate::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
@@ -45,6 +45,27 @@ const MOMENT: Duration = Duration::from_millis(50);
 struct Toys {
     sleeping: Arc<AtomicUsize>,
     more: usize,
+}
+
+/// A call of a tool that exists only in tests.
+struct PlainCall {
+    name: String,
+    arguments: JsonObject,
+    starts_work: bool,
+}
+
+impl ParsedCall for PlainCall {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn arguments(&self) -> &JsonObject {
+        &self.arguments
+    }
+
+    fn start_cost(&self) -> Option<u64> {
+        self.starts_work.then_some(0)
+    }
 }
 
 /// One unfinished call.
@@ -111,7 +132,10 @@ impl Tools for Toys {
 /// An outcome that says this.
 fn outcome(text: String, structured: JsonObject, is_error: bool) -> ToolOutcome {
     if is_error {
-        return ToolOutcome::Failure(Box::new(ToolError::Custom { text, structured }));
+        return ToolOutcome::Failure(Box::new(ToolError::Impossible {
+            message: text,
+            details: structured,
+        }));
     }
     ToolOutcome::Success(Rendered {
         text,

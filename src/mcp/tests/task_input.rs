@@ -8,8 +8,9 @@ use tokio::time::{Instant, sleep};
 
 use super::super::{
     tasks::{Tasks, Watcher},
-    tools::{PlainCall, Tools},
+    tools::Tools,
 };
+use super::PlainCall;
 use crate::{
     operations::client::{ClientCapabilities, Form},
     tools::{TaskLimits, ToolContext, ToolDefinition, ToolOutcome},

@@ -15,9 +15,9 @@ use rmcp::model::ErrorCode;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
+use super::admission::address;
 use super::body_memory::{FREE_BYTES, ReservedMemory};
 use super::fair_places::Place;
-use super::mcp::address;
 use super::state::Shared;
 use crate::http_response::{bad_request, busy, refuse};
 use exa_mcp_accounts::Credential;

@@ -19,8 +19,8 @@ use rmcp::transport::streamable_http_server::session::SessionId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManagerError;
 use tokio::time::timeout;
 
+use super::admission::VERSION;
 use super::event_log::{Event, EventKind};
-use super::mcp::VERSION;
 use super::outgoing::{Answer, STREAM};
 use super::replay_buffer::Place;
 use super::request_stream::RequestEvents;

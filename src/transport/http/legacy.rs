@@ -24,10 +24,11 @@ use tokio::io::{
 use tokio::time::timeout;
 
 use super::Mcp;
+use super::admission::{address, mark_known, tools};
 use super::body::{self, until, while_placed, while_valid};
 use super::fair_places::{Activity, Use};
 use super::gate::KEY_IN_URL;
-use super::mcp::{LARGEST_BATCH, address, mark_known, tools};
+use super::mcp::LARGEST_BATCH;
 use super::parsing;
 use super::state::Shared;
 use crate::http_response::{FORBIDDEN, bad_request, busy, over_limit, refusal, refuse};

@@ -6,6 +6,7 @@
 //!                                                                  └▶ in_session ▶┘
 //! ```
 
+mod admission;
 mod allowed;
 mod body;
 mod body_memory;
@@ -65,7 +66,8 @@ use fair_places::{FairPlaces, WhenAddressIsFull};
 pub use gate::{Gate, Guests};
 pub(crate) use outgoing::Answer;
 use restoring::Introductions;
-pub(crate) use service::serve;
+pub use service::serve;
+pub(crate) use service::serve_with_admin;
 pub(crate) use sessions::Sessions;
 use state::Flights;
 pub(crate) use state::Shared;

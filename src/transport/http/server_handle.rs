@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::gate::Gate;
 use super::state::Shared;
-use super::{Mcp, body, mcp, observe, parsing};
+use super::{Mcp, admission, body, observe, parsing};
 use crate::http_response::bad_parameters;
 use crate::telemetry::Gauges;
 use exa_mcp_accounts::{Pool, Token};
@@ -40,7 +40,7 @@ impl<M: Mcp> Shared<M> {
     }
 
     pub(crate) fn client_address(&self, parts: &Parts) -> IpAddr {
-        mcp::address(self, parts)
+        admission::address(self, parts)
     }
 
     pub(crate) async fn read_json(&self, parts: &Parts, body: Body) -> Result<Value, Refused> {

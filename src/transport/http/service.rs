@@ -24,8 +24,21 @@ use exa_mcp_accounts::Requester;
 use exa_mcp_exa_client::KeyPool;
 use exa_mcp_store::{Store, StoreError};
 
+/// Serves MCP over HTTP until `stop`, then lets running requests finish.
+pub async fn serve<R: Handlers>(
+    handlers: R,
+    store: Arc<dyn Store>,
+    listener: TcpListener,
+    gate: Gate,
+    config: HttpConfig,
+    stop: impl Future<Output = ()>,
+) {
+    let admin = Router::new();
+    serve_with_admin(handlers, store, listener, gate, config, admin, stop).await;
+}
+
 /// Serves MCP and the `admin` routes over HTTP until `stop`, then lets running requests finish.
-pub(crate) async fn serve<R: Handlers>(
+pub(crate) async fn serve_with_admin<R: Handlers>(
     handlers: R,
     store: Arc<dyn Store>,
     listener: TcpListener,

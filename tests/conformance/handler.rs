@@ -1,8 +1,9 @@
-//! The handler of all others, with the parts that only the suite asks for in front of it.
+//! The handler of every release, with what only the suite asks for in front of it.
 
 use std::borrow::Cow;
 use std::time::Duration;
 
+use exa_mcp_server::mcp::{Handlers, McpServer};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
     CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorData,
@@ -23,33 +24,37 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tokio::time::sleep;
 
-use super::super::handler::Handler;
-use super::super::version::{Era, FRESH_FOR, KEPT_BY};
-use super::Change;
-use super::asks::{self, Step, typed};
-use super::reads;
-use super::table::Table;
+use super::ListChange;
+use super::content;
+use super::input_requests::{self, Round, from_json};
+use super::tools::ConformanceTools;
+
+/// How long a client may cache a list, in milliseconds.
+const LIST_TTL: u64 = 300_000;
+
+type InnerHandler = <McpServer<ConformanceTools> as Handlers>::Handler;
 
 /// The handler that the suite talks to.
-pub(super) struct Stage {
-    inner: Handler<Table>,
-    changes: broadcast::Sender<Change>,
+pub(super) struct ConformanceHandler {
+    inner: InnerHandler,
+    changes: broadcast::Sender<ListChange>,
 }
 
 type Context = RequestContext<RoleServer>;
 
-impl Stage {
-    pub(super) fn new(inner: Handler<Table>, changes: broadcast::Sender<Change>) -> Self {
+impl ConformanceHandler {
+    /// Puts the fixtures in front of `inner`.
+    pub(super) fn new(inner: InnerHandler, changes: broadcast::Sender<ListChange>) -> Self {
         Self { inner, changes }
     }
 
-    /// The answer of a tool that does what no tool of Exa's does.
-    async fn play(
+    /// Calls a tool that does what no Exa tool does; returns `None` for the others.
+    async fn call_special_tool(
         &self,
         request: &CallToolRequestParams,
         context: &Context,
     ) -> Result<Option<CallToolResponse>, ErrorData> {
-        if let Some(content) = reads::content(&request.name) {
+        if let Some(content) = content::tool_content(&request.name) {
             return complete(content, context).map(Some);
         }
         let arguments = request.arguments.clone().unwrap_or_default();
@@ -64,52 +69,70 @@ impl Stage {
                 log(context).await;
                 "Logged three messages.".to_owned()
             }
-            "test_sampling" => asks::sample(argument("prompt"), context).await?,
+            "test_sampling" => input_requests::sample(argument("prompt"), context).await?,
             "test_elicitation" => {
-                let answer = asks::elicit(argument("message"), asks::contact(), context).await?;
+                let answer = input_requests::elicit(
+                    argument("message"),
+                    input_requests::contact_schema(),
+                    context,
+                )
+                .await?;
                 format!("User response: <{answer}>")
             }
             "test_elicitation_sep1034_defaults" => {
-                let answer = asks::elicit("Please confirm", asks::defaults(), context).await?;
+                let answer = input_requests::elicit(
+                    "Please confirm",
+                    input_requests::defaults_schema(),
+                    context,
+                )
+                .await?;
                 format!("Elicitation completed: {answer}")
             }
             "test_elicitation_sep1330_enums" => {
-                let answer = asks::elicit("Please choose", asks::choices(), context).await?;
+                let answer = input_requests::elicit(
+                    "Please choose",
+                    input_requests::enums_schema(),
+                    context,
+                )
+                .await?;
                 format!("Elicitation completed: {answer}")
             }
             "test_missing_capability" => {
                 require_sampling(context)?;
                 "The client can be asked.".to_owned()
             }
-            "test_trigger_tool_change" => self.change(Change::Tools),
-            "test_trigger_prompt_change" => self.change(Change::Prompts),
-            "test_streaming_elicitation" => return ask(request, context).map(Some),
+            "test_trigger_tool_change" => self.announce(ListChange::Tools),
+            "test_trigger_prompt_change" => self.announce(ListChange::Prompts),
+            "test_streaming_elicitation" => return run_round(request, context).map(Some),
             name if name.starts_with("test_input_required_result_") => {
-                return ask(request, context).map(Some);
+                return run_round(request, context).map(Some);
             }
             _ => return Ok(None),
         };
         complete(json!([{"type": "text", "text": text}]), context).map(Some)
     }
 
-    fn change(&self, change: Change) -> String {
+    fn announce(&self, change: ListChange) -> String {
         let _ = self.changes.send(change);
         "The list has changed.".to_owned()
     }
 }
 
-fn era(context: &Context) -> Era {
-    Era::of(context.protocol_version())
+/// Returns whether the request is of a version without sessions.
+fn is_stateless(context: &Context) -> bool {
+    let version = context.protocol_version();
+    version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
 }
 
-/// A result, with what the version wants in all of them.
+/// Returns a result, with the fields that the version has in every result.
 fn result<T: DeserializeOwned>(mut fields: Value, context: &Context) -> Result<T, ErrorData> {
-    let era = era(context);
-    if let (true, Value::Object(fields)) = (era.is_stateless(), &mut fields) {
+    if let (true, Value::Object(fields)) = (is_stateless(context), &mut fields) {
+        let server = json!({"name": "conformance", "version": env!("CARGO_PKG_VERSION")});
+        let meta = json!({"io.modelcontextprotocol/serverInfo": server});
         fields.insert("resultType".to_owned(), json!("complete"));
-        fields.insert("_meta".to_owned(), json!(era.result_meta()));
+        fields.insert("_meta".to_owned(), meta);
     }
-    typed(fields)
+    from_json(fields)
 }
 
 fn complete(content: Value, context: &Context) -> Result<CallToolResponse, ErrorData> {
@@ -117,12 +140,15 @@ fn complete(content: Value, context: &Context) -> Result<CallToolResponse, Error
     result::<CallToolResult>(fields, context).map(Into::into)
 }
 
-/// One round of a tool that asks without a session.
-fn ask(request: &CallToolRequestParams, context: &Context) -> Result<CallToolResponse, ErrorData> {
+/// Runs one round of a tool that asks its client without a session.
+fn run_round(
+    request: &CallToolRequestParams,
+    context: &Context,
+) -> Result<CallToolResponse, ErrorData> {
     let client = context.client_capabilities().unwrap_or_default();
-    match asks::round(request, &client)? {
-        Step::Done(text) => complete(json!([{"type": "text", "text": text}]), context),
-        Step::Ask(questions) => Ok(CallToolResponse::InputRequired(*questions)),
+    match input_requests::run_round(request, &client)? {
+        Round::Done(text) => complete(json!([{"type": "text", "text": text}]), context),
+        Round::InputRequired(result) => Ok(CallToolResponse::InputRequired(*result)),
     }
 }
 
@@ -131,50 +157,50 @@ fn require_sampling(context: &Context) -> Result<(), ErrorData> {
     if client.sampling.is_some() {
         return Ok(());
     }
-    let required = typed(json!({"sampling": {}}))?;
+    let required = from_json(json!({"sampling": {}}))?;
     Err(ErrorData::missing_required_client_capability(required))
 }
 
-/// Tells three things to a client that wants to hear them.
+/// Sends three log messages to a client with a session.
 #[expect(deprecated)]
 async fn log(context: &Context) {
-    for words in [
+    for message in [
         "Tool execution started",
         "Tool processing data",
         "Tool execution completed",
     ] {
-        if !era(context).is_stateless() {
-            let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(words));
+        if !is_stateless(context) {
+            let message = LoggingMessageNotificationParam::new(LoggingLevel::Info, json!(message));
             let _ = context.peer.notify_logging_message(message).await;
         }
         sleep(Duration::from_millis(50)).await;
     }
 }
 
-/// With what only the suite is told: its lists change.
-fn changing(mut capabilities: ServerCapabilities) -> ServerCapabilities {
-    let claimed = json!({"listChanged": true});
-    capabilities.tools = typed(claimed.clone()).ok();
-    capabilities.prompts = typed(claimed).ok();
-    capabilities.resources = typed(json!({"subscribe": true})).ok();
+/// Adds what only the suite relies on: its lists change.
+fn extended(mut capabilities: ServerCapabilities) -> ServerCapabilities {
+    let list_changed = json!({"listChanged": true});
+    capabilities.tools = from_json(list_changed.clone()).ok();
+    capabilities.prompts = from_json(list_changed).ok();
+    capabilities.resources = from_json(json!({"subscribe": true})).ok();
     capabilities.completions = Some(rmcp::model::JsonObject::new());
     capabilities
 }
 
-/// A list, with the hints of the version that has them.
+/// Returns a list, with the caching hints of the version that has them.
 fn list<T: DeserializeOwned>(name: &str, items: Value, context: &Context) -> Result<T, ErrorData> {
     let mut fields = json!({name: items});
-    if let (true, Value::Object(fields)) = (era(context).is_stateless(), &mut fields) {
-        fields.insert("ttlMs".to_owned(), json!(FRESH_FOR));
-        fields.insert("cacheScope".to_owned(), json!(KEPT_BY));
+    if let (true, Value::Object(fields)) = (is_stateless(context), &mut fields) {
+        fields.insert("ttlMs".to_owned(), json!(LIST_TTL));
+        fields.insert("cacheScope".to_owned(), json!("private"));
     }
     result(fields, context)
 }
 
-impl ServerHandler for Stage {
+impl ServerHandler for ConformanceHandler {
     fn get_info(&self) -> ServerConfig {
         let mut info = self.inner.get_info();
-        info.capabilities = changing(info.capabilities);
+        info.capabilities = extended(info.capabilities);
         info
     }
 
@@ -188,13 +214,13 @@ impl ServerHandler for Stage {
         context: Context,
     ) -> Result<InitializeResult, ErrorData> {
         let mut result = self.inner.initialize(request, context).await?;
-        result.capabilities = changing(result.capabilities);
+        result.capabilities = extended(result.capabilities);
         Ok(result)
     }
 
     async fn discover(&self, context: Context) -> Result<DiscoverResult, ErrorData> {
         let mut result = self.inner.discover(context).await?;
-        result.capabilities = changing(result.capabilities);
+        result.capabilities = extended(result.capabilities);
         Ok(result)
     }
 
@@ -228,8 +254,8 @@ impl ServerHandler for Stage {
         request: CallToolRequestParams,
         context: Context,
     ) -> Result<CallToolResponse, ErrorData> {
-        match self.play(&request, &context).await? {
-            Some(answer) => Ok(answer),
+        match self.call_special_tool(&request, &context).await? {
+            Some(response) => Ok(response),
             None => self.inner.call_tool(request, context).await,
         }
     }
@@ -271,7 +297,7 @@ impl ServerHandler for Stage {
         _request: Option<PaginatedRequestParams>,
         context: Context,
     ) -> Result<ListResourcesResult, ErrorData> {
-        list("resources", reads::resources(), &context)
+        list("resources", content::resources(), &context)
     }
 
     async fn list_resource_templates(
@@ -279,7 +305,7 @@ impl ServerHandler for Stage {
         _request: Option<PaginatedRequestParams>,
         context: Context,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        list("resourceTemplates", reads::templates(), &context)
+        list("resourceTemplates", content::resource_templates(), &context)
     }
 
     async fn read_resource(
@@ -287,7 +313,7 @@ impl ServerHandler for Stage {
         request: ReadResourceRequestParams,
         context: Context,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let contents = reads::contents(&request.uri)?;
+        let contents = content::resource_contents(&request.uri)?;
         list::<ReadResourceResult>("contents", contents, &context).map(Into::into)
     }
 
@@ -321,13 +347,13 @@ impl ServerHandler for Stage {
                 () = context.cancelled() => return Ok(()),
                 change = changes.recv() => change,
             };
-            let told = match change {
-                Ok(Change::Tools) => context.sink().notify_tool_list_changed().await,
-                Ok(Change::Prompts) => context.sink().notify_prompt_list_changed().await,
+            let sent = match change {
+                Ok(ListChange::Tools) => context.sink().notify_tool_list_changed().await,
+                Ok(ListChange::Prompts) => context.sink().notify_prompt_list_changed().await,
                 Err(_) => return Ok(()),
             };
-            // The sink keeps back what was not asked for.
-            let _ = told;
+            // The sink drops what the client did not subscribe to.
+            let _ = sent;
         }
     }
 
@@ -336,7 +362,7 @@ impl ServerHandler for Stage {
         _request: Option<PaginatedRequestParams>,
         context: Context,
     ) -> Result<ListPromptsResult, ErrorData> {
-        list("prompts", reads::prompts(), &context)
+        list("prompts", content::prompts(), &context)
     }
 
     async fn get_prompt(
@@ -345,16 +371,17 @@ impl ServerHandler for Stage {
         context: Context,
     ) -> Result<GetPromptResponse, ErrorData> {
         let messages = if request.name == "test_input_required_result_prompt" {
-            let answers = request.input_responses.unwrap_or_default();
-            let Some(answer) = asks::answer(&answers, "user_context") else {
-                let question = asks::form("What context should it use?", "context", "string");
-                let asked = asks::ask(json!({"user_context": question}), None)?;
-                return Ok(GetPromptResponse::InputRequired(asked));
+            let responses = request.input_responses.unwrap_or_default();
+            let Some(response) = input_requests::response(&responses, "user_context") else {
+                let form = input_requests::form("What context should it use?", "context", "string");
+                let requests = json!({"user_context": form});
+                let result = input_requests::input_required_result(requests, None)?;
+                return Ok(GetPromptResponse::InputRequired(result));
             };
-            reads::said(&format!("Use the context {answer}"))
+            content::user_message(&format!("Use the context {response}"))
         } else {
             let arguments = request.arguments.unwrap_or_default();
-            reads::messages(&request.name, &arguments)?
+            content::prompt_messages(&request.name, &arguments)?
         };
         let fields = json!({"messages": messages});
         result::<GetPromptResult>(fields, &context).map(Into::into)

@@ -1,15 +1,15 @@
-//! Resources and prompts that the suite reads by name.
+//! Resources, prompts and tool results that the suite reads by name.
 
 use rmcp::model::{ErrorData, JsonObject};
 use serde_json::{Value, json};
 
-/// The smallest picture: one red pixel.
-pub(super) const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
+/// A PNG of one red pixel.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg==";
 
-/// The shortest sound: a header and silence.
-pub(super) const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
+/// An empty WAV.
+const SILENCE: &str = "UklGRiQAAABXQVZFZm10IBAAAAABAAEAQB8AAEAfAAABAAgAZGF0YQAAAAA=";
 
-/// What can be read.
+/// Returns the list of resources.
 pub(super) fn resources() -> Value {
     let resource = |uri: &str, mime: &str| json!({"uri": uri, "name": uri, "description": format!("The resource {uri}"), "mimeType": mime});
     json!([
@@ -19,16 +19,16 @@ pub(super) fn resources() -> Value {
     ])
 }
 
-/// Patterns of what can be read.
-pub(super) fn templates() -> Value {
+/// Returns the list of resource templates.
+pub(super) fn resource_templates() -> Value {
     json!([{
         "uriTemplate": "test://template/{id}/data", "name": "template",
         "description": "Data by an id", "mimeType": "application/json",
     }])
 }
 
-/// The contents of a resource.
-pub(super) fn contents(uri: &str) -> Result<Value, ErrorData> {
+/// Returns the contents of a resource.
+pub(super) fn resource_contents(uri: &str) -> Result<Value, ErrorData> {
     let id = uri
         .strip_prefix("test://template/")
         .and_then(|rest| rest.strip_suffix("/data"));
@@ -55,7 +55,7 @@ pub(super) fn contents(uri: &str) -> Result<Value, ErrorData> {
     })
 }
 
-/// What can be asked for in words.
+/// Returns the list of prompts.
 pub(super) fn prompts() -> Value {
     let argument = |name: &str| json!({"name": name, "description": name, "required": true});
     let prompt = |name: &str, arguments: &[&str]| {
@@ -71,13 +71,13 @@ pub(super) fn prompts() -> Value {
     ])
 }
 
-/// One message of the user.
-pub(super) fn said(text: &str) -> Value {
+/// Returns one message of the user.
+pub(super) fn user_message(text: &str) -> Value {
     json!([{"role": "user", "content": {"type": "text", "text": text}}])
 }
 
-/// The messages of a prompt.
-pub(super) fn messages(name: &str, arguments: &JsonObject) -> Result<Value, ErrorData> {
+/// Returns the messages of a prompt.
+pub(super) fn prompt_messages(name: &str, arguments: &JsonObject) -> Result<Value, ErrorData> {
     let user = |content: Value| json!({"role": "user", "content": content});
     let text = |text: &str| user(json!({"type": "text", "text": text}));
     let argument = |name: &str| {
@@ -109,14 +109,14 @@ pub(super) fn messages(name: &str, arguments: &JsonObject) -> Result<Value, Erro
             json!([image, text("Please analyze the image above.")])
         }
         _ => {
-            let why = format!("There is no prompt {name}");
-            return Err(ErrorData::invalid_params(why, None));
+            let message = format!("unknown prompt: {name}");
+            return Err(ErrorData::invalid_params(message, None));
         }
     })
 }
 
-/// Answers of tools that are more than text.
-pub(super) fn content(tool: &str) -> Option<Value> {
+/// Returns the content of a tool whose result is more than text.
+pub(super) fn tool_content(tool: &str) -> Option<Value> {
     let text = |text: &str| json!({"type": "text", "text": text});
     let image = json!({"type": "image", "data": PIXEL, "mimeType": "image/png"});
     let resource = |uri: &str, mime: &str, text: &str| json!({"type": "resource", "resource": {"uri": uri, "mimeType": mime, "text": text}});

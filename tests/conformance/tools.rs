@@ -4,26 +4,53 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use exa_mcp_server::mcp::{ParsedCall, Prepared, Tools};
+use exa_mcp_server::operations::{Progress, Step};
+use exa_mcp_server::render::{Format, Rendered};
+use exa_mcp_server::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
+use exa_mcp_store::Store;
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::super::tools::{PlainCall, Prepared, Tools};
-use super::jobs::{self, JOBS};
-use crate::operations::{Progress, Step};
-use crate::render::{Format, Rendered};
-use crate::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
-use exa_mcp_store::{MemoryStore, Store};
+use super::task_tools::{self, TASK_TOOLS};
 
-/// The tools.
+/// The tools of the suite.
 #[derive(Clone)]
-pub(super) struct Table {
-    /// Where tasks are kept.
-    pub(super) store: Arc<MemoryStore>,
+pub(super) struct ConformanceTools {
+    /// Holds the tasks.
+    store: Arc<dyn Store>,
 }
 
-/// Tools without arguments of interest.
-const PLAIN: [&str; 29] = [
+impl ConformanceTools {
+    /// Creates the tools, whose tasks are in `store`.
+    pub(super) fn new(store: Arc<dyn Store>) -> Self {
+        Self { store }
+    }
+}
+
+/// A call of one of these tools.
+pub(super) struct ConformanceCall {
+    pub(super) name: String,
+    pub(super) arguments: JsonObject,
+}
+
+impl ParsedCall for ConformanceCall {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn arguments(&self) -> &JsonObject {
+        &self.arguments
+    }
+
+    fn start_cost(&self) -> Option<u64> {
+        TASK_TOOLS.contains(&self.name.as_str()).then_some(0)
+    }
+}
+
+/// Tools whose arguments do not matter.
+const SIMPLE_TOOLS: [&str; 29] = [
     "test_simple_text",
     "test_error_handling",
     "test_tool_with_progress",
@@ -60,7 +87,7 @@ fn definition(name: &str, schema: Value) -> ToolDefinition {
     ToolDefinition {
         name: name.to_owned(),
         title: name.replace('_', " "),
-        description: format!("Plays the part of {name} in the conformance suite."),
+        description: format!("The tool {name} of the conformance suite."),
         input_schema: schema.into(),
         hints: Hints {
             read_only: true,
@@ -72,8 +99,8 @@ fn definition(name: &str, schema: Value) -> ToolDefinition {
     }
 }
 
-/// A schema that uses what JSON Schema 2020-12 has.
-fn modern_schema() -> Value {
+/// Returns a schema that uses keywords of JSON Schema 2020-12.
+fn json_schema_2020_12() -> Value {
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "type": "object",
@@ -97,23 +124,26 @@ fn modern_schema() -> Value {
     })
 }
 
-impl Tools for Table {
-    type Call = PlainCall;
+impl Tools for ConformanceTools {
+    type Call = ConformanceCall;
 
     fn instructions(&self) -> String {
-        "Plays its part in the conformance suite.".to_owned()
+        "The fixtures of the conformance suite.".to_owned()
     }
 
     fn definitions(&self) -> Vec<ToolDefinition> {
-        let plain = PLAIN.map(|name| definition(name, json!({"type": "object"})));
+        let simple = SIMPLE_TOOLS.map(|name| definition(name, json!({"type": "object"})));
         let region = json!({"type": "string", "x-mcp-header": "Region"});
         let headers = json!({"type": "object", "properties": {"region": region, "query": {"type": "string"}}});
-        let mut definitions = plain.to_vec();
-        definitions.extend(JOBS.map(|name| ToolDefinition {
+        let mut definitions = simple.to_vec();
+        definitions.extend(TASK_TOOLS.map(|name| ToolDefinition {
             starts_work: true,
             ..definition(name, json!({"type": "object"}))
         }));
-        definitions.push(definition("json_schema_2020_12_tool", modern_schema()));
+        definitions.push(definition(
+            "json_schema_2020_12_tool",
+            json_schema_2020_12(),
+        ));
         definitions.push(definition("test_custom_headers", headers));
         definitions
     }
@@ -130,51 +160,51 @@ impl Tools for Table {
         name == "failing_job"
     }
 
-    fn parse(&self, name: &str, arguments: JsonObject) -> PlainCall {
-        PlainCall {
+    fn parse(&self, name: &str, arguments: JsonObject) -> ConformanceCall {
+        ConformanceCall {
             name: name.to_owned(),
             arguments,
-            starts_work: JOBS.contains(&name),
         }
     }
 
     fn prepare(
         &self,
-        call: PlainCall,
+        call: ConformanceCall,
         context: ToolContext,
-    ) -> impl Future<Output = Prepared<PlainCall>> + Send + 'static {
-        jobs::prepare(call, context)
+    ) -> impl Future<Output = Prepared<ConformanceCall>> + Send + 'static {
+        task_tools::prepare(call, context)
     }
 
     fn run(
         &self,
-        call: PlainCall,
+        call: ConformanceCall,
         context: ToolContext,
     ) -> impl Future<Output = ToolOutcome> + Send + 'static {
-        let PlainCall {
-            name, arguments, ..
-        } = call;
+        let ConformanceCall { name, arguments } = call;
         async move {
             match name.as_str() {
                 "test_error_handling" => {
-                    failed("This tool intentionally returns an error for testing")
+                    failure("This tool intentionally returns an error for testing")
                 }
                 "test_tool_with_progress" => {
-                    count(&context.progress).await;
-                    said("Counted to a hundred.")
+                    report_progress(&context.progress).await;
+                    success("Counted to a hundred.")
                 }
                 "greet" => {
                     let name = arguments.get("name").and_then(Value::as_str);
-                    said(&format!("Hello, {}!", name.unwrap_or("stranger")))
+                    success(&format!("Hello, {}!", name.unwrap_or("stranger")))
                 }
-                job if JOBS.contains(&job) => jobs::run(job, &arguments, &context).await,
-                _ => said("This is a simple text response for testing."),
+                task if TASK_TOOLS.contains(&task) => {
+                    task_tools::run(task, &arguments, &context).await
+                }
+                _ => success("This is a simple text response for testing."),
             }
         }
     }
 }
 
-pub(super) fn said(text: &str) -> ToolOutcome {
+/// Returns a successful outcome with this text.
+pub(super) fn success(text: &str) -> ToolOutcome {
     ToolOutcome::Success(Rendered {
         text: text.to_owned(),
         structured: JsonObject::new(),
@@ -184,19 +214,18 @@ pub(super) fn said(text: &str) -> ToolOutcome {
     })
 }
 
-pub(super) fn failed(text: &str) -> ToolOutcome {
-    ToolOutcome::Failure(failure(text))
+/// Returns a failed outcome with this text.
+pub(super) fn failure(text: &str) -> ToolOutcome {
+    ToolOutcome::Failure(error(text))
 }
 
-pub(super) fn failure(text: &str) -> Box<ToolError> {
-    Box::new(ToolError::Custom {
-        text: text.to_owned(),
-        structured: JsonObject::new(),
-    })
+/// Returns an error with this text.
+pub(super) fn error(text: &str) -> Box<ToolError> {
+    Box::new(ToolError::Internal(text.to_owned()))
 }
 
-/// Tells of three steps to a hundred.
-async fn count(progress: &Progress) {
+/// Reports three steps to a hundred.
+async fn report_progress(progress: &Progress) {
     for done in [0.0, 50.0, 100.0] {
         progress.tell(Step {
             done,
