@@ -186,7 +186,7 @@ impl Resources {
         entries::templates(self)
     }
 
-    /// Returns some of the entries; see [`entries::page`].
+    /// Returns one page of the entries.
     pub async fn page(
         &self,
         owner: &Identity,
