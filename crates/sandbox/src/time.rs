@@ -12,6 +12,9 @@ pub(crate) const DAY: u64 = 24 * HOUR;
 /// What completes a date, or a date with a time, where parts are left out.
 const OMITTED: [&str; 4] = ["", "Z", ":00Z", "T00:00:00Z"];
 
+/// A date with a time and a zone, but without seconds, which RFC 3339 asks for.
+const WITHOUT_SECONDS: &str = "%Y-%m-%dT%H:%M%#z";
+
 /// The moment in the calendar; 1970 for what is beyond it.
 pub(crate) fn moment(ms: u64) -> DateTime<Utc> {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);
@@ -33,7 +36,8 @@ pub(crate) fn iso_day(ms: u64) -> String {
 pub(crate) fn parse(text: &str) -> Option<u64> {
     let moment = OMITTED
         .iter()
-        .find_map(|rest| DateTime::parse_from_rfc3339(&format!("{text}{rest}")).ok())?;
+        .find_map(|rest| DateTime::parse_from_rfc3339(&format!("{text}{rest}")).ok())
+        .or_else(|| DateTime::parse_from_str(text, WITHOUT_SECONDS).ok())?;
     Some(u64::try_from(moment.timestamp_millis()).unwrap_or(0))
 }
 
@@ -56,6 +60,14 @@ mod tests {
             parse("2026-01-31T02:30:00+02:30"),
             parse("2026-01-31T00:00:00Z")
         );
+        for text in [
+            "2026-01-31T00:00",
+            "2026-01-31T00:00Z",
+            "2026-01-31T02:30+02:30",
+            "2026-01-31 00:00:00",
+        ] {
+            assert_eq!(parse(text), parse("2026-01-31T00:00:00Z"), "{text}");
+        }
         assert_eq!(parse("1960-01-01"), Some(0));
     }
 
