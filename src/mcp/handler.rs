@@ -190,10 +190,6 @@ impl<T: Tools> ServerHandler for Handler<T> {
         self.subscriptions.start(context.peer);
     }
 
-    async fn on_roots_list_changed(&self, _context: NotificationContext<RoleServer>) {
-        self.roots.forget();
-    }
-
     async fn discover(
         &self,
         context: RequestContext<RoleServer>,

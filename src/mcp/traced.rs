@@ -341,10 +341,6 @@ impl<H: ServerHandler> ServerHandler for Traced<H> {
         self.handler.on_initialized(context).await;
     }
 
-    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
-        self.handler.on_roots_list_changed(context).await;
-    }
-
     async fn on_custom_notification(
         &self,
         notification: CustomNotification,

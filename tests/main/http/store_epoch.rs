@@ -97,7 +97,13 @@ fn status(server: &HttpServer, token: &str) -> u16 {
 /// Checks that nothing is served, and that everybody is told why.
 #[track_caller]
 fn assert_refuses(server: &HttpServer, store: &str, part: &str) {
-    eventually("the server refuses", || status(server, "a-token") == 503);
+    let token = bearer("a-token");
+    let refusal = || server.get("/mcp/usage", &[("authorization", &token)]);
+    // Until the state of the store is looked at again, requests are refused without the reason.
+    eventually("the server refuses", || {
+        let reply = refusal();
+        reply.status == 503 && reply.text().contains(part)
+    });
     let admin = bearer(ADMIN);
     for path in ["/mcp/usage", "/admin/tokens", "/mcp", "/sse"] {
         let reply = server.get(path, &[("authorization", &admin)]);
