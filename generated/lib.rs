@@ -17,8 +17,6 @@
 #[rustfmt::skip]
 pub mod operations;
 #[rustfmt::skip]
-pub mod prices;
-#[rustfmt::skip]
 pub mod tools;
 #[rustfmt::skip]
 pub mod search;

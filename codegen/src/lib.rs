@@ -31,6 +31,7 @@ pub mod tools;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use exa_mcp_model::price::PriceList;
 use exa_mcp_model::{Behavior, PromptFile, Resources};
 use serde::Serialize;
 
@@ -55,10 +56,8 @@ pub struct Design {
     pub prompts: PromptFile,
     /// The operations behind resources.
     pub resources: Resources,
-    /// What the operations cost, by name.
-    pub prices: BTreeMap<String, prices::Price>,
-    /// Dotted path of the field that holds a cost.
-    pub cost_path: String,
+    /// What the operations cost.
+    pub prices: PriceList,
     /// The documents after their overlays, by API.
     pub documents: BTreeMap<String, Document>,
     /// What a maintainer should know.
@@ -89,11 +88,7 @@ pub fn read(data_design: &Path) -> Result<Design> {
     operations::finish(&apis, &mut operations)?;
     surface_check::check(&surface, &mut operations, &mut notices);
     let document = load::load(data_design, "prices.yaml")?;
-    let list = prices::parse(&document)?;
-    let prices = prices::check(&document, &list, &operations, &mut notices)?;
-    for operation in &mut operations {
-        operation.price = prices.get(&operation.name).cloned();
-    }
+    let prices = prices::read(&document, &operations, &mut notices)?;
     let model = Model { apis, operations };
     let tools = tools::build(&surface.tools, &model, &mut notices);
     let prompts = load::load_as(data_design, "prompts.yaml")?;
@@ -105,7 +100,6 @@ pub fn read(data_design: &Path) -> Result<Design> {
         prompts,
         resources,
         prices,
-        cost_path: list.cost,
         documents,
         notices,
     })
@@ -152,8 +146,6 @@ pub fn generate(root: &Path) -> Result<Output> {
         files.insert(format!("generated/{name}.rs"), rust(&client.file));
     }
     files.insert("generated/operations.rs".to_owned(), rust(&glue));
-    let table = prices::table(&design.prices, &design.cost_path)?;
-    files.insert("generated/prices.rs".to_owned(), rust(&table));
     files.insert("generated/lib.rs".to_owned(), module(&clients));
     for operation in &design.model.operations {
         let schemas = [
@@ -169,7 +161,7 @@ pub fn generate(root: &Path) -> Result<Output> {
             files.insert(name, compact(&operation.behavior));
         }
     }
-    for (name, snapshot) in snapshots::operations(&design.model) {
+    for (name, snapshot) in snapshots::operations(&design) {
         let name = format!("codegen-snapshots/operations/{name}.json");
         files.insert(name, snapshots::to_text(&snapshot));
     }
@@ -196,6 +188,7 @@ fn tool_files(design: &Design, files: &mut BTreeMap<String, String>) {
     for (name, text) in [
         ("tools.rs", tools::table(catalogue)),
         ("options.json", compact(&catalogue.options)),
+        ("prices.json", compact(&design.prices)),
         ("prompts.json", compact(&design.prompts)),
         ("resources.json", compact(&design.resources)),
     ] {
@@ -211,7 +204,7 @@ fn rust(file: &syn::File) -> String {
 
 fn module(clients: &BTreeMap<String, clients::Client>) -> String {
     let mut text = format!("{HEADER}{MODULE_HEADER}");
-    let names = ["operations", "prices", "tools"].into_iter();
+    let names = ["operations", "tools"].into_iter();
     for name in names.chain(clients.keys().map(String::as_str)) {
         text.push_str(&format!("#[rustfmt::skip]\npub mod {name};\n"));
     }

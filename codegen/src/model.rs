@@ -3,7 +3,6 @@
 use exa_mcp_model::Behavior;
 use serde_json::{Map, Value};
 
-use crate::prices::Price;
 use crate::surface::OwnArgument;
 
 /// Everything that the specs and the surface say, read once.
@@ -80,8 +79,6 @@ pub struct Operation {
     pub show: Vec<String>,
     /// Arguments that the server itself acts on.
     pub own: Vec<OwnArgument>,
-    /// What a call costs.
-    pub price: Option<Price>,
 }
 
 impl Operation {

@@ -96,7 +96,6 @@ impl Reader<'_> {
             open_world: entry.is_some_and(|entry| entry.open_world),
             show: entry.map(|entry| entry.show.clone()).unwrap_or_default(),
             own,
-            price: None,
         })
     }
 

@@ -385,7 +385,8 @@ fn local_tool(local: &Local, model: &Model, notices: &mut Vec<Notice>) -> Tool {
 /// `tools.rs`: the table that is compiled into the server.
 pub fn table(catalogue: &Catalogue) -> String {
     let mut text = format!(
-        "{}//! Every tool, every set of tools, every prompt, and the operations behind resources.\n\n\
+        "{}//! Every tool, every set of tools, every prompt, every price, and the operations behind resources.\n\n\
+         use exa_mcp_model::price::PriceList;\n\
          use exa_mcp_model::{{EmbeddedJson, PromptFile, Resources}};\n\n",
         crate::HEADER
     );
@@ -404,6 +405,7 @@ pub fn table(catalogue: &Catalogue) -> String {
     text.push_str("];\n\n/// JSON Schema of the arguments that say how an answer is shown.\n");
     text.push_str("pub static OPTIONS: &str = include_str!(\"options.json\");\n");
     for (name, what, ty) in [
+        ("prices", "What the operations cost.", "PriceList"),
         ("prompts", "The prompts.", "PromptFile"),
         ("resources", "The operations behind resources.", "Resources"),
     ] {

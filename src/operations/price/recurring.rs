@@ -37,8 +37,7 @@ pub(super) fn recurring(
     per_run: MicroDollars,
     unpriced: bool,
 ) -> Option<Recurring> {
-    let (Schedule::Every(path) | Schedule::Cron(path)) = schedule;
-    let value = at(arguments, path)?;
+    let value = at(arguments, schedule.argument())?;
     let period = value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);
