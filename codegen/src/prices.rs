@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::error::{Notice, Result};
 use crate::load::{Document, escape};
 use crate::model::Operation;
-use crate::surface_check::has_property;
+use crate::surface_check::{has_property, schemas_at};
 
 /// The dearest figure that is no slip of the keyboard, in dollars.
 const DEAREST: f64 = 1_000.0;
@@ -199,7 +199,7 @@ fn fitting(
     };
     let problem = paths
         .iter()
-        .find(|path| !has_path(&operation.input_schema, path))
+        .find(|path| schemas_at(&operation.input_schema, path).is_empty())
         .map(|path| format!("the operation has no argument `{path}` any more"))
         .or_else(|| match charged {
             Charged::AtEndOfRun => cost_problem(cost, operation, operations),
@@ -261,35 +261,6 @@ fn cost_problem(cost: &str, operation: &Operation, operations: &[Operation]) -> 
             marker.get
         )
     })
-}
-
-/// Whether a schema can have a value at a dotted path; a schema that says nothing can.
-fn has_path(schema: &Value, path: &str) -> bool {
-    fn step<'a>(schema: &'a Value, root: &'a Value, name: &str, depth: usize) -> Vec<&'a Value> {
-        if depth > 16 {
-            return Vec::new();
-        }
-        let mut found = Vec::new();
-        if let Some(reference) = schema.get("$ref").and_then(Value::as_str)
-            && let Some(target) = root.pointer(reference.trim_start_matches('#'))
-        {
-            found.extend(step(target, root, name, depth + 1));
-        }
-        found.extend(schema.get("properties").and_then(|all| all.get(name)));
-        for keyword in ["allOf", "anyOf", "oneOf"] {
-            let branches = schema.get(keyword).and_then(Value::as_array);
-            for branch in branches.into_iter().flatten() {
-                found.extend(step(branch, root, name, depth + 1));
-            }
-        }
-        found
-    }
-    let mut places = vec![schema];
-    for name in path.split('.') {
-        let next = places.iter().flat_map(|place| step(place, schema, name, 0));
-        places = next.collect();
-    }
-    !places.is_empty()
 }
 
 fn notice(operation: &str, text: String) -> Notice {

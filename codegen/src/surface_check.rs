@@ -220,3 +220,26 @@ pub(crate) fn has_property(schema: &Value, name: &str) -> bool {
     }
     search(schema, schema, name, 0).unwrap_or(true)
 }
+
+/// The schemas of the value at a dotted path, looked for behind references and in every branch.
+pub(crate) fn schemas_at<'a>(schema: &'a Value, path: &str) -> Vec<&'a Value> {
+    fn step<'a>(schema: &'a Value, root: &'a Value, name: &str, depth: usize) -> Vec<&'a Value> {
+        if depth > 16 {
+            return Vec::new();
+        }
+        let reference = schema.get("$ref").and_then(Value::as_str);
+        let target = reference.and_then(|it| root.pointer(it.trim_start_matches('#')));
+        let own = schema.get("properties").and_then(|all| all.get(name));
+        let branches = ["allOf", "anyOf", "oneOf"]
+            .into_iter()
+            .filter_map(|keyword| schema.get(keyword)?.as_array())
+            .flatten();
+        let below = |schema| step(schema, root, name, depth + 1);
+        let found = target.into_iter().flat_map(below).chain(own);
+        found.chain(branches.flat_map(below)).collect()
+    }
+    path.split('.').fold(vec![schema], |found, name| {
+        let next = found.into_iter().flat_map(|it| step(it, schema, name, 0));
+        next.collect()
+    })
+}

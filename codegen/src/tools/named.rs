@@ -7,6 +7,7 @@ use super::definitions::{Named, NamedArgument};
 use super::{Tool, common_hints, lost};
 use crate::error::Notice;
 use crate::model::{Model, Operation};
+use crate::surface_check::schemas_at;
 
 /// Makes a named tool; an argument that the operation lost is reported and left out.
 pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<Tool> {
@@ -127,10 +128,7 @@ fn visible(argument: &NamedArgument, found: Value, sent: Option<&Value>) -> Valu
 /// The schema at a dotted path of an operation's arguments, with references resolved one level.
 fn at(operation: &Operation, path: &str) -> Option<Value> {
     let root = &operation.input_schema;
-    let mut found = root;
-    for step in path.split('.') {
-        found = property(found, root, step)?;
-    }
+    let found = *schemas_at(root, path).first()?;
     let mut schema = found.clone();
     if let Some(Value::String(reference)) = found.get("$ref") {
         schema = root.pointer(reference.trim_start_matches('#'))?.clone();
@@ -143,23 +141,4 @@ fn at(operation: &Operation, path: &str) -> Option<Value> {
         map.shift_remove("x-aliases");
     }
     Some(schema)
-}
-
-/// A property of a schema, looked for behind references and in every branch.
-fn property<'a>(schema: &'a Value, root: &'a Value, name: &str) -> Option<&'a Value> {
-    if let Some(Value::String(reference)) = schema.get("$ref") {
-        return property(root.pointer(reference.trim_start_matches('#'))?, root, name);
-    }
-    if let Some(found) = schema
-        .get("properties")
-        .and_then(|properties| properties.get(name))
-    {
-        return Some(found);
-    }
-    ["allOf", "anyOf", "oneOf"].iter().find_map(|keyword| {
-        let branches = schema.get(*keyword)?.as_array()?;
-        branches
-            .iter()
-            .find_map(|branch| property(branch, root, name))
-    })
 }
