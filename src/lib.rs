@@ -5,11 +5,11 @@
 
 mod admin;
 pub mod cli;
+pub mod config;
 mod http_response;
 pub mod mcp;
 pub mod operations;
 pub mod render;
-pub mod settings;
 pub mod spending;
 pub mod telemetry;
 pub mod tools;

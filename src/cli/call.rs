@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{FAILED, Failure, SETTLING, USAGE};
+use crate::config::Settings;
 use crate::operations::{Exchanged, Folders, Progress, find, nearest};
-use crate::settings::Settings;
 use crate::spending::{AccountGuard, check_runs, local_account};
 use exa_mcp_exa_client::{CallError, split};
 use exa_mcp_exa_client::{ExaError, ExaErrorKind};

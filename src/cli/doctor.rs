@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
+use crate::config::http::HttpSettings;
+use crate::config::{Settings, Source, usual_place};
 use crate::operations::{Refusal, all};
-use crate::settings::http::HttpSettings;
-use crate::settings::{Settings, Source, usual_place};
 use crate::tools::{ResultCache, ToolExecutor};
 use exa_mcp_model::Operation;
 

@@ -21,8 +21,8 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::settings::http::HttpSettings;
-use crate::settings::{ConfigFile, Settings, Source};
+use crate::config::http::HttpSettings;
+use crate::config::{ConfigFile, Settings, Source};
 use crate::spending::{AccountGuard, follow_runs, local_account};
 use crate::telemetry::logging;
 use crate::tools::{ResultCache, ToolExecutor};
@@ -460,7 +460,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::settings::KNOWN;
+    use crate::config::KNOWN;
 
     /// Every variable is in the help, and what is there can be set.
     #[test]

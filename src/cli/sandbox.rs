@@ -5,8 +5,8 @@ use serde_json::Value;
 use tokio::net::TcpListener;
 use url::Url;
 
+use crate::config::Settings;
 use crate::operations::all;
-use crate::settings::Settings;
 use exa_mcp_exa_client::ApiKey;
 use exa_mcp_model::{Argument, ArgumentLocation, Operation};
 

@@ -21,10 +21,10 @@ use Kind::{Module, Package};
 #[rustfmt::skip]
 const LAYERS: &[(&str, Kind, &[&str])] = &[
     ("cli", Module, &[
-        "settings", "transport", "admin", "mcp", "http_response", "spending", "tools", "operations", "render",
+        "config", "transport", "admin", "mcp", "http_response", "spending", "tools", "operations", "render",
         "telemetry", "generated", "accounts", "exa-client", "sandbox", "sdkgen", "store", "text", "model",
     ]),
-    ("settings", Module, &["transport", "tools", "operations", "accounts", "exa-client", "store", "text", "model"]),
+    ("config", Module, &["transport", "tools", "operations", "accounts", "exa-client", "store", "text", "model"]),
     ("transport", Module, &["mcp", "http_response", "telemetry", "accounts", "exa-client", "store", "text", "model"]),
     ("admin", Module, &["http_response", "telemetry", "accounts", "exa-client", "store", "model"]),
     ("http_response", Module, &["accounts", "model"]),
@@ -145,9 +145,7 @@ fn actual_edges() -> (Vec<Edge>, BTreeSet<String>) {
             continue;
         }
         names.insert(module.to_owned());
-        // Before a layer becomes a package, its module may still use others.
-        let is_package = layer(module).is_some_and(|(_, kind, _)| *kind == Package);
-        if !source.is_test() && !is_package {
+        if !source.is_test() {
             edges.extend(module_edges(&source.path, &source.text));
         }
     }
