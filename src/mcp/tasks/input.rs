@@ -58,9 +58,10 @@ impl Questions {
         self.open.iter()
     }
 
-    /// Whether a question waits for an answer.
-    pub(super) fn is_open(&self, key: &str) -> bool {
-        self.open.contains_key(key)
+    /// Whether an answer to a question is of use: it is open, or its process has ended and the next one has not
+    /// asked anything yet.
+    pub(super) fn is_awaited(&self, key: &str) -> bool {
+        self.open.contains_key(key) || (self.left.contains(key) && !self.are_open())
     }
 
     /// What came of a question, once nothing else is waited for.
@@ -153,7 +154,7 @@ mod tests {
         assert!(!questions.take("a", &yes), "it is answered once");
         assert!(!questions.take("c", &yes), "nobody asked");
         assert_eq!(
-            (questions.answer("a"), questions.is_open("b")),
+            (questions.answer("a"), questions.is_awaited("b")),
             (None, true)
         );
         assert!(questions.take("b", &Err(NoReply::Declined)));
@@ -173,6 +174,24 @@ mod tests {
         assert!(!questions.ask("a", &form("a"), true));
         assert_eq!(questions.answer("b"), Some(&Ok(json!(2))));
         assert!(!questions.leave(), "it is not known any more");
+    }
+
+    #[test]
+    fn a_question_is_awaited_until_the_next_process_asks_another_one() {
+        let mut questions = asking(&["a"]);
+        questions.leave();
+        assert!(
+            questions.is_awaited("a"),
+            "the next process may ask it again"
+        );
+        assert!(questions.ask("a", &form("a"), true));
+        assert!(questions.is_awaited("a"));
+        questions.leave();
+        assert!(questions.ask("b", &form("b"), true));
+        assert!(!questions.is_awaited("a"), "something else is asked now");
+        questions.leave();
+        assert!(questions.take("a", &Ok(json!(1))));
+        assert!(!questions.is_awaited("a"), "it is answered");
     }
 
     #[test]

@@ -130,12 +130,12 @@ impl<T: Tools> Tasks<T> {
         }
     }
 
-    /// Waits until a question is not open any more.
+    /// Waits until an answer to a question is of no use any more.
     async fn closed(&self, owner: &Identity, id: &str, key: &str) {
         loop {
             let turn = self.next_turn(id);
             match self.shared.shelf.get(owner, id).await {
-                Ok(Some(record)) if record.questions.is_open(key) && !record.is_final() => {}
+                Ok(Some(record)) if record.questions.is_awaited(key) && !record.is_final() => {}
                 // A store that does not answer has not said that it is closed.
                 Err(_) => sleep(PAUSE).await,
                 Ok(_) => return,
