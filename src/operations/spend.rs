@@ -3,15 +3,15 @@
 
 use std::fmt;
 use std::future::ready;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
 
 use super::Following;
 use super::price::{self, Charged, Estimate, MicroDollars};
 use exa_mcp_exa_client::{Attempt, AttemptGuard, BoxFuture, ExaError, ExaErrorKind};
-use exa_mcp_model::LimitExceeded;
 use exa_mcp_model::Operation;
+use exa_mcp_model::{LimitExceeded, lock};
 
 /// Decides whether a request may be sent, and keeps account of what it costs.
 pub trait SpendGuard: Send + Sync {
@@ -119,18 +119,13 @@ pub(crate) struct LostReservation(Arc<Mutex<Option<Box<dyn OpenReservation>>>>);
 
 impl LostReservation {
     fn put(&self, reservation: Box<dyn OpenReservation>) {
-        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Of several, only the last one can be found.
-        *place = Some(reservation);
+        *lock(&self.0) = Some(reservation);
     }
 
     /// Hands it over to the run that was found; says whether there was one.
     pub(crate) async fn hand_over(&self, following: &Following) -> bool {
-        let reservation = {
-            let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            place.take()
-        };
-        let Some(reservation) = reservation else {
+        let Some(reservation) = lock(&self.0).take() else {
             return false;
         };
         let run = StartedRun::of(following);
@@ -174,8 +169,7 @@ impl RequestGuard {
 
     /// Why the request was not sent, if the guard is the reason.
     pub(super) fn refusal(&self) -> Option<LimitExceeded> {
-        let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
-        refusal.take()
+        lock(&self.refusal).take()
     }
 }
 
@@ -201,8 +195,7 @@ impl AttemptGuard for RequestGuard {
                 }
                 Err(over) => {
                     let error = ExaError::new(ExaErrorKind::NotAllowed, over.message.clone());
-                    let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
-                    *refusal = Some(over);
+                    *lock(&self.refusal) = Some(over);
                     Err(error)
                 }
             }

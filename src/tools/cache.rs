@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
@@ -13,8 +13,8 @@ use tokio::sync::broadcast;
 use super::Address;
 use super::watchers::{Event, Watchers};
 use crate::render::{Answer, Envelope, Level, Rendered, View};
-use exa_mcp_model::Identity;
 use exa_mcp_model::ids;
+use exa_mcp_model::{Identity, lock};
 
 /// How long an answer is kept unless the operator says otherwise.
 const DEFAULT_TTL: Duration = Duration::from_secs(300);
@@ -349,7 +349,7 @@ impl ResultCache {
 
     /// The cache without what is too old.
     fn open(&self) -> MutexGuard<'_, Inner> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = lock(&self.inner);
         let ttl = self.limits.ttl;
         while inner
             .order
