@@ -56,7 +56,7 @@ pub struct Template {
 }
 
 /// All patterns.
-pub static TEMPLATES: &[Template] = &[
+pub(crate) static TEMPLATES: &[Template] = &[
     Template {
         pattern: "exa://results/{cacheId}",
         name: "result",
