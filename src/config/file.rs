@@ -34,7 +34,7 @@ struct Entry {
 
 /// Why the file cannot be used. No text of it repeats a value, which may be a secret.
 #[derive(Debug, thiserror::Error)]
-pub enum ConfigFileError {
+pub(crate) enum ConfigFileError {
     /// It cannot be read.
     #[error("the configuration file {path} cannot be read: {source}")]
     Read {
@@ -64,7 +64,7 @@ pub enum ConfigFileError {
 
 /// A mistake in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub(crate) struct Problem {
     line: usize,
     text: String,
 }

@@ -17,7 +17,7 @@ use exa_mcp_store::{STORE_VARIABLE, StoreConfig};
 const TOKEN_LIMITS_VARIABLE: &str = "EXA_MCP_TOKEN_LIMITS";
 
 /// How to serve over HTTP. Not for printing: it holds tokens.
-pub struct HttpSettings {
+pub(crate) struct HttpSettings {
     /// The address to listen on.
     pub listen: Option<String>,
     /// The admin's token.
@@ -45,7 +45,7 @@ pub struct HttpSettings {
 
 impl HttpSettings {
     /// Reads everything.
-    pub fn read(source: &Source) -> Result<Self, SettingsError> {
+    pub(crate) fn read(source: &Source) -> Result<Self, SettingsError> {
         Ok(Self {
             listen: source.text("EXA_MCP_LISTEN"),
             admin: source.not_blank("MCP_AUTH_TOKEN")?,
@@ -67,12 +67,12 @@ impl HttpSettings {
     }
 
     /// Whether tokens are needed to get in.
-    pub fn is_pool(&self) -> bool {
+    pub(crate) fn is_pool(&self) -> bool {
         self.admin.is_some() || self.users.is_some()
     }
 
     /// How the server behaves that listens on this address.
-    pub fn config(&self, listening: Option<IpAddr>) -> Result<HttpConfig, AllowedError> {
+    pub(crate) fn config(&self, listening: Option<IpAddr>) -> Result<HttpConfig, AllowedError> {
         Ok(HttpConfig {
             hosts: Hosts::new(self.hosts.as_deref(), listening)?,
             origins: Origins::new(self.origins.as_deref())?,

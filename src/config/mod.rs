@@ -1,7 +1,7 @@
 //! What the environment, the configuration file and the command line say about how to run.
 
 mod file;
-pub mod http;
+pub(crate) mod http;
 mod known;
 mod secret_files;
 mod source;
@@ -20,11 +20,9 @@ use exa_mcp_exa_client::{
 use exa_mcp_store::{STORE_VARIABLE, StoreConfig, StoreConfigError};
 
 pub(crate) use file::ConfigFile;
-pub use file::{ConfigFileError, Problem};
 #[cfg(test)]
 pub(crate) use known::KNOWN;
-pub use secret_files::SecretFileError;
-pub use source::Source;
+pub(crate) use source::Source;
 pub(crate) use source::usual_place;
 
 /// The set of tools that is offered unless something else is asked for.
@@ -32,7 +30,7 @@ const DEFAULT_TOOLS: &str = "default";
 
 /// How to run.
 #[derive(Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// The key, if there is one.
     pub key: Option<ApiKey>,
     /// Further keys, which share the work with it.
@@ -63,7 +61,7 @@ pub struct Settings {
 
 /// Why the program cannot run like this.
 #[derive(Debug, thiserror::Error)]
-pub enum SettingsError {
+pub(crate) enum SettingsError {
     /// A variable cannot be used.
     #[error("{variable}: {source}")]
     Variable {
@@ -121,7 +119,7 @@ pub enum SettingsError {
 
 impl Settings {
     /// Reads everything; `tools` of the command line wins over the rest.
-    pub fn read(source: &Source, tools: Option<&str>) -> Result<Self, SettingsError> {
+    pub(crate) fn read(source: &Source, tools: Option<&str>) -> Result<Self, SettingsError> {
         let mut keys = keys(source)?.into_iter();
         let exa = ExaConfig::from_env_or(source.in_file(BASE_URL_VARIABLE));
         let exa = exa.map_err(|source| SettingsError::Variable {
@@ -156,7 +154,7 @@ impl Settings {
     }
 
     /// Leaves room for others: several people share a server over HTTP.
-    pub fn share_tasks(&mut self, source: &Source) -> Result<(), SettingsError> {
+    pub(crate) fn share_tasks(&mut self, source: &Source) -> Result<(), SettingsError> {
         let own = source.number("EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER", "tasks")?;
         if own.is_none() {
             self.tasks.per_owner = TaskLimits::usual_share(self.tasks.concurrent);
@@ -165,7 +163,7 @@ impl Settings {
     }
 
     /// The way to Exa that these settings describe.
-    pub fn caller(&self) -> Result<Caller, ConfigError> {
+    pub(crate) fn caller(&self) -> Result<Caller, ConfigError> {
         let http = ExaHttp::new(self.exa.clone())?;
         let keys = self.key.iter().chain(&self.more_keys).cloned();
         let keys = KeyPool::paced(keys, self.rate, self.holder);

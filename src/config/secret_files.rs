@@ -16,7 +16,7 @@ const SUFFIX: &str = "_FILE";
 
 /// Why a secret cannot be used. No text of it repeats the secret.
 #[derive(Debug, thiserror::Error)]
-pub enum SecretFileError {
+pub(crate) enum SecretFileError {
     /// The file cannot be read.
     #[error("{variable}_FILE: {path} cannot be read: {source}")]
     Read {

@@ -12,7 +12,7 @@ pub(crate) const CONFIG_VARIABLE: &str = "EXA_MCP_CONFIG";
 
 /// The environment and the configuration file, if there is one.
 #[derive(Default)]
-pub struct Source {
+pub(crate) struct Source {
     file: Option<ConfigFile>,
     secrets: SecretFiles,
 }
@@ -20,7 +20,7 @@ pub struct Source {
 impl Source {
     /// Reads the file that the command line names, or the environment, or that at the usual place if
     /// there is one.
-    pub fn find(named: Option<&Path>) -> Result<Self, ConfigFileError> {
+    pub(crate) fn find(named: Option<&Path>) -> Result<Self, ConfigFileError> {
         let named = named.map(Path::to_owned);
         let file = match named.or_else(|| variable(CONFIG_VARIABLE).map(PathBuf::from)) {
             Some(path) => Some(ConfigFile::read(&path)?),

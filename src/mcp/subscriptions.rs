@@ -6,7 +6,7 @@
 use std::{
     collections::HashMap,
     future::Future,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex},
     time::Duration,
 };
 
@@ -23,6 +23,7 @@ use tokio::{
 use crate::tools::Address;
 use crate::tools::resources::{Event, ExpectedWatch, Watch};
 use crate::tools::watchers::Followed;
+use exa_mcp_model::lock;
 
 /// How many resources one client may follow.
 const MOST: usize = 1_000;
@@ -82,10 +83,6 @@ impl Drop for Subscriptions {
             task.abort();
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The part of what a client asks for that it gets: changes of the list, and addresses of ours.

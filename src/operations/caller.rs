@@ -24,7 +24,7 @@ use exa_mcp_model::{ArgumentLocation, LimitExceeded, Operation};
 
 /// Calls operations with one key, or with several that share the work.
 #[derive(Clone)]
-pub struct Caller {
+pub(crate) struct Caller {
     http: ExaHttp,
     keys: KeyPool,
     folders: Folders,
@@ -44,13 +44,11 @@ pub struct Caller {
 
 /// An answered call.
 #[derive(Debug)]
-pub struct Called {
+pub(crate) struct Called {
     /// What Exa said.
     pub answer: ExaResponse,
     /// The arguments as they were sent.
     pub arguments: Map<String, Value>,
-    /// What was put right in the arguments, a sentence each.
-    pub mended: Vec<String>,
     /// How far the progress of the call was told; what follows it begins there.
     pub told: f64,
 }
@@ -77,7 +75,7 @@ pub(crate) struct Exchanged {
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// There is no key to call with; it would have to come from these.
     NoKey(KeyOwner),
     /// Exa turned every key away.
@@ -92,7 +90,7 @@ pub enum Refusal {
 
 impl Caller {
     /// A caller; without a key every call is refused, and no file is read. Every request passes the guard.
-    pub fn new(
+    pub(crate) fn new(
         http: ExaHttp,
         keys: impl IntoIterator<Item = ApiKey>,
         guard: Arc<dyn SpendGuard>,
@@ -112,7 +110,7 @@ impl Caller {
 
     /// The same caller, which may read files out of these folders.
     #[must_use]
-    pub fn with_folders(&self, folders: Folders) -> Self {
+    pub(crate) fn with_folders(&self, folders: Folders) -> Self {
         Self {
             folders,
             ..self.clone()
@@ -121,7 +119,7 @@ impl Caller {
 
     /// The same caller for someone else who pays.
     #[must_use]
-    pub fn with_guard(&self, guard: Arc<dyn SpendGuard>) -> Self {
+    pub(crate) fn with_guard(&self, guard: Arc<dyn SpendGuard>) -> Self {
         Self {
             guard,
             ..self.clone()
@@ -130,13 +128,13 @@ impl Caller {
 
     /// The same caller with another key.
     #[must_use]
-    pub fn with_key(&self, key: ApiKey) -> Self {
+    pub(crate) fn with_key(&self, key: ApiKey) -> Self {
         self.with_keys(KeyPool::new([key]))
     }
 
     /// The same caller with other keys.
     #[must_use]
-    pub fn with_keys(&self, keys: KeyPool) -> Self {
+    pub(crate) fn with_keys(&self, keys: KeyPool) -> Self {
         Self {
             keys,
             ..self.clone()
@@ -144,12 +142,12 @@ impl Caller {
     }
 
     /// The keys and how they stand.
-    pub fn keys(&self) -> &KeyPool {
+    pub(crate) fn keys(&self) -> &KeyPool {
         &self.keys
     }
 
     /// Whether Exa answered when it was last called, if it was.
-    pub fn is_exa_well(&self) -> Option<bool> {
+    pub(crate) fn is_exa_well(&self) -> Option<bool> {
         self.http.is_healthy()
     }
 
@@ -158,13 +156,13 @@ impl Caller {
     }
 
     /// The folders out of which files may be read.
-    pub fn folders(&self) -> &Folders {
+    pub(crate) fn folders(&self) -> &Folders {
         &self.folders
     }
 
     /// The same caller, which sends every request once only.
     #[must_use]
-    pub fn once(&self) -> Self {
+    pub(crate) fn once(&self) -> Self {
         Self {
             once: true,
             ..self.clone()
@@ -211,12 +209,12 @@ impl Caller {
     }
 
     /// Whether there is a key.
-    pub fn has_key(&self) -> bool {
+    pub(crate) fn has_key(&self) -> bool {
         !self.keys.is_empty()
     }
 
     /// Mends and checks the arguments, then calls.
-    pub async fn call(
+    pub(crate) async fn call(
         &self,
         operation: &'static Operation,
         arguments: Value,
@@ -226,7 +224,7 @@ impl Caller {
     }
 
     /// Mends and checks the arguments of a call.
-    pub fn check(
+    pub(crate) fn check(
         operation: &'static Operation,
         arguments: Value,
     ) -> Result<validation::Checked, Refusal> {
@@ -235,7 +233,7 @@ impl Caller {
 
     /// Calls with arguments that are known to fit. What comes of the answer before it is complete is
     /// told as progress.
-    pub async fn send(
+    pub(crate) async fn send(
         &self,
         operation: &'static Operation,
         checked: validation::Checked,
@@ -256,7 +254,6 @@ impl Caller {
                 Ok(Called {
                     answer: ExaResponse { value, ..answer },
                     arguments: exchanged.arguments,
-                    mended: checked.corrections,
                     told: exchanged.told,
                 })
             }

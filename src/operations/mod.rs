@@ -12,8 +12,8 @@ mod pages;
 pub mod price;
 mod progress;
 mod registry;
-pub mod roots;
-pub mod spend;
+pub(crate) mod roots;
+pub(crate) mod spend;
 mod stream;
 pub mod validation;
 
@@ -24,15 +24,16 @@ mod several_keys_tests;
 use exa_mcp_model::Operation;
 use serde_json::Value;
 
-pub(crate) use caller::Exchanged;
-pub use caller::{Called, Caller, Refusal};
-pub use follow::{Followed, Following, Found, State, Undecided};
-pub use import::{Folders, IMPORT_DIR_VARIABLE};
-pub use pages::{Paged, Stopped, is_paged};
+pub(crate) use caller::{Called, Caller, Exchanged, Refusal};
+pub(crate) use follow::{Followed, Following, Found, Undecided};
+pub(crate) use import::{Folders, IMPORT_DIR_VARIABLE};
+pub use pages::is_paged;
+pub(crate) use pages::{Paged, Stopped};
 pub use progress::{Progress, Step};
-pub use registry::{all, closest, find, input_schema, nearest};
+pub use registry::{all, find};
+pub(crate) use registry::{closest, input_schema, nearest};
 
 /// A minimal call of an operation that would be accepted.
-pub fn example(operation: &'static Operation) -> Value {
+pub(crate) fn example(operation: &'static Operation) -> Value {
     validation::example(&operation.behavior.example, input_schema(operation))
 }

@@ -10,7 +10,7 @@ const MOST_PAGES: usize = 200;
 
 /// Why a list was not followed to its end.
 #[derive(Debug)]
-pub enum Stopped {
+pub(crate) enum Stopped {
     /// There are as many entries as wanted.
     Enough,
     /// The API gave a cursor that it had given before.
@@ -23,7 +23,7 @@ pub enum Stopped {
 
 /// All pages of a list in one answer.
 #[derive(Debug)]
-pub struct Paged {
+pub(crate) struct Paged {
     /// The first answer with the entries of all; its cursor is that of the next page, if there is one.
     pub called: Called,
     /// How many pages it took.
@@ -42,7 +42,7 @@ pub fn is_paged(operation: &'static Operation) -> bool {
 
 impl Caller {
     /// Calls a list and follows its cursors until there are `most` entries or no more pages.
-    pub async fn send_all(
+    pub(crate) async fn send_all(
         &self,
         operation: &'static Operation,
         mut checked: validation::Checked,

@@ -28,7 +28,7 @@ pub fn find(name: &str) -> Option<&'static Operation> {
 /// The JSON Schema of an operation's arguments, read once and kept.
 ///
 /// The largest is some ten kilobytes; reading it for every call would cost more than the call.
-pub fn input_schema(operation: &'static Operation) -> &'static InputSchema {
+pub(crate) fn input_schema(operation: &'static Operation) -> &'static InputSchema {
     static SCHEMAS: LazyLock<Vec<OnceLock<InputSchema>>> =
         LazyLock::new(|| OPERATIONS.iter().map(|_| OnceLock::new()).collect());
     static NONE: InputSchema = InputSchema::new(Value::Null);
@@ -41,12 +41,15 @@ pub fn input_schema(operation: &'static Operation) -> &'static InputSchema {
 }
 
 /// The name that was probably meant.
-pub fn nearest(name: &str) -> Option<&'static str> {
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     closest(name, OPERATIONS.iter().map(|operation| operation.name))
 }
 
 /// The candidate that resembles `name` most, if any does.
-pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub(crate) fn closest<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
     similar_names::nearest(name, candidates, SIMILAR)
 }
 

@@ -9,7 +9,7 @@ use exa_mcp_model::LocalUser;
 
 /// The directories out of which the client of the local user lets files be read: canonical, without those that do not
 /// exist. The error is half a sentence that says why there are none.
-pub async fn folders(user: LocalUser, client: ClientHandle) -> Result<Vec<PathBuf>, String> {
+pub(crate) async fn folders(user: LocalUser, client: ClientHandle) -> Result<Vec<PathBuf>, String> {
     let roots = match client.roots(&user).await {
         Ok(roots) => roots,
         Err(NoReply::Unable) => return Err("the client does not tell its roots".to_owned()),

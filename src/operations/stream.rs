@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
@@ -10,8 +10,8 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::{Progress, Step};
 use exa_mcp_exa_client::{ApiKey, StreamOptions, StreamUpdate};
-use exa_mcp_model::Operation;
 use exa_mcp_model::Streaming;
+use exa_mcp_model::{Operation, lock};
 use exa_mcp_text::sanitize;
 
 /// The pause between two steps: ten a second are more than anyone reads.
@@ -94,7 +94,7 @@ impl Teller {
     }
 
     fn hear(&self, heard: StreamUpdate) {
-        let mut collected = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut collected = lock(&self.heard);
         match heard {
             StreamUpdate::Text(text) => {
                 collected.done += text.chars().count();
@@ -112,7 +112,7 @@ impl Teller {
 
     fn tell(&self, last: bool) {
         let (done, message) = {
-            let mut collected = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut collected = lock(&self.heard);
             let split = match last {
                 true => collected.untold.len(),
                 false => self.tellable(&collected.untold),

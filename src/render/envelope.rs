@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// An answer in its parts. Nothing of it is lost.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Envelope {
+pub(crate) struct Envelope {
     /// The things: the entries of a list, or the one thing the answer is.
     pub results: Vec<Value>,
     /// The other fields of an answer that is a list.
@@ -14,7 +14,7 @@ pub struct Envelope {
 
 impl Envelope {
     /// Takes an answer apart.
-    pub fn open(answer: Value) -> Self {
+    pub(crate) fn open(answer: Value) -> Self {
         match answer {
             Value::Array(results) => Self {
                 results,

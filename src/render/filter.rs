@@ -9,7 +9,7 @@ use exa_mcp_model::time;
 
 /// Which results are wanted; what is not given lets everything through.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Filters {
+pub(crate) struct Filters {
     /// The least score.
     pub min_score: Option<f64>,
     /// Not before this moment.
@@ -28,7 +28,7 @@ pub struct Filters {
 
 /// How many results a filter took away.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dropped {
+pub(crate) struct Dropped {
     /// The filter.
     pub filter: &'static str,
     /// How many results did not fit,
@@ -47,7 +47,7 @@ enum Verdict {
 
 impl Filters {
     /// Reads checked `filters`; a date that is none is named.
-    pub fn read(given: &Map<String, Value>) -> Result<Self, (&'static str, String)> {
+    pub(crate) fn read(given: &Map<String, Value>) -> Result<Self, (&'static str, String)> {
         let moment = |name: &'static str, read: fn(&str) -> Option<i64>| {
             let text = given.get(name).and_then(Value::as_str);
             let moment = text.map(|text| read(text).ok_or((name, text.to_owned())));
@@ -79,12 +79,12 @@ impl Filters {
     }
 
     /// The moment after which results are wanted, as an API reads it.
-    pub fn after_written(&self) -> Option<String> {
+    pub(crate) fn after_written(&self) -> Option<String> {
         self.after.map(time::format_timestamp)
     }
 
     /// The moment before which results are wanted, as an API reads it.
-    pub fn before_written(&self) -> Option<String> {
+    pub(crate) fn before_written(&self) -> Option<String> {
         self.before.map(time::format_timestamp)
     }
 

@@ -19,8 +19,10 @@ mod text;
 mod view;
 mod words;
 
-pub use envelope::Envelope;
-pub use filter::{Dropped, Filters};
-pub use level::Level;
-pub use show::{Answer, Link, Rendered, show};
-pub use view::{DEFAULT_MAX_TOKENS, Format, View, ViewError};
+pub(crate) use envelope::Envelope;
+pub(crate) use filter::{Dropped, Filters};
+pub(crate) use level::Level;
+pub use show::Rendered;
+pub(crate) use show::{Answer, Link, show};
+pub use view::Format;
+pub(crate) use view::{View, ViewError};

@@ -20,7 +20,7 @@ const MOST_NAMES: usize = 50;
 
 /// What is to be shown.
 #[derive(Debug)]
-pub struct Answer<'a> {
+pub(crate) struct Answer<'a> {
     /// The operation that was called.
     pub operation: &'a str,
     /// What it answered.
@@ -86,7 +86,7 @@ pub(super) struct Chosen {
 }
 
 /// Shows an answer.
-pub fn show(mut answer: Answer<'_>, view: &View) -> Result<Rendered, ViewError> {
+pub(crate) fn show(mut answer: Answer<'_>, view: &View) -> Result<Rendered, ViewError> {
     let (chosen, whole) = choose(&mut answer, view)?;
     let written = write(&answer, view, &chosen, &whole);
     // Most answers fit, and these are written but once.

@@ -16,11 +16,11 @@ const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Lets requests pass that an account can pay for.
 #[derive(Clone, Debug)]
-pub struct AccountGuard(Account);
+pub(crate) struct AccountGuard(Account);
 
 impl AccountGuard {
     /// The guard of an account.
-    pub fn new(account: Account) -> Self {
+    pub(crate) fn new(account: Account) -> Self {
         Self(account)
     }
 }
@@ -84,7 +84,7 @@ fn outcome(state: RunState) -> RunOutcome {
 
 /// Refuses what costs something: whoever began the work cannot pay for it any more.
 #[derive(Clone, Copy, Debug)]
-pub struct NobodyPays;
+pub(crate) struct NobodyPays;
 
 impl SpendGuard for NobodyPays {
     fn reserve<'a>(

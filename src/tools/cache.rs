@@ -4,7 +4,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime};
 
 use serde_json::{Map, Value};
@@ -13,8 +13,8 @@ use tokio::sync::broadcast;
 use super::Address;
 use super::watchers::{Event, Watchers};
 use crate::render::{Answer, Envelope, Level, Rendered, View};
-use exa_mcp_model::Identity;
 use exa_mcp_model::ids;
+use exa_mcp_model::{Identity, lock};
 
 /// How long an answer is kept unless the operator says otherwise.
 const DEFAULT_TTL: Duration = Duration::from_secs(300);
@@ -30,17 +30,17 @@ const OVERHEAD: usize = 950;
 /// nothing fits into.
 const LOST: usize = 5;
 
-/// Changes that a slow listener may miss before it is told that it missed some.
-const MOST_CHANGES: usize = 64;
+/// Additions that a slow listener may miss before it is told that it missed some.
+const MOST_ADDITIONS: usize = 64;
 
 /// CachedResult answers, shared by all clones.
 #[derive(Clone)]
-pub struct ResultCache {
+pub(crate) struct ResultCache {
     inner: Arc<Mutex<Inner>>,
     hashers: Arc<[RandomState; 2]>,
     limits: Limits,
     /// What is told to other servers.
-    changes: broadcast::Sender<Change>,
+    additions: broadcast::Sender<Identity>,
     /// Whoever wants to hear of changes here.
     watchers: Watchers,
 }
@@ -72,7 +72,7 @@ impl Default for Limits {
 
 /// A kept answer.
 #[derive(Clone, Debug)]
-pub struct CachedResult {
+pub(crate) struct CachedResult {
     /// Its id.
     pub id: String,
     /// What was asked, in a line.
@@ -142,25 +142,6 @@ struct Look {
     bytes: usize,
 }
 
-/// Something was kept, or is no longer.
-#[derive(Clone, Debug)]
-pub enum Change {
-    /// A new answer is kept.
-    Added {
-        /// Whose it is.
-        owner: Identity,
-        /// Its id.
-        id: String,
-    },
-    /// An answer is gone.
-    Gone {
-        /// Whose it was.
-        owner: Identity,
-        /// Its id.
-        id: String,
-    },
-}
-
 #[derive(Default)]
 struct Inner {
     /// Boxed: a table has room for twice as many as there are.
@@ -196,28 +177,28 @@ impl Default for ResultCache {
 
 impl ResultCache {
     /// An empty cache; one without bytes or time keeps nothing.
-    pub fn new(limits: Limits) -> Self {
+    pub(crate) fn new(limits: Limits) -> Self {
         Self {
             inner: Arc::default(),
             hashers: Arc::new([RandomState::new(), RandomState::new()]),
             limits,
-            changes: broadcast::channel(MOST_CHANGES).0,
+            additions: broadcast::channel(MOST_ADDITIONS).0,
             watchers: Watchers::default(),
         }
     }
 
     /// How much is kept, and for how long.
-    pub fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> Limits {
         self.limits
     }
 
     /// How long an answer is kept.
-    pub fn ttl(&self) -> Duration {
+    pub(crate) fn ttl(&self) -> Duration {
         self.limits.ttl
     }
 
     /// What is kept for this owner, newest first.
-    pub fn list(&self, owner: &Identity) -> Vec<CachedResult> {
+    pub(crate) fn list(&self, owner: &Identity) -> Vec<CachedResult> {
         let inner = self.open();
         let entries = inner
             .order
@@ -229,7 +210,7 @@ impl ResultCache {
     }
 
     /// One answer; `None` for an unknown, foreign or expired id.
-    pub fn get(&self, owner: &Identity, id: &str) -> Option<CachedResult> {
+    pub(crate) fn get(&self, owner: &Identity, id: &str) -> Option<CachedResult> {
         let inner = self.open();
         let entry = inner
             .entries
@@ -298,11 +279,10 @@ impl ResultCache {
             bytes,
             look: None,
         };
-        inner.entries.insert(id.clone(), Box::new(entry));
+        inner.entries.insert(id, Box::new(entry));
         drop(inner);
         self.watchers.tell(owner, &Event::Listed);
-        let owner = owner.clone();
-        let _ = self.changes.send(Change::Added { owner, id });
+        let _ = self.additions.send(owner.clone());
         Some(kept)
     }
 
@@ -342,14 +322,14 @@ impl ResultCache {
         &self.watchers
     }
 
-    /// What happens from now on.
-    pub fn changes(&self) -> broadcast::Receiver<Change> {
-        self.changes.subscribe()
+    /// The owners of answers that are kept from now on.
+    pub(super) fn additions(&self) -> broadcast::Receiver<Identity> {
+        self.additions.subscribe()
     }
 
     /// The cache without what is too old.
     fn open(&self) -> MutexGuard<'_, Inner> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = lock(&self.inner);
         let ttl = self.limits.ttl;
         while inner
             .order
@@ -369,11 +349,9 @@ impl ResultCache {
         if inner.questions.get(&entry.question) == Some(&id) {
             inner.questions.remove(&entry.question);
         }
-        let owner = entry.owner;
-        let gone = Event::Changed(Address::Result(id.clone()));
-        self.watchers.tell(&owner, &gone);
-        self.watchers.tell(&owner, &Event::Listed);
-        let _ = self.changes.send(Change::Gone { owner, id });
+        let gone = Event::Changed(Address::Result(id));
+        self.watchers.tell(&entry.owner, &gone);
+        self.watchers.tell(&entry.owner, &Event::Listed);
         Some(())
     }
 

@@ -128,10 +128,8 @@ fn an_answer_grows_old() {
     let cache = ResultCache::new(limits);
     let me = Identity::local();
     let kept = cache.keep(&me, fresh(&arguments("q"), 10)).unwrap();
-    let mut changes = cache.changes();
     std::thread::sleep(Duration::from_millis(30));
     assert!(cache.get(&me, &kept.id).is_none());
-    assert!(matches!(changes.try_recv(), Ok(Change::Gone { .. })));
     let nothing = Limits {
         bytes: 100_000,
         ttl: Duration::ZERO,

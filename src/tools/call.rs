@@ -14,7 +14,7 @@ use crate::render::{Level, Rendered, View};
 use exa_mcp_model::Operation;
 
 /// A tool call that is parsed and validated. It can be asked what it will do before it runs.
-pub struct ToolCall {
+pub(crate) struct ToolCall {
     pub(super) name: String,
     /// The arguments as they were given: tasks are stored with them.
     pub(super) arguments: Map<String, Value>,
@@ -27,28 +27,23 @@ pub struct ToolCall {
 
 impl ToolCall {
     /// Returns the name of the tool.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the arguments as they were given.
-    pub fn arguments(&self) -> &Map<String, Value> {
+    pub(crate) fn arguments(&self) -> &Map<String, Value> {
         &self.arguments
-    }
-
-    /// Returns whether the call starts work that takes long.
-    pub fn starts_work(&self) -> bool {
-        self.start_cost.is_some()
     }
 
     /// Returns what the call can cost if it starts work that takes long, in millionths of a dollar;
     /// `None` for other calls.
-    pub fn start_cost(&self) -> Option<u64> {
+    pub(crate) fn start_cost(&self) -> Option<u64> {
         self.start_cost
     }
 
     /// Returns whether the call says itself how long it waits.
-    pub fn waits(&self) -> bool {
+    pub(crate) fn waits(&self) -> bool {
         self.waits
     }
 

@@ -7,7 +7,7 @@ use super::plan::{Plan, ToolFile};
 use exa_mcp_generated::tools::TOOLS;
 
 /// The dispatcher that takes an operation.
-pub fn dispatcher_of(operation: &str) -> Option<&'static str> {
+pub(crate) fn dispatcher_of(operation: &str) -> Option<&'static str> {
     static DISPATCHERS: LazyLock<BTreeMap<String, &'static str>> = LazyLock::new(read);
     DISPATCHERS.get(operation).copied()
 }

@@ -1,6 +1,5 @@
 //! The words of failed calls: the one place where a [`ToolError`] becomes text and structured content.
 
-use chrono::{DateTime, SecondsFormat};
 use serde_json::{Map, Value, json};
 
 use super::cache::Limits;
@@ -10,6 +9,7 @@ use crate::operations::client::Visit;
 use crate::render::ViewError;
 use exa_mcp_exa_client::{ExaError, ExaErrorKind, KeyFault, KeyOwner, NoKey};
 use exa_mcp_model::LimitExceeded;
+use exa_mcp_model::time::format_seconds;
 use exa_mcp_text::is_name;
 use exa_mcp_text::sanitize::{Fence, clean, clean_json, neutral, neutral_json};
 
@@ -293,10 +293,7 @@ fn unconfirmed(unconfirmed: &Unconfirmed) -> Message {
         since,
         list,
     } = unconfirmed;
-    let moment = i64::try_from(*since).ok();
-    let moment = moment.and_then(DateTime::from_timestamp_millis);
-    let moment = moment.unwrap_or_default();
-    let moment = moment.to_rfc3339_opts(SecondsFormat::Secs, true);
+    let moment = format_seconds(*since).unwrap_or_default();
     let how = match list {
         Some(_) => "with checkWith",
         None => "at Exa",

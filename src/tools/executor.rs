@@ -23,7 +23,7 @@ use exa_mcp_store::{MemoryStore, Store};
 
 /// The tools of a registry with all that their calls need: the way to Exa, the cache, the store.
 #[derive(Clone)]
-pub struct ToolExecutor {
+pub(crate) struct ToolExecutor {
     registry: ToolRegistry,
     caller: Caller,
     cache: ResultCache,
@@ -37,12 +37,12 @@ pub struct ToolExecutor {
 
 impl ToolExecutor {
     /// Creates an executor of the sets and tools in a list, with notes and tasks in memory.
-    pub fn new(list: &str, caller: Caller, cache: ResultCache) -> Result<Self, SelectError> {
+    pub(crate) fn new(list: &str, caller: Caller, cache: ResultCache) -> Result<Self, SelectError> {
         Self::with_store(list, caller, cache, Arc::new(MemoryStore::default()))
     }
 
     /// Creates an executor of the sets and tools in a list, with notes and tasks in this store.
-    pub fn with_store(
+    pub(crate) fn with_store(
         list: &str,
         caller: Caller,
         cache: ResultCache,
@@ -65,7 +65,7 @@ impl ToolExecutor {
 
     /// The same tools with other limits for tasks.
     #[must_use]
-    pub fn with_task_limits(self, task_limits: TaskLimits) -> Self {
+    pub(crate) fn with_task_limits(self, task_limits: TaskLimits) -> Self {
         Self {
             task_limits,
             ..self
@@ -74,7 +74,7 @@ impl ToolExecutor {
 
     /// The same tools with other prompt_policy.
     #[must_use]
-    pub fn with_prompt_policy(self, prompt_policy: PromptPolicy) -> Self {
+    pub(crate) fn with_prompt_policy(self, prompt_policy: PromptPolicy) -> Self {
         Self {
             prompt_policy,
             ..self
@@ -84,7 +84,7 @@ impl ToolExecutor {
     /// The same tools, which ask for a missing key on a page of this machine, where the local user can
     /// see it.
     #[must_use]
-    pub fn with_key_page(self, _user: &LocalUser) -> Self {
+    pub(crate) fn with_key_page(self, _user: &LocalUser) -> Self {
         Self {
             key_desk: Some(KeyDesk::new(self.caller.keys().clone())),
             ..self
@@ -93,20 +93,20 @@ impl ToolExecutor {
 
     /// The same tools for someone who brings a key.
     #[must_use]
-    pub fn with_key(&self, key: ApiKey) -> Self {
+    pub(crate) fn with_key(&self, key: ApiKey) -> Self {
         self.with_caller(self.caller.with_key(key))
     }
 
     /// The same tools without a key; it would have to come from these.
     #[must_use]
-    pub fn without_key(&self, holder: KeyOwner) -> Self {
+    pub(crate) fn without_key(&self, holder: KeyOwner) -> Self {
         let keys = KeyPool::paced([], None, holder);
         self.with_caller(self.caller.with_keys(keys))
     }
 
     /// The same tools for someone else who pays.
     #[must_use]
-    pub fn with_guard(&self, guard: Arc<dyn SpendGuard>) -> Self {
+    pub(crate) fn with_guard(&self, guard: Arc<dyn SpendGuard>) -> Self {
         self.with_caller(self.caller.with_guard(guard))
     }
 
@@ -119,14 +119,14 @@ impl ToolExecutor {
     }
 
     /// Those of the tools that a list of sets and tools names; it adds none.
-    pub fn narrowed(&self, list: &str) -> Result<Self, SelectError> {
+    pub(crate) fn narrowed(&self, list: &str) -> Result<Self, SelectError> {
         let registry = self.registry.narrowed(list)?;
         Ok(self.with_registry(registry))
     }
 
     /// Those of the tools that a list names, and none if it names none of them.
     #[must_use]
-    pub fn only(&self, list: &str) -> Self {
+    pub(crate) fn only(&self, list: &str) -> Self {
         let registry = self.registry.narrowed(list);
         self.with_registry(registry.unwrap_or_else(|_| self.registry.none()))
     }
@@ -143,7 +143,7 @@ impl ToolExecutor {
     /// The same tools without those that change something; of those that take any operation, what
     /// changes nothing.
     #[must_use]
-    pub fn read_only(&self) -> Self {
+    pub(crate) fn read_only(&self) -> Self {
         Self {
             registry: self.registry.read_only(),
             ..self.clone()
@@ -151,7 +151,7 @@ impl ToolExecutor {
     }
 
     /// Returns the tools.
-    pub fn registry(&self) -> &ToolRegistry {
+    pub(crate) fn registry(&self) -> &ToolRegistry {
         &self.registry
     }
 
@@ -166,22 +166,22 @@ impl ToolExecutor {
     }
 
     /// Returns what can be read beside calling tools.
-    pub fn resources(&self) -> &Resources {
+    pub(crate) fn resources(&self) -> &Resources {
         &self.resources
     }
 
     /// Returns where notes and tasks are kept.
-    pub fn store(&self) -> Arc<dyn Store> {
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store)
     }
 
     /// Returns how long tasks live, and how many there may be.
-    pub fn task_limits(&self) -> TaskLimits {
+    pub(crate) fn task_limits(&self) -> TaskLimits {
         self.task_limits
     }
 
     /// Returns how clients are asked.
-    pub fn prompt_policy(&self) -> PromptPolicy {
+    pub(crate) fn prompt_policy(&self) -> PromptPolicy {
         self.prompt_policy
     }
 
@@ -191,14 +191,14 @@ impl ToolExecutor {
     }
 
     /// Returns the page on which a missing key can be entered; nothing if there is a key, or no page.
-    pub async fn key_page(&self) -> Option<KeyPage> {
+    pub(crate) async fn key_page(&self) -> Option<KeyPage> {
         let desk = self.key_desk.as_ref();
         let desk = desk.filter(|_| self.caller.keys().is_empty());
         desk?.page().await.ok()
     }
 
     /// Runs a call. Arguments that are missing are asked for, where the client can be asked.
-    pub async fn run(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
+    pub(crate) async fn run(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
         self.try_run(call, context).await.into()
     }
 
@@ -215,7 +215,7 @@ impl ToolExecutor {
     }
 
     /// Asks for what a call needs before it becomes a task. Returns a client that knows what was answered.
-    pub async fn ask_before_task(
+    pub(crate) async fn ask_before_task(
         &self,
         call: &ToolCall,
         context: &ToolContext,
@@ -224,7 +224,7 @@ impl ToolExecutor {
     }
 
     /// Stops work at Exa; says whether that was possible, `None` where Exa offers no way.
-    pub async fn stop(&self, work: &Work) -> Option<bool> {
+    pub(crate) async fn stop(&self, work: &Work) -> Option<bool> {
         let following = work.following()?;
         let stopped = following.cancel(&self.caller).await?;
         Some(stopped.is_ok())

@@ -14,10 +14,10 @@ use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError};
 const COLLECTION: &str = "notes";
 
 /// The most notes of one owner.
-pub const MOST_NOTES: usize = 1_000;
+pub(crate) const MOST_NOTES: usize = 1_000;
 
 /// The longest note, all its parts together, in bytes.
-pub const LARGEST_NOTE: usize = 512 * 1024;
+pub(crate) const LARGEST_NOTE: usize = 512 * 1024;
 
 /// The notes of everybody, in a store.
 #[derive(Clone)]

@@ -18,7 +18,7 @@ use crate::operations::spend::LostReservation;
 use crate::operations::{Followed, Following, Found, Refusal, Undecided};
 use exa_mcp_exa_client::ExaErrorKind;
 use exa_mcp_model::Operation;
-use exa_mcp_store::milliseconds;
+use exa_mcp_model::time::milliseconds;
 
 /// How long nothing is looked for after a restart: what the earlier process sent in its last moment may
 /// still be on its way.

@@ -14,7 +14,7 @@ use exa_mcp_model::Operation;
 
 /// Why a list of tools cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum SelectError {
+pub(crate) enum SelectError {
     /// Names that are neither sets nor tools.
     #[error(
         "unknown tool or set {}; known sets: {}; known tools: {}",
@@ -102,7 +102,7 @@ impl Tool {
 
 /// The tools that are offered.
 #[derive(Clone)]
-pub struct ToolRegistry {
+pub(crate) struct ToolRegistry {
     tools: Arc<[Arc<Tool>]>,
     /// Nothing may be changed.
     read_only: bool,
@@ -110,7 +110,7 @@ pub struct ToolRegistry {
 
 impl ToolRegistry {
     /// Creates a registry of the sets and tools in a list.
-    pub fn new(list: &str) -> Result<Self, SelectError> {
+    pub(crate) fn new(list: &str) -> Result<Self, SelectError> {
         let tools = select(list)?.into_iter();
         let tools = tools.map(|name| Tool::load(name).map(Arc::new));
         Ok(Self {
@@ -120,7 +120,7 @@ impl ToolRegistry {
     }
 
     /// Returns what clients are told about the tools as a whole.
-    pub fn instructions(&self) -> String {
+    pub(crate) fn instructions(&self) -> String {
         let mut text = "Exa: web search, page contents, answers, research and Websets (collections of entities \
                         found, verified and enriched on the web)."
             .to_owned();
@@ -133,34 +133,34 @@ impl ToolRegistry {
     }
 
     /// Returns the tools in the order in which they were asked for.
-    pub fn definitions(&self) -> Vec<ToolDefinition> {
+    pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
         let tools = self.tools.iter();
         tools.map(|tool| tool.definition.clone()).collect()
     }
 
     /// Returns the tokens of all definitions together.
-    pub fn tokens(&self) -> usize {
+    pub(crate) fn tokens(&self) -> usize {
         self.tools.iter().map(|tool| tool.tokens).sum()
     }
 
     /// Returns whether a tool is offered.
-    pub fn contains(&self, name: &str) -> bool {
+    pub(crate) fn contains(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
 
     /// Returns how to call an operation with these tools, in the words of a prompt; `None` if none of
     /// them reaches it.
-    pub fn route_to(&self, operation: &str) -> Option<String> {
+    pub(crate) fn route_to(&self, operation: &str) -> Option<String> {
         routing::route_to(&self.tools, operation)
     }
 
     /// Parses and validates a call of a tool.
-    pub fn parse(&self, name: &str, arguments: Map<String, Value>) -> ToolCall {
+    pub(crate) fn parse(&self, name: &str, arguments: Map<String, Value>) -> ToolCall {
         parse::parse(self, name, arguments)
     }
 
     /// Returns those of the tools that a list of sets and tools names; it adds none.
-    pub fn narrowed(&self, list: &str) -> Result<Self, SelectError> {
+    pub(crate) fn narrowed(&self, list: &str) -> Result<Self, SelectError> {
         let wanted = select(list)?;
         let kept = |tool: &&Arc<Tool>| wanted.contains(&tool.name());
         let tools: Arc<[Arc<Tool>]> = self.tools.iter().filter(kept).cloned().collect();
@@ -220,7 +220,7 @@ impl ToolRegistry {
 
 /// Returns the tools of a list of names such as `default,items,answer_exa`, without repetition, in the
 /// order of the list.
-pub fn select(list: &str) -> Result<Vec<&'static str>, SelectError> {
+pub(crate) fn select(list: &str) -> Result<Vec<&'static str>, SelectError> {
     let mut chosen: Vec<&'static str> = Vec::new();
     let mut unknown = Vec::new();
     for name in list

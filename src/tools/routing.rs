@@ -36,7 +36,7 @@ fn route(tool: &Tool, operation: &str) -> Option<(u8, String)> {
 mod tests {
     #![allow(clippy::unwrap_used)]
 
-    use crate::tools::ToolRegistry;
+    use crate::tools::registry::ToolRegistry;
 
     fn route(tools: &str, operation: &str) -> Option<String> {
         ToolRegistry::new(tools).unwrap().route_to(operation)

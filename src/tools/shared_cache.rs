@@ -13,7 +13,8 @@ use tokio::time::timeout;
 
 use super::cache::{CachedResult, Limits};
 use crate::render::Level;
-use exa_mcp_model::Identity;
+use exa_mcp_model::time::milliseconds;
+use exa_mcp_model::{Identity, to_hex};
 use exa_mcp_store::format::{self, Format};
 use exa_mcp_store::{Place, Rules, Store};
 
@@ -102,7 +103,7 @@ impl<'a> SharedCache<'a> {
             title: kept.title.clone(),
             operation: kept.operation.clone(),
             results: kept.results,
-            kept_at: exa_mcp_store::milliseconds(kept.kept_at),
+            kept_at: milliseconds(kept.kept_at),
             answer: kept.answer.to_string(),
             asked: kept.asked.map(|level| level.name().to_owned()),
             extract: kept.extract,
@@ -156,8 +157,7 @@ fn question(operation: &str, arguments: &Map<String, Value>) -> String {
     let mut sorted: Vec<(&String, &Value)> = arguments.iter().collect();
     sorted.sort_by_key(|(name, _)| *name);
     let text = serde_json::to_string(&(operation, sorted)).unwrap_or_default();
-    let hash = Sha256::digest(text.as_bytes());
-    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    to_hex(&Sha256::digest(text.as_bytes()))
 }
 
 #[cfg(test)]

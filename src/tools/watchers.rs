@@ -1,12 +1,12 @@
 //! Who wants to hear of changes, found by whose resources they are: a change costs nothing to all others.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
 use super::Address;
-use exa_mcp_model::Identity;
+use exa_mcp_model::{Identity, lock};
 
 /// How many events may wait for a slow reader.
 pub(super) const MAX_WAITING: usize = 256;
@@ -68,7 +68,7 @@ impl Watchers {
     /// A mailbox for what happens to the resources of this owner from now on.
     pub(super) fn subscribe(&self, owner: &Identity) -> Subscription {
         let mailbox = Arc::new(Mailbox::default());
-        let mut index = self.index();
+        let mut index = lock(&self.0);
         index.last_id += 1;
         let id = index.last_id;
         let own = index.by_owner.entry(owner.clone()).or_default();
@@ -84,7 +84,7 @@ impl Watchers {
 
     /// Keeps what happens from now on for a reader that subscribes later.
     pub(super) fn expect(&self) -> Expected {
-        let mut index = self.index();
+        let mut index = lock(&self.0);
         index.last_id += 1;
         let id = index.last_id;
         index.early.insert(id, EarlyEvents::default());
@@ -97,13 +97,13 @@ impl Watchers {
 
     /// Whether anybody wants to hear of this owner's resources.
     pub(super) fn contains(&self, owner: &Identity) -> bool {
-        let index = self.index();
+        let index = lock(&self.0);
         index.by_owner.contains_key(owner) || !index.early.is_empty()
     }
 
     /// Puts an event into the mailboxes of an owner; gives how many readers it wakes.
     pub(super) fn tell(&self, owner: &Identity, event: &Event) -> usize {
-        let mut index = self.index();
+        let mut index = lock(&self.0);
         let early = index.early.values_mut();
         early.for_each(|early| early.put(Some(owner), event));
         let own = index.by_owner.get(owner).into_iter();
@@ -113,15 +113,11 @@ impl Watchers {
 
     /// Puts an event into all mailboxes.
     pub(super) fn tell_all(&self, event: &Event) -> usize {
-        let mut index = self.index();
+        let mut index = lock(&self.0);
         let early = index.early.values_mut();
         early.for_each(|early| early.put(None, event));
         let all = index.by_owner.values().flat_map(HashMap::values);
         all.filter(|mailbox| mailbox.put(event)).count()
-    }
-
-    fn index(&self) -> MutexGuard<'_, Index> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -135,7 +131,7 @@ impl Expected {
     /// A mailbox for this owner, with what has happened meanwhile.
     pub(super) fn subscribe(self, owner: &Identity) -> Subscription {
         let subscription = self.watchers.subscribe(owner);
-        let early = self.watchers.index().early.remove(&self.id);
+        let early = lock(&self.watchers.0).early.remove(&self.id);
         for event in early.unwrap_or_default().of(owner) {
             subscription.mailbox.put(&event);
         }
@@ -145,7 +141,7 @@ impl Expected {
 
 impl Drop for Expected {
     fn drop(&mut self) {
-        self.watchers.index().early.remove(&self.id);
+        lock(&self.watchers.0).early.remove(&self.id);
     }
 }
 
@@ -162,7 +158,7 @@ impl Subscription {
     pub(super) async fn next(&self) -> Event {
         loop {
             let arrived = self.mailbox.arrived.notified();
-            if let Some(event) = self.mailbox.letters().waiting.pop_front() {
+            if let Some(event) = lock(&self.mailbox.letters).waiting.pop_front() {
                 return event;
             }
             arrived.await;
@@ -171,14 +167,14 @@ impl Subscription {
 
     /// Hears no longer of lists.
     pub(super) fn ignore_lists(&self) {
-        let mut letters = self.mailbox.letters();
+        let mut letters = lock(&self.mailbox.letters);
         letters.lists = Lists::Ignored;
         letters.waiting.retain(|event| *event != Event::Listed);
     }
 
     /// Does not hear of lists until [`Self::resume_lists`].
     pub(super) fn pause_lists(&self) {
-        let mut letters = self.mailbox.letters();
+        let mut letters = lock(&self.mailbox.letters);
         if letters.lists == Lists::Heard {
             letters.lists = Lists::Paused { is_changed: false };
         }
@@ -186,7 +182,7 @@ impl Subscription {
 
     /// Hears of lists again, and of a change in between.
     pub(super) fn resume_lists(&self) {
-        let mut letters = self.mailbox.letters();
+        let mut letters = lock(&self.mailbox.letters);
         let Lists::Paused { is_changed } = letters.lists else {
             return;
         };
@@ -199,13 +195,13 @@ impl Subscription {
 
     /// Hears of these resources only.
     pub(super) fn only(&self, followed: Arc<Mutex<Followed>>) {
-        self.mailbox.letters().followed = Some(followed);
+        lock(&self.mailbox.letters).followed = Some(followed);
     }
 }
 
 impl Drop for Subscription {
     fn drop(&mut self) {
-        let mut index = self.watchers.index();
+        let mut index = lock(&self.watchers.0);
         if let Some(own) = index.by_owner.get_mut(&self.owner) {
             own.remove(&self.id);
             if own.is_empty() {
@@ -240,13 +236,9 @@ enum Lists {
 }
 
 impl Mailbox {
-    fn letters(&self) -> MutexGuard<'_, Letters> {
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Puts an event in, if it is of interest; gives whether it was.
     fn put(&self, event: &Event) -> bool {
-        let mut letters = self.letters();
+        let mut letters = lock(&self.letters);
         if !letters.wants(event) {
             return false;
         }
@@ -288,8 +280,7 @@ impl Letters {
         let Some(followed) = &self.followed else {
             return true;
         };
-        let followed = followed.lock().unwrap_or_else(PoisonError::into_inner);
-        followed.values().any(which)
+        lock(followed).values().any(which)
     }
 }
 
@@ -334,7 +325,7 @@ mod tests {
         );
         assert_eq!(watchers.tell_all(&Event::Missed), 10_001);
         drop((idle, second));
-        assert!(watchers.index().by_owner.is_empty());
+        assert!(lock(&watchers.0).by_owner.is_empty());
     }
 
     #[tokio::test]
@@ -362,7 +353,7 @@ mod tests {
         assert_eq!(subscription.next().await, Event::Listed);
         assert_eq!(subscription.next().await, Event::Missed);
         drop((subscription, watchers.expect()));
-        assert!(watchers.index().early.is_empty());
+        assert!(lock(&watchers.0).early.is_empty());
     }
 
     #[tokio::test]

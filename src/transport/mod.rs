@@ -12,7 +12,7 @@ mod lines;
 mod message;
 mod output;
 mod shims;
-pub mod stdio;
+pub(crate) mod stdio;
 mod subscriptions;
 
 pub(crate) use backlog::Backlog;

@@ -36,10 +36,10 @@ pub(crate) use super::output::Written;
 use crate::mcp::request::ClientRequestId;
 
 /// The longest line that is read: 16 MiB.
-pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
+pub(crate) const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
 /// The most messages in one batch; each may cost an answer many times its size.
-pub const LARGEST_BATCH: usize = 1000;
+pub(crate) const LARGEST_BATCH: usize = 1000;
 
 /// From so many unanswered requests on, answering comes before reading.
 const BUSY: usize = 256;

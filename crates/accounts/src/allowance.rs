@@ -6,7 +6,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
@@ -17,8 +17,8 @@ use super::budget::{self, Account, HeldSlot, Ledger};
 use super::daily::{ANONYMOUS, Day, Spent, dollars};
 use super::usage::Usage;
 use super::{Directory, Token, now};
-use exa_mcp_model::LimitExceeded;
 use exa_mcp_model::time::format_timestamp;
+use exa_mcp_model::{LimitExceeded, lock};
 use exa_mcp_store::{BudgetState, Pending, SlotLimit, Store, StoreError, Taken, Window, Windows};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -223,7 +223,7 @@ impl RateLimiter {
             Err(error) => {
                 tracing::warn!(%error, "requests are counted by this server alone");
                 let now = u64::try_from(now()).unwrap_or_default();
-                let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut spare = lock(&self.spare);
                 spare.take(window, now)
             }
         }

@@ -6,7 +6,7 @@
 //! admin did.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use super::now;
-use exa_mcp_model::Identity;
+use exa_mcp_model::{Identity, lock};
 use exa_mcp_store::format::{self, Format};
 use exa_mcp_store::{Place, Query, Rules, Store, StoreError, Window};
 
@@ -167,7 +167,7 @@ impl Audit {
             action,
             target: target.map(str::to_owned),
         };
-        let mut denials = self.0.denials();
+        let mut denials = lock(&self.0.denials);
         if denials.len() >= MOST_GROUPS && !denials.contains_key(&key) {
             key.address = "others".to_owned();
             key.target = None;
@@ -216,7 +216,7 @@ impl Audit {
         let inner = &self.0;
         let _turn = inner.turn.lock().await;
         let news: Vec<(Key, Event, Option<String>)> = {
-            let denials = inner.denials();
+            let denials = lock(&inner.denials);
             let news = denials.iter().filter(|(_, group)| !group.is_written);
             news.map(|(key, group)| (key.clone(), group.event.clone(), group.id.clone()))
                 .collect()
@@ -232,7 +232,7 @@ impl Audit {
             };
             match written {
                 Ok(id) => {
-                    if let Some(group) = inner.denials().get_mut(&key) {
+                    if let Some(group) = lock(&inner.denials).get_mut(&key) {
                         group.is_written = group.event.count == event.count;
                         group.id = Some(id);
                     }
@@ -244,16 +244,12 @@ impl Audit {
             }
         }
         let minute = now() / MINUTE;
-        let mut denials = inner.denials();
+        let mut denials = lock(&inner.denials);
         denials.retain(|key, group| !group.is_written || key.minute >= minute);
     }
 }
 
 impl Inner {
-    fn denials(&self) -> MutexGuard<'_, HashMap<Key, Group>> {
-        self.denials.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A place for a new entry; the oldest of its kind makes way when there is no other.
     async fn place(&self, kind: Kind) -> Result<String, StoreError> {
         let kind = match kind {
@@ -339,7 +335,7 @@ mod tests {
                 audit.flush().await;
             }
         }
-        assert!(audit.0.denials().len() <= 2 * MOST_GROUPS + 2);
+        assert!(lock(&audit.0.denials).len() <= 2 * MOST_GROUPS + 2);
         let entries = audit.entries(None, 5_000).await.unwrap();
         assert!(entries.len() <= 1_001);
         assert!(

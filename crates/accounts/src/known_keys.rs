@@ -1,12 +1,12 @@
 //! Keys of clients that Exa has accepted: a made-up key costs nothing, a paid call does.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use exa_mcp_model::Identity;
+use exa_mcp_model::{Identity, lock};
 
 /// The most keys that are remembered; the one that was accepted longest ago makes way.
 const MAX_KEYS: usize = 10_000;
@@ -21,7 +21,7 @@ pub struct KnownKeys(Arc<Mutex<HashMap<Identity, Instant>>>);
 impl KnownKeys {
     /// Returns whether Exa has accepted the key of this identity within the last hour.
     pub fn contains(&self, owner: &Identity) -> bool {
-        let accepted = self.accepted().get(owner).copied();
+        let accepted = lock(&self.0).get(owner).copied();
         accepted.is_some_and(|at| at.elapsed() < REMEMBERED_FOR)
     }
 
@@ -31,10 +31,6 @@ impl KnownKeys {
             keys: self.clone(),
             owner: owner.clone(),
         }
-    }
-
-    fn accepted(&self) -> MutexGuard<'_, HashMap<Identity, Instant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -48,7 +44,7 @@ pub struct KeyProof {
 impl KeyProof {
     /// Records that a call with the key was answered, and paid for.
     pub fn accept(&self) {
-        let mut accepted = self.keys.accepted();
+        let mut accepted = lock(&self.keys.0);
         if accepted.len() >= MAX_KEYS && !accepted.contains_key(&self.owner) {
             let oldest = accepted.iter().min_by_key(|(_, at)| **at);
             if let Some(oldest) = oldest.map(|(owner, _)| owner.clone()) {
@@ -79,6 +75,6 @@ mod tests {
             keys.proof(&Identity::key(&count.to_string())).accept();
         }
         assert!(!keys.contains(&one));
-        assert_eq!(keys.accepted().len(), MAX_KEYS);
+        assert_eq!(lock(&keys.0).len(), MAX_KEYS);
     }
 }

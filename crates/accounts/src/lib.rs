@@ -46,6 +46,5 @@ pub use token_service::{Amendment, NewToken, TokenService, TokenServiceError};
 /// Returns the current time in milliseconds since 1970.
 #[must_use]
 pub fn now() -> i64 {
-    let now = exa_mcp_store::milliseconds(std::time::SystemTime::now());
-    i64::try_from(now).unwrap_or(i64::MAX)
+    i64::try_from(exa_mcp_model::time::now()).unwrap_or(i64::MAX)
 }

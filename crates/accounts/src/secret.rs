@@ -7,6 +7,7 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
 use exa_mcp_model::ids::NoRandomness;
+use exa_mcp_model::to_hex;
 
 /// Bytes of a secret: as many as the hash takes without folding them.
 const LENGTH: usize = 64;
@@ -86,7 +87,7 @@ impl Digest {
 
     /// All of it in letters, to be kept and read again.
     pub(super) fn written(&self) -> String {
-        self.0.iter().map(|byte| format!("{byte:02x}")).collect()
+        to_hex(&self.0)
     }
 
     /// Reads what was written.
@@ -104,8 +105,7 @@ impl Digest {
 
     /// Half of it in letters, which is enough to tell people apart.
     pub fn name(&self) -> String {
-        let half = self.0.iter().take(16);
-        half.map(|byte| format!("{byte:02x}")).collect()
+        to_hex(self.0.iter().take(16))
     }
 }
 

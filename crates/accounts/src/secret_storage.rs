@@ -1,7 +1,7 @@
 //! The secret in the store: token and key ids made with it outlive the process.
 
 use super::Secret;
-use exa_mcp_model::Identity;
+use exa_mcp_model::{Identity, to_hex};
 use exa_mcp_store::{Expected, Place, Rules, Store, StoreError};
 
 /// Loads the secret of a store, and creates it if there is none.
@@ -19,7 +19,7 @@ pub async fn load_or_create_secret(store: &dyn Store) -> Result<Secret, StoreErr
     }
     let bytes =
         Secret::random_bytes().map_err(|error| StoreError::Unavailable(error.to_string()))?;
-    let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+    let text = to_hex(&bytes);
     let rules = Rules {
         expected: Expected::Nothing,
         ..Rules::default()

@@ -4,9 +4,10 @@
 //! was guessed from the same address before. Tokens that this server makes have 256 random bits, which
 //! nobody guesses at any rate; the limit keeps guesses cheap to refuse and visible in the audit log.
 
+use exa_mcp_model::lock;
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 /// How often an address may be wrong at once.
@@ -60,7 +61,7 @@ impl Throttle {
     }
 
     fn wrong_at(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
-        let mut memory = self.memory();
+        let mut memory = lock(&self.0);
         if memory.wrong.len() >= MOST && memory.may_sweep(now) {
             memory.wrong.retain(|_, bucket| {
                 bucket.refill(now);
@@ -78,10 +79,6 @@ impl Throttle {
         }
         bucket.tries -= 1.0;
         Ok(())
-    }
-
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -162,6 +159,6 @@ mod tests {
             assert_eq!(throttle.wrong_at(beyond(number), now), Ok(()));
         }
         assert!(throttle.wrong_at(beyond(99), now).is_err());
-        assert!(throttle.memory().wrong.len() <= MOST + 1);
+        assert!(lock(&throttle.0).wrong.len() <= MOST + 1);
     }
 }

@@ -14,8 +14,8 @@ use super::limits::{LimitsError, TokenLimits};
 use super::record::{Former, Record};
 use super::token::{Role, Source};
 use super::{Directory, Token, now};
-use exa_mcp_model::Identity;
 use exa_mcp_model::ids::{self, NoRandomness};
+use exa_mcp_model::{Identity, to_hex};
 use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
 
 /// What every token begins with that is made here.
@@ -349,8 +349,7 @@ impl TokenService {
 fn random_token() -> Result<String, NoRandomness> {
     let mut bytes = [0; RANDOM];
     ids::fill(&mut bytes)?;
-    let letters: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("{PREFIX}{letters}"))
+    Ok(format!("{PREFIX}{}", to_hex(&bytes)))
 }
 
 fn shown(token: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, hash_map};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use super::daily::{self, Day};
 use super::now;
 use exa_mcp_model::ids;
+use exa_mcp_model::lock;
 use exa_mcp_store::{Batch, Count, CountChange, Step, Store, StoreError};
 
 /// Requests, whatever they asked for.
@@ -115,12 +116,12 @@ impl Meter {
     }
 
     fn step(&self, name: Cow<'static, str>, step: Step) {
-        self.0.open().push((name, step));
+        lock(&self.0.pending).push((name, step));
     }
 
     /// Writes what was noted; when this returns, it is in the store.
     pub async fn commit(&self) {
-        let steps = std::mem::take(&mut *self.0.open());
+        let steps = std::mem::take(&mut *lock(&self.0.pending));
         if !steps.is_empty() {
             self.0.usage.write(self.0.who(), steps).await;
         }
@@ -130,8 +131,7 @@ impl Meter {
 impl Drop for Reading {
     /// A request that was never answered counts as well, only nobody waits for it.
     fn drop(&mut self) {
-        let pending = self.pending.get_mut();
-        let steps = std::mem::take(pending.unwrap_or_else(PoisonError::into_inner));
+        let steps = std::mem::take(&mut *lock(&self.pending));
         if !steps.is_empty() {
             let (written, _) = oneshot::channel();
             let _ = self.usage.queue.send(Entry {
@@ -144,10 +144,6 @@ impl Drop for Reading {
 }
 
 impl Reading {
-    fn open(&self) -> MutexGuard<'_, Vec<Noted>> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn who(&self) -> Who {
         Who {
             subject: self.subject.clone(),

@@ -2,7 +2,7 @@
 
 use std::{
     fmt,
-    sync::{Arc, Mutex, OnceLock, PoisonError},
+    sync::{Arc, Mutex, OnceLock},
     time::Duration,
 };
 
@@ -16,6 +16,7 @@ use super::{
     response_memory::{ResponseMemory, lend_reserved},
     transport_error,
 };
+use exa_mcp_model::lock;
 
 /// How long an idle connection is kept. Servers close theirs after a minute or so, and a POST written
 /// to a connection that is just being closed could not be sent again.
@@ -107,20 +108,12 @@ impl ExaHttp {
 
     /// Records whether Exa responded.
     pub fn record_health(&self, healthy: bool) {
-        *self
-            .inner
-            .healthy
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(healthy);
+        *lock(&self.inner.healthy) = Some(healthy);
     }
 
     /// Returns whether Exa responded when it was last called; `None` before the first call.
     pub fn is_healthy(&self) -> Option<bool> {
-        *self
-            .inner
-            .healthy
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.inner.healthy)
     }
 
     /// Waits for a slot among the concurrent requests. Returns `None` only if the semaphore is closed, which

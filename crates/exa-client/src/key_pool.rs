@@ -7,7 +7,7 @@
 //! therefore remembers which key last found a resource.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use tokio::time::Instant;
@@ -15,6 +15,7 @@ use tokio::time::Instant;
 use super::circuit_breaker::{CircuitBreaker, KeyCondition, KeyFault, Ticket, Verdict};
 use super::key_affinity::KeyAffinity;
 use super::{ApiKey, ExaError, ExaErrorKind, KeyOwner};
+use exa_mcp_model::lock;
 
 /// The window of the rate limit per key. It is a little longer than a second, because requests take
 /// different times to reach Exa.
@@ -132,7 +133,7 @@ impl KeyPool {
 
     /// Adds a key, unless the pool has it already.
     pub fn add(&self, key: ApiKey) {
-        let mut slots = self.slots();
+        let mut slots = lock(&self.0.slots);
         if slots.iter().all(|slot| slot.key != key) {
             slots.push(Slot {
                 key,
@@ -153,7 +154,7 @@ impl KeyPool {
 
     /// Returns the number of keys.
     pub fn len(&self) -> usize {
-        self.slots().len()
+        lock(&self.0.slots).len()
     }
 
     /// Returns whether the pool has no key.
@@ -174,8 +175,8 @@ impl KeyPool {
         tried: &[usize],
     ) -> Result<KeyLease, NoKey> {
         let now = Instant::now();
-        let known = resource.and_then(|resource| self.affinity().place(resource));
-        let mut slots = self.slots();
+        let known = resource.and_then(|resource| lock(&self.0.affinity).place(resource));
+        let mut slots = lock(&self.0.slots);
         let ready = slots
             .iter_mut()
             .enumerate()
@@ -205,14 +206,14 @@ impl KeyPool {
     /// Remembers which key found a resource, if there are several keys.
     pub fn remember(&self, resource: &str, lease: &KeyLease) {
         if self.len() > 1 {
-            self.affinity().put(resource, lease.place);
+            lock(&self.0.affinity).put(resource, lease.place);
         }
     }
 
     /// Returns whether a resource may exist although these keys denied it: the key with which it was found is
     /// not among them. Of a resource that `exists` for certain, any other key may be that one.
     pub fn may_have(&self, resource: &str, exists: bool, denied: &[usize]) -> bool {
-        let known = self.affinity().place(resource);
+        let known = lock(&self.0.affinity).place(resource);
         match known {
             Some(known) => !denied.contains(&known),
             None => exists && denied.len() < self.len(),
@@ -222,7 +223,7 @@ impl KeyPool {
     /// Returns whether a key is ready for this class that is not in `tried`.
     pub fn has_ready(&self, class: &'static str, tried: &[usize]) -> bool {
         let now = Instant::now();
-        let slots = self.slots();
+        let slots = lock(&self.0.slots);
         let mut others = slots.iter().enumerate();
         others.any(|(place, slot)| slot.allows(class, now) && !tried.contains(&place))
     }
@@ -231,7 +232,7 @@ impl KeyPool {
     pub fn out_after(&self, class: &'static str, error: &ExaError) -> Option<NoKey> {
         KeyFault::of(error)?;
         let now = Instant::now();
-        let slots = self.slots();
+        let slots = lock(&self.0.slots);
         let ready = slots.iter().any(|slot| slot.allows(class, now));
         (!ready).then(|| self.none_ready(class, &slots, now))
     }
@@ -265,13 +266,16 @@ impl KeyPool {
     /// Returns the state of every key.
     pub fn states(&self) -> Vec<KeyState> {
         let now = Instant::now();
-        self.slots().iter().map(|slot| slot.state(now)).collect()
+        lock(&self.0.slots)
+            .iter()
+            .map(|slot| slot.state(now))
+            .collect()
     }
 
     /// Returns the state of every key with the id that `id_of` gives the key.
     pub fn identified(&self, id_of: impl Fn(&ApiKey) -> String) -> Vec<(String, KeyState)> {
         let now = Instant::now();
-        let slots = self.slots();
+        let slots = lock(&self.0.slots);
         let states = slots.iter();
         states
             .map(|slot| (id_of(&slot.key), slot.state(now)))
@@ -281,24 +285,13 @@ impl KeyPool {
     /// Forgets all faults of the first key that matches, and returns its state before. Returns `None` if no
     /// key matches.
     pub fn reset(&self, matches: impl Fn(&ApiKey) -> bool) -> Option<KeyState> {
-        let mut slots = self.slots();
+        let mut slots = lock(&self.0.slots);
         let slot = slots.iter_mut().find(|slot| matches(&slot.key))?;
         let before = slot.state(Instant::now());
         slot.breaker.close();
         slot.classes.clear();
         slot.last_problem = None;
         Some(before)
-    }
-
-    fn slots(&self) -> MutexGuard<'_, Vec<Slot>> {
-        self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn affinity(&self) -> MutexGuard<'_, KeyAffinity> {
-        self.0
-            .affinity
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -398,7 +391,7 @@ impl KeyLease {
 
     /// Records the outcome of the call; returns whether another key might succeed.
     pub fn report(&self, outcome: Result<(), &ExaError>) -> bool {
-        let mut slots = self.pool.slots();
+        let mut slots = lock(&self.pool.0.slots);
         let is_spared = slots.len() == 1 && self.pool.owner().spares_single();
         let Some(slot) = slots.get_mut(self.place).filter(|_| !is_spared) else {
             return false;
@@ -417,7 +410,7 @@ impl KeyLease {
     /// Counts a refusal (403) against the key, because another key was allowed to make the same call. On its own
     /// such a refusal says as much about the call.
     pub fn report_forbidden(&self) {
-        if let Some(slot) = self.pool.slots().get_mut(self.place) {
+        if let Some(slot) = lock(&self.pool.0.slots).get_mut(self.place) {
             let class = slot.classes.entry(self.class).or_default();
             class.count(KeyFault::Forbidden, Instant::now());
             slot.last_problem = Some(KeyFault::Forbidden);
@@ -444,7 +437,7 @@ impl KeyLease {
 
 impl Drop for KeyLease {
     fn drop(&mut self) {
-        if let Some(slot) = self.pool.slots().get_mut(self.place) {
+        if let Some(slot) = lock(&self.pool.0.slots).get_mut(self.place) {
             slot.in_flight = slot.in_flight.saturating_sub(1);
             // A probe whose caller went away must not keep the key from everybody.
             let now = Instant::now();

@@ -6,6 +6,7 @@ mod behavior;
 mod call_stats;
 mod embedded;
 pub mod envelope;
+mod hex;
 mod identity;
 pub mod ids;
 mod limit;
@@ -15,6 +16,7 @@ mod owner;
 pub mod price;
 mod prompt;
 mod resources;
+mod sync;
 pub mod time;
 mod tool;
 
@@ -23,6 +25,7 @@ pub use behavior::{
 };
 pub use call_stats::CallStats;
 pub use embedded::EmbeddedJson;
+pub use hex::to_hex;
 pub use identity::Identity;
 pub use limit::{BudgetRefusal, LimitExceeded};
 pub use money::MicroDollars;
@@ -30,6 +33,7 @@ pub use operation::{Api, Argument, ArgumentLocation, Operation, RequestBody};
 pub use owner::{LocalUser, Owner};
 pub use prompt::{Prompt, PromptArgument, PromptFile, PromptNeed, PromptStep, PromptValue, Takes};
 pub use resources::{Resources, WebsetResources};
+pub use sync::lock;
 pub use tool::{
     HostEntry, HostRole, Instead, Move, NamedPlan, ToolDefinition, ToolFile, ToolHints, ToolPlan,
 };

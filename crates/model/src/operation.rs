@@ -51,7 +51,7 @@ pub struct Operation {
 }
 
 /// One argument of an operation.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Argument {
     /// The name callers use.
     pub name: &'static str,
@@ -149,6 +149,20 @@ pub enum ArgumentLocation {
     Body,
     /// Nowhere: this server acts on it.
     Own,
+}
+
+impl ArgumentLocation {
+    /// The name that OpenAPI gives it in `in`, `server` for our own.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Path => "path",
+            Self::Query => "query",
+            Self::Header => "header",
+            Self::Body => "body",
+            Self::Own => "server",
+        }
+    }
 }
 
 /// What the request body is made of.

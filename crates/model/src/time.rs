@@ -1,5 +1,7 @@
 //! Timestamps in milliseconds since 1970, read and written as RFC 3339 text.
 
+use std::time::{SystemTime, UNIX_EPOCH};
+
 use chrono::{DateTime, Days, Months, NaiveDate, NaiveDateTime, SecondsFormat};
 
 /// Dates with a time and without a zone, as people write them.
@@ -45,6 +47,26 @@ pub fn format_timestamp(milliseconds: i64) -> String {
     DateTime::from_timestamp_millis(milliseconds)
         .unwrap_or_default()
         .to_rfc3339_opts(SecondsFormat::Millis, true)
+}
+
+/// Formats milliseconds since 1970 as RFC 3339 in UTC with whole seconds.
+#[must_use]
+pub fn format_seconds(milliseconds: u64) -> Option<String> {
+    let time = DateTime::from_timestamp_millis(i64::try_from(milliseconds).ok()?)?;
+    Some(time.to_rfc3339_opts(SecondsFormat::Secs, true))
+}
+
+/// Returns a time in milliseconds since 1970.
+#[must_use]
+pub fn milliseconds(time: SystemTime) -> u64 {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Returns the current time in milliseconds since 1970.
+#[must_use]
+pub fn now() -> u64 {
+    milliseconds(SystemTime::now())
 }
 
 /// Returns the day that `2024`, `2024-05` or `2024-05-31` begins with.

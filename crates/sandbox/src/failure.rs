@@ -1,9 +1,9 @@
 //! Refusals and their two forms: the search and websets APIs answer flat, the agent APIs with an
 //! envelope.
 
+use exa_mcp_model::ArgumentLocation;
 use serde_json::{Map, Value, json};
 
-use crate::spec::Place;
 use crate::time::iso;
 
 /// Why a request was refused.
@@ -22,7 +22,7 @@ pub(crate) struct Failure {
 /// One thing wrong with a request.
 #[derive(Clone, Debug)]
 pub(crate) struct Issue {
-    pub(crate) place: Place,
+    pub(crate) place: ArgumentLocation,
     /// Wire name, then the way inside it, such as `contents.text.maxCharacters`.
     pub(crate) path: String,
     pub(crate) message: String,
@@ -83,9 +83,9 @@ impl Failure {
     /// A 400 that lists what is wrong; the tag tells which part of the request to look at first.
     pub(crate) fn of_issues(issues: Vec<Issue>) -> Self {
         let in_place = |place| issues.iter().any(|issue| issue.place == place);
-        let tag = if in_place(Place::Body) {
+        let tag = if in_place(ArgumentLocation::Body) {
             "INVALID_REQUEST_BODY"
-        } else if in_place(Place::Query) {
+        } else if in_place(ArgumentLocation::Query) {
             "INVALID_REQUEST_QUERY"
         } else {
             "INVALID_REQUEST"
@@ -145,7 +145,11 @@ impl Failure {
 }
 
 impl Issue {
-    pub(crate) fn new(place: Place, path: impl Into<String>, message: impl Into<String>) -> Self {
+    pub(crate) fn new(
+        place: ArgumentLocation,
+        path: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
         Issue {
             place,
             path: path.into(),
@@ -155,13 +159,13 @@ impl Issue {
 
     fn sentence(&self) -> String {
         if self.path.is_empty() {
-            format!("{}: {}", self.place.word(), self.message)
+            format!("{}: {}", self.place.as_str(), self.message)
         } else {
-            format!("{} {}: {}", self.place.word(), self.path, self.message)
+            format!("{} {}: {}", self.place.as_str(), self.path, self.message)
         }
     }
 
     fn to_json(&self) -> Value {
-        json!({ "in": self.place.word(), "path": self.path, "message": self.message })
+        json!({ "in": self.place.as_str(), "path": self.path, "message": self.message })
     }
 }

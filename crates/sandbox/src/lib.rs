@@ -43,7 +43,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 
-pub use spec::{ArgumentSpec, OperationSpec, Place};
+pub use spec::OperationSpec;
 
 use http::Shared;
 

@@ -1,6 +1,7 @@
 //! What the sandbox is told about the API: one [`OperationSpec`] an operation, straight from the
 //! project's registry. Nothing about paths or arguments is written down a second time in here.
 
+use exa_mcp_model::{Argument, ArgumentLocation, Operation};
 use serde_json::Value;
 
 /// One operation of the API.
@@ -13,47 +14,26 @@ pub struct OperationSpec {
     /// Path template with the spec's variable names, such as `/websets/v0/websets/{webset}/items`.
     pub path: String,
     /// Where every flat argument travels.
-    pub arguments: Vec<ArgumentSpec>,
+    pub arguments: Vec<Argument>,
     /// JSON Schema (2020-12) of the flat arguments.
     pub input_schema: Value,
     /// JSON Schema (2020-12) of a successful JSON answer.
     pub output_schema: Value,
 }
 
-/// One argument of an operation.
-#[derive(Clone, Debug)]
-pub struct ArgumentSpec {
-    /// Name among the flat arguments, such as `websetId`.
-    pub name: String,
-    /// Name on the wire: path variable, query key, header or body field.
-    pub wire: String,
-    /// Part of the request that carries it.
-    pub place: Place,
-    /// Whether a request without it is refused.
-    pub required: bool,
-}
-
-/// Part of a request that carries an argument.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A variable of the path template.
-    Path,
-    /// A query parameter.
-    Query,
-    /// A request header.
-    Header,
-    /// A top-level field of the JSON body.
-    Body,
-}
-
-impl Place {
-    /// The word used in error messages.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Place::Path => "path",
-            Place::Query => "query",
-            Place::Header => "header",
-            Place::Body => "body",
+impl From<&Operation> for OperationSpec {
+    fn from(operation: &Operation) -> Self {
+        let schema = |text: &str| serde_json::from_str(text).unwrap_or_default();
+        let mut arguments = operation.arguments.to_vec();
+        // The API never sees arguments that the server itself acts on.
+        arguments.retain(|argument| argument.location != ArgumentLocation::Own);
+        Self {
+            name: operation.name.to_owned(),
+            method: operation.method.to_owned(),
+            path: operation.path.to_owned(),
+            arguments,
+            input_schema: schema(operation.input_schema),
+            output_schema: schema(operation.output_schema),
         }
     }
 }

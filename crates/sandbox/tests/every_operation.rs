@@ -165,9 +165,9 @@ async fn every_operation_answers_by_its_schema() {
     for spec in order {
         let mut args = minimal(&spec.name);
         for argument in spec.arguments.iter().filter(|argument| argument.required) {
-            if args.get(&argument.name).is_none() {
-                let id = fixture(&ids, &spec.name, &argument.name);
-                args[&argument.name] = id
+            if args.get(argument.name).is_none() {
+                let id = fixture(&ids, &spec.name, argument.name);
+                args[argument.name] = id
                     .unwrap_or_else(|| panic!("minimal arguments of {} are not known", spec.name))
                     .into();
             }
@@ -207,14 +207,14 @@ async fn ids_of_another_key_are_unknown() {
         let path: Vec<_> = spec
             .arguments
             .iter()
-            .filter(|argument| argument.place == exa_mcp_sandbox::Place::Path)
+            .filter(|argument| argument.location == exa_mcp_model::ArgumentLocation::Path)
             .collect();
         if path.is_empty() {
             continue;
         }
         let mut args = minimal(&spec.name);
         for argument in &path {
-            args[&argument.name] = fixture(&ids, &spec.name, &argument.name).unwrap().into();
+            args[argument.name] = fixture(&ids, &spec.name, argument.name).unwrap().into();
         }
         let answer = other.call(&spec.name, args).await;
         assert_eq!(answer.status, 404, "{}: {}", spec.name, answer.text());

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use exa_mcp_sandbox::{ArgumentSpec, MARKER, OperationSpec, Options, Place, Sandbox};
+use exa_mcp_model::{Argument, ArgumentLocation};
+use exa_mcp_sandbox::{MARKER, OperationSpec, Options, Sandbox};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -36,16 +37,15 @@ fn read(snapshot: &Value) -> OperationSpec {
         .as_object()
         .unwrap()
         .iter()
-        .map(|(name, argument)| ArgumentSpec {
-            name: name.clone(),
-            wire: argument["wire"].as_str().unwrap().to_owned(),
-            place: match argument["in"].as_str().unwrap() {
-                "path" => Place::Path,
-                "query" => Place::Query,
-                "header" => Place::Header,
-                _ => Place::Body,
-            },
-            required: argument["required"].as_bool().unwrap(),
+        .map(|(name, argument)| {
+            let wire = argument["wire"].as_str().unwrap().to_owned().leak();
+            let (name, required) = (name.clone().leak(), argument["required"] == true);
+            match argument["in"].as_str().unwrap() {
+                "path" => Argument::path(name, wire, &[]),
+                "query" => Argument::query(name, wire, required),
+                "header" => Argument::header(name, wire, required, &[]),
+                _ => Argument::body(name, required),
+            }
         });
     OperationSpec {
         name: text("name"),
@@ -306,18 +306,18 @@ impl Client {
                 || vec![plain(value)],
                 |list| list.iter().map(plain).collect(),
             );
-            match argument.place {
-                Place::Path => {
+            match argument.location {
+                ArgumentLocation::Path => {
                     target =
                         target.replace(&format!("{{{}}}", argument.wire), &encode(&plain(value)))
                 }
-                Place::Query => query.extend(
+                ArgumentLocation::Query => query.extend(
                     many.iter()
                         .map(|one| format!("{}={}", argument.wire, encode(one))),
                 ),
-                Place::Header => client = client.header(&argument.wire, &many.join(",")),
-                Place::Body => {
-                    body.insert(argument.wire.clone(), value.clone());
+                ArgumentLocation::Header => client = client.header(argument.wire, &many.join(",")),
+                ArgumentLocation::Body | ArgumentLocation::Own => {
+                    body.insert(argument.wire.to_owned(), value.clone());
                 }
             }
         }
@@ -327,7 +327,7 @@ impl Client {
         let has_body = spec
             .arguments
             .iter()
-            .any(|argument| argument.place == Place::Body);
+            .any(|argument| argument.location == ArgumentLocation::Body);
         (client, target, has_body.then_some(Value::Object(body)))
     }
 

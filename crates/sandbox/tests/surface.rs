@@ -1,6 +1,7 @@
 //! Specs that change: operations come and go, the sandbox stays.
 
-use exa_mcp_sandbox::{ArgumentSpec, Error, OperationSpec, Options, Place, Sandbox};
+use exa_mcp_model::Argument;
+use exa_mcp_sandbox::{Error, OperationSpec, Options, Sandbox};
 use serde_json::json;
 
 use crate::support::{Server, specs};
@@ -10,12 +11,7 @@ fn future() -> OperationSpec {
         name: "future.get".into(),
         method: "GET".into(),
         path: "/future/{id}".into(),
-        arguments: vec![ArgumentSpec {
-            name: "futureId".into(),
-            wire: "id".into(),
-            place: Place::Path,
-            required: true,
-        }],
+        arguments: vec![Argument::path("futureId", "id", &[])],
         input_schema: json!({ "type": "object", "properties": { "futureId": { "type": "string" } }, "required": ["futureId"] }),
         output_schema: json!({
             "$defs": { "Thing": { "type": "object", "required": ["id", "at"], "properties": {

@@ -27,7 +27,7 @@ use std::future::{Future, ready};
 use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use tokio::sync::broadcast;
 
@@ -41,7 +41,7 @@ pub use sqlite::SqliteStore;
 pub use windows::Windows;
 pub use windows::{Taken, Window};
 
-use exa_mcp_model::Identity;
+use exa_mcp_model::{Identity, time};
 
 /// Implements the methods of [`Store`] by those of a field `store`, apart from counting and messages. For stores
 /// in tests.
@@ -339,14 +339,7 @@ impl StoreError {
 type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 fn system_clock() -> Clock {
-    Arc::new(|| milliseconds(SystemTime::now()))
-}
-
-/// Returns a time in milliseconds since 1970.
-#[must_use]
-pub fn milliseconds(time: SystemTime) -> u64 {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    Arc::new(time::now)
 }
 
 /// When something ends that begins now.

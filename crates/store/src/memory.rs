@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::ready;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::counters::Numbers;
 use super::ledger::Ledger;
@@ -12,6 +12,7 @@ use super::{
     Reassigned, Reservation, Reserved, Rules, Slot, SlotLimit, Store, StoreError, Taken, Window,
     Windows, end, system_clock,
 };
+use exa_mcp_model::lock;
 
 /// What a document costs beside its text.
 const OVERHEAD: usize = 256;
@@ -84,17 +85,9 @@ impl MemoryStore {
         }
     }
 
-    fn numbers(&self) -> MutexGuard<'_, Numbers> {
-        self.numbers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn ledger(&self) -> MutexGuard<'_, Ledger> {
-        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The shelf without what has expired.
     fn shelf(&self, now: u64) -> MutexGuard<'_, Shelf> {
-        let mut shelf = self.shelf.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shelf = lock(&self.shelf);
         shelf.sweep(now);
         shelf
     }
@@ -266,7 +259,7 @@ impl Store for MemoryStore {
     }
 
     fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()> {
-        let mut numbers = self.numbers();
+        let mut numbers = lock(&self.numbers);
         changes
             .into_iter()
             .for_each(|change| numbers.change(change));
@@ -274,29 +267,29 @@ impl Store for MemoryStore {
     }
 
     fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
-        let counts = self.numbers().list(subject.as_deref());
+        let counts = lock(&self.numbers).list(subject.as_deref());
         Box::pin(ready(Ok(counts)))
     }
 
     fn forget(&self, subjects: Range<String>) -> Pending<'_, bool> {
-        self.numbers().forget(&subjects);
+        lock(&self.numbers).forget(&subjects);
         Box::pin(ready(Ok(false)))
     }
 
     fn take(&self, window: Window) -> Pending<'_, Taken> {
-        let mut windows = self.windows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut windows = lock(&self.windows);
         Box::pin(ready(Ok(windows.take(window, (self.clock)()))))
     }
 
     fn reserve(&self, wanted: Reservation) -> Pending<'_, Reserved> {
-        let mut numbers = self.numbers();
-        let reserved = self.ledger().reserve(&mut numbers, wanted);
+        let mut numbers = lock(&self.numbers);
+        let reserved = lock(&self.ledger).reserve(&mut numbers, wanted);
         Box::pin(ready(Ok(reserved)))
     }
 
     fn settle(&self, settled: Reservation, changes: Vec<CountChange>) -> Pending<'_, bool> {
-        let mut numbers = self.numbers();
-        let done = self.ledger().settle(&mut numbers, &settled.id, changes);
+        let mut numbers = lock(&self.numbers);
+        let done = lock(&self.ledger).settle(&mut numbers, &settled.id, changes);
         Box::pin(ready(Ok(done)))
     }
 
@@ -306,25 +299,25 @@ impl Store for MemoryStore {
         changed: Reservation,
         claim: Option<String>,
     ) -> Pending<'_, Reassigned> {
-        let outcome = self.ledger().reassign(&present, changed, claim);
+        let outcome = lock(&self.ledger).reassign(&present, changed, claim);
         Box::pin(ready(Ok(outcome)))
     }
 
     fn reservations(&self) -> Pending<'_, Vec<Reservation>> {
-        Box::pin(ready(Ok(self.ledger().reservations())))
+        Box::pin(ready(Ok(lock(&self.ledger).reservations())))
     }
 
     fn occupy(&self, slot: Slot, limit: Option<SlotLimit>) -> Pending<'_, bool> {
-        Box::pin(ready(Ok(self.ledger().occupy(slot, limit))))
+        Box::pin(ready(Ok(lock(&self.ledger).occupy(slot, limit))))
     }
 
     fn vacate(&self, key: String, id: String) -> Pending<'_, ()> {
-        self.ledger().vacate(&key, &id);
+        lock(&self.ledger).vacate(&key, &id);
         Box::pin(ready(Ok(())))
     }
 
     fn slots(&self, key: String) -> Pending<'_, Vec<Slot>> {
-        Box::pin(ready(Ok(self.ledger().slots(&key))))
+        Box::pin(ready(Ok(lock(&self.ledger).slots(&key))))
     }
 
     fn check(&self) -> Pending<'_, String> {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
 use tokio::task::spawn_blocking;
@@ -18,6 +18,7 @@ use super::{
     Reservation, Reserved, Rules, Slot, SlotLimit, Store, StoreError, Taken, Window, end, liveness,
     system_clock,
 };
+use exa_mcp_model::lock;
 
 /// The columns of a [`Document`].
 const COLUMNS: &str = "owner, id, body, revision, number, created, modified";
@@ -122,31 +123,20 @@ impl File {
         behaviour: TransactionBehavior,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, Fault>,
     ) -> Result<T, StoreError> {
-        let mut connection = self
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut connection = lock(&self.connection);
         let result = self.try_transact(&mut connection, behaviour, work);
         let result = result.map_err(|fault| self.error(fault));
         let refusal = match &result {
             Err(error @ StoreError::Newer(_)) => Some(error.clone()),
             _ => None,
         };
-        *self.refusal() = refusal;
+        *lock(&self.refusal) = refusal;
         result
-    }
-
-    fn refusal(&self) -> MutexGuard<'_, Option<StoreError>> {
-        self.refusal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Writes the log into the file and closes it. The log stays where another process uses the file.
     fn close(&self) -> Result<(), StoreError> {
-        let connection = self
-            .connection
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
+        let connection = lock(&self.connection).take();
         let Some(connection) = connection else {
             return Ok(());
         };
@@ -397,7 +387,7 @@ impl Store for SqliteStore {
     }
 
     fn refusal(&self) -> Option<StoreError> {
-        self.file.refusal().clone()
+        lock(&self.file.refusal).clone()
     }
 
     fn close(&self) -> Pending<'_, ()> {

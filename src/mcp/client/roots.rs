@@ -1,6 +1,7 @@
 //! The folders of a session's client, remembered for as long as the client would tell of changes.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use exa_mcp_model::lock;
+use std::sync::{Arc, Mutex};
 
 /// What is known of a client's folders. Clones share it.
 #[derive(Clone, Default)]
@@ -28,17 +29,20 @@ impl KnownRoots {
 
     /// What the client said, if it is still true.
     pub(super) fn known(&self) -> Option<Vec<String>> {
-        self.inner().roots.clone().filter(|_| self.tells_changes)
+        lock(&self.inner)
+            .roots
+            .clone()
+            .filter(|_| self.tells_changes)
     }
 
     /// When a question was asked.
     pub(super) fn moment(&self) -> u64 {
-        self.inner().moment
+        lock(&self.inner).moment
     }
 
     /// Remembers an answer, unless the folders changed since the question.
     pub(super) fn learn(&self, asked: u64, roots: &[String]) {
-        let mut inner = self.inner();
+        let mut inner = lock(&self.inner);
         if inner.moment == asked {
             inner.roots = Some(roots.to_vec());
         }
@@ -46,13 +50,9 @@ impl KnownRoots {
 
     /// The client says that its folders changed.
     pub(in super::super) fn forget(&self) {
-        let mut inner = self.inner();
+        let mut inner = lock(&self.inner);
         inner.moment += 1;
         inner.roots = None;
-    }
-
-    fn inner(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

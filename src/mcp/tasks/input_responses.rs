@@ -2,7 +2,7 @@
 //! the one of 2025-11-25 is asked while it waits for the result.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use rmcp::RoleServer;
@@ -16,7 +16,7 @@ use super::super::version::Era;
 use super::input::Answer;
 use super::{Live, Record, Tasks, Tools, unkept};
 use crate::operations::client::{ClientCapabilities, Question};
-use exa_mcp_model::Identity;
+use exa_mcp_model::{Identity, lock};
 use exa_mcp_store::StoreError;
 
 /// How often is looked for what another process may have changed.
@@ -217,10 +217,7 @@ impl BeingAsked {
         entry: (String, String),
         live: Option<Arc<watch::Sender<Live>>>,
     ) -> Option<Self> {
-        let entered = asked
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(entry.clone());
+        let entered = lock(asked).insert(entry.clone());
         entered.then(|| Self {
             asked: Arc::clone(asked),
             entry,
@@ -231,9 +228,7 @@ impl BeingAsked {
 
 impl Drop for BeingAsked {
     fn drop(&mut self) {
-        let mut asked = self.asked.lock().unwrap_or_else(PoisonError::into_inner);
-        asked.remove(&self.entry);
-        drop(asked);
+        lock(&self.asked).remove(&self.entry);
         // Someone else who waits for the task may be asked now.
         if let Some(live) = &self.live {
             live.send_modify(|live| live.turns += 1);

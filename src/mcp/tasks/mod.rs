@@ -16,7 +16,7 @@ mod worker;
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use rmcp::model::{ErrorData, TaskStatus};
@@ -35,7 +35,7 @@ use crate::tools::{Attempt, TaskLimits, Work};
 use exa_mcp_accounts::usage::Meter;
 use exa_mcp_accounts::{Allowance, ClientAddress, Directory, Payers, Permit, Requester};
 use exa_mcp_model::ids;
-use exa_mcp_model::{Identity, LocalUser};
+use exa_mcp_model::{Identity, LocalUser, lock};
 use exa_mcp_store::{LivenessGuard, Store, StoreError};
 
 /// The most tasks that are counted by their state.
@@ -393,10 +393,7 @@ impl<T: Tools> Tasks<T> {
     }
 
     fn running(&self) -> std::sync::MutexGuard<'_, HashMap<String, Running>> {
-        self.shared
-            .running
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        lock(&self.shared.running)
     }
 }
 

@@ -1,6 +1,6 @@
 //! A task as it is kept.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use rmcp::model::{DetailedTask, ErrorData, JsonObject, Task, TaskPayload, TaskStatus};
 use serde::{Deserialize, Serialize};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::input::{Answer, Questions};
 use crate::operations::client::Question;
 use crate::tools::Work;
-use exa_mcp_model::time::format_timestamp;
+use exa_mcp_model::time::{format_timestamp, now};
 use exa_mcp_store::format::Format;
 
 /// How often a client should ask, in milliseconds.
@@ -222,14 +222,6 @@ impl Record {
 /// What is told of a task before anything else is known.
 fn running(tool: &str) -> String {
     format!("{tool} is running")
-}
-
-/// Milliseconds since 1970.
-pub(super) fn now() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 fn timestamp(milliseconds: u64) -> String {

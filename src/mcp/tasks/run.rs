@@ -16,12 +16,13 @@ use super::super::scope;
 use super::super::version::Era;
 use super::input_requests::TaskClient;
 use super::worker::TaskKeeper;
-use super::{Change, ParsedCall, Record, Tasks, Tools, record};
+use super::{Change, ParsedCall, Record, Tasks, Tools};
 use crate::operations::client::{ClientCapabilities, ClientHandle};
 use crate::operations::{Progress, Step};
 use crate::telemetry;
 use crate::tools::{Attempt, TaskCall, ToolContext, ToolOutcome};
 use exa_mcp_accounts::Permit;
+use exa_mcp_model::time::now;
 use exa_mcp_model::{Identity, Owner};
 use exa_mcp_store::StoreError;
 
@@ -191,7 +192,7 @@ impl<T: Tools> Tasks<T> {
                     true => format!("{} characters or steps of the answer have come", step.done),
                     false => step.message.clone(),
                 };
-                live.updated = record::now();
+                live.updated = now();
             });
             told.tell(step);
         })

@@ -8,10 +8,10 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 
 use super::Record;
-use super::record::now;
 use crate::tools::Work;
 use crate::tools::claims::Claims;
 use exa_mcp_model::Identity;
+use exa_mcp_model::time::now;
 use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
 
 /// Where tasks are kept.

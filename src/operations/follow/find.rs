@@ -36,7 +36,7 @@ const MOST_EMPTY_PAGES: usize = 20;
 
 /// Work that may be the one that is looked for, the oldest first.
 #[derive(Debug, Default)]
-pub struct Found {
+pub(crate) struct Found {
     /// Work that repeats what was sent.
     pub same: Vec<Following>,
     /// Work that does not say what was sent.
@@ -45,7 +45,7 @@ pub struct Found {
 
 /// Why nobody can tell whether there is such work.
 #[derive(Debug)]
-pub enum Undecided {
+pub(crate) enum Undecided {
     /// Exa refuses to show the list.
     Refused {
         /// The operation that shows the list.
@@ -73,7 +73,7 @@ impl Following {
     /// Looks for what a call of `start` with these arguments has started since a moment, in milliseconds
     /// since 1970; `None` if Exa shows no list of it. Failures that may pass are waited out until the
     /// deadline.
-    pub async fn find(
+    pub(crate) async fn find(
         caller: &Caller,
         start: &'static Operation,
         sent: &Map<String, Value>,

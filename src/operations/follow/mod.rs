@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, timeout_at};
 
-pub use find::{Found, Undecided};
+pub(crate) use find::{Found, Undecided};
 
 use super::{Caller, Progress, Refusal, all, find as operation};
 use exa_mcp_exa_client::{ExaErrorKind, NoKey, release_reserved};
@@ -32,7 +32,7 @@ const MOST_CANCELS: u32 = 5;
 
 /// Work that goes on at Exa, and how to look at it.
 #[derive(Debug, Clone)]
-pub struct Following {
+pub(crate) struct Following {
     get: &'static Operation,
     marker: &'static LongRunning,
     arguments: Map<String, Value>,
@@ -40,7 +40,7 @@ pub struct Following {
 
 /// How work stands.
 #[derive(Debug, Clone, PartialEq)]
-pub struct State {
+pub(crate) struct State {
     /// The state in Exa's words.
     pub status: Option<String>,
     /// Nothing more will happen.
@@ -53,7 +53,7 @@ pub struct State {
 
 /// How following came out.
 #[derive(Debug)]
-pub enum Followed {
+pub(crate) enum Followed {
     /// The work ended.
     Ended(State),
     /// The time was up first; this is the latest that is known.
@@ -69,7 +69,7 @@ pub enum Followed {
 
 impl Following {
     /// How to follow what a call started, or what it looked at; `None` for calls that do neither.
-    pub fn of(
+    pub(crate) fn of(
         operation: &'static Operation,
         sent: &Map<String, Value>,
         answer: &Value,
@@ -101,30 +101,30 @@ impl Following {
     }
 
     /// The same work, known by the operation that looks at it and its arguments.
-    pub fn again(get: &str, arguments: Map<String, Value>) -> Option<Self> {
+    pub(crate) fn again(get: &str, arguments: Map<String, Value>) -> Option<Self> {
         Self::of(operation(get)?, &arguments, &Value::Null)
     }
 
     /// The operation that looks at the work.
-    pub fn operation(&self) -> &'static Operation {
+    pub(crate) fn operation(&self) -> &'static Operation {
         self.get
     }
 
     /// The operation that looks at the work, and its arguments.
-    pub fn check_with(&self) -> (&'static str, Map<String, Value>) {
+    pub(crate) fn check_with(&self) -> (&'static str, Map<String, Value>) {
         (self.get.name, self.arguments.clone())
     }
 
     /// The operation that ends the work early, where there is one, and its arguments: those that name
     /// the work, not those that say how to look at it.
-    pub fn cancel_with(&self) -> Option<(&'static str, Map<String, Value>)> {
+    pub(crate) fn cancel_with(&self) -> Option<(&'static str, Map<String, Value>)> {
         let mut arguments = self.arguments.clone();
         arguments.retain(|name, _| self.marker.arguments.contains_key(name));
         Some((self.marker.cancel.as_deref()?, arguments))
     }
 
     /// Names the work among all work: the operation that looks at it, and the ids.
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         let ids = self.marker.arguments.keys().filter_map(|name| {
             let value = self.arguments.get(name)?;
             Some(
@@ -138,13 +138,13 @@ impl Following {
     }
 
     /// Whether an answer says that nothing more will happen.
-    pub fn is_final(&self, answer: &Value) -> bool {
+    pub(crate) fn is_final(&self, answer: &Value) -> bool {
         let status = answer.get(&self.marker.status).and_then(Value::as_str);
         status.is_some_and(|status| self.marker.final_states.iter().any(|it| it == status))
     }
 
     /// How an answer says that the work stands.
-    pub fn state(&self, answer: Value) -> State {
+    pub(crate) fn state(&self, answer: Value) -> State {
         let status = answer.get(&self.marker.status).and_then(Value::as_str);
         let is_final = self.is_final(&answer);
         let asks = |field: &str| answer.get(field).is_some_and(|value| !value.is_null());
@@ -157,12 +157,12 @@ impl Following {
     }
 
     /// Whether a failed look says that the work cannot be looked at any more.
-    pub fn is_lost(&self, refusal: &Refusal) -> bool {
+    pub(crate) fn is_lost(&self, refusal: &Refusal) -> bool {
         passing(refusal).is_none()
     }
 
     /// Looks once. A failed look is not repeated at once: whoever follows looks again anyway.
-    pub async fn look(&self, caller: &Caller) -> Result<State, Refusal> {
+    pub(crate) async fn look(&self, caller: &Caller) -> Result<State, Refusal> {
         let look = caller.once().for_known_thing();
         let called = look.call(self.get, self.arguments.clone().into()).await?;
         Ok(self.state(called.answer.value))
@@ -170,7 +170,7 @@ impl Following {
 
     /// Ends the work early; passing failures are waited out for a while. `None` where Exa offers no
     /// way.
-    pub async fn cancel(&self, caller: &Caller) -> Option<Result<Value, Refusal>> {
+    pub(crate) async fn cancel(&self, caller: &Caller) -> Option<Result<Value, Refusal>> {
         let (name, arguments) = self.cancel_with()?;
         let cancel = operation(name)?;
         let mut pause = FIRST_PAUSE;
@@ -191,7 +191,7 @@ impl Following {
     /// Looks again and again until the work ends or the time is up: often at first, then less, and
     /// never more than once a second. Passing failures are waited out. `latest` is what is known so far;
     /// no older state is held, because many may be followed at once.
-    pub async fn until_end(
+    pub(crate) async fn until_end(
         &self,
         caller: &Caller,
         deadline: Instant,

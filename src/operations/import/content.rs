@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::hash::Hasher;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use fnv::FnvHasher;
@@ -14,6 +14,7 @@ use tokio::task::spawn_blocking;
 use super::csv::{Counter, Survey};
 use super::{LARGEST, too_large};
 use crate::operations::{Progress, Step};
+use exa_mcp_model::lock;
 
 /// How much is read and sent at once.
 const PIECE: usize = 128 * 1024;
@@ -112,8 +113,7 @@ impl Sending {
 
     /// Why the content could not be sent, if it was its own fault.
     pub(super) fn problem(&self) -> Option<String> {
-        let problem = self.problem.lock();
-        problem.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.problem).clone()
     }
 
     /// Tells that everything has arrived.
@@ -167,9 +167,7 @@ impl Flow {
 
     fn fail(self, problem: String) -> Option<(io::Result<Vec<u8>>, Option<Self>)> {
         let error = io::Error::other(problem.clone());
-        let mut slot = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
-        *slot = Some(problem);
-        drop(slot);
+        *lock(&self.problem) = Some(problem);
         Some((Err(error), None))
     }
 }
@@ -183,7 +181,7 @@ struct Teller {
 
 impl Teller {
     fn tell(&self, sent: u64, is_end: bool) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.last);
         if !is_end && last.is_some_and(|last| last.elapsed() < PAUSE) {
             return;
         }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use content::{Content, Sending};
 use csv::Survey;
-pub use folders::{Folders, IMPORT_DIR_VARIABLE};
+pub(crate) use folders::{Folders, IMPORT_DIR_VARIABLE};
 
 use super::caller::Exchanged;
 use super::{Caller, Progress, find};

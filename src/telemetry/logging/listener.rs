@@ -43,7 +43,7 @@ tokio::task_local! {
 /// How severe a message is, in the words of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
-pub enum Severity {
+pub(crate) enum Severity {
     /// For finding errors in the program.
     Debug,
     /// What usually happens.
@@ -64,7 +64,7 @@ pub enum Severity {
 
 /// One message.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// How severe it is.
     pub severity: Severity,
     /// The message and what belongs to it.
@@ -73,14 +73,14 @@ pub struct Entry {
 
 /// Someone who hears what calls do. Clones share the level.
 #[derive(Clone)]
-pub struct Listener {
+pub(crate) struct Listener {
     least: Arc<AtomicU8>,
     tell: Arc<dyn Fn(Entry) + Send + Sync>,
 }
 
 impl Listener {
     /// Hears nothing until a level is set.
-    pub fn new(tell: impl Fn(Entry) + Send + Sync + 'static) -> Self {
+    pub(crate) fn new(tell: impl Fn(Entry) + Send + Sync + 'static) -> Self {
         Self {
             least: Arc::new(AtomicU8::new(NOBODY)),
             tell: Arc::new(tell),
@@ -88,7 +88,7 @@ impl Listener {
     }
 
     /// Hears messages that are at least this severe from now on.
-    pub fn listen(&self, least: Severity) {
+    pub(crate) fn listen(&self, least: Severity) {
         self.least.store(least as u8, Ordering::Relaxed);
         want(verbosity(least));
     }
@@ -98,14 +98,14 @@ impl Listener {
     }
 
     /// Runs a future whose messages this listener hears.
-    pub fn during<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
+    pub(crate) fn during<F: Future>(self, future: F) -> impl Future<Output = F::Output> {
         LISTENER.scope(self, future)
     }
 }
 
 /// Runs a future with the listener of whoever calls this, if there is one: for work that goes on by
 /// itself.
-pub fn inherited<F>(future: F) -> impl Future<Output = F::Output> + Send
+pub(crate) fn inherited<F>(future: F) -> impl Future<Output = F::Output> + Send
 where
     F: Future + Send,
 {

@@ -4,7 +4,7 @@
 mod listener;
 mod request;
 
-pub use listener::{Entry, Listener, Severity, inherited};
+pub(crate) use listener::{Entry, Listener, Severity, inherited};
 pub(crate) use request::{
     RequestFields, http_span, plain_rpc_id, record_rpc_id, record_session, record_user,
     session_digest,
@@ -23,7 +23,7 @@ pub(super) const OWN_CRATES: &str = "exa_mcp_";
 ///
 /// # Errors
 /// The level is unknown.
-pub fn start(level_name: Option<&str>, debug: Option<&str>) -> Result<(), String> {
+pub(crate) fn start(level_name: Option<&str>, debug: Option<&str>) -> Result<(), String> {
     let level = level(level_name, debug)?;
     let targets = Targets::new()
         .with_default(libraries(level))

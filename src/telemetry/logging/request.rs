@@ -4,14 +4,12 @@
 //! Over HTTP the id of a session lets its holder in where nobody needs a token, so only a short digest of
 //! it stands in the log.
 
-use std::fmt::Write;
-
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tracing::Span;
 use tracing::field::Empty;
 
-use exa_mcp_model::Identity;
+use exa_mcp_model::{Identity, to_hex};
 use exa_mcp_text::is_name;
 
 /// Bytes of the digest of a session: enough to tell sessions apart, too few to find one.
@@ -77,12 +75,7 @@ pub(crate) fn plain_rpc_id(id: &Value) -> String {
 
 /// A short digest of the id of a session: eight hexadecimal digits of its SHA-256.
 pub(crate) fn session_digest(id: &str) -> String {
-    let mut short = String::with_capacity(2 * DIGEST_BYTES);
-    for byte in Sha256::digest(id.as_bytes()).iter().take(DIGEST_BYTES) {
-        // Writing to a string cannot fail.
-        let _ = write!(short, "{byte:02x}");
-    }
-    short
+    to_hex(Sha256::digest(id.as_bytes()).iter().take(DIGEST_BYTES))
 }
 
 #[cfg(test)]

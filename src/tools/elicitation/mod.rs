@@ -22,7 +22,7 @@ use exa_mcp_model::Operation;
 
 /// How an operator wants clients to be asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct PromptPolicy {
+pub(crate) struct PromptPolicy {
     /// Nothing is deleted before the user has agreed, where the client can ask.
     pub confirm_deletes: bool,
     /// How long to wait for an answer, if not as long as usual.

@@ -1,7 +1,7 @@
 //! What could stand in an address, for completion.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use super::Resources;
 use crate::operations::{all, find};
 use crate::tools::CachedResult;
 use exa_mcp_generated::tools::RESOURCES;
-use exa_mcp_model::Identity;
+use exa_mcp_model::{Identity, lock};
 
 /// How long Exa may take to list websets; whoever types does not wait longer.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -41,13 +41,13 @@ pub(super) struct RecentWebsets(Mutex<HashMap<Identity, (Instant, Vec<Candidate>
 
 impl RecentWebsets {
     fn get(&self, owner: &Identity) -> Option<Vec<Candidate>> {
-        let memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = lock(&self.0);
         let (at, candidates) = memory.get(owner)?;
         (at.elapsed() < FRESH).then(|| candidates.clone())
     }
 
     fn insert(&self, owner: &Identity, candidates: &[Candidate]) {
-        let mut memory = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = lock(&self.0);
         memory.retain(|_, (at, _)| at.elapsed() < FRESH);
         if memory.len() < MOST_OWNERS {
             memory.insert(owner.clone(), (Instant::now(), candidates.to_vec()));

@@ -1,17 +1,14 @@
 //! The list of what can be read, and the patterns of addresses.
 
 use std::sync::OnceLock;
-use std::time::UNIX_EPOCH;
-
-use chrono::{DateTime, SecondsFormat};
 
 use super::read::description;
 use super::{JSON, MARKDOWN, PLAIN, ReadError, Resources};
 use crate::operations::all;
 use crate::tools::notes::Note;
 use crate::tools::{Address, CachedResult};
-use exa_mcp_model::Identity;
-use exa_mcp_model::Operation;
+use exa_mcp_model::time::{format_seconds, milliseconds};
+use exa_mcp_model::{Identity, Operation};
 
 /// One thing that can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +56,7 @@ pub struct Template {
 }
 
 /// All patterns.
-pub static TEMPLATES: &[Template] = &[
+pub(crate) static TEMPLATES: &[Template] = &[
     Template {
         pattern: "exa://results/{cacheId}",
         name: "result",
@@ -237,8 +234,7 @@ fn read_mark(cursor: &str) -> Option<Mark<'_>> {
 
 /// When an answer was kept, in milliseconds since 1970.
 fn at(kept: &CachedResult) -> u64 {
-    let since = kept.kept_at.duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    milliseconds(kept.kept_at)
 }
 
 fn of_result(kept: &CachedResult) -> (String, Entry) {
@@ -254,7 +250,7 @@ fn of_result(kept: &CachedResult) -> (String, Entry) {
         mime: MARKDOWN,
         // What is kept is another text than the one that is read.
         size: None,
-        modified: timestamp(at(kept)),
+        modified: format_seconds(at(kept)),
         for_people: true,
     };
     (format!("results-{}-{}", at(kept), kept.id), entry)
@@ -268,7 +264,7 @@ fn of_note(note: &Note) -> (String, Entry) {
         description: "A note made with create_note".to_owned(),
         mime: PLAIN,
         size: Some(note.text().len()),
-        modified: timestamp(note.created),
+        modified: format_seconds(note.created),
         for_people: true,
     };
     (format!("notes-{}", note.number), entry)
@@ -293,11 +289,4 @@ fn of_operation(number: usize, operation: &'static Operation) -> (String, Entry)
 fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")
-}
-
-/// A time as clients want it: `2026-07-28T09:30:00Z`.
-fn timestamp(milliseconds: u64) -> Option<String> {
-    let milliseconds = i64::try_from(milliseconds).ok()?;
-    let time = DateTime::from_timestamp_millis(milliseconds)?;
-    Some(time.to_rfc3339_opts(SecondsFormat::Secs, true))
 }

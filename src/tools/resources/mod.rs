@@ -15,15 +15,15 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
-pub use completion::Candidate;
+pub(crate) use completion::Candidate;
 use completion::{Completer, RecentWebsets};
-pub use entries::{Entry, ResourcePage, TEMPLATES, Template};
+pub(crate) use entries::{Entry, ResourcePage, Template};
 use read::Reader;
-pub use read::{Content, ReadError};
-pub use watch::{ExpectedWatch, Watch};
+pub(crate) use read::{Content, ReadError};
+pub(crate) use watch::{ExpectedWatch, Watch};
 
 use super::notes::{Draft, Note, NoteError, Notes};
-pub use super::watchers::Event;
+pub(crate) use super::watchers::Event;
 use super::{Address, ResultCache};
 use crate::operations::{self, Called, Caller};
 use exa_mcp_generated::tools::RESOURCES;
@@ -35,11 +35,11 @@ use exa_mcp_store::Store;
 const WAITING: usize = 256;
 
 /// Markdown, as most of what is kept.
-pub const MARKDOWN: &str = "text/markdown";
+pub(crate) const MARKDOWN: &str = "text/markdown";
 /// JSON, for what programs read.
-pub const JSON: &str = "application/json";
+pub(crate) const JSON: &str = "application/json";
 /// Plain text.
-pub const PLAIN: &str = "text/plain";
+pub(crate) const PLAIN: &str = "text/plain";
 
 /// What can be read. Clones share everything.
 #[derive(Clone)]

@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::watch::at;
 use super::{Changed, Event, Shared};
-use crate::tools::{Address, Change};
+use crate::tools::Address;
 use exa_mcp_model::Identity;
 use exa_mcp_model::ids;
 use exa_mcp_store::{Store, StoreError, StoreMessage};
@@ -80,7 +80,7 @@ pub(super) fn start(shared: &Arc<Shared>, store: &Arc<dyn Store>) {
         telling: None,
     };
     let changes = shared.changes.subscribe();
-    tokio::spawn(outbox.run(changes, shared.results.changes()));
+    tokio::spawn(outbox.run(changes, shared.results.additions()));
     let inbox = Inbox {
         shared: Arc::clone(shared),
         name,
@@ -170,7 +170,7 @@ struct Outbox {
 
 impl Outbox {
     /// Gathers and tells. Changes are gathered while others are told: those that wait for too long are lost.
-    async fn run(mut self, mut changes: Receiver<Arc<Changed>>, mut results: Receiver<Change>) {
+    async fn run(mut self, mut changes: Receiver<Arc<Changed>>, mut results: Receiver<Identity>) {
         loop {
             tokio::select! {
                 changed = changes.recv() => match changed {
@@ -178,11 +178,10 @@ impl Outbox {
                     Err(RecvError::Lagged(_)) => self.add(Told::Anything),
                     Err(RecvError::Closed) => return,
                 },
-                change = results.recv() => match change {
+                added = results.recv() => match added {
                     // Which server asks next is not known, so the list may be another one then. That an
                     // answer is gone concerns the server alone that kept it.
-                    Ok(Change::Added { owner, .. }) => self.add(list_of(&owner)),
-                    Ok(Change::Gone { .. }) => {}
+                    Ok(owner) => self.add(list_of(&owner)),
                     Err(RecvError::Lagged(_)) => self.add(Told::AnyList),
                     Err(RecvError::Closed) => return,
                 },

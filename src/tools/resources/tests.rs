@@ -240,7 +240,6 @@ fn called(arguments: Value, answer: Value) -> Called {
             request_id: None,
         },
         arguments: arguments.as_object().unwrap().clone(),
-        mended: Vec::new(),
         told: 0.0,
     }
 }

@@ -21,11 +21,11 @@ pub struct AllowedError {
 }
 
 /// The variables that hold the lists.
-pub const HOSTS_VARIABLE: &str = "EXA_MCP_ALLOWED_HOSTS";
+pub(crate) const HOSTS_VARIABLE: &str = "EXA_MCP_ALLOWED_HOSTS";
 /// The variable of the origins.
-pub const ORIGINS_VARIABLE: &str = "EXA_MCP_ALLOWED_ORIGINS";
+pub(crate) const ORIGINS_VARIABLE: &str = "EXA_MCP_ALLOWED_ORIGINS";
 /// The variable of the proxies.
-pub const PROXIES_VARIABLE: &str = "EXA_MCP_TRUSTED_PROXIES";
+pub(crate) const PROXIES_VARIABLE: &str = "EXA_MCP_TRUSTED_PROXIES";
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 

@@ -58,9 +58,8 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tower_http::compression::CompressionLayer;
 
-pub use allowed::{
-    AllowedError, HOSTS_VARIABLE, Hosts, ORIGINS_VARIABLE, Origins, PROXIES_VARIABLE, Proxies,
-};
+pub(crate) use allowed::{AllowedError, HOSTS_VARIABLE, ORIGINS_VARIABLE, PROXIES_VARIABLE};
+pub use allowed::{Hosts, Origins, Proxies};
 pub use config::{HttpConfig, HttpLimits};
 use fair_places::{FairPlaces, WhenAddressIsFull};
 pub use gate::{Gate, Guests};

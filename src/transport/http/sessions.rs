@@ -9,7 +9,7 @@ mod table;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use futures_util::{Stream, StreamExt};
@@ -35,7 +35,7 @@ use super::shared_replay::SharedReplay;
 use super::standalone_stream::StandaloneStream;
 use crate::transport::shims;
 use exa_mcp_accounts::Requester;
-use exa_mcp_model::Identity;
+use exa_mcp_model::{Identity, lock};
 use exa_mcp_store::Store;
 pub(super) use shared::Behind;
 use table::{Session, SessionTable};
@@ -138,7 +138,7 @@ impl Sessions {
     }
 
     fn known(&self) -> MutexGuard<'_, SessionTable> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     /// How many there are.

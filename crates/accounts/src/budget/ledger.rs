@@ -1,7 +1,7 @@
 //! The ledger: reservations of all who pay, in a store that several processes may share.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -12,6 +12,7 @@ use super::BudgetPolicy;
 use super::entry::{Entry, RunRecord, RunSlot};
 use super::queue::{Duty, Queue};
 use exa_mcp_model::ids;
+use exa_mcp_model::lock;
 use exa_mcp_store::{
     BudgetCounters, BudgetState, LivenessGuard, Pending, Reassigned, Reservation, Reserved, Slot,
     Store, StoreError,
@@ -87,7 +88,7 @@ impl Ledger {
     pub fn runs_to_follow(&self) -> Option<mpsc::UnboundedReceiver<OpenRun>> {
         let (sender, receiver) = mpsc::unbounded_channel();
         // Nothing is added meanwhile, and so nothing is followed twice or not at all.
-        let known = self.runs();
+        let known = lock(&self.runs);
         for run in runs_of(&known) {
             let _ = sender.send(OpenRun { run });
         }
@@ -169,7 +170,7 @@ impl Ledger {
     /// Charges a run that has ended; without a cost, all that was set aside. Does nothing for a run that this
     /// process does not follow.
     pub async fn charge_run(&self, key: &str, cost: Option<u64>) {
-        let reservation = self.runs().remove(key);
+        let reservation = lock(&self.runs).remove(key);
         let Some(reservation) = reservation else {
             return;
         };
@@ -181,7 +182,7 @@ impl Ledger {
 
     /// Whether this process follows a run.
     pub fn follows(&self, key: &str) -> bool {
-        self.runs().contains_key(key)
+        lock(&self.runs).contains_key(key)
     }
 
     /// Who pays for a run that is not charged yet.
@@ -189,7 +190,7 @@ impl Ledger {
     /// # Errors
     /// The store failed.
     pub async fn payer_of_run(&self, key: &str) -> Result<Option<String>, StoreError> {
-        let own = self.runs().get(key).cloned();
+        let own = lock(&self.runs).get(key).cloned();
         let open = match own {
             Some(own) => vec![own],
             None => patiently(self.store.reservations()).await?,
@@ -201,21 +202,17 @@ impl Ledger {
 
     /// The runs that this process follows.
     pub fn open_runs(&self) -> Vec<RunRecord> {
-        runs_of(&self.runs()).collect()
+        runs_of(&lock(&self.runs)).collect()
     }
 
     /// Begins to follow a run.
     pub(super) fn follow(&self, run: RunRecord, reservation: Reservation) {
-        let mut runs = self.runs();
+        let mut runs = lock(&self.runs);
         runs.insert(run.key.clone(), reservation);
         if let Some(followers) = self.followers.get() {
             // Without a follower another process takes it up.
             let _ = followers.send(OpenRun { run });
         }
-    }
-
-    fn runs(&self) -> MutexGuard<'_, HashMap<String, Reservation>> {
-        self.runs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Keeps a reservation until a run has ended, unless the run is charged already.

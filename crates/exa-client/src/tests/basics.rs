@@ -174,11 +174,3 @@ async fn reqwest_errors_of_other_origin_do_not_show_their_url() {
         "{error:?}"
     );
 }
-
-#[test]
-fn calls_can_move_between_threads() {
-    fn is_send<T: Send>(value: T) -> T {
-        value
-    }
-    drop(is_send(call("http://127.0.0.1:1", Method::GET)));
-}

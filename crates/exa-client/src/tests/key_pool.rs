@@ -202,7 +202,10 @@ async fn no_second_has_more_requests_than_it_may() {
     }
     let last = sent.last().copied().unwrap();
     assert_eq!(last, start.elapsed(), "an idle key is used at once");
-    assert!(pool.slots()[0].turns.len() <= 10, "old turns are forgotten");
+    assert!(
+        exa_mcp_model::lock(&pool.0.slots)[0].turns.len() <= 10,
+        "old turns are forgotten"
+    );
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! From a raw request to flat arguments in their types, checked against the input schema.
 
 use axum::http::HeaderMap;
+use exa_mcp_model::ArgumentLocation;
 use jsonschema::Validator;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Map, Value};
 
 use super::routes::{Operation, validator};
 use crate::failure::{Failure, Issue};
-use crate::spec::Place;
 
 /// Problems listed in one answer; a body can be wrong in a thousand places.
 const MOST_ISSUES: usize = 20;
@@ -32,14 +32,16 @@ pub(super) fn gather(operation: &Operation, raw: Raw<'_>) -> Result<Map<String, 
     let mut args = Map::new();
     let mut issues = Vec::new();
     for argument in &operation.spec.arguments {
-        let value = match argument.place {
-            Place::Path => variable(&raw, &argument.wire),
-            Place::Header => header(operation, &raw, &argument.name, &argument.wire),
-            Place::Query => query(operation, &raw, &argument.name, &argument.wire, &mut issues),
-            Place::Body => None,
+        let value = match argument.location {
+            ArgumentLocation::Path => variable(&raw, argument.wire),
+            ArgumentLocation::Header => header(operation, &raw, argument.name, argument.wire),
+            ArgumentLocation::Query => {
+                query(operation, &raw, argument.name, argument.wire, &mut issues)
+            }
+            ArgumentLocation::Body | ArgumentLocation::Own => None,
         };
         if let Some(value) = value {
-            args.insert(argument.name.clone(), value);
+            args.insert(argument.name.to_owned(), value);
         }
     }
     if !raw.lenient {
@@ -108,7 +110,11 @@ fn query(
         );
     }
     if values.len() > 1 {
-        issues.push(Issue::new(Place::Query, wire, "was given more than once"));
+        issues.push(Issue::new(
+            ArgumentLocation::Query,
+            wire,
+            "was given more than once",
+        ));
     }
     values.first().map(|text| typed(operation, schema, text))
 }
@@ -119,10 +125,10 @@ fn unknown_query(operation: &Operation, raw: &Raw<'_>, issues: &mut Vec<Issue>) 
             .spec
             .arguments
             .iter()
-            .any(|a| a.place == Place::Query && a.wire == *key);
+            .any(|a| a.location == ArgumentLocation::Query && a.wire == *key);
         if !known {
             issues.push(Issue::new(
-                Place::Query,
+                ArgumentLocation::Query,
                 key.as_str(),
                 "is not a parameter of this operation",
             ));
@@ -219,14 +225,14 @@ fn take_body(
             .spec
             .arguments
             .iter()
-            .find(|a| a.place == Place::Body && a.wire == field);
+            .find(|a| a.location == ArgumentLocation::Body && a.wire == field);
         match known {
             Some(argument) => {
-                args.insert(argument.name.clone(), value);
+                args.insert(argument.name.to_owned(), value);
             }
             None if raw.lenient => {}
             None => issues.push(Issue::new(
-                Place::Body,
+                ArgumentLocation::Body,
                 field,
                 "is not a field of this operation",
             )),
@@ -282,21 +288,17 @@ fn missing(operation: &Operation, args: &Map<String, Value>, issues: &mut Vec<Is
         .arguments
         .iter()
         .filter(|argument| argument.required);
-    for argument in required.filter(|argument| !args.contains_key(&argument.name)) {
-        let told = |issue: &Issue| issue.place == argument.place && issue.path == argument.wire;
+    for argument in required.filter(|argument| !args.contains_key(argument.name)) {
+        let told = |issue: &Issue| issue.place == argument.location && issue.path == argument.wire;
         if !issues.iter().any(told) {
-            issues.push(Issue::new(
-                argument.place,
-                argument.wire.as_str(),
-                "is required",
-            ));
+            issues.push(Issue::new(argument.location, argument.wire, "is required"));
         }
     }
 }
 
 /// Problems are told in wire names: a client of the API knows no others.
-fn on_the_wire(operation: &Operation, mut way: Vec<String>) -> (Place, String) {
-    let mut place = Place::Body;
+fn on_the_wire(operation: &Operation, mut way: Vec<String>) -> (ArgumentLocation, String) {
+    let mut place = ArgumentLocation::Body;
     if let Some(first) = way.first_mut()
         && let Some((at, wire)) = operation.wire_of(first)
     {

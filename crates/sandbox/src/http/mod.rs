@@ -14,10 +14,11 @@ mod uploads;
 mod wire;
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use axum::Router;
+use exa_mcp_model::lock;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
@@ -47,9 +48,9 @@ impl Shared {
         })
     }
 
-    /// The state. A panic elsewhere must not take the whole sandbox down with it.
+    /// The state.
     fn world(&self) -> MutexGuard<'_, World> {
-        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.world)
     }
 }
 

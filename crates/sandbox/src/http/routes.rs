@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
+use exa_mcp_model::ArgumentLocation;
 use serde_json::Value;
 
 use super::strict;
 use crate::behaviour::{self, Behaviour};
 use crate::percent::decode;
-use crate::{Error, OperationSpec, Place, time};
+use crate::{Error, OperationSpec, time};
 
 /// An operation, ready to be matched and checked.
 pub(super) struct Operation {
@@ -147,13 +148,13 @@ impl Operation {
     }
 
     /// Place and wire name of a flat argument.
-    pub(super) fn wire_of(&self, name: &str) -> Option<(Place, &str)> {
+    pub(super) fn wire_of(&self, name: &str) -> Option<(ArgumentLocation, &str)> {
         let argument = self
             .spec
             .arguments
             .iter()
             .find(|argument| argument.name == name)?;
-        Some((argument.place, argument.wire.as_str()))
+        Some((argument.location, argument.wire))
     }
 }
 

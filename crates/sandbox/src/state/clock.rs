@@ -1,6 +1,6 @@
 //! The sandbox's own time: real time plus what `POST /sandbox/clock` added.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use crate::time::DAY;
 
@@ -17,11 +17,8 @@ pub(crate) struct Clock {
 
 impl Clock {
     pub(super) fn new() -> Self {
-        let since = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
         Clock {
-            base: u64::try_from(since.as_millis()).unwrap_or(0),
+            base: exa_mcp_model::time::now(),
             running: Some(Instant::now()),
             ahead: 0,
         }

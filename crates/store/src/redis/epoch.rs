@@ -5,7 +5,7 @@
 //! lost its data or was replaced, the tokens, revocations and identities that the server knows belong to data
 //! that is gone.
 
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
 
 use redis::{RedisError, Script, ScriptInvocation};
 use tokio::sync::OnceCell;
@@ -13,6 +13,7 @@ use tokio::sync::OnceCell;
 use super::super::StoreError;
 use super::link::Link;
 use super::{key, mark};
+use exa_mcp_model::lock;
 
 /// The version of the format that this program reads and writes. What was written before there was a
 /// version is the first.
@@ -77,7 +78,7 @@ impl Epoch {
             // Whoever could not be asked has not changed.
             Err(_) => return,
         };
-        let mut known = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.problem);
         if *known != problem {
             match &problem {
                 Some(problem) => tracing::error!(%problem, "nothing is served with this store"),
@@ -89,8 +90,7 @@ impl Epoch {
 
     /// Why the data must not be used, if it was refused last.
     pub(super) fn problem(&self) -> Option<StoreError> {
-        let known = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
-        known.clone()
+        lock(&self.problem).clone()
     }
 }
 
