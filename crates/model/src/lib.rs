@@ -1,4 +1,4 @@
-//! Plain data that the layers share, defined once.
+//! Plain data and small helpers that the layers share, defined once.
 //!
 //! Nothing here sends, stores or shows anything.
 
