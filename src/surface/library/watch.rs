@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use super::{Event, Library};
 use crate::accounts::Identity;
 use crate::surface::ResultCache;
-use crate::surface::watchers::{Expected, Followed, Subscription};
+use crate::surface::watchers::{ExpectedSubscription, Followed, Subscription};
 
 /// The least time between two looks.
 const SHORTEST: Duration = Duration::from_millis(100);
@@ -41,7 +41,7 @@ impl Library {
 
 /// A watch whose owner is not known yet.
 pub struct ExpectedWatch {
-    expected: Expected,
+    expected: ExpectedSubscription,
     cache: ResultCache,
 }
 
