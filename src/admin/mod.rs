@@ -100,7 +100,11 @@ fn address<S: ServerState>(server: &S, parts: &Parts) -> String {
 
 fn unreadable(error: &StoreError) -> Refused {
     tracing::warn!(%error, "the store could not be used for an admin");
-    let why = "The store cannot be used now; try again later";
+    let why = match error {
+        // The request that finds this out says what all later ones are told.
+        StoreError::Replaced | StoreError::Newer(_) => error.to_string(),
+        _ => "The store cannot be used now; try again later".to_owned(),
+    };
     let code = ErrorCode::INTERNAL_ERROR.0;
-    Box::new(refuse(StatusCode::SERVICE_UNAVAILABLE, code, why))
+    Box::new(refuse(StatusCode::SERVICE_UNAVAILABLE, code, &why))
 }

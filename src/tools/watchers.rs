@@ -83,13 +83,13 @@ impl Watchers {
     }
 
     /// Keeps what happens from now on for a reader that subscribes later.
-    pub(super) fn expect(&self) -> Expected {
+    pub(super) fn expect(&self) -> ExpectedSubscription {
         let mut index = lock(&self.0);
         index.last_id += 1;
         let id = index.last_id;
         index.early.insert(id, EarlyEvents::default());
         drop(index);
-        Expected {
+        ExpectedSubscription {
             watchers: self.clone(),
             id,
         }
@@ -122,12 +122,12 @@ impl Watchers {
 }
 
 /// A reader that will subscribe: what happens meanwhile is kept for it.
-pub(super) struct Expected {
+pub(super) struct ExpectedSubscription {
     watchers: Watchers,
     id: u64,
 }
 
-impl Expected {
+impl ExpectedSubscription {
     /// A mailbox for this owner, with what has happened meanwhile.
     pub(super) fn subscribe(self, owner: &Identity) -> Subscription {
         let subscription = self.watchers.subscribe(owner);
@@ -139,7 +139,7 @@ impl Expected {
     }
 }
 
-impl Drop for Expected {
+impl Drop for ExpectedSubscription {
     fn drop(&mut self) {
         lock(&self.watchers.0).early.remove(&self.id);
     }

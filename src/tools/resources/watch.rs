@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Event;
 use crate::tools::ResultCache;
-use crate::tools::watchers::{Expected, Followed, Subscription};
+use crate::tools::watchers::{ExpectedSubscription, Followed, Subscription};
 use exa_mcp_model::Identity;
 
 /// The least time between two looks.
@@ -25,7 +25,7 @@ pub struct Watch {
 
 /// A watch whose owner is not known yet.
 pub struct ExpectedWatch {
-    expected: Expected,
+    expected: ExpectedSubscription,
     cache: ResultCache,
 }
 

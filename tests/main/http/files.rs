@@ -80,7 +80,7 @@ fn calls(path: &str) -> Vec<(&'static str, &'static str, Value)> {
 fn everything() -> Value {
     let uris = [
         "file:///",
-        "file:///proc/self/root/",
+        "file:///proc/self/root",
         "file:///proc/self/cwd/",
     ];
     json!({"roots": uris.map(|uri| json!({"uri": uri, "name": "all"}))})

@@ -99,7 +99,7 @@ fn status(server: &HttpServer, token: &str) -> u16 {
 fn assert_refuses(server: &HttpServer, store: &str, part: &str) {
     let token = bearer("a-token");
     let refusal = || server.get("/mcp/usage", &[("authorization", &token)]);
-    // Until the state of the store is looked at again, requests are refused without the reason.
+    // While Redis starts again, it does not answer; that is another reason.
     eventually("the server refuses", || {
         let reply = refusal();
         reply.status == 503 && reply.text().contains(part)
