@@ -1,6 +1,6 @@
-//! Guards `generated/`: an ordinary build compares fingerprints, `--features codegen` regenerates.
+//! The build script of the crate in `generated/`, which it guards: an ordinary build compares fingerprints, `--features codegen` regenerates.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 #[path = "codegen/src/fingerprint.rs"]
 #[allow(dead_code, unreachable_pub)]
@@ -10,12 +10,13 @@ const COMMAND: &str = "cargo build --features codegen";
 
 fn main() {
     for input in ["data-design", "generated", "codegen/src/fingerprint.rs"] {
-        println!("cargo::rerun-if-changed={input}");
+        println!("cargo::rerun-if-changed=../{input}");
     }
     println!("cargo::rerun-if-env-changed=EXA_CODEGEN");
-    let root = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default();
+    let manifest_dir = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let root = manifest_dir.parent().unwrap_or(&manifest_dir);
     let check = std::env::var("EXA_CODEGEN").is_ok_and(|value| value == "check");
-    if let Err(error) = regenerate(Path::new(&root), check).and_then(|()| guard(Path::new(&root))) {
+    if let Err(error) = regenerate(root, check).and_then(|()| guard(root)) {
         // One line for each line: cargo cuts a message at its first line end.
         error
             .lines()
@@ -38,8 +39,7 @@ fn guard(root: &Path) -> Result<(), String> {
 
 #[cfg(feature = "codegen")]
 fn regenerate(root: &Path, check: bool) -> Result<(), String> {
-    println!("cargo::rerun-if-changed=codegen-snapshots");
-    println!("cargo::rerun-if-changed=tests/corpus/answers/LEVELS.md");
+    println!("cargo::rerun-if-changed=../codegen-snapshots");
     let output = codegen::generate(root).map_err(|error| error.to_string())?;
     for notice in &output.notices {
         println!("cargo::warning={notice}");

@@ -13,17 +13,17 @@ pub mod types {
         #[serde(
             rename = "endTime",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub end_time: crate::exa::Maybe<::std::string::String>,
+        pub end_time: exa_mcp_exa_client::Maybe<::std::string::String>,
         pub entities: ::std::vec::Vec<AgentMonitorEntityInput>,
         pub fields: ::std::vec::Vec<AgentMonitorFieldInput>,
         #[serde(
             rename = "startTime",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub start_time: crate::exa::Maybe<::std::string::String>,
+        pub start_time: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -37,8 +37,8 @@ pub mod types {
     ///`AgentMonitorEntityInput`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct AgentMonitorEntityInput {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub description: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub description: exa_mcp_exa_client::Maybe<::std::string::String>,
         pub domain: ::std::string::String,
         pub name: ::std::string::String,
         #[serde(flatten)]
@@ -48,15 +48,15 @@ pub mod types {
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct AgentMonitorFieldInput {
         pub description: ::std::string::String,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub mode: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub mode: exa_mcp_exa_client::Maybe<::std::string::String>,
         pub name: ::std::string::String,
         #[serde(
             rename = "type",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub type_: crate::exa::Maybe<::std::string::String>,
+        pub type_: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -72,51 +72,51 @@ pub mod types {
     ///`AgentRunRequest`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct AgentRunRequest {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub budget: crate::exa::Maybe<AgentRunRequestBudget>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub budget: exa_mcp_exa_client::Maybe<AgentRunRequestBudget>,
         #[serde(
             rename = "dataSources",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub data_sources: crate::exa::Maybe<
+        pub data_sources: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<AgentRunRequestDataSourcesItem>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub effort: crate::exa::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub input: crate::exa::Maybe<AgentRunRequestInput>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub effort: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub input: exa_mcp_exa_client::Maybe<AgentRunRequestInput>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
         #[serde(
             rename = "outputSchema",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub output_schema: crate::exa::Maybe<
+        pub output_schema: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
         #[serde(
             rename = "previousRunId",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub previous_run_id: crate::exa::Maybe<::std::string::String>,
+        pub previous_run_id: exa_mcp_exa_client::Maybe<::std::string::String>,
         pub query: ::std::string::String,
         #[serde(
             rename = "systemPrompt",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub system_prompt: crate::exa::Maybe<::std::string::String>,
+        pub system_prompt: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "userIdentifier",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub user_identifier: crate::exa::Maybe<::std::string::String>,
+        pub user_identifier: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -126,15 +126,15 @@ pub mod types {
         #[serde(
             rename = "maxCostDollars",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub max_cost_dollars: crate::exa::Maybe<::serde_json::Number>,
+        pub max_cost_dollars: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(
             rename = "maxDurationSeconds",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub max_duration_seconds: crate::exa::Maybe<::serde_json::Number>,
+        pub max_duration_seconds: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -148,14 +148,14 @@ pub mod types {
     ///`AgentRunRequestInput`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct AgentRunRequestInput {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub data: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub data: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<
                 ::serde_json::Map<::std::string::String, ::serde_json::Value>,
             >,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub exclusion: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub exclusion: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<
                 ::serde_json::Map<::std::string::String, ::serde_json::Value>,
             >,
@@ -166,89 +166,89 @@ pub mod types {
     ///`AnswerBody`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct AnswerBody {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub model: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub model: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "outputSchema",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub output_schema: crate::exa::Maybe<
+        pub output_schema: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
         pub query: ::std::string::String,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub stream: crate::exa::Maybe<bool>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub stream: exa_mcp_exa_client::Maybe<bool>,
         #[serde(
             rename = "systemPrompt",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub system_prompt: crate::exa::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub text: crate::exa::Maybe<bool>,
+        pub system_prompt: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub text: exa_mcp_exa_client::Maybe<bool>,
         #[serde(
             rename = "userIdentifier",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub user_identifier: crate::exa::Maybe<::std::string::String>,
+        pub user_identifier: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "userLocation",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub user_location: crate::exa::Maybe<::serde_json::Value>,
+        pub user_location: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
     ///`ContentsRequest`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct ContentsRequest {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub context: crate::exa::Maybe<::serde_json::Value>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub extras: crate::exa::Maybe<ContentsRequestExtras>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub context: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub extras: exa_mcp_exa_client::Maybe<ContentsRequestExtras>,
         #[serde(
             rename = "filterEmptyResults",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub filter_empty_results: crate::exa::Maybe<bool>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub highlights: crate::exa::Maybe<::serde_json::Value>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub livecrawl: crate::exa::Maybe<::std::string::String>,
+        pub filter_empty_results: exa_mcp_exa_client::Maybe<bool>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub highlights: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub livecrawl: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "livecrawlTimeout",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub livecrawl_timeout: crate::exa::Maybe<::serde_json::Number>,
+        pub livecrawl_timeout: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(
             rename = "maxAgeHours",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub max_age_hours: crate::exa::Maybe<::serde_json::Number>,
+        pub max_age_hours: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(
             rename = "snapshotAsOf",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub snapshot_as_of: crate::exa::Maybe<::std::string::String>,
+        pub snapshot_as_of: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "subpageTarget",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub subpage_target: crate::exa::Maybe<::serde_json::Value>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub subpages: crate::exa::Maybe<::serde_json::Number>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub summary: crate::exa::Maybe<::serde_json::Value>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub text: crate::exa::Maybe<::serde_json::Value>,
+        pub subpage_target: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub subpages: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub summary: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub text: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -258,105 +258,113 @@ pub mod types {
         #[serde(
             rename = "codeBlocks",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub code_blocks: crate::exa::Maybe<::serde_json::Number>,
+        pub code_blocks: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(
             rename = "imageLinks",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub image_links: crate::exa::Maybe<::serde_json::Number>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub links: crate::exa::Maybe<::serde_json::Number>,
+        pub image_links: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub links: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(
             rename = "richImageLinks",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub rich_image_links: crate::exa::Maybe<::serde_json::Number>,
+        pub rich_image_links: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(
             rename = "richLinks",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub rich_links: crate::exa::Maybe<::serde_json::Number>,
+        pub rich_links: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
     ///`FindSimilarBody`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct FindSimilarBody {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub category: crate::exa::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub contents: crate::exa::Maybe<ContentsRequest>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub context: crate::exa::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub category: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub contents: exa_mcp_exa_client::Maybe<ContentsRequest>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub context: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(
             rename = "endCrawlDate",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub end_crawl_date: crate::exa::Maybe<::std::string::String>,
+        pub end_crawl_date: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "endPublishedDate",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub end_published_date: crate::exa::Maybe<::std::string::String>,
+        pub end_published_date: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "excludeDomains",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub exclude_domains: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
+        pub exclude_domains: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
+        >,
         #[serde(
             rename = "excludeSourceDomain",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub exclude_source_domain: crate::exa::Maybe<bool>,
+        pub exclude_source_domain: exa_mcp_exa_client::Maybe<bool>,
         #[serde(
             rename = "excludeText",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub exclude_text: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub flags: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
+        pub exclude_text: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
+        >,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub flags: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
         #[serde(
             rename = "includeDomains",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub include_domains: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
+        pub include_domains: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
+        >,
         #[serde(
             rename = "includeText",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub include_text: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub moderation: crate::exa::Maybe<bool>,
+        pub include_text: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
+        >,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub moderation: exa_mcp_exa_client::Maybe<bool>,
         #[serde(
             rename = "numResults",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub num_results: crate::exa::Maybe<::serde_json::Number>,
+        pub num_results: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(
             rename = "startCrawlDate",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub start_crawl_date: crate::exa::Maybe<::std::string::String>,
+        pub start_crawl_date: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "startPublishedDate",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub start_published_date: crate::exa::Maybe<::std::string::String>,
+        pub start_published_date: exa_mcp_exa_client::Maybe<::std::string::String>,
         pub url: ::std::string::String,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
@@ -364,63 +372,63 @@ pub mod types {
     ///`GetContentsBody`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct GetContentsBody {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub context: crate::exa::Maybe<::serde_json::Value>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub extras: crate::exa::Maybe<GetContentsBodyExtras>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub context: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub extras: exa_mcp_exa_client::Maybe<GetContentsBodyExtras>,
         #[serde(
             rename = "filterEmptyResults",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub filter_empty_results: crate::exa::Maybe<bool>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub flags: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub highlights: crate::exa::Maybe<::serde_json::Value>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub ids: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub livecrawl: crate::exa::Maybe<::std::string::String>,
+        pub filter_empty_results: exa_mcp_exa_client::Maybe<bool>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub flags: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub highlights: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub ids: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub livecrawl: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "livecrawlTimeout",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub livecrawl_timeout: crate::exa::Maybe<::serde_json::Number>,
+        pub livecrawl_timeout: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(
             rename = "maxAgeHours",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub max_age_hours: crate::exa::Maybe<::serde_json::Number>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<::serde_json::Value>,
+        pub max_age_hours: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(
             rename = "snapshotAsOf",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub snapshot_as_of: crate::exa::Maybe<::std::string::String>,
+        pub snapshot_as_of: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "subpageTarget",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub subpage_target: crate::exa::Maybe<::serde_json::Value>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub subpages: crate::exa::Maybe<::serde_json::Number>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub summary: crate::exa::Maybe<::serde_json::Value>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub text: crate::exa::Maybe<::serde_json::Value>,
+        pub subpage_target: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub subpages: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub summary: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub text: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         pub urls: ::std::vec::Vec<::std::string::String>,
         #[serde(
             rename = "userIdentifier",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub user_identifier: crate::exa::Maybe<::std::string::String>,
+        pub user_identifier: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -430,49 +438,49 @@ pub mod types {
         #[serde(
             rename = "codeBlocks",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub code_blocks: crate::exa::Maybe<::serde_json::Number>,
+        pub code_blocks: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(
             rename = "imageLinks",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub image_links: crate::exa::Maybe<::serde_json::Number>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub links: crate::exa::Maybe<::serde_json::Number>,
+        pub image_links: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub links: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(
             rename = "richImageLinks",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub rich_image_links: crate::exa::Maybe<::serde_json::Number>,
+        pub rich_image_links: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(
             rename = "richLinks",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub rich_links: crate::exa::Maybe<::serde_json::Number>,
+        pub rich_links: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
     ///`OutputSchema`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct OutputSchema {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub description: crate::exa::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub properties: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub description: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub properties: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub required: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub required: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
         #[serde(
             rename = "type",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub type_: crate::exa::Maybe<::std::string::String>,
+        pub type_: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -480,14 +488,14 @@ pub mod types {
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct ResearchRequest {
         pub instructions: ::std::string::String,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub model: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub model: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "outputSchema",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub output_schema: crate::exa::Maybe<
+        pub output_schema: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
         #[serde(flatten)]
@@ -499,159 +507,167 @@ pub mod types {
         #[serde(
             rename = "additionalQueries",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub additional_queries: crate::exa::Maybe<
+        pub additional_queries: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<::std::string::String>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub category: crate::exa::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub compliance: crate::exa::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub contents: crate::exa::Maybe<ContentsRequest>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub context: crate::exa::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub category: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub compliance: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub contents: exa_mcp_exa_client::Maybe<ContentsRequest>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub context: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(
             rename = "endCrawlDate",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub end_crawl_date: crate::exa::Maybe<::std::string::String>,
+        pub end_crawl_date: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "endPublishedDate",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub end_published_date: crate::exa::Maybe<::std::string::String>,
+        pub end_published_date: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "excludeDomains",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub exclude_domains: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
+        pub exclude_domains: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
+        >,
         #[serde(
             rename = "excludeText",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub exclude_text: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub flags: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
+        pub exclude_text: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
+        >,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub flags: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
         #[serde(
             rename = "includeDomains",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub include_domains: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
+        pub include_domains: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
+        >,
         #[serde(
             rename = "includeText",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub include_text: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub moderation: crate::exa::Maybe<bool>,
+        pub include_text: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
+        >,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub moderation: exa_mcp_exa_client::Maybe<bool>,
         #[serde(
             rename = "numResults",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub num_results: crate::exa::Maybe<::serde_json::Number>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub objective: crate::exa::Maybe<::std::string::String>,
+        pub num_results: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub objective: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "outputSchema",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub output_schema: crate::exa::Maybe<SearchBodyOutputSchema>,
+        pub output_schema: exa_mcp_exa_client::Maybe<SearchBodyOutputSchema>,
         pub query: ::std::string::String,
         #[serde(
             rename = "startCrawlDate",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub start_crawl_date: crate::exa::Maybe<::std::string::String>,
+        pub start_crawl_date: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "startPublishedDate",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub start_published_date: crate::exa::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub stream: crate::exa::Maybe<bool>,
+        pub start_published_date: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub stream: exa_mcp_exa_client::Maybe<bool>,
         #[serde(
             rename = "systemPrompt",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub system_prompt: crate::exa::Maybe<::std::string::String>,
+        pub system_prompt: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "type",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub type_: crate::exa::Maybe<::std::string::String>,
+        pub type_: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "useAutoprompt",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub use_autoprompt: crate::exa::Maybe<bool>,
+        pub use_autoprompt: exa_mcp_exa_client::Maybe<bool>,
         #[serde(
             rename = "userIdentifier",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub user_identifier: crate::exa::Maybe<::std::string::String>,
+        pub user_identifier: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "userLocation",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub user_location: crate::exa::Maybe<::serde_json::Value>,
+        pub user_location: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
     ///`SearchBodyOutputSchema`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct SearchBodyOutputSchema {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub description: crate::exa::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub properties: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub description: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub properties: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub required: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub required: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
         #[serde(
             rename = "type",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub type_: crate::exa::Maybe<::std::string::String>,
+        pub type_: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
     ///`SearchMonitorRequest`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct SearchMonitorRequest {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub name: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub name: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "outputSchema",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub output_schema: crate::exa::Maybe<OutputSchema>,
+        pub output_schema: exa_mcp_exa_client::Maybe<OutputSchema>,
         pub search: SearchMonitorSearch,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub trigger: crate::exa::Maybe<SearchMonitorTrigger>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub trigger: exa_mcp_exa_client::Maybe<SearchMonitorTrigger>,
         pub webhook: SearchMonitorWebhook,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
@@ -659,26 +675,30 @@ pub mod types {
     ///`SearchMonitorSearch`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct SearchMonitorSearch {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub contents: crate::exa::Maybe<ContentsRequest>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub contents: exa_mcp_exa_client::Maybe<ContentsRequest>,
         #[serde(
             rename = "excludeDomains",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub exclude_domains: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
+        pub exclude_domains: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
+        >,
         #[serde(
             rename = "includeDomains",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub include_domains: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
+        pub include_domains: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
+        >,
         #[serde(
             rename = "numResults",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub num_results: crate::exa::Maybe<::serde_json::Number>,
+        pub num_results: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         pub query: ::std::string::String,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
@@ -686,28 +706,32 @@ pub mod types {
     ///`SearchMonitorSearchUpdate`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct SearchMonitorSearchUpdate {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub contents: crate::exa::Maybe<ContentsRequest>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub contents: exa_mcp_exa_client::Maybe<ContentsRequest>,
         #[serde(
             rename = "excludeDomains",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub exclude_domains: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
+        pub exclude_domains: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
+        >,
         #[serde(
             rename = "includeDomains",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub include_domains: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
+        pub include_domains: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<::std::string::String>,
+        >,
         #[serde(
             rename = "numResults",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub num_results: crate::exa::Maybe<::serde_json::Number>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub query: crate::exa::Maybe<::std::string::String>,
+        pub num_results: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub query: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -723,34 +747,34 @@ pub mod types {
     ///`SearchMonitorUpdate`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct SearchMonitorUpdate {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub name: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub name: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(
             rename = "outputSchema",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub output_schema: crate::exa::Maybe<OutputSchema>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub search: crate::exa::Maybe<SearchMonitorSearchUpdate>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub status: crate::exa::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub trigger: crate::exa::Maybe<SearchMonitorTrigger>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub webhook: crate::exa::Maybe<SearchMonitorWebhook>,
+        pub output_schema: exa_mcp_exa_client::Maybe<OutputSchema>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub search: exa_mcp_exa_client::Maybe<SearchMonitorSearchUpdate>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub status: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub trigger: exa_mcp_exa_client::Maybe<SearchMonitorTrigger>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub webhook: exa_mcp_exa_client::Maybe<SearchMonitorWebhook>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
     ///`SearchMonitorWebhook`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct SearchMonitorWebhook {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub events: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub events: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
         pub url: ::std::string::String,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
@@ -795,7 +819,7 @@ Version: 1.2.0*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
-    pub(crate) inner: crate::exa::CallContext,
+    pub(crate) inner: exa_mcp_exa_client::CallContext,
 }
 impl Client {
     /// Construct a new client with an existing `reqwest::Client`,
@@ -807,7 +831,7 @@ impl Client {
     pub fn new_with_client(
         baseurl: &str,
         client: reqwest::Client,
-        inner: crate::exa::CallContext,
+        inner: exa_mcp_exa_client::CallContext,
     ) -> Self {
         Self {
             baseurl: baseurl.to_string(),
@@ -816,7 +840,7 @@ impl Client {
         }
     }
 }
-impl ClientInfo<crate::exa::CallContext> for Client {
+impl ClientInfo<exa_mcp_exa_client::CallContext> for Client {
     fn api_version() -> &'static str {
         "1.2.0"
     }
@@ -826,7 +850,7 @@ impl ClientInfo<crate::exa::CallContext> for Client {
     fn client(&self) -> &reqwest::Client {
         &self.client
     }
-    fn inner(&self) -> &crate::exa::CallContext {
+    fn inner(&self) -> &exa_mcp_exa_client::CallContext {
         &self.inner
     }
 }
@@ -834,7 +858,7 @@ const _: () = {
     #[allow(dead_code)]
     fn assert_client_hooks()
     where
-        Client: ClientHooks<crate::exa::CallContext>,
+        Client: ClientHooks<exa_mcp_exa_client::CallContext>,
     {}
 };
 #[allow(clippy::all)]
@@ -2176,13 +2200,13 @@ Sends a `POST` request to `/monitors/{monitorId}/trigger`
         }
     }
 }
-impl ClientHooks<crate::exa::CallContext> for Client {
+impl ClientHooks<exa_mcp_exa_client::CallContext> for Client {
     async fn pre<E>(
         &self,
         request: &mut reqwest::Request,
         _info: &OperationInfo,
     ) -> std::result::Result<(), Error<E>> {
-        crate::exa::prepare(&self.inner, request)
+        exa_mcp_exa_client::prepare(&self.inner, request)
             .map_err(|error| Error::InvalidRequest(error.message))
     }
     async fn exec(
@@ -2190,6 +2214,6 @@ impl ClientHooks<crate::exa::CallContext> for Client {
         request: reqwest::Request,
         _info: &OperationInfo,
     ) -> reqwest::Result<reqwest::Response> {
-        crate::exa::send(&self.client, &self.inner, request).await
+        exa_mcp_exa_client::send(&self.client, &self.inner, request).await
     }
 }

@@ -18,14 +18,14 @@ pub mod types {
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct CreateEnrichmentParameters {
         pub description: ::std::string::String,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub format: crate::exa::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub format: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub options: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub options: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<CreateEnrichmentParametersOptionsItem>,
         >,
         #[serde(flatten)]
@@ -42,26 +42,26 @@ pub mod types {
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct CreateImportParameters {
         pub count: ::serde_json::Number,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub csv: crate::exa::Maybe<CreateImportParametersCsv>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub entity: crate::exa::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub csv: exa_mcp_exa_client::Maybe<CreateImportParametersCsv>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub entity: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         pub format: ::std::string::String,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
         pub size: ::serde_json::Number,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub title: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub title: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
     ///`CreateImportParametersCsv`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct CreateImportParametersCsv {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub identifier: crate::exa::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub identifier: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -70,8 +70,8 @@ pub mod types {
     pub struct CreateMonitorParameters {
         pub behavior: CreateMonitorParametersBehavior,
         pub cadence: CreateMonitorParametersCadence,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
         #[serde(rename = "websetId")]
@@ -91,17 +91,17 @@ pub mod types {
     ///`CreateMonitorParametersBehaviorConfig`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct CreateMonitorParametersBehaviorConfig {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub behavior: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub behavior: exa_mcp_exa_client::Maybe<::std::string::String>,
         pub count: ::serde_json::Number,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub criteria: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub criteria: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<CreateMonitorParametersBehaviorConfigCriteriaItem>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub entity: crate::exa::Maybe<::serde_json::Value>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub query: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub entity: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub query: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -116,8 +116,8 @@ pub mod types {
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct CreateMonitorParametersCadence {
         pub cron: ::std::string::String,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub timezone: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub timezone: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -125,8 +125,8 @@ pub mod types {
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct CreateWebhookParameters {
         pub events: ::std::vec::Vec<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
         pub url: ::std::string::String,
@@ -136,26 +136,30 @@ pub mod types {
     ///`CreateWebsetParameters`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct CreateWebsetParameters {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub enrichments: crate::exa::Maybe<::std::vec::Vec<CreateEnrichmentParameters>>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub exclude: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub enrichments: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<CreateEnrichmentParameters>,
+        >,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub exclude: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<CreateWebsetParametersExcludeItem>,
         >,
         #[serde(
             rename = "externalId",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub external_id: crate::exa::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub import: crate::exa::Maybe<::std::vec::Vec<CreateWebsetParametersImportItem>>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        pub external_id: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub import: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<CreateWebsetParametersImportItem>,
+        >,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub search: crate::exa::Maybe<CreateWebsetParametersSearch>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub search: exa_mcp_exa_client::Maybe<CreateWebsetParametersSearch>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -178,27 +182,29 @@ pub mod types {
     ///`CreateWebsetParametersSearch`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct CreateWebsetParametersSearch {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub count: crate::exa::Maybe<::serde_json::Number>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub criteria: crate::exa::Maybe<::std::vec::Vec<CreateCriterionParameters>>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub entity: crate::exa::Maybe<::serde_json::Value>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub exclude: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub count: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub criteria: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<CreateCriterionParameters>,
+        >,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub entity: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub exclude: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<CreateWebsetParametersSearchExcludeItem>,
         >,
         #[serde(
             rename = "maxPeoplePerCompany",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub max_people_per_company: crate::exa::Maybe<::serde_json::Number>,
+        pub max_people_per_company: exa_mcp_exa_client::Maybe<::serde_json::Number>,
         pub query: ::std::string::String,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub recall: crate::exa::Maybe<bool>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub scope: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub recall: exa_mcp_exa_client::Maybe<bool>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub scope: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<CreateWebsetParametersSearchScopeItem>,
         >,
         #[serde(flatten)]
@@ -216,8 +222,8 @@ pub mod types {
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct CreateWebsetParametersSearchScopeItem {
         pub id: ::std::string::String,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub relationship: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub relationship: exa_mcp_exa_client::Maybe<
             CreateWebsetParametersSearchScopeItemRelationship,
         >,
         pub source: ::std::string::String,
@@ -235,32 +241,34 @@ pub mod types {
     ///`CreateWebsetSearchParameters`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct CreateWebsetSearchParameters {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub behavior: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub behavior: exa_mcp_exa_client::Maybe<::std::string::String>,
         pub count: ::serde_json::Number,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub criteria: crate::exa::Maybe<::std::vec::Vec<CreateCriterionParameters>>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub entity: crate::exa::Maybe<::serde_json::Value>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub exclude: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub criteria: exa_mcp_exa_client::Maybe<
+            ::std::vec::Vec<CreateCriterionParameters>,
+        >,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub entity: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub exclude: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<CreateWebsetSearchParametersExcludeItem>,
         >,
         #[serde(
             rename = "maxPeoplePerCompany",
             default,
-            skip_serializing_if = "crate::exa::Maybe::is_absent"
+            skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent"
         )]
-        pub max_people_per_company: crate::exa::Maybe<::serde_json::Number>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        pub max_people_per_company: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
         pub query: ::std::string::String,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub recall: crate::exa::Maybe<bool>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub scope: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub recall: exa_mcp_exa_client::Maybe<bool>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub scope: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<CreateWebsetSearchParametersScopeItem>,
         >,
         #[serde(flatten)]
@@ -278,8 +286,8 @@ pub mod types {
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct CreateWebsetSearchParametersScopeItem {
         pub id: ::std::string::String,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub relationship: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub relationship: exa_mcp_exa_client::Maybe<
             CreateWebsetSearchParametersScopeItemRelationship,
         >,
         pub source: ::std::string::String,
@@ -306,17 +314,17 @@ pub mod types {
     ///`MonitorBehaviorConfig`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct MonitorBehaviorConfig {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub behavior: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub behavior: exa_mcp_exa_client::Maybe<::std::string::String>,
         pub count: ::serde_json::Number,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub criteria: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub criteria: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<MonitorBehaviorConfigCriteriaItem>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub entity: crate::exa::Maybe<::serde_json::Value>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub query: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub entity: exa_mcp_exa_client::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub query: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -331,8 +339,8 @@ pub mod types {
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct MonitorCadence {
         pub cron: ::std::string::String,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub timezone: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub timezone: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
@@ -346,10 +354,10 @@ pub mod types {
     ///`PreviewWebsetParametersSearch`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct PreviewWebsetParametersSearch {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub count: crate::exa::Maybe<::serde_json::Number>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub entity: crate::exa::Maybe<::serde_json::Value>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub count: exa_mcp_exa_client::Maybe<::serde_json::Number>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub entity: exa_mcp_exa_client::Maybe<::serde_json::Value>,
         pub query: ::std::string::String,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
@@ -357,16 +365,16 @@ pub mod types {
     ///`UpdateEnrichmentParameters`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct UpdateEnrichmentParameters {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub description: crate::exa::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub format: crate::exa::Maybe<::std::string::String>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub description: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub format: exa_mcp_exa_client::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub options: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub options: exa_mcp_exa_client::Maybe<
             ::std::vec::Vec<UpdateEnrichmentParametersOptionsItem>,
         >,
         #[serde(flatten)]
@@ -382,50 +390,50 @@ pub mod types {
     ///`UpdateImport`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct UpdateImport {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub title: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub title: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
     ///`UpdateMonitor`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct UpdateMonitor {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub behavior: crate::exa::Maybe<MonitorBehavior>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub cadence: crate::exa::Maybe<MonitorCadence>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub behavior: exa_mcp_exa_client::Maybe<MonitorBehavior>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub cadence: exa_mcp_exa_client::Maybe<MonitorCadence>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub status: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub status: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
     ///`UpdateWebhookParameters`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct UpdateWebhookParameters {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub events: crate::exa::Maybe<::std::vec::Vec<::std::string::String>>,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub events: exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub url: crate::exa::Maybe<::std::string::String>,
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub url: exa_mcp_exa_client::Maybe<::std::string::String>,
         #[serde(flatten)]
         pub extra: ::serde_json::Map<::std::string::String, ::serde_json::Value>,
     }
     ///`UpdateWebsetRequest`
     #[derive(::serde::Deserialize, ::serde::Serialize, Clone, Debug)]
     pub struct UpdateWebsetRequest {
-        #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
-        pub metadata: crate::exa::Maybe<
+        #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
+        pub metadata: exa_mcp_exa_client::Maybe<
             ::serde_json::Map<::std::string::String, ::serde_json::Value>,
         >,
         #[serde(flatten)]
@@ -471,7 +479,7 @@ Version: 0*/
 pub struct Client {
     pub(crate) baseurl: String,
     pub(crate) client: reqwest::Client,
-    pub(crate) inner: crate::exa::CallContext,
+    pub(crate) inner: exa_mcp_exa_client::CallContext,
 }
 impl Client {
     /// Construct a new client with an existing `reqwest::Client`,
@@ -483,7 +491,7 @@ impl Client {
     pub fn new_with_client(
         baseurl: &str,
         client: reqwest::Client,
-        inner: crate::exa::CallContext,
+        inner: exa_mcp_exa_client::CallContext,
     ) -> Self {
         Self {
             baseurl: baseurl.to_string(),
@@ -492,7 +500,7 @@ impl Client {
         }
     }
 }
-impl ClientInfo<crate::exa::CallContext> for Client {
+impl ClientInfo<exa_mcp_exa_client::CallContext> for Client {
     fn api_version() -> &'static str {
         "0"
     }
@@ -502,7 +510,7 @@ impl ClientInfo<crate::exa::CallContext> for Client {
     fn client(&self) -> &reqwest::Client {
         &self.client
     }
-    fn inner(&self) -> &crate::exa::CallContext {
+    fn inner(&self) -> &exa_mcp_exa_client::CallContext {
         &self.inner
     }
 }
@@ -510,7 +518,7 @@ const _: () = {
     #[allow(dead_code)]
     fn assert_client_hooks()
     where
-        Client: ClientHooks<crate::exa::CallContext>,
+        Client: ClientHooks<exa_mcp_exa_client::CallContext>,
     {}
 };
 #[allow(clippy::all)]
@@ -2124,13 +2132,13 @@ Sends a `POST` request to `/websets/v0/websets/preview`
         }
     }
 }
-impl ClientHooks<crate::exa::CallContext> for Client {
+impl ClientHooks<exa_mcp_exa_client::CallContext> for Client {
     async fn pre<E>(
         &self,
         request: &mut reqwest::Request,
         _info: &OperationInfo,
     ) -> std::result::Result<(), Error<E>> {
-        crate::exa::prepare(&self.inner, request)
+        exa_mcp_exa_client::prepare(&self.inner, request)
             .map_err(|error| Error::InvalidRequest(error.message))
     }
     async fn exec(
@@ -2138,6 +2146,6 @@ impl ClientHooks<crate::exa::CallContext> for Client {
         request: reqwest::Request,
         _info: &OperationInfo,
     ) -> reqwest::Result<reqwest::Response> {
-        crate::exa::send(&self.client, &self.inner, request).await
+        exa_mcp_exa_client::send(&self.client, &self.inner, request).await
     }
 }

@@ -1,37 +1,16 @@
 //! An MCP server for the Exa API, generated from Exa's OpenAPI specs.
 //!
-//! A call passes each room once: [`transport`] → [`protocol`] → [`surface`] → [`operations`] →
-//! `generated` (the clients made from the specs) → [`exa`] (HTTP) → Exa.
+//! A call passes each layer once: [`transport`] → [`mcp`] → [`tools`] → [`operations`] →
+//! [`exa_mcp_generated`] (the clients made from the specs) → [`exa_mcp_exa_client`] (HTTP) → Exa.
 
-pub mod accounts;
-mod blocking;
+mod admin;
 pub mod cli;
-pub mod exa;
-pub mod ids;
-pub mod logging;
+mod config;
+mod http_response;
+pub mod mcp;
 pub mod operations;
-pub mod protocol;
 pub mod render;
-pub mod sdk;
-pub mod settings;
-pub mod spending;
-pub mod store;
-pub mod surface;
-pub mod telemetry;
+mod spending;
+mod telemetry;
+pub mod tools;
 pub mod transport;
-
-// Generated code follows the generator's habits, not ours.
-#[allow(
-    clippy::all,
-    clippy::expect_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    clippy::unwrap_used,
-    dead_code,
-    missing_docs,
-    rustdoc::all,
-    unreachable_pub
-)]
-#[rustfmt::skip]
-#[path = "../generated/mod.rs"]
-mod generated;

@@ -22,7 +22,7 @@ pub fn load(dir: &Path) -> Result<Catalogue> {
     }
     for folder in [dir.join("data-design"), dir.to_owned()] {
         if folder.join("surface.yaml").is_file() {
-            return Ok(snapshots::operations(&crate::read(&folder)?.model));
+            return Ok(snapshots::operations(&crate::read(&folder)?));
         }
     }
     let found = from_snapshots(dir)?;

@@ -96,7 +96,7 @@ fn settings() -> GenerationSettings {
     settings
         .with_interface(InterfaceStyle::Positional)
         .with_hooks(HooksMode::Expected)
-        .with_inner_type(quote! { crate::exa::CallContext })
+        .with_inner_type(quote! { exa_mcp_exa_client::CallContext })
         .with_map_type("::std::collections::BTreeMap")
         .with_conversion(
             number,
@@ -176,16 +176,16 @@ fn tidy(file: &mut syn::File) {
     file.items.push(hooks());
 }
 
-/// The hooks are one call each: everything they do is written by hand in `src/exa`.
+/// The hooks are one call each: everything they do is written by hand in `crates/exa-client`.
 fn hooks() -> syn::Item {
     syn::parse_quote! {
-        impl ClientHooks<crate::exa::CallContext> for Client {
+        impl ClientHooks<exa_mcp_exa_client::CallContext> for Client {
             async fn pre<E>(
                 &self,
                 request: &mut reqwest::Request,
                 _info: &OperationInfo,
             ) -> std::result::Result<(), Error<E>> {
-                crate::exa::prepare(&self.inner, request)
+                exa_mcp_exa_client::prepare(&self.inner, request)
                     .map_err(|error| Error::InvalidRequest(error.message))
             }
 
@@ -194,7 +194,7 @@ fn hooks() -> syn::Item {
                 request: reqwest::Request,
                 _info: &OperationInfo,
             ) -> reqwest::Result<reqwest::Response> {
-                crate::exa::send(&self.client, &self.inner, request).await
+                exa_mcp_exa_client::send(&self.client, &self.inner, request).await
             }
         }
     }
@@ -222,7 +222,7 @@ impl VisitMut for LosslessFields {
         let Some(inner) = option_argument(&field.ty) else {
             return;
         };
-        field.ty = syn::parse_quote! { crate::exa::Maybe<#inner> };
+        field.ty = syn::parse_quote! { exa_mcp_exa_client::Maybe<#inner> };
         for attribute in &mut field.attrs {
             if attribute.path().is_ident("serde") {
                 *attribute = absent_when_skipped(attribute);
@@ -234,7 +234,7 @@ impl VisitMut for LosslessFields {
             .any(|attribute| attribute.path().is_ident("serde"))
         {
             field.attrs.push(syn::parse_quote! {
-                #[serde(default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
+                #[serde(default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
             });
         }
     }
@@ -265,7 +265,7 @@ fn absent_when_skipped(attribute: &syn::Attribute) -> syn::Attribute {
     });
     let rename = rename.map(|name| quote! { rename = #name, });
     syn::parse_quote! {
-        #[serde(#rename default, skip_serializing_if = "crate::exa::Maybe::is_absent")]
+        #[serde(#rename default, skip_serializing_if = "exa_mcp_exa_client::Maybe::is_absent")]
     }
 }
 

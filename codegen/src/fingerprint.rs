@@ -7,13 +7,17 @@ use std::path::{Path, PathBuf};
 /// The file in `generated/` that holds the fingerprints.
 pub const FILE: &str = "FINGERPRINT";
 
-/// Fingerprint of all files below `dir` but [`FILE`]; names and contents count, line ends do not.
+/// The one file in `generated/` that is not generated.
+pub const MANIFEST: &str = "Cargo.toml";
+
+/// Fingerprint of all files below `dir` but [`FILE`] and [`MANIFEST`]; names and contents count, line ends do not.
 pub fn of_dir(dir: &Path) -> std::io::Result<String> {
     let mut files = Vec::new();
     list(dir, dir, &mut files)?;
     files.sort();
     let mut hash = Hash::default();
-    for name in files.iter().filter(|name| name.as_str() != FILE) {
+    files.retain(|name| name != FILE && name != MANIFEST);
+    for name in &files {
         hash.add(name, &std::fs::read(dir.join(name))?);
     }
     Ok(hash.finish())

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use exa_mcp_model::Behavior;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use serde_json::Value;
@@ -10,7 +11,6 @@ use crate::clients::{Argument, Client, option_argument};
 use crate::error::{Error, Result};
 use crate::lower::client_identifier;
 use crate::model::{ApiModel, Body, Encoding, Location, Model, Operation, Parameter};
-use crate::surface::{Find, LongRunning};
 
 /// Everything `operations.rs` holds.
 pub fn generate(model: &Model, clients: &BTreeMap<String, Client>) -> Result<syn::File> {
@@ -21,18 +21,31 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, Client>) -> Result<syn
         rows.push(row(operation));
         functions.push(function(operation, model, clients)?);
     }
+    let names = model.operations.iter().map(|operation| &operation.name);
+    let calls = model
+        .operations
+        .iter()
+        .map(|operation| format_ident!("{}", operation.function));
+    let count = proc_macro2::Literal::usize_unsuffixed(rows.len());
     let tokens = quote! {
         //! Every operation of the Exa API with the glue that calls its client.
 
-        use crate::exa::{CallContext, finish};
-        use crate::operations::{
-            Api, Argument, Body, CallFuture, Find, LongRunning, Operation, Parts,
-        };
+        use exa_mcp_exa_client::CallContext;
+        use exa_mcp_exa_client::{CallFuture, Parts, unknown_operation};
+        use exa_mcp_model::{Api, Argument, EmbeddedJson, Operation, RequestBody};
 
         #(#apis)*
 
         /// All operations, sorted by name.
-        pub static OPERATIONS: &[Operation] = &[#(#rows),*];
+        pub static OPERATIONS: [Operation; #count] = [#(#rows),*];
+
+        /// Calls the client of an operation.
+        pub fn call(operation: &Operation, context: CallContext, parts: Parts) -> CallFuture {
+            match operation.name {
+                #(#names => #calls(context, parts),)*
+                unknown => unknown_operation(unknown),
+            }
+        }
 
         #(#functions)*
     };
@@ -74,7 +87,6 @@ fn row(operation: &Operation) -> TokenStream {
     let api = api_ident(&operation.api);
     let method = operation.method.to_uppercase();
     let read_only = operation.method == "get" || operation.read_only;
-    let function = format_ident!("{}", operation.function);
     let parameters = operation.parameters.iter().map(argument);
     let fields = body_arguments(operation);
     let own = operation.own.iter().map(|own| {
@@ -84,17 +96,19 @@ fn row(operation: &Operation) -> TokenStream {
     let input = format!("schemas/{name}.input.json");
     let output = format!("schemas/{name}.output.json");
     let body = match &operation.body {
-        Body::None => quote! { Body::None },
+        Body::None => quote! { RequestBody::None },
         Body::Fields {
             required, closed, ..
         } => {
-            quote! { Body::Fields { required: #required, closed: #closed } }
+            quote! { RequestBody::Fields { required: #required, closed: #closed } }
         }
-        Body::Whole { required, .. } => quote! { Body::Whole { required: #required } },
+        Body::Whole { required, .. } => quote! { RequestBody::Whole { required: #required } },
     };
-    let long_running = match &operation.long_running {
-        None => quote! { None },
-        Some(marker) => long_running(marker),
+    let behavior = if operation.behavior == Behavior::default() {
+        quote! { "{}" }
+    } else {
+        let file = format!("behavior/{name}.json");
+        quote! { include_str!(#file) }
     };
     quote! {
         Operation {
@@ -113,8 +127,7 @@ fn row(operation: &Operation) -> TokenStream {
             output_schema: include_str!(#output),
             timeout_seconds: #timeout_seconds,
             read_only: #read_only,
-            long_running: #long_running,
-            call: #function,
+            behavior: EmbeddedJson::new(#behavior),
         }
     }
 }
@@ -151,69 +164,6 @@ fn body_arguments(operation: &Operation) -> Vec<TokenStream> {
             .map(|(name, required)| one(name, *required == Value::Bool(true)))
             .collect(),
     }
-}
-
-fn long_running(marker: &LongRunning) -> TokenStream {
-    let LongRunning {
-        get,
-        cancel,
-        arguments,
-        status,
-        final_states,
-        unless,
-        find,
-    } = marker;
-    let (cancel, unless) = (optional(cancel.as_ref()), optional(unless.as_ref()));
-    let arguments = pairs(arguments);
-    let find = optional(find.as_ref().map(find_tokens));
-    quote! {
-        Some(LongRunning {
-            get: #get,
-            cancel: #cancel,
-            arguments: #arguments,
-            status: #status,
-            final_states: &[#(#final_states),*],
-            unless: #unless,
-            find: #find,
-        })
-    }
-}
-
-fn find_tokens(find: &Find) -> TokenStream {
-    let Find {
-        list,
-        arguments,
-        entries,
-        created,
-        same,
-        echo,
-        defaults,
-    } = find;
-    let (arguments, same) = (pairs(arguments), pairs(same));
-    let echo = optional(echo.as_ref());
-    quote! {
-        Find {
-            list: #list,
-            arguments: #arguments,
-            entries: #entries,
-            created: #created,
-            same: #same,
-            echo: #echo,
-            defaults: &[#(#defaults),*],
-        }
-    }
-}
-
-fn optional<T: quote::ToTokens>(value: Option<T>) -> TokenStream {
-    match value {
-        Some(value) => quote! { Some(#value) },
-        None => quote! { None },
-    }
-}
-
-fn pairs(map: &BTreeMap<String, String>) -> TokenStream {
-    let pairs = map.iter().map(|(name, source)| quote! { (#name, #source) });
-    quote! { &[#(#pairs),*] }
 }
 
 /// The function that takes the arguments apart and calls the client.
@@ -281,8 +231,8 @@ fn function(
                 let http = context.http().http()?.clone();
                 let base_url = context.http().base_url(#api.base_url);
                 let client = super::#module::Client::new_with_client(&base_url, http, context);
-                let result = client.#name(#(#passed),*).await;
-                Ok(finish(result)?)
+                let response = client.#name(#(#passed),*).await?;
+                Ok(response.into())
             })
         }
     })

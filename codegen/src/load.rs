@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
@@ -17,24 +18,32 @@ pub struct Document {
 
 /// Reads `file` from `dir`.
 pub fn load(dir: &Path, file: &str) -> Result<Document> {
+    parse(file, &read(dir, file)?)
+}
+
+/// Reads `file` from `dir` as a `T`; an error names the line.
+pub fn load_as<T: DeserializeOwned>(dir: &Path, file: &str) -> Result<T> {
+    parse_as(file, &read(dir, file)?)
+}
+
+fn read(dir: &Path, file: &str) -> Result<String> {
     let path = dir.join(file);
-    let text = std::fs::read_to_string(&path).map_err(|source| Error::Read { path, source })?;
-    parse(file, &text)
+    std::fs::read_to_string(&path).map_err(|source| Error::Read { path, source })
 }
 
 /// Parses YAML (or JSON, which is YAML) text.
 pub fn parse(file: &str, text: &str) -> Result<Document> {
+    let root = parse_as(file, text)?;
+    let file = file.to_owned();
+    Ok(Document { file, root })
+}
+
+fn parse_as<T: DeserializeOwned>(file: &str, text: &str) -> Result<T> {
     // Only `true` and `false` are booleans: an enum value `no` must stay a string.
     let options = serde_saphyr::options! { strict_booleans: true };
-    let root = serde_saphyr::from_str_with_options::<Value>(text, options).map_err(|error| {
-        Error::Yaml {
-            file: file.to_owned(),
-            message: error.to_string(),
-        }
-    })?;
-    Ok(Document {
+    serde_saphyr::from_str_with_options(text, options).map_err(|error| Error::Yaml {
         file: file.to_owned(),
-        root,
+        message: error.to_string(),
     })
 }
 

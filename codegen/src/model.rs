@@ -1,9 +1,9 @@
 //! What the later stages know about an operation.
 
+use exa_mcp_model::Behavior;
 use serde_json::{Map, Value};
 
-use crate::prices::Price;
-use crate::surface::{LongRunning, OwnArgument};
+use crate::surface::OwnArgument;
 
 /// Everything that the specs and the surface say, read once.
 #[derive(Debug)]
@@ -12,6 +12,13 @@ pub struct Model {
     pub apis: Vec<ApiModel>,
     /// All operations, sorted by name.
     pub operations: Vec<Operation>,
+}
+
+impl Model {
+    /// The operation of this name.
+    pub fn find(&self, name: &str) -> Option<&Operation> {
+        self.operations.iter().find(|it| it.name == name)
+    }
 }
 
 /// One spec after its overlay.
@@ -62,8 +69,8 @@ pub struct Operation {
     pub output_schema: Value,
     /// How long one attempt may take.
     pub timeout_seconds: u64,
-    /// How the work it starts is followed.
-    pub long_running: Option<LongRunning>,
+    /// What the server does for it.
+    pub behavior: Behavior,
     /// It changes nothing, though it is no GET.
     pub read_only: bool,
     /// It reaches out to the web.
@@ -72,11 +79,15 @@ pub struct Operation {
     pub show: Vec<String>,
     /// Arguments that the server itself acts on.
     pub own: Vec<OwnArgument>,
-    /// What a call costs.
-    pub price: Option<Price>,
 }
 
 impl Operation {
+    /// Whether it has an argument of this name.
+    pub fn has_argument(&self, name: &str) -> bool {
+        let properties = self.input_schema.get("properties");
+        properties.is_some_and(|it| it.get(name).is_some())
+    }
+
     /// The arguments that stand in for one that the spec requires.
     pub fn replacements(&self, name: &str) -> Vec<&str> {
         self.own

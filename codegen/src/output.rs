@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Notice, Result};
+use crate::fingerprint;
 
-/// The folders that belong to the generator. Anything else in them is left over and removed.
+/// The folders that belong to the generator. Anything else in them is left over and removed, except
+/// the manifest of the crate.
 pub const OWNED: &[&str] = &["generated", "codegen-snapshots"];
 
 /// Everything that generation produces.
@@ -59,7 +61,8 @@ impl Output {
         for folder in OWNED {
             list(root, &root.join(folder), &mut present)?;
         }
-        present.retain(|name| !self.files.contains_key(name));
+        let manifest = format!("generated/{}", fingerprint::MANIFEST);
+        present.retain(|name| !self.files.contains_key(name) && *name != manifest);
         Ok(present)
     }
 }

@@ -1,6 +1,7 @@
 //! Stage 3: every `$ref` leads somewhere, or generation stops (upstream) or goes on without it
 //! (ours).
 
+use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
 
 use crate::error::{Error, Notice, Result};
@@ -116,30 +117,11 @@ pub fn local_pointer(reference: &str) -> Option<String> {
     if !fragment.is_empty() && !fragment.starts_with('/') {
         return None;
     }
-    Some(percent_decode(fragment))
-}
-
-fn percent_decode(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let decoded = (first == b'%')
-            .then(|| tail.get(..2))
-            .flatten()
-            .and_then(|hex| std::str::from_utf8(hex).ok())
-            .and_then(|hex| u8::from_str_radix(hex, 16).ok());
-        match decoded {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = tail.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    Some(
+        percent_decode_str(fragment)
+            .decode_utf8_lossy()
+            .into_owned(),
+    )
 }
 
 impl Document {

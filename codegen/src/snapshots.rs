@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use exa_mcp_model::price::Price;
 use serde_json::{Map, Value, json};
 
+use crate::Design;
 use crate::error::Notice;
 use crate::model::{Body, Model, Operation};
-use crate::prices::Price;
 
 /// Schema keywords that a snapshot shows beside an argument's type.
 const SHOWN: &[&str] = &[
@@ -29,11 +30,13 @@ const SHOWN: &[&str] = &[
 ];
 
 /// The snapshot of every operation, by operation name.
-pub fn operations(model: &Model) -> BTreeMap<String, Value> {
-    model
-        .operations
-        .iter()
-        .map(|operation| (operation.name.clone(), snapshot(operation)))
+pub fn operations(design: &Design) -> BTreeMap<String, Value> {
+    let operations = design.model.operations.iter();
+    operations
+        .map(|operation| {
+            let price = design.prices.operations.get(&operation.name);
+            (operation.name.clone(), snapshot(operation, price))
+        })
         .collect()
 }
 
@@ -63,7 +66,7 @@ pub fn sorted(value: &Value) -> Value {
     }
 }
 
-fn snapshot(operation: &Operation) -> Value {
+fn snapshot(operation: &Operation, price: Option<&Price>) -> Value {
     let mut snapshot = json!({
         "name": operation.name,
         "api": operation.api,
@@ -80,15 +83,13 @@ fn snapshot(operation: &Operation) -> Value {
     if operation.deprecated {
         snapshot["deprecated"] = json!(true);
     }
-    if let Some(marker) = &operation.long_running {
-        snapshot["longRunning"] = json!(marker);
+    if let (Value::Object(snapshot), Value::Object(behavior)) =
+        (&mut snapshot, json!(operation.behavior))
+    {
+        snapshot.extend(behavior);
     }
-    if let Some(price) = &operation.price {
-        snapshot["price"] = match price {
-            Price::Free => json!("free"),
-            Price::Unpriced(unpriced) => json!({ "unpriced": unpriced }),
-            Price::Priced(rule) => json!(rule),
-        };
+    if let Some(price) = price {
+        snapshot["price"] = json!(price);
     }
     snapshot
 }

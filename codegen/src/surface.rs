@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use exa_mcp_model::{Behavior, Check, Example, LongRunning, Resources, Streaming, Upload};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::error::Result;
-use crate::load::Document;
 use crate::tools::definitions::Tools;
 
 /// The whole file.
@@ -26,6 +25,9 @@ pub struct Surface {
     /// Tool definitions.
     #[serde(default)]
     pub tools: Tools,
+    /// The operations behind resources.
+    #[serde(default)]
+    pub resources: Resources,
 }
 
 /// A spec and how it is read.
@@ -65,8 +67,6 @@ pub struct Entry {
     pub parameters: BTreeMap<String, String>,
     /// How long one attempt may take.
     pub timeout_seconds: Option<u64>,
-    /// Says that the operation starts work that goes on after the answer.
-    pub long_running: Option<LongRunning>,
     /// Says that the operation changes nothing, though it is no GET.
     #[serde(default)]
     pub read_only: bool,
@@ -79,6 +79,20 @@ pub struct Entry {
     /// Arguments that the server itself acts on; they are never sent.
     #[serde(default)]
     pub own: Vec<OwnArgument>,
+    // The fields of `Behavior`. A flattened struct would be buffered, and errors would lose their lines.
+    #[serde(default)]
+    hints: Vec<String>,
+    #[serde(default)]
+    example: Example,
+    #[serde(default)]
+    checks: Vec<Check>,
+    stream: Option<Streaming>,
+    upload: Option<Upload>,
+    #[serde(default)]
+    filters: BTreeMap<String, String>,
+    #[serde(default)]
+    probe: bool,
+    long_running: Option<LongRunning>,
 }
 
 /// An argument of an operation that the spec does not have and Exa never sees.
@@ -94,75 +108,36 @@ pub struct OwnArgument {
     pub replaces: Vec<String>,
 }
 
-/// How work that an operation starts is followed.
-#[derive(Debug, Clone, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct LongRunning {
-    /// The operation that tells the state.
-    pub get: String,
-    /// The operation that ends the work early, where upstream has one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cancel: Option<String>,
-    /// Arguments of `get` and `cancel`, by the field of the answer or the argument of the start
-    /// (written `$name`) that holds the value.
-    pub arguments: BTreeMap<String, String>,
-    /// The field of the answer that holds the state.
-    pub status: String,
-    /// The states after which nothing more happens.
-    #[serde(rename = "final")]
-    pub final_states: Vec<String>,
-    /// A field of the answer that asks the caller to do something first; while it is there, waiting
-    /// would be in vain.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unless: Option<String>,
-    /// How to find the work of a start whose answer never came.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub find: Option<Find>,
-}
-
-/// How to find work among other work.
-#[derive(Debug, Clone, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Find {
-    /// The operation that shows what there is.
-    pub list: String,
-    /// Its arguments, by the argument of the start (written `$name`) that holds the value.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub arguments: BTreeMap<String, String>,
-    /// The field of its answer that holds the entries.
-    pub entries: String,
-    /// The field of an entry that tells when it was made.
-    pub created: String,
-    /// Arguments of the start and where an entry repeats them, as dotted paths.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub same: BTreeMap<String, String>,
-    /// The field of an entry that repeats the whole request.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub echo: Option<String>,
-    /// Arguments that the API adds to that field if they were not sent.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub defaults: Vec<String>,
-}
-
-/// Reads the surface from its document.
-pub fn parse(document: &Document) -> Result<Surface> {
-    serde_json::from_value(document.root.clone())
-        .map_err(|error| document.error("", error.to_string()))
-}
-
 /// `GET /a/{}/b`: the form in which entries and operations are compared.
 pub fn signature(method: &str, path: &str) -> String {
     let path: Vec<&str> = path
         .split('/')
-        .map(|segment| match segment.starts_with('{') {
-            true => "{}",
-            false => segment,
+        .map(|segment| {
+            if segment.starts_with('{') {
+                "{}"
+            } else {
+                segment
+            }
         })
         .collect();
     format!("{} {}", method.to_uppercase(), path.join("/"))
 }
 
 impl Entry {
+    /// What the server does for the operation.
+    pub fn behavior(&self) -> Behavior {
+        Behavior {
+            hints: self.hints.clone(),
+            example: self.example.clone(),
+            checks: self.checks.clone(),
+            stream: self.stream.clone(),
+            upload: self.upload.clone(),
+            filters: self.filters.clone(),
+            probe: self.probe,
+            long_running: self.long_running.clone(),
+        }
+    }
+
     /// The entry's operation in the form of [`signature`].
     pub fn signature(&self) -> String {
         match self.matches.trim().split_once(' ') {

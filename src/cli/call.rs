@@ -6,11 +6,12 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 
 use super::{FAILED, Failure, SETTLING, USAGE};
-use crate::accounts::LocalUser;
-use crate::exa::{ExaError, ExaErrorKind};
-use crate::operations::{CallError, Exchanged, Folders, Progress, find, nearest, split};
-use crate::settings::Settings;
+use crate::config::Settings;
+use crate::operations::{Exchanged, Folders, Progress, find, nearest};
 use crate::spending::{AccountGuard, check_runs, local_account};
+use exa_mcp_exa_client::{CallError, split};
+use exa_mcp_exa_client::{ExaError, ExaErrorKind};
+use exa_mcp_model::LocalUser;
 
 /// Shown in the help of the command.
 pub(super) const EXIT_CODES: &str = "\

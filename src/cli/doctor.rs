@@ -2,10 +2,11 @@
 
 use serde_json::json;
 
-use crate::operations::{Operation, Refusal, all, find};
-use crate::settings::http::HttpSettings;
-use crate::settings::{Settings, Source, usual_place};
-use crate::surface::{Catalogue, ResultCache};
+use crate::config::http::HttpSettings;
+use crate::config::{Settings, Source, usual_place};
+use crate::operations::{Refusal, all};
+use crate::tools::{ResultCache, ToolExecutor};
+use exa_mcp_model::Operation;
 
 /// One finding.
 struct Finding {
@@ -91,16 +92,16 @@ fn endpoint(settings: &Settings) -> Finding {
 }
 
 fn tools(settings: &Settings) -> Finding {
-    let catalogue = settings
+    let executor = settings
         .caller()
         .ok()
-        .map(|caller| Catalogue::new(&settings.tools, caller, ResultCache::default()));
-    match catalogue {
-        Some(Ok(catalogue)) => good(format!(
+        .map(|caller| ToolExecutor::new(&settings.tools, caller, ResultCache::default()));
+    match executor {
+        Some(Ok(executor)) => good(format!(
             "tools: {} ({} tools, {} tokens)",
             settings.tools,
-            catalogue.tools().len(),
-            catalogue.tokens()
+            executor.registry().definitions().len(),
+            executor.registry().tokens()
         )),
         Some(Err(error)) => bad(format!("tools: {error}")),
         None => bad("tools: the way to Exa cannot be set up".to_owned()),
@@ -135,5 +136,6 @@ fn harmless() -> Option<&'static Operation> {
                 .iter()
                 .all(|a| !a.required && a.always.is_empty())
     };
-    find("websets.list").or_else(|| all().iter().find(needs_nothing))
+    let probe = all().iter().find(|operation| operation.behavior.probe);
+    probe.or_else(|| all().iter().find(needs_nothing))
 }

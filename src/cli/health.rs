@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::{FAILED, Failure};
-use crate::settings::Source;
+use crate::config::Source;
 use crate::transport::http::HOSTS_VARIABLE;
 
 /// How long the server may take.

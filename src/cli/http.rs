@@ -1,19 +1,29 @@
 //! `exa-mcp-server http`.
 
+use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::net::TcpListener;
 
 use super::Failure;
-use crate::accounts::budget::BudgetPolicy;
-use crate::accounts::{Directory, Holder, KnownKeys, Pool, Secret, kept_secret};
-use crate::protocol;
-use crate::settings::Settings;
-use crate::settings::http::HttpSettings;
-use crate::store::Store;
+use super::serve::close;
+use crate::admin;
+use crate::config::Settings;
+use crate::config::http::HttpSettings;
+use crate::mcp::{self, McpServer};
+use crate::spending::follow_runs;
 use crate::telemetry;
-use crate::transport::http::{Gate, Guests, HOSTS_VARIABLE};
+use crate::tools::ToolExecutor;
+use crate::transport::http::{self, Gate, Guests, HOSTS_VARIABLE, HttpConfig};
+use exa_mcp_accounts::budget::BudgetPolicy;
+use exa_mcp_accounts::{Directory, KnownKeys, Pool, Secret, load_or_create_secret};
+use exa_mcp_exa_client::KeyOwner;
+use exa_mcp_store::Store;
+
+/// How long starts on their way may take to be answered at the end.
+const SETTLING: Duration = Duration::from_secs(5);
 
 /// Serves until the process is told to end.
 pub(super) async fn serve(
@@ -26,33 +36,76 @@ pub(super) async fn serve(
         settings.store = store.clone();
     }
     if http.is_pool() {
-        settings.holder = Holder::Shared;
+        settings.holder = KeyOwner::Shared;
     } else if !sandbox {
         // Whoever brings no key of their own must not use the operator's.
         settings.key = None;
         settings.more_keys.clear();
-        settings.holder = Holder::Clients;
+        settings.holder = KeyOwner::Clients;
     }
     let listener = TcpListener::bind(listen)
         .await
         .map_err(|error| Failure::usage(format!("cannot listen on {listen}: {error}")))?;
     let address = listener.local_addr().map_err(Failure::usage)?;
     let config = http.config(Some(address.ip())).map_err(Failure::usage)?;
-    let catalogue = super::catalogue(&settings)?;
+    let executor = super::executor(&settings)?;
     if let Some(list) = http.token_limits.tool_list() {
-        let offered = catalogue.narrowed(&list).map(drop);
+        let offered = executor.narrowed(&list).map(drop);
         offered.map_err(|error| Failure::usage(format!("EXA_MCP_TOKEN_LIMITS: {error}")))?;
     }
-    let store = catalogue.store();
+    let store = executor.store();
     store
         .check()
         .await
         .map_err(|error| Failure::usage(format!("{error} (EXA_MCP_STORE)")))?;
     let gate = gate(&http, settings.budgets, store, sandbox).await?;
     introduce(address, &gate, &http, &settings);
-    let serving = protocol::serve_http(catalogue, listener, gate, config, super::shutdown());
+    let serving = serve_executor(executor, listener, gate, config, super::shutdown());
     telemetry::exporting(serving).await;
     Ok(String::new())
+}
+
+/// Serves tools until `stop`, then lets running requests finish.
+async fn serve_executor(
+    executor: ToolExecutor,
+    listener: TcpListener,
+    gate: Gate,
+    config: HttpConfig,
+    stop: impl Future<Output = ()>,
+) {
+    let store = executor.store();
+    if store.is_remote()
+        && let Ok(secret) = load_or_create_secret(&*store).await
+    {
+        mcp::share_key(&secret);
+    }
+    executor.resources().replicate(&store);
+    let (ledger, payers) = match &gate {
+        Gate::Pool(pool) => (Some(Arc::clone(&pool.ledger)), Some(pool.payers())),
+        Gate::Passthrough { .. } => (None, None),
+    };
+    if let Some(ledger) = &ledger {
+        let caller = executor.caller().clone();
+        tokio::spawn(follow_runs(Arc::clone(ledger), caller));
+    }
+    let server = McpServer::remote(executor);
+    server.govern_tasks(payers, gate.tokens());
+    server.resume_tasks();
+    http::serve_with_admin(
+        server.clone(),
+        Arc::clone(&store),
+        listener,
+        gate,
+        config,
+        admin::routes(),
+        stop,
+    )
+    .await;
+    server.settle(SETTLING).await;
+    if let Some(ledger) = ledger {
+        ledger.drain(SETTLING).await;
+    }
+    close(&*store).await;
 }
 
 async fn gate(
@@ -65,7 +118,9 @@ async fn gate(
     if http.is_pool() {
         let named = match chosen {
             Some(secret) => secret,
-            None => kept_secret(&*store).await.map_err(Failure::usage)?,
+            None => load_or_create_secret(&*store)
+                .await
+                .map_err(Failure::usage)?,
         };
         agree_on(&named, &*store).await?;
         let (admin, users) = (http.admin.as_deref(), http.users.as_deref());
@@ -78,7 +133,9 @@ async fn gate(
     let secret = match chosen {
         Some(secret) => secret,
         // Whoever comes to another server must be the same there.
-        None if store.is_remote() => kept_secret(&*store).await.map_err(Failure::usage)?,
+        None if store.is_remote() => load_or_create_secret(&*store)
+            .await
+            .map_err(Failure::usage)?,
         None => Secret::random().map_err(Failure::usage)?,
     };
     agree_on(&secret, &*store).await?;

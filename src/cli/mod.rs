@@ -1,11 +1,14 @@
 //! The command line.
 
+mod admin_state;
 mod call;
 mod doctor;
 mod health;
 mod http;
 mod operations;
+#[cfg(feature = "sandbox")]
 mod sandbox;
+#[cfg(feature = "sdk")]
 mod sdk;
 mod serve;
 mod tools;
@@ -18,10 +21,11 @@ use std::time::Duration;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::settings::http::HttpSettings;
-use crate::settings::{ConfigFile, Settings, Source};
+use crate::config::http::HttpSettings;
+use crate::config::{ConfigFile, Settings, Source};
 use crate::spending::{AccountGuard, follow_runs, local_account};
-use crate::surface::{Catalogue, ResultCache};
+use crate::telemetry::logging;
+use crate::tools::{ResultCache, ToolExecutor};
 
 /// Where the HTTP server listens unless something else is asked for.
 const USUAL_ADDRESS: &str = "127.0.0.1:3000";
@@ -41,6 +45,7 @@ const USAGE: u8 = 2;
 #[command(name = "exa-mcp-server", version, after_help = ENVIRONMENT)]
 struct Arguments {
     /// Use an embedded stand-in for the Exa API: no key, no network, synthetic data
+    #[cfg(feature = "sandbox")]
     #[arg(long, global = true)]
     sandbox: bool,
     /// Sets and tools to offer, comma-separated (default, toolhost, classic, granular, a domain, a tool)
@@ -73,7 +78,7 @@ Environment (the file of --config says the same in lower case, without EXA_MCP_)
                          deny or allow priced calls while the store fails [default: deny]
   EXA_MCP_BUDGET_UNPRICED
                          deny or allow calls without a known price where there is a budget [default: deny]
-  EXA_MCP_IMPORT_DIR     folders whose files imports.create may read, separated as in PATH [default: none]
+  EXA_MCP_IMPORT_DIR     folders whose files an import may read, separated as in PATH [default: none]
   EXA_MCP_CONFIRM_DELETES true: the user confirms deletions, where the client can ask [default: false]
   EXA_MCP_CLIENT_TIMEOUT seconds to wait for an answer of the client [default: 20 to 300, by question]
   EXA_MCP_LOG_LEVEL      error, warn, info, debug or trace, on standard error [default: warn]
@@ -150,16 +155,18 @@ enum Command {
         allowed_origins: Option<String>,
     },
     /// Serve a stand-in for the Exa API with synthetic data
+    #[cfg(feature = "sandbox")]
     Sandbox {
         /// Address to listen on
         #[arg(long, default_value = "127.0.0.1:8099", value_name = "ADDR")]
         listen: String,
     },
     /// Write typed modules that call the tools, for agents that write code
+    #[cfg(feature = "sdk")]
     Sdk {
         /// The language
         #[arg(long, value_enum)]
-        lang: crate::sdk::Language,
+        lang: sdk::SdkLanguage,
         /// Folder to write to; made if it is not there
         #[arg(long, value_name = "DIR")]
         out: std::path::PathBuf,
@@ -231,6 +238,7 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
         Some(Command::Operations { json: true }) => return Ok(operations::json()),
         Some(Command::Operations { json: false }) => return Ok(operations::table()),
         Some(Command::Completions { shell }) => return Ok(completions(shell)),
+        #[cfg(feature = "sdk")]
         Some(Command::Sdk { lang, out, force }) => return sdk::run(lang, &out, force),
         _ => {}
     }
@@ -243,7 +251,9 @@ fn run(arguments: Arguments) -> Result<String, Failure> {
 
 /// Carries out a command that depends on the settings.
 fn configured(arguments: Arguments, source: &Source) -> Result<String, Failure> {
-    crate::logging::start(source).map_err(Failure::usage)?;
+    let level = source.text("EXA_MCP_LOG_LEVEL");
+    let debug = source.text("EXA_MCP_DEBUG");
+    logging::start(level.as_deref(), debug.as_deref()).map_err(Failure::usage)?;
     let warning = source.file().and_then(ConfigFile::warning);
     // The doctor tells it among its findings.
     let doctor = matches!(arguments.command, Some(Command::Doctor));
@@ -251,12 +261,11 @@ fn configured(arguments: Arguments, source: &Source) -> Result<String, Failure> 
         tracing::warn!("{warning}");
     }
     let runtime = runtime(&arguments.command).map_err(Failure::usage)?;
-    let Arguments {
-        sandbox,
-        tools,
-        command,
-        ..
-    } = arguments;
+    #[cfg(feature = "sandbox")]
+    let sandbox = arguments.sandbox;
+    #[cfg(not(feature = "sandbox"))]
+    let sandbox = false;
+    let Arguments { tools, command, .. } = arguments;
     let work = match command {
         None => stdio(source, tools, sandbox),
         Some(command) => other(command, source, tools, sandbox),
@@ -280,16 +289,16 @@ type Work<'a, T = String> = Pin<Box<dyn Future<Output = Result<T, Failure>> + 'a
 fn stdio(source: &Source, tools: Option<String>, sandbox: bool) -> Work<'_> {
     Box::pin(async move {
         let settings = settings(source, tools.as_deref(), sandbox).await?;
-        let catalogue = catalogue(&settings)?;
-        let account = local_account(&settings.local_limits, settings.budgets, catalogue.store());
+        let executor = executor(&settings)?;
+        let account = local_account(&settings.local_limits, settings.budgets, executor.store());
         let Some(account) = account else {
-            return serve::stdio(catalogue, std::io::stdin().is_terminal()).await;
+            return serve::stdio(executor, std::io::stdin().is_terminal()).await;
         };
         let ledger = Arc::clone(account.ledger());
-        tokio::spawn(follow_runs(Arc::clone(&ledger), catalogue.caller().clone()));
+        tokio::spawn(follow_runs(Arc::clone(&ledger), executor.caller().clone()));
         tokio::spawn(Arc::clone(&ledger).sweep());
-        let catalogue = catalogue.with_guard(Arc::new(AccountGuard::new(account)));
-        let served = serve::stdio(catalogue, std::io::stdin().is_terminal()).await;
+        let executor = executor.with_guard(Arc::new(AccountGuard::new(account)));
+        let served = serve::stdio(executor, std::io::stdin().is_terminal()).await;
         ledger.drain(SETTLING).await;
         served
     })
@@ -302,6 +311,7 @@ fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool
         // Read by those commands that need them.
         let settings = settings(source, tools.as_deref(), sandbox);
         match command {
+            #[cfg(feature = "sandbox")]
             Command::Sandbox { listen } => {
                 let served = sandbox::serve(&listen).await;
                 served.map(|()| String::new()).map_err(Failure::usage)
@@ -311,8 +321,8 @@ fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool
                 operation,
                 arguments,
             } => call::run(&settings.await?, &operation, arguments.as_deref()).await,
-            Command::Tools { json: true } => Ok(tools::json(&catalogue(&settings.await?)?)),
-            Command::Tools { json: false } => Ok(tools::table(&catalogue(&settings.await?)?)),
+            Command::Tools { json: true } => Ok(tools::json(&executor(&settings.await?)?)),
+            Command::Tools { json: false } => Ok(tools::table(&executor(&settings.await?)?)),
             Command::Doctor => examined(doctor::examine(&settings.await?, source).await),
             Command::Http {
                 listen,
@@ -329,9 +339,9 @@ fn other(command: Command, source: &Source, tools: Option<String>, sandbox: bool
                 http::serve(settings, http, listen, sandbox).await
             }
             // These were carried out before any settings were looked for.
-            Command::Operations { .. } | Command::Completions { .. } | Command::Sdk { .. } => {
-                Ok(String::new())
-            }
+            Command::Operations { .. } | Command::Completions { .. } => Ok(String::new()),
+            #[cfg(feature = "sdk")]
+            Command::Sdk { .. } => Ok(String::new()),
         }
     })
 }
@@ -360,9 +370,16 @@ async fn settings(
 }
 
 /// Starts a sandbox in this process.
+#[cfg(feature = "sandbox")]
 #[inline(never)]
 fn embedded(settings: &mut Settings) -> Work<'_, ()> {
     Box::pin(async move { sandbox::embed(settings).await.map_err(Failure::usage) })
+}
+
+/// Without the feature nothing asks for a sandbox.
+#[cfg(not(feature = "sandbox"))]
+async fn embedded(_settings: &mut Settings) -> Result<(), Failure> {
+    Ok(())
 }
 
 /// Builds the runtime: all cores for a shared server, two workers for the calls of one client, and the
@@ -378,15 +395,15 @@ fn runtime(command: &Option<Command>) -> std::io::Result<tokio::runtime::Runtime
     builder.enable_all().build()
 }
 
-fn catalogue(settings: &Settings) -> Result<Catalogue, Failure> {
+fn executor(settings: &Settings) -> Result<ToolExecutor, Failure> {
     let caller = settings.caller().map_err(Failure::usage)?;
     let cache = ResultCache::new(settings.cache);
     let store = settings.store.open();
-    let catalogue =
-        Catalogue::keeping(&settings.tools, caller, cache, store).map_err(Failure::usage)?;
-    Ok(catalogue
+    let executor =
+        ToolExecutor::with_store(&settings.tools, caller, cache, store).map_err(Failure::usage)?;
+    Ok(executor
         .with_task_limits(settings.tasks)
-        .with_manners(settings.manners))
+        .with_prompt_policy(settings.manners))
 }
 
 fn completions(shell: clap_complete::Shell) -> String {
@@ -443,7 +460,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     use super::*;
-    use crate::settings::KNOWN;
+    use crate::config::KNOWN;
 
     /// Every variable is in the help, and what is there can be set.
     #[test]

@@ -1,8 +1,9 @@
 //! `exa-mcp-server operations`.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::operations::{Operation, all};
+use crate::operations::all;
+use exa_mcp_model::Operation;
 
 /// The registry as a table.
 pub(super) fn table() -> String {
@@ -46,16 +47,11 @@ fn entry(operation: &Operation) -> Value {
         "inputSchema": schema(operation.input_schema),
         "outputSchema": schema(operation.output_schema),
     });
-    if let Some(marker) = &operation.long_running {
-        let arguments: Map<String, Value> = marker
-            .arguments
-            .iter()
-            .map(|(name, source)| ((*name).to_owned(), json!(source)))
-            .collect();
+    if let Some(marker) = &operation.behavior.long_running {
         let marker = json!({
             "get": marker.get,
             "cancel": marker.cancel,
-            "arguments": arguments,
+            "arguments": marker.arguments,
             "status": marker.status,
             "final": marker.final_states,
         });

@@ -1,13 +1,12 @@
 //! The stand-in Exa API: on its own, or inside another command.
 
-use sandbox::{ArgumentSpec, OperationSpec, Options, Place as SandboxPlace, Sandbox};
-use serde_json::Value;
+use exa_mcp_sandbox::{OperationSpec, Options, Sandbox};
 use tokio::net::TcpListener;
 use url::Url;
 
-use crate::exa::ApiKey;
-use crate::operations::{Argument, Operation, Place, all};
-use crate::settings::Settings;
+use crate::config::Settings;
+use crate::operations::all;
+use exa_mcp_exa_client::ApiKey;
 
 /// Why the sandbox does not run.
 #[derive(Debug, thiserror::Error)]
@@ -22,7 +21,7 @@ pub(super) enum SandboxError {
     },
     /// The registry and the sandbox do not fit each other.
     #[error("the sandbox cannot be built from the operations: {0}")]
-    Build(#[from] sandbox::Error),
+    Build(#[from] exa_mcp_sandbox::Error),
 }
 
 /// Serves the sandbox until the process is told to end.
@@ -68,34 +67,5 @@ async fn listen(address: &str) -> Result<TcpListener, SandboxError> {
 
 /// The registry in the form that the sandbox is built from.
 fn specs() -> Vec<OperationSpec> {
-    all().iter().map(spec).collect()
-}
-
-fn spec(operation: &Operation) -> OperationSpec {
-    let schema = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
-    OperationSpec {
-        name: operation.name.to_owned(),
-        method: operation.method.to_owned(),
-        path: operation.path.to_owned(),
-        arguments: operation.arguments.iter().filter_map(argument).collect(),
-        input_schema: schema(operation.input_schema),
-        output_schema: schema(operation.output_schema),
-    }
-}
-
-/// An argument as the API knows it; our own ones it never sees.
-fn argument(argument: &Argument) -> Option<ArgumentSpec> {
-    let place = match argument.place {
-        Place::Path => SandboxPlace::Path,
-        Place::Query => SandboxPlace::Query,
-        Place::Header => SandboxPlace::Header,
-        Place::Body => SandboxPlace::Body,
-        Place::Own => return None,
-    };
-    Some(ArgumentSpec {
-        name: argument.name.to_owned(),
-        wire: argument.wire.to_owned(),
-        place,
-        required: argument.required,
-    })
+    all().iter().map(OperationSpec::from).collect()
 }

@@ -2,24 +2,43 @@
 
 use std::path::Path;
 
-use super::{FAILED, Failure};
-use crate::sdk::{self, Language, SdkError};
+use exa_mcp_sdkgen::{Language, SdkError, SdkOperation};
+use serde_json::Value;
 
-/// Writes a tree and tells what to do with it.
-pub(super) fn run(language: Language, folder: &Path, force: bool) -> Result<String, Failure> {
-    let written = sdk::generate(language).and_then(|files| {
-        sdk::write(folder, language, &files, force)?;
-        Ok(files.len())
-    });
-    let count = written.map_err(|error| match error {
+use super::{FAILED, Failure};
+use crate::operations::all;
+use crate::tools::dispatcher_of;
+use exa_mcp_model::{LongRunning, Operation};
+
+/// The languages that modules are written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum SdkLanguage {
+    /// TypeScript, for any runtime with ES2022.
+    Typescript,
+    /// Python, 3.10 or newer.
+    Python,
+}
+
+impl From<SdkLanguage> for Language {
+    fn from(language: SdkLanguage) -> Self {
+        match language {
+            SdkLanguage::Typescript => Self::Typescript,
+            SdkLanguage::Python => Self::Python,
+        }
+    }
+}
+
+/// Writes the modules and says how to use them.
+pub(super) fn run(language: SdkLanguage, folder: &Path, force: bool) -> Result<String, Failure> {
+    let language = Language::from(language);
+    let operations = all().iter().map(operation).collect::<Result<_, _>>()?;
+    let files = exa_mcp_sdkgen::generate(language, operations);
+    exa_mcp_sdkgen::write(folder, language, &files, force).map_err(|error| match error {
         SdkError::Occupied { .. } | SdkError::NotAFolder(_) => Failure::usage(error),
-        other => Failure {
-            text: format!("error: {other}"),
-            code: FAILED,
-        },
+        other => failed(&other),
     })?;
     let readme = folder.join("README.md");
-    let mut text = format!("Wrote {count} files to {}.", folder.display());
+    let mut text = format!("Wrote {} files to {}.", files.len(), folder.display());
     if language == Language::Python && !can_be_imported(folder) {
         text.push_str(
             "\nPython cannot import a folder of this name; give it one of letters, digits and _.",
@@ -29,9 +48,102 @@ pub(super) fn run(language: Language, folder: &Path, force: bool) -> Result<Stri
     Ok(text)
 }
 
+fn failed(error: &dyn std::fmt::Display) -> Failure {
+    Failure {
+        text: format!("error: {error}"),
+        code: FAILED,
+    }
+}
+
+/// The operation as the generator takes it.
+fn operation(operation: &Operation) -> Result<SdkOperation, Failure> {
+    const REGENERATE: &str = "run `cargo build --features codegen`";
+    let name = operation.name;
+    let schema = |text: &str| {
+        serde_json::from_str::<Value>(text).map_err(|error| {
+            let text =
+                format!("the generated schema of `{name}` cannot be read: {error}; {REGENERATE}");
+            failed(&text)
+        })
+    };
+    let tool = dispatcher_of(name).ok_or_else(|| {
+        failed(&format!(
+            "no tool takes the operation `{name}`; {REGENERATE}"
+        ))
+    })?;
+    let started = operation.behavior.long_running.as_ref();
+    Ok(SdkOperation {
+        name: name.to_owned(),
+        domain: operation.domain.to_owned(),
+        tool: tool.to_owned(),
+        summary: operation.summary.to_owned(),
+        description: operation.description.to_owned(),
+        deprecated: operation.deprecated,
+        follow: started.filter(|_| !operation.read_only).map(follow),
+        input: schema(operation.input_schema)?,
+        output: schema(operation.output_schema)?,
+    })
+}
+
+fn follow(work: &LongRunning) -> String {
+    format!(
+        "The work goes on after the answer: give the option wait_seconds, or call {} until {} is one of {}.",
+        work.get,
+        work.status,
+        work.final_states.join(", ")
+    )
+}
+
 fn can_be_imported(folder: &Path) -> bool {
     // The name of `.` or `..` is known only to the file system.
     let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let name = whole.file_name().unwrap_or_default().to_string_lossy();
-    sdk::is_python_name(&name)
+    exa_mcp_sdkgen::is_python_name(&name)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn generated(language: Language, path: &str) -> String {
+        let operations = all()
+            .iter()
+            .map(|it| operation(it).map_err(|error| error.text));
+        let operations = operations.collect::<Result<_, _>>().unwrap();
+        let files = exa_mcp_sdkgen::generate(language, operations);
+        let mut files = files.into_iter();
+        files.find(|file| file.path == path).unwrap().text
+    }
+
+    /// The options are written by hand for the sake of their comments; none may be missing.
+    #[test]
+    fn every_option_of_the_server_can_be_given() {
+        let schema: Value = serde_json::from_str(exa_mcp_generated::tools::OPTIONS).unwrap();
+        let object = |pointer: &str| schema.pointer(pointer).and_then(Value::as_object).unwrap();
+        let options = object("/properties");
+        let filters = object("/properties/filters/properties");
+        let typescript = generated(Language::Typescript, "core.ts");
+        let python = generated(Language::Python, "core.py");
+        for name in options.keys().chain(filters.keys()) {
+            if name != "output_format" {
+                assert!(typescript.contains(&format!("\n  {name}?: ")), "{name}");
+                assert!(python.contains(&format!("\n    {name}: ")), "{name}");
+            }
+        }
+        let most = schema.pointer("/properties/max_tokens/maximum").unwrap();
+        let most = most.to_string();
+        let most = most.strip_suffix("000000").unwrap();
+        assert!(typescript.contains(&format!("MOST_TOKENS = {most}_000_000;")));
+        assert!(python.contains(&format!("MOST_TOKENS = {most}_000_000\n")));
+    }
+
+    #[test]
+    fn the_readme_lists_every_operation() {
+        for language in [Language::Typescript, Language::Python] {
+            let readme = generated(language, "README.md");
+            let rows = readme.lines().filter(|line| line.starts_with("| `exa."));
+            assert_eq!(rows.count(), all().len());
+        }
+    }
 }

@@ -2,18 +2,23 @@
 
 use serde_json::{Value, json};
 
-use crate::surface::{Catalogue, ToolDefinition};
+use crate::tools::{ToolDefinition, ToolExecutor};
 
 /// The answer to `tools/list`, with its size.
-pub(super) fn json(catalogue: &Catalogue) -> String {
-    let tools: Vec<Value> = catalogue.tools().iter().map(definition).collect();
-    let listed = json!({"tools": tools, "tokens": catalogue.tokens()});
+pub(super) fn json(executor: &ToolExecutor) -> String {
+    let tools: Vec<Value> = executor
+        .registry()
+        .definitions()
+        .iter()
+        .map(definition)
+        .collect();
+    let listed = json!({"tools": tools, "tokens": executor.registry().tokens()});
     serde_json::to_string_pretty(&listed).unwrap_or_default()
 }
 
 /// A line a tool, and the size of all together.
-pub(super) fn table(catalogue: &Catalogue) -> String {
-    let tools = catalogue.tools();
+pub(super) fn table(executor: &ToolExecutor) -> String {
+    let tools = executor.registry().definitions();
     let width = tools
         .iter()
         .map(|tool| tool.name.len())
@@ -26,7 +31,7 @@ pub(super) fn table(catalogue: &Catalogue) -> String {
     lines.push(format!(
         "\n{} tools, {} tokens (o200k)",
         tools.len(),
-        catalogue.tokens()
+        executor.registry().tokens()
     ));
     lines.join("\n")
 }

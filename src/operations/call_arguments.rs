@@ -2,39 +2,34 @@
 
 use serde_json::Value;
 
-use super::{Operation, check, input_schema};
+use super::{input_schema, validation};
+use exa_mcp_model::Operation;
 
-/// Mends and checks the arguments of a call.
+/// Corrects and checks the arguments of a call.
 pub(super) fn checked(
     operation: &'static Operation,
     arguments: Value,
-) -> Result<check::Checked, check::Refused> {
+) -> Result<validation::Checked, validation::ValidationError> {
     let aliases: Vec<(&str, &str)> = operation
         .arguments
         .iter()
         .flat_map(|argument| argument.aliases.iter().map(|alias| (*alias, argument.name)))
         .collect();
-    let subject = check::Subject {
-        operation: operation.name,
-        input_schema: input_schema(operation),
-        aliases: &aliases,
-        beyond: &[],
-    };
-    check::check(&subject, arguments)
+    let subject = validation::Subject::new(input_schema(operation))
+        .with_aliases(&aliases)
+        .with_behavior(&operation.behavior);
+    validation::check(&subject, arguments)
 }
 
-/// The refusal of arguments in which only the API could see what is wrong.
+/// Returns the refusal of arguments in which only the API could see what is wrong.
 pub(super) fn refused(
     operation: &'static Operation,
-    problems: Vec<check::Problem>,
-) -> check::Refused {
-    check::Refused {
+    problems: Vec<validation::Problem>,
+) -> validation::ValidationError {
+    validation::ValidationError {
         problems,
-        example: Box::new(check::example(operation.name, input_schema(operation))),
-        hints: check::hints(operation.name)
-            .iter()
-            .map(|hint| (*hint).to_owned())
-            .collect(),
+        example: Box::new(super::example(operation)),
+        hints: operation.behavior.hints.clone(),
         missing: Vec::new(),
     }
 }

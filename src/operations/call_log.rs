@@ -7,9 +7,10 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::caller::Exchanged;
-use super::{CallError, Operation};
-use crate::exa::Answer;
 use crate::telemetry::{self, Ended};
+use exa_mcp_exa_client::CallError;
+use exa_mcp_exa_client::ExaResponse;
+use exa_mcp_model::Operation;
 
 /// An answer that takes longer than this is slow.
 const SLOW: Duration = Duration::from_secs(10);
@@ -52,7 +53,7 @@ impl Drop for Sent {
 }
 
 /// How a call ended; never in the words of Exa.
-pub(super) fn ended(answer: &Result<Answer, CallError>) -> Ended {
+pub(super) fn ended(answer: &Result<ExaResponse, CallError>) -> Ended {
     let (code, error) = match answer {
         Ok(answer) => (Some(answer.status), None),
         Err(CallError::Exa(error)) => (error.status, Some(error.kind.class())),

@@ -13,17 +13,18 @@ use super::spend::{
     LostReservation, RequestGuard, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
 };
 use super::stream::{self, Teller};
-use super::{CallError, Folders, Following, Operation, Place, Progress, check, import, split};
-use crate::accounts::{Holder, KeyPool, Lease, NoKey, OverLimit};
-use crate::blocking;
-use crate::exa::{
-    Answer, ApiKey, CallContext, ExaError, ExaErrorKind, ExaHttp, Stream, StreamForm,
-};
+use super::{Folders, Following, Progress, import, validation};
 use crate::telemetry::{self, Span, Trace};
+use exa_mcp_exa_client::{
+    ApiKey, CallContext, CallError, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease,
+    KeyOwner, KeyPool, NoKey, StreamForm, StreamOptions, blocking, split,
+};
+use exa_mcp_generated::operations;
+use exa_mcp_model::{ArgumentLocation, LimitExceeded, Operation};
 
 /// Calls operations with one key, or with several that share the work.
 #[derive(Clone)]
-pub struct Caller {
+pub(crate) struct Caller {
     http: ExaHttp,
     keys: KeyPool,
     folders: Folders,
@@ -43,13 +44,11 @@ pub struct Caller {
 
 /// An answered call.
 #[derive(Debug)]
-pub struct Called {
+pub(crate) struct Called {
     /// What Exa said.
-    pub answer: Answer,
+    pub answer: ExaResponse,
     /// The arguments as they were sent.
     pub arguments: Map<String, Value>,
-    /// What was put right in the arguments, a sentence each.
-    pub mended: Vec<String>,
     /// How far the progress of the call was told; what follows it begins there.
     pub told: f64,
 }
@@ -67,7 +66,7 @@ impl From<NoKey> for Refusal {
 #[derive(Debug)]
 pub(crate) struct Exchanged {
     /// What Exa said.
-    pub(crate) answer: Answer,
+    pub(crate) answer: ExaResponse,
     /// The arguments as they were sent.
     pub(crate) arguments: Map<String, Value>,
     /// How far progress was told.
@@ -76,22 +75,22 @@ pub(crate) struct Exchanged {
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// There is no key to call with; it would have to come from these.
-    NoKey(Holder),
+    NoKey(KeyOwner),
     /// Exa turned every key away.
     KeysOut(NoKey),
     /// The arguments do not fit; nothing was sent.
-    Arguments(Box<check::Refused>),
+    Arguments(Box<validation::ValidationError>),
     /// The API or the way to it failed.
     Exa(Box<ExaError>),
     /// A limit of whoever pays does not allow it; nothing was sent.
-    Limit(Box<OverLimit>),
+    Limit(Box<LimitExceeded>),
 }
 
 impl Caller {
     /// A caller; without a key every call is refused, and no file is read. Every request passes the guard.
-    pub fn new(
+    pub(crate) fn new(
         http: ExaHttp,
         keys: impl IntoIterator<Item = ApiKey>,
         guard: Arc<dyn SpendGuard>,
@@ -111,7 +110,7 @@ impl Caller {
 
     /// The same caller, which may read files out of these folders.
     #[must_use]
-    pub fn with_folders(&self, folders: Folders) -> Self {
+    pub(crate) fn with_folders(&self, folders: Folders) -> Self {
         Self {
             folders,
             ..self.clone()
@@ -120,7 +119,7 @@ impl Caller {
 
     /// The same caller for someone else who pays.
     #[must_use]
-    pub fn with_guard(&self, guard: Arc<dyn SpendGuard>) -> Self {
+    pub(crate) fn with_guard(&self, guard: Arc<dyn SpendGuard>) -> Self {
         Self {
             guard,
             ..self.clone()
@@ -129,13 +128,13 @@ impl Caller {
 
     /// The same caller with another key.
     #[must_use]
-    pub fn with_key(&self, key: ApiKey) -> Self {
+    pub(crate) fn with_key(&self, key: ApiKey) -> Self {
         self.with_keys(KeyPool::new([key]))
     }
 
     /// The same caller with other keys.
     #[must_use]
-    pub fn with_keys(&self, keys: KeyPool) -> Self {
+    pub(crate) fn with_keys(&self, keys: KeyPool) -> Self {
         Self {
             keys,
             ..self.clone()
@@ -143,13 +142,13 @@ impl Caller {
     }
 
     /// The keys and how they stand.
-    pub fn keys(&self) -> &KeyPool {
+    pub(crate) fn keys(&self) -> &KeyPool {
         &self.keys
     }
 
     /// Whether Exa answered when it was last called, if it was.
-    pub fn is_exa_well(&self) -> Option<bool> {
-        self.http.is_well()
+    pub(crate) fn is_exa_well(&self) -> Option<bool> {
+        self.http.is_healthy()
     }
 
     pub(super) fn http(&self) -> &ExaHttp {
@@ -157,13 +156,13 @@ impl Caller {
     }
 
     /// The folders out of which files may be read.
-    pub fn folders(&self) -> &Folders {
+    pub(crate) fn folders(&self) -> &Folders {
         &self.folders
     }
 
     /// The same caller, which sends every request once only.
     #[must_use]
-    pub fn once(&self) -> Self {
+    pub(crate) fn once(&self) -> Self {
         Self {
             once: true,
             ..self.clone()
@@ -210,12 +209,12 @@ impl Caller {
     }
 
     /// Whether there is a key.
-    pub fn has_key(&self) -> bool {
+    pub(crate) fn has_key(&self) -> bool {
         !self.keys.is_empty()
     }
 
     /// Mends and checks the arguments, then calls.
-    pub async fn call(
+    pub(crate) async fn call(
         &self,
         operation: &'static Operation,
         arguments: Value,
@@ -225,19 +224,19 @@ impl Caller {
     }
 
     /// Mends and checks the arguments of a call.
-    pub fn check(
+    pub(crate) fn check(
         operation: &'static Operation,
         arguments: Value,
-    ) -> Result<check::Checked, Refusal> {
+    ) -> Result<validation::Checked, Refusal> {
         checked(operation, arguments).map_err(|refused| Refusal::Arguments(Box::new(refused)))
     }
 
     /// Calls with arguments that are known to fit. What comes of the answer before it is complete is
     /// told as progress.
-    pub async fn send(
+    pub(crate) async fn send(
         &self,
         operation: &'static Operation,
-        checked: check::Checked,
+        checked: validation::Checked,
         progress: &Progress,
     ) -> Result<Called, Refusal> {
         let mut sent = Sent::new(operation);
@@ -253,9 +252,8 @@ impl Caller {
                 // Some proxies echo headers; whoever reads the answer must not learn the key.
                 let value = blocking::run(is_large, || key.redact_json(answer.value)).await;
                 Ok(Called {
-                    answer: Answer { value, ..answer },
+                    answer: ExaResponse { value, ..answer },
                     arguments: exchanged.arguments,
-                    mended: checked.mended,
                     told: exchanged.told,
                 })
             }
@@ -265,7 +263,7 @@ impl Caller {
                 let problems = error
                     .problems
                     .into_iter()
-                    .map(|text| check::Problem {
+                    .map(|text| validation::Problem {
                         place: error.place.to_owned(),
                         text,
                     })
@@ -290,7 +288,7 @@ impl Caller {
         // Keys that do not know the thing, or must not.
         let mut denied = Vec::new();
         // Keys with which the call was forbidden.
-        let mut forbidden: Vec<Lease> = Vec::new();
+        let mut forbidden: Vec<KeyLease> = Vec::new();
         loop {
             let lease = self
                 .keys
@@ -309,10 +307,10 @@ impl Caller {
             let outcome = watched(operation, exchange).await;
             log(operation, &outcome, started.elapsed());
             match &outcome {
-                Ok(_) => self.http.note(true),
+                Ok(_) => self.http.record_health(true),
                 Err(CallError::Exa(error)) => {
                     self.http
-                        .note(error.status.is_some_and(|status| status < 500));
+                        .record_health(error.status.is_some_and(|status| status < 500));
                 }
                 Err(CallError::Arguments(_) | CallError::Limit(_)) => {}
             }
@@ -322,7 +320,7 @@ impl Caller {
                     for found in thing.into_iter().chain(made) {
                         self.keys.remember(found, &lease);
                     }
-                    forbidden.iter().for_each(Lease::report_forbidden);
+                    forbidden.iter().for_each(KeyLease::report_forbidden);
                     lease.report(Ok(()))
                 }
                 Err(CallError::Exa(error)) => {
@@ -375,13 +373,12 @@ impl Caller {
         if import::is_wanted(operation, &arguments) {
             return import::run(self, key, operation, arguments, progress).await;
         }
-        let form = stream::wanted(operation, &arguments);
-        if let Some(form) = form {
+        if let Some(streaming) = stream::wanted(operation, &arguments) {
             let teller = Teller::new(progress, key.clone());
-            let stream = teller.stream(form, &arguments);
+            let stream = teller.stream(streaming, &arguments);
             let call = self.plain(key, operation, arguments.clone(), Some(stream));
             let answer = teller.during(call).await?;
-            if form != StreamForm::Research {
+            if streaming.form != StreamForm::Research {
                 return Ok(Exchanged::at_once(answer, arguments));
             }
             // The events of a research task are not the task, which is now there to be had.
@@ -397,12 +394,12 @@ impl Caller {
         key: &ApiKey,
         operation: &'static Operation,
         arguments: Map<String, Value>,
-        stream: Option<Stream>,
-    ) -> Result<Answer, CallError> {
+        stream: Option<StreamOptions>,
+    ) -> Result<ExaResponse, CallError> {
         let guard = RequestGuard::new(&self.guard, operation, &arguments);
         let guard = Arc::new(guard.keeping(self.lost.clone()));
         let parts = split(operation, arguments.into())?;
-        let _place = self.http.place().await;
+        let _slot = self.http.acquire_slot().await;
         let timeout = Duration::from_secs(operation.timeout_seconds);
         let guarded = guard.clone();
         let context = CallContext::new(self.http.clone(), key.clone(), timeout, guarded);
@@ -417,7 +414,15 @@ impl Caller {
         };
         let span = Span::of_call(|| self.seen(operation));
         let trace = span.trace().or_else(Trace::current);
-        let answer = Trace::during(trace, (operation.call)(context, parts)).await;
+        let headers = trace.clone().into_iter().flat_map(Trace::headers);
+        let context = headers.fold(context, |context, (name, value)| {
+            context.with_header(name, value)
+        });
+        let answer = Trace::during(
+            trace,
+            blocking::run_large_parts(operations::call(operation, context, parts)),
+        )
+        .await;
         let answer = match (answer, guard.refusal()) {
             (Err(CallError::Exa(error)), Some(over)) if error.kind == ExaErrorKind::NotAllowed => {
                 Err(CallError::Limit(Box::new(over)))
@@ -465,7 +470,7 @@ impl Caller {
 }
 
 impl Exchanged {
-    fn at_once(answer: Answer, arguments: Map<String, Value>) -> Self {
+    fn at_once(answer: ExaResponse, arguments: Map<String, Value>) -> Self {
         Self {
             answer,
             arguments,
@@ -480,7 +485,7 @@ pub(super) fn thing<'a>(
     arguments: &'a Map<String, Value>,
 ) -> Option<&'a str> {
     let mut path = operation.arguments.iter();
-    let named = path.find(|argument| argument.place == Place::Path)?;
+    let named = path.find(|argument| argument.location == ArgumentLocation::Path)?;
     arguments.get(named.name)?.as_str()
 }
 

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::accounts::{LocalUser, Owner};
+use exa_mcp_model::{LocalUser, Owner};
 
 /// What a client said it can be asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Powers {
+pub struct ClientCapabilities {
     /// Its model writes a text.
     #[serde(rename = "sampling")]
     pub sampling: bool,
@@ -34,7 +34,7 @@ pub struct Powers {
     pub roots: bool,
 }
 
-impl Powers {
+impl ClientCapabilities {
     /// Whether they are enough for a question.
     pub fn allow(&self, question: &Question) -> bool {
         match question {
@@ -203,11 +203,11 @@ impl NoReply {
 pub type ReplyFuture = Pin<Box<dyn Future<Output = Result<Reply, NoReply>> + Send>>;
 
 /// A way to the client.
-pub trait Client: Send + Sync {
+pub trait ClientInteraction: Send + Sync {
     /// What it can be asked for.
-    fn powers(&self) -> Powers;
+    fn capabilities(&self) -> ClientCapabilities;
 
-    /// Asks; only what the powers allow arrives here.
+    /// Asks; only what the capabilities allow arrives here.
     fn ask(&self, question: Question) -> ReplyFuture;
 
     /// Tells that what a page was for is done.
@@ -216,11 +216,11 @@ pub trait Client: Send + Sync {
 
 /// The client of a call. Cheap to clone.
 #[derive(Clone)]
-pub struct ClientHandle(Arc<dyn Client>);
+pub struct ClientHandle(Arc<dyn ClientInteraction>);
 
 impl ClientHandle {
     /// The client behind this way.
-    pub fn new(client: impl Client + 'static) -> Self {
+    pub fn new(client: impl ClientInteraction + 'static) -> Self {
         Self(Arc::new(client))
     }
 
@@ -230,8 +230,8 @@ impl ClientHandle {
     }
 
     /// What it can be asked for.
-    pub fn powers(&self) -> Powers {
-        self.0.powers()
+    pub fn capabilities(&self) -> ClientCapabilities {
+        self.0.capabilities()
     }
 
     /// Asks its model.
@@ -273,7 +273,7 @@ impl ClientHandle {
 
     /// Asks anything that it can be asked for.
     pub async fn ask(&self, question: Question) -> Result<Reply, NoReply> {
-        match self.powers().allow(&question) {
+        match self.capabilities().allow(&question) {
             true => self.0.ask(question).await,
             false => Err(NoReply::Unable),
         }
@@ -288,15 +288,15 @@ impl Default for ClientHandle {
 
 impl fmt::Debug for ClientHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Client").field(&self.powers()).finish()
+        f.debug_tuple("Client").field(&self.capabilities()).finish()
     }
 }
 
 struct Mute;
 
-impl Client for Mute {
-    fn powers(&self) -> Powers {
-        Powers::default()
+impl ClientInteraction for Mute {
+    fn capabilities(&self) -> ClientCapabilities {
+        ClientCapabilities::default()
     }
 
     fn ask(&self, _question: Question) -> ReplyFuture {
@@ -313,10 +313,10 @@ mod tests {
     use super::*;
 
     /// Would answer anything, but says that it can do nothing.
-    struct Eager(Powers);
+    struct Eager(ClientCapabilities);
 
-    impl Client for Eager {
-        fn powers(&self) -> Powers {
+    impl ClientInteraction for Eager {
+        fn capabilities(&self) -> ClientCapabilities {
             self.0
         }
 
@@ -341,20 +341,20 @@ mod tests {
 
     #[tokio::test]
     async fn who_declared_nothing_is_asked_nothing() {
-        let client = ClientHandle::new(Eager(Powers::default()));
+        let client = ClientHandle::new(Eager(ClientCapabilities::default()));
         let form = Form {
             message: String::new(),
             schema: Map::new(),
         };
         assert_eq!(
-            client.roots(&LocalUser::for_test()).await,
+            client.roots(&LocalUser::of_this_process()).await,
             Err(NoReply::Unable)
         );
         assert_eq!(client.fill(form).await, Err(NoReply::Unable));
         assert_eq!(client.sample(sampling(false)).await, Err(NoReply::Unable));
-        let plain = Powers {
+        let plain = ClientCapabilities {
             sampling: true,
-            ..Powers::default()
+            ..ClientCapabilities::default()
         };
         let client = ClientHandle::new(Eager(plain));
         assert_eq!(client.sample(sampling(true)).await, Err(NoReply::Unable));
@@ -362,13 +362,16 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_to_another_question_is_none() {
-        let all = Powers {
+        let all = ClientCapabilities {
             sampling: true,
             roots: true,
-            ..Powers::default()
+            ..ClientCapabilities::default()
         };
         let client = ClientHandle::new(Eager(all));
-        assert_eq!(client.roots(&LocalUser::for_test()).await, Ok(Vec::new()));
+        assert_eq!(
+            client.roots(&LocalUser::of_this_process()).await,
+            Ok(Vec::new())
+        );
         let sampled = client.sample(sampling(false)).await;
         assert!(matches!(sampled, Err(NoReply::Failed(_))));
     }

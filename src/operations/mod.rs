@@ -2,11 +2,9 @@
 //!
 //! The table itself is generated; nothing here names a single operation.
 
-mod arguments;
 mod call_arguments;
 mod call_log;
 mod caller;
-pub mod check;
 pub mod client;
 mod follow;
 mod import;
@@ -14,256 +12,28 @@ mod pages;
 pub mod price;
 mod progress;
 mod registry;
-pub mod roots;
-pub mod spend;
+pub(crate) mod roots;
+pub(crate) mod spend;
 mod stream;
+pub mod validation;
 
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, clippy::unwrap_used)]
 mod several_keys_tests;
 
-use std::future::Future;
-use std::pin::Pin;
+use exa_mcp_model::Operation;
+use serde_json::Value;
 
-pub use arguments::{ArgumentsError, Parts, split};
-pub(crate) use caller::Exchanged;
-pub use caller::{Called, Caller, Refusal};
-pub use follow::{Followed, Following, Found, State, Undecided};
-pub use import::{Folders, IMPORT_DIR_VARIABLE};
-pub use pages::{Paged, Stopped, is_paged};
+pub(crate) use caller::{Called, Caller, Exchanged, Refusal};
+pub(crate) use follow::{Followed, Following, Found, Undecided};
+pub(crate) use import::{Folders, IMPORT_DIR_VARIABLE};
+pub use pages::is_paged;
+pub(crate) use pages::{Paged, Stopped};
 pub use progress::{Progress, Step};
-pub use registry::{all, closest, find, input_schema, nearest};
+pub use registry::{all, find};
+pub(crate) use registry::{closest, input_schema, nearest};
 
-use crate::accounts::OverLimit;
-use crate::exa::{Answer, CallContext, ExaError};
-
-/// One of the APIs behind the operations.
-#[derive(Debug)]
-pub struct Api {
-    /// `search` or `websets`.
-    pub name: &'static str,
-    /// Scheme and host of the public API.
-    pub base_url: &'static str,
-    /// Version of the spec.
-    pub version: &'static str,
-}
-
-/// One operation of the Exa API.
-#[derive(Debug)]
-pub struct Operation {
-    /// Dotted name, for example `items.list`.
-    pub name: &'static str,
-    /// The API it belongs to.
-    pub api: &'static Api,
-    /// The group it belongs to, for example `items`.
-    pub domain: &'static str,
-    /// HTTP method in capitals.
-    pub method: &'static str,
-    /// Path from the host's root on.
-    pub path: &'static str,
-    /// One line for lists.
-    pub summary: &'static str,
-    /// What a language model reads.
-    pub description: &'static str,
-    /// Exa advises against it.
-    pub deprecated: bool,
-    /// Name and arguments in a line.
-    pub signature: &'static str,
-    /// All arguments, flat.
-    pub arguments: &'static [Argument],
-    /// What the request body is made of.
-    pub body: Body,
-    /// JSON Schema of the arguments.
-    pub input_schema: &'static str,
-    /// JSON Schema of the answer.
-    pub output_schema: &'static str,
-    /// How long one attempt may take.
-    pub timeout_seconds: u64,
-    /// It changes nothing.
-    pub read_only: bool,
-    /// How the work it starts is followed.
-    pub long_running: Option<LongRunning>,
-    /// The glue that calls the generated client.
-    pub call: fn(CallContext, Parts) -> CallFuture,
-}
-
-/// One argument of an operation.
-#[derive(Debug)]
-pub struct Argument {
-    /// The name callers use.
-    pub name: &'static str,
-    /// The name on the wire.
-    pub wire: &'static str,
-    /// Where it goes.
-    pub place: Place,
-    /// A call without it is refused.
-    pub required: bool,
-    /// Other names that are accepted.
-    pub aliases: &'static [&'static str],
-    /// List entries that are sent unasked.
-    pub always: &'static [&'static str],
-    /// Arguments of which any makes this one, though required, superfluous.
-    pub unless: &'static [&'static str],
-}
-
-impl Argument {
-    /// A path parameter.
-    pub const fn path(
-        name: &'static str,
-        wire: &'static str,
-        aliases: &'static [&'static str],
-    ) -> Self {
-        Self {
-            aliases,
-            ..Self::new(name, wire, Place::Path, true)
-        }
-    }
-
-    /// A query parameter.
-    pub const fn query(name: &'static str, wire: &'static str, required: bool) -> Self {
-        Self::new(name, wire, Place::Query, required)
-    }
-
-    /// A header parameter.
-    pub const fn header(
-        name: &'static str,
-        wire: &'static str,
-        required: bool,
-        always: &'static [&'static str],
-    ) -> Self {
-        Self {
-            always,
-            ..Self::new(name, wire, Place::Header, required)
-        }
-    }
-
-    /// A field of the request body.
-    pub const fn body(name: &'static str, required: bool) -> Self {
-        Self::new(name, name, Place::Body, required)
-    }
-
-    /// An argument that this server acts on and Exa never sees.
-    pub const fn own(name: &'static str) -> Self {
-        Self::new(name, name, Place::Own, false)
-    }
-
-    /// The same argument, not needed where one of these is given.
-    pub const fn unless(self, others: &'static [&'static str]) -> Self {
-        Self {
-            unless: others,
-            ..self
-        }
-    }
-
-    const fn new(name: &'static str, wire: &'static str, place: Place, required: bool) -> Self {
-        Self {
-            name,
-            wire,
-            place,
-            required,
-            aliases: &[],
-            always: &[],
-            unless: &[],
-        }
-    }
-}
-
-/// Where an argument goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
-    /// Into the path.
-    Path,
-    /// Into the query string.
-    Query,
-    /// Into a header.
-    Header,
-    /// Into the body.
-    Body,
-    /// Nowhere: this server acts on it.
-    Own,
-}
-
-/// What the request body is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Body {
-    /// There is none.
-    None,
-    /// The arguments that go nowhere else.
-    Fields {
-        /// It is sent even when empty.
-        required: bool,
-        /// Only known fields are taken.
-        closed: bool,
-    },
-    /// The one argument `body`.
-    Whole {
-        /// A call without it is refused.
-        required: bool,
-    },
-}
-
-/// How work that an operation starts is followed.
-#[derive(Debug)]
-pub struct LongRunning {
-    /// The operation that tells the state.
-    pub get: &'static str,
-    /// The operation that ends the work early.
-    pub cancel: Option<&'static str>,
-    /// Arguments of both, by the field of the answer or (with `$`) the argument of the start.
-    pub arguments: &'static [(&'static str, &'static str)],
-    /// The field of the answer that holds the state.
-    pub status: &'static str,
-    /// The states after which nothing more happens.
-    pub final_states: &'static [&'static str],
-    /// A field of the answer that asks the caller to do something first; while it is there, waiting
-    /// would be in vain.
-    pub unless: Option<&'static str>,
-    /// How to find the work of a start whose answer never came.
-    pub find: Option<Find>,
-}
-
-/// How to find work among other work.
-#[derive(Debug)]
-pub struct Find {
-    /// The operation that shows what there is.
-    pub list: &'static str,
-    /// Its arguments, by the argument of the start (with `$`).
-    pub arguments: &'static [(&'static str, &'static str)],
-    /// The field of its answer that holds the entries.
-    pub entries: &'static str,
-    /// The field of an entry that tells when it was made.
-    pub created: &'static str,
-    /// Arguments of the start and where an entry repeats them, as dotted paths.
-    pub same: &'static [(&'static str, &'static str)],
-    /// The field of an entry that repeats the whole request.
-    pub echo: Option<&'static str>,
-    /// Arguments that the API adds to that field if they were not sent.
-    pub defaults: &'static [&'static str],
-}
-
-/// What a call comes to.
-pub type CallFuture = Pin<Box<dyn Future<Output = Result<Answer, CallError>> + Send>>;
-
-/// Why a call gave no answer.
-#[derive(Debug, thiserror::Error)]
-pub enum CallError {
-    /// The arguments do not fit; nothing was sent.
-    #[error(transparent)]
-    Arguments(#[from] ArgumentsError),
-    /// The API or the way to it failed.
-    #[error(transparent)]
-    Exa(#[from] ExaError),
-    /// A limit of whoever pays does not allow it; nothing was sent.
-    #[error("{0}")]
-    Limit(Box<OverLimit>),
-}
-
-impl CallError {
-    /// The HTTP status with which Exa refused the call, if it did.
-    pub fn status(&self) -> Option<u16> {
-        match self {
-            Self::Exa(error) => error.status,
-            Self::Arguments(_) | Self::Limit(_) => None,
-        }
-    }
+/// A minimal call of an operation that would be accepted.
+pub(crate) fn example(operation: &'static Operation) -> Value {
+    validation::example(&operation.behavior.example, input_schema(operation))
 }

@@ -2,14 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
-use super::{Called, Caller, Operation, Progress, Refusal, Step, check, input_schema};
+use super::{Called, Caller, Progress, Refusal, Step, input_schema, validation};
+use exa_mcp_model::Operation;
 
 /// Pages of one list: an API that never says that it has no more must not keep us for ever.
 const MOST_PAGES: usize = 200;
 
 /// Why a list was not followed to its end.
 #[derive(Debug)]
-pub enum Stopped {
+pub(crate) enum Stopped {
     /// There are as many entries as wanted.
     Enough,
     /// The API gave a cursor that it had given before.
@@ -22,7 +23,7 @@ pub enum Stopped {
 
 /// All pages of a list in one answer.
 #[derive(Debug)]
-pub struct Paged {
+pub(crate) struct Paged {
     /// The first answer with the entries of all; its cursor is that of the next page, if there is one.
     pub called: Called,
     /// How many pages it took.
@@ -41,10 +42,10 @@ pub fn is_paged(operation: &'static Operation) -> bool {
 
 impl Caller {
     /// Calls a list and follows its cursors until there are `most` entries or no more pages.
-    pub async fn send_all(
+    pub(crate) async fn send_all(
         &self,
         operation: &'static Operation,
-        mut checked: check::Checked,
+        mut checked: validation::Checked,
         most: usize,
         progress: &Progress,
     ) -> Result<Paged, Refusal> {
@@ -73,9 +74,9 @@ impl Caller {
             seen.push(cursor.clone());
             let mut next = arguments.clone();
             next.insert("cursor".to_owned(), json!(cursor));
-            let next = check::Checked {
+            let next = validation::Checked {
                 arguments: next,
-                mended: Vec::new(),
+                corrections: Vec::new(),
             };
             match self.send(operation, next, &Progress::none()).await {
                 Ok(page) => append(&mut paged.called.answer.value, page.answer.value),

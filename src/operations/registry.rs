@@ -2,21 +2,19 @@
 
 use std::sync::{LazyLock, OnceLock};
 
+use exa_mcp_text::similar_names;
 use serde_json::Value;
 
-use super::Operation;
-use super::check::InputSchema;
-use crate::generated::operations::OPERATIONS;
+use super::validation::InputSchema;
+use exa_mcp_generated::operations::OPERATIONS;
+use exa_mcp_model::Operation;
 
-/// No name is longer; comparing whole documents with names would only take time.
-const MAX_NAME: usize = 64;
-
-/// Names further away than this are no help.
+/// Names less similar than this are no help.
 const SIMILAR: f64 = 0.7;
 
 /// All operations, sorted by name.
 pub fn all() -> &'static [Operation] {
-    OPERATIONS
+    &OPERATIONS
 }
 
 /// The operation of this name.
@@ -30,7 +28,7 @@ pub fn find(name: &str) -> Option<&'static Operation> {
 /// The JSON Schema of an operation's arguments, read once and kept.
 ///
 /// The largest is some ten kilobytes; reading it for every call would cost more than the call.
-pub fn input_schema(operation: &'static Operation) -> &'static InputSchema {
+pub(crate) fn input_schema(operation: &'static Operation) -> &'static InputSchema {
     static SCHEMAS: LazyLock<Vec<OnceLock<InputSchema>>> =
         LazyLock::new(|| OPERATIONS.iter().map(|_| OnceLock::new()).collect());
     static NONE: InputSchema = InputSchema::new(Value::Null);
@@ -43,22 +41,16 @@ pub fn input_schema(operation: &'static Operation) -> &'static InputSchema {
 }
 
 /// The name that was probably meant.
-pub fn nearest(name: &str) -> Option<&'static str> {
+pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     closest(name, OPERATIONS.iter().map(|operation| operation.name))
 }
 
 /// The candidate that resembles `name` most, if any does.
-pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    if name.len() > MAX_NAME {
-        return None;
-    }
-    let plain = |text: &str| text.to_lowercase().replace(['_', '-', '.'], "");
-    let wanted = plain(name);
-    candidates
-        .map(|candidate| (strsim::jaro_winkler(&wanted, &plain(candidate)), candidate))
-        .filter(|(similarity, _)| *similarity >= SIMILAR)
-        .max_by(|a, b| a.0.total_cmp(&b.0))
-        .map(|(_, candidate)| candidate)
+pub(crate) fn closest<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    similar_names::nearest(name, candidates, SIMILAR)
 }
 
 #[cfg(test)]

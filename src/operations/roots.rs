@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use url::Url;
 
 use super::client::{ClientHandle, NoReply};
-use crate::accounts::LocalUser;
+use exa_mcp_model::LocalUser;
 
 /// The directories out of which the client of the local user lets files be read: canonical, without those that do not
 /// exist. The error is half a sentence that says why there are none.
-pub async fn folders(user: LocalUser, client: ClientHandle) -> Result<Vec<PathBuf>, String> {
+pub(crate) async fn folders(user: LocalUser, client: ClientHandle) -> Result<Vec<PathBuf>, String> {
     let roots = match client.roots(&user).await {
         Ok(roots) => roots,
         Err(NoReply::Unable) => return Err("the client does not tell its roots".to_owned()),
@@ -44,15 +44,17 @@ mod tests {
     use std::future::ready;
 
     use super::*;
-    use crate::operations::client::{Client, Powers, Question, Reply, ReplyFuture};
+    use crate::operations::client::{
+        ClientCapabilities, ClientInteraction, Question, Reply, ReplyFuture,
+    };
 
     struct Roots(Vec<String>);
 
-    impl Client for Roots {
-        fn powers(&self) -> Powers {
-            Powers {
+    impl ClientInteraction for Roots {
+        fn capabilities(&self) -> ClientCapabilities {
+            ClientCapabilities {
                 roots: true,
-                ..Powers::default()
+                ..ClientCapabilities::default()
             }
         }
 
@@ -62,7 +64,7 @@ mod tests {
     }
 
     async fn of(roots: &[String]) -> Result<Vec<PathBuf>, String> {
-        let user = LocalUser::for_test();
+        let user = LocalUser::of_this_process();
         folders(user, ClientHandle::new(Roots(roots.to_vec()))).await
     }
 
@@ -92,7 +94,7 @@ mod tests {
         ];
         let odd = odd.map(str::to_owned);
         assert!(of(&odd).await.is_err());
-        let user = LocalUser::for_test();
+        let user = LocalUser::of_this_process();
         assert!(folders(user, ClientHandle::mute()).await.is_err());
     }
 }

@@ -12,8 +12,9 @@ use tokio::time::Instant;
 
 use super::spend::Unlimited;
 use super::{Caller, Following, Refusal, Undecided, find};
-use crate::accounts::{Holder, KeyPool, NoKey};
-use crate::exa::{ApiKey, ExaConfig, ExaErrorKind, ExaHttp, RetryPolicy};
+use exa_mcp_exa_client::{
+    ApiKey, ExaConfig, ExaErrorKind, ExaHttp, KeyOwner, KeyPool, NoKey, RetryPolicy,
+};
 
 const KEYS: [&str; 2] = ["key-of-team-a", "key-of-team-b"];
 
@@ -77,7 +78,7 @@ fn caller(url: &str) -> Caller {
         ..ExaConfig::default()
     };
     let keys = KEYS.map(|key| ApiKey::new(key).unwrap());
-    let pool = KeyPool::paced(keys, None, Holder::Shared);
+    let pool = KeyPool::paced(keys, None, KeyOwner::Shared);
     let http = ExaHttp::new(config).unwrap();
     Caller::new(http, None, Arc::new(Unlimited)).with_keys(pool)
 }

@@ -3,22 +3,23 @@
 
 use std::fmt;
 use std::future::ready;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
 
+use super::Following;
 use super::price::{self, Charged, Estimate, MicroDollars};
-use super::{Following, Operation};
-use crate::accounts::OverLimit;
-use crate::exa::{Attempt, AttemptGuard, BoxFuture, ExaError, ExaErrorKind};
+use exa_mcp_exa_client::{Attempt, AttemptGuard, BoxFuture, ExaError, ExaErrorKind};
+use exa_mcp_model::Operation;
+use exa_mcp_model::{LimitExceeded, lock};
 
 /// Decides whether a request may be sent, and keeps account of what it costs.
-pub trait SpendGuard: Send + Sync {
+pub(crate) trait SpendGuard: Send + Sync {
     /// Sets aside the most that one attempt of a request can cost.
     fn reserve<'a>(
         &'a self,
         request: &'a SpendRequest,
-    ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, OverLimit>>;
+    ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, LimitExceeded>>;
 
     /// Learns the state of a run that passes by, so that a run that has ended is charged at once.
     fn observe(&self, _run: &StartedRun, _state: RunState) -> BoxFuture<'_, ()> {
@@ -28,7 +29,7 @@ pub trait SpendGuard: Send + Sync {
 
 /// A request that is about to be sent.
 #[derive(Clone, Debug)]
-pub struct SpendRequest {
+pub(crate) struct SpendRequest {
     /// The operation.
     pub operation: &'static Operation,
     /// What it can cost.
@@ -37,7 +38,7 @@ pub struct SpendRequest {
 
 /// Money that is set aside for one attempt. If it is dropped instead of ended, the response is lost and all of
 /// it is spent.
-pub trait OpenReservation: Send {
+pub(crate) trait OpenReservation: Send {
     /// Ends it without a cost.
     fn release(self: Box<Self>) -> BoxFuture<'static, ()>;
 
@@ -47,7 +48,7 @@ pub trait OpenReservation: Send {
 
 /// How an answered request is charged.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Settlement {
+pub(crate) enum Settlement {
     /// The response says so.
     Cost(MicroDollars),
     /// All that was set aside, because the response does not say.
@@ -58,7 +59,7 @@ pub enum Settlement {
 
 /// How a run stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunState {
+pub(crate) enum RunState {
     /// It goes on.
     Running,
     /// It has ended; its state says what it cost, or does not.
@@ -67,7 +68,7 @@ pub enum RunState {
 
 /// A run at Exa.
 #[derive(Clone, Debug, PartialEq)]
-pub struct StartedRun {
+pub(crate) struct StartedRun {
     /// Names the run among all runs.
     pub key: String,
     /// The operation that reads it.
@@ -78,7 +79,7 @@ pub struct StartedRun {
 
 impl StartedRun {
     /// The run that is followed like this.
-    pub fn of(following: &Following) -> Self {
+    pub(crate) fn of(following: &Following) -> Self {
         let (get, arguments) = following.check_with();
         Self {
             key: following.key(),
@@ -90,13 +91,13 @@ impl StartedRun {
 
 /// A guard that lets every request pass and counts nothing: for a user who pays for themself.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Unlimited;
+pub(crate) struct Unlimited;
 
 impl SpendGuard for Unlimited {
     fn reserve<'a>(
         &'a self,
         _request: &'a SpendRequest,
-    ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, OverLimit>> {
+    ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, LimitExceeded>> {
         Box::pin(ready(Ok(Box::new(Self) as Box<dyn OpenReservation>)))
     }
 }
@@ -118,18 +119,13 @@ pub(crate) struct LostReservation(Arc<Mutex<Option<Box<dyn OpenReservation>>>>);
 
 impl LostReservation {
     fn put(&self, reservation: Box<dyn OpenReservation>) {
-        let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // Of several, only the last one can be found.
-        *place = Some(reservation);
+        *lock(&self.0) = Some(reservation);
     }
 
     /// Hands it over to the run that was found; says whether there was one.
     pub(crate) async fn hand_over(&self, following: &Following) -> bool {
-        let reservation = {
-            let mut place = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            place.take()
-        };
-        let Some(reservation) = reservation else {
+        let Some(reservation) = lock(&self.0).take() else {
             return false;
         };
         let run = StartedRun::of(following);
@@ -144,7 +140,7 @@ pub(super) struct RequestGuard {
     guard: Arc<dyn SpendGuard>,
     request: SpendRequest,
     arguments: Arc<Map<String, Value>>,
-    refusal: Mutex<Option<OverLimit>>,
+    refusal: Mutex<Option<LimitExceeded>>,
     lost: Option<LostReservation>,
 }
 
@@ -172,9 +168,8 @@ impl RequestGuard {
     }
 
     /// Why the request was not sent, if the guard is the reason.
-    pub(super) fn refusal(&self) -> Option<OverLimit> {
-        let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
-        refusal.take()
+    pub(super) fn refusal(&self) -> Option<LimitExceeded> {
+        lock(&self.refusal).take()
     }
 }
 
@@ -200,8 +195,7 @@ impl AttemptGuard for RequestGuard {
                 }
                 Err(over) => {
                     let error = ExaError::new(ExaErrorKind::NotAllowed, over.message.clone());
-                    let mut refusal = self.refusal.lock().unwrap_or_else(PoisonError::into_inner);
-                    *refusal = Some(over);
+                    *lock(&self.refusal) = Some(over);
                     Err(error)
                 }
             }

@@ -2,15 +2,17 @@
 
 use std::future::Future;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Operation, Progress, Step};
-use crate::exa::{ApiKey, Heard, Stream, StreamForm};
-use crate::render::clean;
+use super::{Progress, Step};
+use exa_mcp_exa_client::{ApiKey, StreamOptions, StreamUpdate};
+use exa_mcp_model::Streaming;
+use exa_mcp_model::{Operation, lock};
+use exa_mcp_text::sanitize;
 
 /// The pause between two steps: ten a second are more than anyone reads.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -18,16 +20,13 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// The longest message of a step, in characters.
 const LONGEST_MESSAGE: usize = 1_000;
 
-/// The form of the stream that a call asks for, if it asks for one.
-pub(super) fn wanted(operation: &Operation, arguments: &Map<String, Value>) -> Option<StreamForm> {
-    let form = match operation.name {
-        "search" => StreamForm::Search,
-        "answer" => StreamForm::Answer,
-        "agent.runs.create" => StreamForm::AgentRun,
-        "research.get" => StreamForm::Research,
-        _ => return None,
-    };
-    (arguments.get("stream") == Some(&Value::Bool(true))).then_some(form)
+/// How the stream that a call asks for is read, if it asks for one.
+pub(super) fn wanted(
+    operation: &'static Operation,
+    arguments: &Map<String, Value>,
+) -> Option<&'static Streaming> {
+    let streaming = operation.behavior.stream.as_ref();
+    streaming.filter(|_| arguments.get("stream") == Some(&Value::Bool(true)))
 }
 
 /// Says whether the text that comes is JSON, because a structure was asked for.
@@ -59,18 +58,19 @@ impl Teller {
         })
     }
 
-    /// A stream of this form to which this teller listens.
+    /// A stream to which this teller listens.
     pub(super) fn stream(
         self: &Arc<Self>,
-        form: StreamForm,
+        streaming: &'static Streaming,
         arguments: &Map<String, Value>,
-    ) -> Stream {
+    ) -> StreamOptions {
         let teller = self.clone();
-        Stream::new(form, is_structured(arguments), move |heard| {
+        let stream = StreamOptions::new(streaming.form, is_structured(arguments), move |heard| {
             if teller.progress.is_wanted() {
                 teller.hear(heard);
             }
-        })
+        });
+        stream.with_get(streaming.get.as_deref())
     }
 
     /// Waits for a call and tells on the way what was heard.
@@ -93,14 +93,14 @@ impl Teller {
         }
     }
 
-    fn hear(&self, heard: Heard) {
-        let mut collected = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+    fn hear(&self, heard: StreamUpdate) {
+        let mut collected = lock(&self.heard);
         match heard {
-            Heard::Text(text) => {
+            StreamUpdate::Text(text) => {
                 collected.done += text.chars().count();
                 collected.untold.push_str(&text);
             }
-            Heard::Step(words) => {
+            StreamUpdate::Step(words) => {
                 collected.done += 1;
                 if !collected.untold.is_empty() {
                     collected.untold.push_str("; ");
@@ -112,7 +112,7 @@ impl Teller {
 
     fn tell(&self, last: bool) {
         let (done, message) = {
-            let mut collected = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut collected = lock(&self.heard);
             let split = match last {
                 true => collected.untold.len(),
                 false => self.tellable(&collected.untold),
@@ -134,7 +134,7 @@ impl Teller {
 
     /// How much of a text can be told now: what it ends with may become the key, or something hidden.
     fn tellable(&self, text: &str) -> usize {
-        let end = text.len() - clean::unfinished(text);
+        let end = text.len() - sanitize::unfinished(text);
         let known = text.get(..end).unwrap_or_default();
         end - self.key.begun_in(known)
     }
@@ -143,8 +143,8 @@ impl Teller {
     fn shown(&self, text: &str) -> String {
         let text = self.key.redact_text(text);
         // Cleaning may join parts of the key.
-        let text = self.key.redact_text(&clean::clean(&text));
-        let text = clean::neutral(&text);
+        let text = self.key.redact_text(&sanitize::clean(&text));
+        let text = sanitize::neutral(&text);
         let letters = text.chars().count();
         if letters <= LONGEST_MESSAGE {
             return text.into_owned();
@@ -157,15 +157,18 @@ impl Teller {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
+    #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
     use super::*;
     use crate::operations::find;
+    use exa_mcp_model::StreamForm;
     use serde_json::json;
     use tokio::time::sleep;
 
     fn wants(operation: &str, arguments: Value) -> Option<StreamForm> {
-        wanted(find(operation).unwrap(), arguments.as_object().unwrap())
+        let wanted = wanted(find(operation).unwrap(), arguments.as_object().unwrap());
+        wanted.map(|streaming| streaming.form)
     }
 
     #[test]
@@ -182,7 +185,7 @@ mod tests {
     }
 
     /// Lets a teller hear things with pauses between them, and gives what it told.
-    async fn told(heard: Vec<(u64, Heard)>) -> Vec<(f64, String)> {
+    async fn told(heard: Vec<(u64, StreamUpdate)>) -> Vec<(f64, String)> {
         let steps = Arc::new(Mutex::new(Vec::new()));
         let record = steps.clone();
         let progress =
@@ -199,8 +202,8 @@ mod tests {
         steps.clone()
     }
 
-    fn text(text: &str) -> Heard {
-        Heard::Text(text.to_owned())
+    fn text(text: &str) -> StreamUpdate {
+        StreamUpdate::Text(text.to_owned())
     }
 
     #[tokio::test(start_paused = true)]
@@ -249,7 +252,7 @@ mod tests {
         let steps = told(vec![(0, text(&"x".repeat(5_000)))]).await;
         assert_eq!(steps[0].1.chars().count(), LONGEST_MESSAGE);
         assert!(steps[0].1.starts_with("…x"));
-        let step = |words: &str| Heard::Step(words.to_owned());
+        let step = |words: &str| StreamUpdate::Step(words.to_owned());
         let steps = told(vec![
             (20, step("one")),
             (20, step("two")),

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::shape::{Bounds, Shaped};
-use super::tokens::estimate;
+use exa_mcp_text::tokens::estimate;
 
 /// Tokens for what is said about the answer.
 const HEADER: usize = 150;

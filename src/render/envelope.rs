@@ -1,29 +1,11 @@
 //! Taking an answer apart: the things it lists, and what stands beside them.
 
+use exa_mcp_model::envelope::results_field;
 use serde_json::{Map, Value};
-
-/// The names under which the API lists things; the first that an answer has is taken.
-const LISTS: [&str; 4] = ["results", "data", "items", "citations"];
-
-/// An answer with an identifier is one thing, even where it holds lists.
-const IDENTIFIERS: [&str; 2] = ["id", "researchId"];
-
-/// The field whose entries are the results of an answer, if it is not a result itself.
-///
-/// Whoever describes answers before there are any asks the same question of a schema.
-pub fn results_field(
-    has: impl Fn(&str) -> bool,
-    is_list: impl Fn(&str) -> bool,
-) -> Option<&'static str> {
-    // A list gets `metadata` and `results`, so it must not have fields like that of its own.
-    let is_thing = has("metadata") || IDENTIFIERS.into_iter().any(&has);
-    let list = LISTS.into_iter().find(|name| !is_thing && is_list(name))?;
-    (list == "results" || !has("results")).then_some(list)
-}
 
 /// An answer in its parts. Nothing of it is lost.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Envelope {
+pub(crate) struct Envelope {
     /// The things: the entries of a list, or the one thing the answer is.
     pub results: Vec<Value>,
     /// The other fields of an answer that is a list.
@@ -32,7 +14,7 @@ pub struct Envelope {
 
 impl Envelope {
     /// Takes an answer apart.
-    pub fn open(answer: Value) -> Self {
+    pub(crate) fn open(answer: Value) -> Self {
         match answer {
             Value::Array(results) => Self {
                 results,

@@ -5,10 +5,11 @@ use url::Url;
 
 use super::level::type_of;
 use super::{date, path};
+use exa_mcp_model::time;
 
 /// Which results are wanted; what is not given lets everything through.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Filters {
+pub(crate) struct Filters {
     /// The least score.
     pub min_score: Option<f64>,
     /// Not before this moment.
@@ -27,7 +28,7 @@ pub struct Filters {
 
 /// How many results a filter took away.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Dropped {
+pub(crate) struct Dropped {
     /// The filter.
     pub filter: &'static str,
     /// How many results did not fit,
@@ -46,7 +47,7 @@ enum Verdict {
 
 impl Filters {
     /// Reads checked `filters`; a date that is none is named.
-    pub fn read(given: &Map<String, Value>) -> Result<Self, (&'static str, String)> {
+    pub(crate) fn read(given: &Map<String, Value>) -> Result<Self, (&'static str, String)> {
         let moment = |name: &'static str, read: fn(&str) -> Option<i64>| {
             let text = given.get(name).and_then(Value::as_str);
             let moment = text.map(|text| read(text).ok_or((name, text.to_owned())));
@@ -62,8 +63,8 @@ impl Filters {
         };
         Ok(Self {
             min_score: given.get("minScore").and_then(Value::as_f64),
-            after: moment("afterDate", date::instant)?,
-            before: moment("beforeDate", date::last_instant)?,
+            after: moment("afterDate", time::parse_timestamp)?,
+            before: moment("beforeDate", time::parse_period_end)?,
             include_domains: domains("includeDomains"),
             exclude_domains: domains("excludeDomains"),
             title_contains: given
@@ -78,13 +79,13 @@ impl Filters {
     }
 
     /// The moment after which results are wanted, as an API reads it.
-    pub fn after_written(&self) -> Option<String> {
-        self.after.and_then(date::written)
+    pub(crate) fn after_written(&self) -> Option<String> {
+        self.after.map(time::format_timestamp)
     }
 
     /// The moment before which results are wanted, as an API reads it.
-    pub fn before_written(&self) -> Option<String> {
-        self.before.and_then(date::written)
+    pub(crate) fn before_written(&self) -> Option<String> {
+        self.before.map(time::format_timestamp)
     }
 
     /// Takes away what is not wanted, and says for each filter how much that was.

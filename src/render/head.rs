@@ -6,6 +6,7 @@ use super::budget::Fitted;
 use super::show::{Answer, Chosen, Link};
 use super::text::{bounded, one_line};
 use super::{Dropped, Level, View, level, path};
+use exa_mcp_model::{CallStats, MicroDollars};
 
 /// Fields that the metadata never exceed.
 const MOST_FIELDS: usize = 15;
@@ -64,23 +65,35 @@ impl Head<'_> {
         self.view.level.min(asked)
     }
 
+    /// Facts about the answer, once its tokens are counted.
+    pub(super) fn stats(&self, tokens: usize) -> CallStats {
+        let charged = self.price().filter(|_| !self.answer.cached);
+        let dollars = charged.and_then(Value::as_f64);
+        CallStats {
+            operation: self.answer.operation.to_owned(),
+            tokens: u64::try_from(tokens).unwrap_or(u64::MAX),
+            cost: dollars.map_or(MicroDollars::ZERO, MicroDollars::from_dollars),
+            cached: self.answer.cached,
+        }
+    }
+
     /// What this answer cost; one that was kept from before costs nothing more.
     fn cost(&self) -> Value {
-        let envelope = &self.answer.envelope;
-        let of = |cost: &Value| {
-            let total = cost.get("total").unwrap_or(cost);
-            Some(total).filter(|cost| cost.is_number()).cloned()
-        };
-        let own = envelope.rest.get("costDollars").and_then(of);
-        let thing = || match envelope.results.as_slice() {
-            [thing] => thing.get("costDollars").and_then(of),
-            _ => None,
-        };
-        match (self.answer.cached, own.or_else(thing)) {
-            (_, None) => Value::Null,
-            (true, Some(_)) => json!(0),
-            (false, Some(cost)) => cost,
+        match self.price() {
+            None => Value::Null,
+            Some(_) if self.answer.cached => json!(0),
+            Some(cost) => cost.clone(),
         }
+    }
+
+    /// What Exa says that the answer costs, in dollars.
+    fn price(&self) -> Option<&Value> {
+        let envelope = &self.answer.envelope;
+        let own = envelope.rest.get("costDollars").and_then(total);
+        own.or_else(|| match envelope.results.as_slice() {
+            [thing] => thing.get("costDollars").and_then(total),
+            _ => None,
+        })
     }
 
     fn request_id(&self) -> Value {
@@ -247,6 +260,12 @@ impl Head<'_> {
         }
         links
     }
+}
+
+/// The total of a cost, which may be told with its parts.
+fn total(cost: &Value) -> Option<&Value> {
+    let total = cost.get("total").unwrap_or(cost);
+    Some(total).filter(|total| total.is_number())
 }
 
 fn warning(warning: &Value) -> Value {

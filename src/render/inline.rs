@@ -1,6 +1,8 @@
 //! Text on one line of Markdown, written so that it shows exactly what it says.
 
-use super::chars::{all_bytes, is_any};
+use exa_mcp_text::chars::{all_bytes, is_any};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
 use super::text::one_line;
 
 /// Adds a text on one line, with everything escaped that Markdown would take for a mark.
@@ -106,9 +108,9 @@ fn may_end_target(byte: u8) -> bool {
 }
 
 fn push_encoded(target: &mut String, letter: char) {
-    for byte in letter.encode_utf8(&mut [0; 4]).bytes() {
-        target.push_str(&format!("%{byte:02X}"));
-    }
+    let mut bytes = [0; 4];
+    let letter = letter.encode_utf8(&mut bytes);
+    target.extend(utf8_percent_encode(letter, NON_ALPHANUMERIC));
 }
 
 #[cfg(test)]

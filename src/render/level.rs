@@ -6,7 +6,7 @@ use super::path;
 
 /// How much of each result is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub(crate) enum Level {
     /// Title, address, date and one line.
     Summary,
     /// The same with passages or an extract.
@@ -17,14 +17,14 @@ pub enum Level {
 
 impl Level {
     /// The level of this name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub(crate) fn named(name: &str) -> Option<Self> {
         [Self::Summary, Self::Standard, Self::Full]
             .into_iter()
             .find(|level| level.name() == name)
     }
 
     /// How callers write it.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Summary => "summary",
             Self::Standard => "standard",

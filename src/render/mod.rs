@@ -2,11 +2,8 @@
 //!
 //! An answer of the API is taken apart ([`Envelope`]), looked at as the caller wishes ([`View`]), and
 //! shown as Markdown or JSON that say the same. There is no network here and nothing of the protocol.
-//! Text from outside is made fit to show by [`clean`], in whichever room it comes in.
 
 mod budget;
-mod chars;
-pub mod clean;
 mod date;
 mod envelope;
 mod filter;
@@ -19,13 +16,13 @@ mod path;
 mod shape;
 mod show;
 mod text;
-pub mod tokens;
 mod view;
 mod words;
 
-pub(crate) use date::instant;
-pub use envelope::{Envelope, results_field};
-pub use filter::{Dropped, Filters};
-pub use level::Level;
-pub use show::{Answer, IN_METADATA, Link, Rendered, show};
-pub use view::{DEFAULT_MAX_TOKENS, Format, View, ViewError};
+pub(crate) use envelope::Envelope;
+pub(crate) use filter::{Dropped, Filters};
+pub(crate) use level::Level;
+pub use show::Rendered;
+pub(crate) use show::{Answer, Link, show};
+pub use view::Format;
+pub(crate) use view::{View, ViewError};

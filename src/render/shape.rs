@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::level::{Level, ResultType, Standard, type_of};
-use super::show::IN_METADATA;
 use super::{date, path, text};
+use exa_mcp_model::envelope::IN_METADATA;
 
 /// Entries of a list inside a result that is shown by its fields.
 const MOST_ENTRIES: usize = 50;

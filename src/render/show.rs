@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 use super::budget::{Fitted, fit};
 use super::head::Head;
 use super::shape::{Shaped, shape, shape_fields, shape_rest};
-use super::tokens::estimate;
 use super::{Dropped, Envelope, Format, Level, View, ViewError, json, markdown, path};
+use exa_mcp_model::CallStats;
+use exa_mcp_text::tokens::estimate;
 
 /// How often a text that came out too long is tried again.
 const TRIES: usize = 4;
@@ -19,7 +20,7 @@ const MOST_NAMES: usize = 50;
 
 /// What is to be shown.
 #[derive(Debug)]
-pub struct Answer<'a> {
+pub(crate) struct Answer<'a> {
     /// The operation that was called.
     pub operation: &'a str,
     /// What it answered.
@@ -51,6 +52,10 @@ pub struct Rendered {
     pub structured: Map<String, Value>,
     /// Where to find what was left out.
     pub links: Vec<Link>,
+    /// How the text is written: as JSON it is the structured content.
+    pub format: Format,
+    /// Facts about the answer, if there is one.
+    pub stats: Option<CallStats>,
 }
 
 /// A resource that holds more.
@@ -81,7 +86,7 @@ pub(super) struct Chosen {
 }
 
 /// Shows an answer.
-pub fn show(mut answer: Answer<'_>, view: &View) -> Result<Rendered, ViewError> {
+pub(crate) fn show(mut answer: Answer<'_>, view: &View) -> Result<Rendered, ViewError> {
     let (chosen, whole) = choose(&mut answer, view)?;
     let written = write(&answer, view, &chosen, &whole);
     // Most answers fit, and these are written but once.
@@ -212,6 +217,7 @@ fn finish(
         fitted: &fitted,
     };
     let links = head.links();
+    let stats = Some(head.stats(tokens));
     metadata.insert("tokenEstimate".to_owned(), json!(tokens));
     let placeholder = PLACEHOLDER.to_string();
     if let Some(at) = text.find(&placeholder) {
@@ -221,6 +227,8 @@ fn finish(
         text,
         structured: json::structured(metadata, &answer.told, fitted),
         links,
+        format: view.format,
+        stats,
     }
 }
 
@@ -241,9 +249,6 @@ fn write_one(result: &Shaped, view: &View) -> String {
 pub(super) fn as_rows(view: &View) -> bool {
     view.level == Level::Summary && view.fields.is_empty()
 }
-
-/// Fields of the API's answer that stand in the metadata instead.
-pub const IN_METADATA: [&str; 2] = ["requestId", "warnings"];
 
 /// A sentence for a budget that the head of an answer alone may need more than.
 fn tiny_budget(view: &View) -> Option<String> {

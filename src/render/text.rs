@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::chars::{all_bytes, is_any};
-use super::clean;
+use exa_mcp_text::chars::{all_bytes, is_any};
+use exa_mcp_text::sanitize;
 
 /// Characters of the one line that says most.
 const LINE: usize = 120;
@@ -41,7 +41,7 @@ fn short(text: &str, most: usize) -> Option<&str> {
     if text.len() <= LONGEST_WORD && all_bytes(text, is_letter) {
         return None;
     }
-    let (kept, is_cut) = clean::bounded(text, most);
+    let (kept, is_cut) = sanitize::bounded(text, most);
     is_cut.then(|| kept.trim_end())
 }
 

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Filters, Level};
 
 /// Tokens of an answer unless the caller says otherwise: clients warn about more.
-pub const DEFAULT_MAX_TOKENS: usize = 10_000;
+pub(crate) const DEFAULT_MAX_TOKENS: usize = 10_000;
 
 /// How an answer is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub enum Format {
 
 /// How the caller wants to see an answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct View {
+pub(crate) struct View {
     /// How much of each result.
     pub level: Level,
     /// How it is written.
@@ -89,7 +89,7 @@ impl Default for View {
 impl View {
     /// Reads checked options. `level` is what the tool shows unless the caller says otherwise; code
     /// and callers that ask for single fields or one result want everything.
-    pub fn read(options: &Map<String, Value>, level: Level) -> Result<Self, ViewError> {
+    pub(crate) fn read(options: &Map<String, Value>, level: Level) -> Result<Self, ViewError> {
         let text = |name: &str| options.get(name).and_then(Value::as_str);
         let number = |name: &str| {
             let number = options.get(name).and_then(Value::as_u64);
@@ -126,7 +126,7 @@ impl View {
     }
 
     /// This view of an answer with so many results, if they have the one that it shows.
-    pub fn within(&self, results: usize) -> Result<Cow<'_, Self>, ViewError> {
+    pub(crate) fn within(&self, results: usize) -> Result<Cow<'_, Self>, ViewError> {
         match self.index {
             Some(index) if index >= results => Err(ViewError::Index { index, results }),
             _ => Ok(Cow::Borrowed(self)),
@@ -135,7 +135,7 @@ impl View {
 
     /// This view without a choice of one result.
     #[must_use]
-    pub fn of_all(&self) -> Self {
+    pub(crate) fn of_all(&self) -> Self {
         Self {
             index: None,
             ..self.clone()

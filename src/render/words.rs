@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::clean::Fence;
 use super::head::Head;
 use super::inline::push_inline;
 use super::markdown;
 use super::show::as_rows;
+use exa_mcp_text::sanitize::Fence;
 
 /// Bytes that the head and the marks seldom exceed, and a result of the usual level.
 const ROOM_FOR_HEAD: usize = 1_024;

@@ -3,24 +3,24 @@
 use std::future::ready;
 use std::time::Duration;
 
-use crate::accounts::OverLimit;
-use crate::accounts::budget::{Account, Charge, RunOutcome, RunRecord, Worst};
-use crate::exa::BoxFuture;
 use crate::operations::price::{Charged, MicroDollars};
 use crate::operations::spend::{
     OpenReservation, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
 };
+use exa_mcp_accounts::budget::{Account, Charge, RunOutcome, RunRecord, Worst};
+use exa_mcp_exa_client::BoxFuture;
+use exa_mcp_model::LimitExceeded;
 
 /// When to come back where nobody pays any more.
 const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Lets requests pass that an account can pay for.
 #[derive(Clone, Debug)]
-pub struct AccountGuard(Account);
+pub(crate) struct AccountGuard(Account);
 
 impl AccountGuard {
     /// The guard of an account.
-    pub fn new(account: Account) -> Self {
+    pub(crate) fn new(account: Account) -> Self {
         Self(account)
     }
 }
@@ -29,7 +29,7 @@ impl SpendGuard for AccountGuard {
     fn reserve<'a>(
         &'a self,
         request: &'a SpendRequest,
-    ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, OverLimit>> {
+    ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, LimitExceeded>> {
         Box::pin(async move {
             let estimate = &request.estimate;
             let charge = self.0.reserve(Worst {
@@ -84,16 +84,16 @@ fn outcome(state: RunState) -> RunOutcome {
 
 /// Refuses what costs something: whoever began the work cannot pay for it any more.
 #[derive(Clone, Copy, Debug)]
-pub struct NobodyPays;
+pub(crate) struct NobodyPays;
 
 impl SpendGuard for NobodyPays {
     fn reserve<'a>(
         &'a self,
         request: &'a SpendRequest,
-    ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, OverLimit>> {
+    ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, LimitExceeded>> {
         let is_free = request.estimate.charged == Charged::Nothing && !request.estimate.unpriced;
         let free = || Box::new(Open(Charge::Free)) as Box<dyn OpenReservation>;
-        let gone = OverLimit {
+        let gone = LimitExceeded {
             limit: "token",
             message: "The token for which this was begun does not exist any more, so nobody pays for it. The call \
                       was not made."

@@ -5,18 +5,18 @@ mod runs;
 
 use std::sync::Arc;
 
-pub use guard::{AccountGuard, NobodyPays};
-pub use runs::{check_runs, follow_runs};
+pub(crate) use guard::{AccountGuard, NobodyPays};
+pub(crate) use runs::{check_runs, follow_runs};
 
-use crate::accounts::TokenLimits;
-use crate::accounts::budget::{Account, BudgetPolicy, Ledger};
-use crate::store::Store;
+use exa_mcp_accounts::TokenLimits;
+use exa_mcp_accounts::budget::{Account, BudgetPolicy, Ledger};
+use exa_mcp_store::Store;
 
 /// Who pays for what the user of this computer asks for.
 const LOCAL: &str = "local";
 
 /// The account of the user of this computer; `None` if nothing limits them. Must be called inside a runtime.
-pub fn local_account(
+pub(crate) fn local_account(
     limits: &TokenLimits,
     policy: BudgetPolicy,
     store: Arc<dyn Store>,

@@ -6,10 +6,10 @@ use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep};
 
-use crate::accounts::budget::{Ledger, RunRecord};
-use crate::exa::ExaErrorKind;
 use crate::operations::price::{self, MicroDollars};
 use crate::operations::{Caller, Following, Refusal};
+use exa_mcp_accounts::budget::{Ledger, RunRecord};
+use exa_mcp_exa_client::ExaErrorKind;
 
 /// The pause before the first look, and the longest one between two. Whoever waits for the run looks more often,
 /// and the ledger learns from that.
@@ -27,7 +27,7 @@ const AT_ONCE: usize = 8;
 
 /// Follows the runs of a ledger to their end, for ever. The caller must be one whose requests nobody pays for:
 /// to look at a run costs nothing.
-pub async fn follow_runs(ledger: Arc<Ledger>, caller: Caller) {
+pub(crate) async fn follow_runs(ledger: Arc<Ledger>, caller: Caller) {
     let Some(mut runs) = ledger.runs_to_follow() else {
         return;
     };
@@ -42,7 +42,7 @@ pub async fn follow_runs(ledger: Arc<Ledger>, caller: Caller) {
 }
 
 /// Looks once at each run of a ledger, and charges those that have ended.
-pub async fn check_runs(ledger: &Ledger, caller: &Caller) {
+pub(crate) async fn check_runs(ledger: &Ledger, caller: &Caller) {
     for run in ledger.open_runs() {
         let Some(following) = Following::again(&run.get, run.arguments.clone()) else {
             continue;

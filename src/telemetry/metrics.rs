@@ -24,14 +24,14 @@ pub(super) const STEPS: [f64; 14] = [
 static METRICS: OnceLock<Metrics> = OnceLock::new();
 
 /// The numbers of this process, once someone wants them.
-pub fn metrics() -> Option<&'static Metrics> {
+pub(crate) fn metrics() -> Option<&'static Metrics> {
     METRICS.get()
 }
 
 type Durations<L> = Family<L, Histogram, fn() -> Histogram>;
 
 /// The numbers of a process.
-pub struct Metrics {
+pub(crate) struct Metrics {
     registry: Registry,
     http: Family<HttpLabels, Counter>,
     methods: Durations<MethodLabels>,
@@ -102,7 +102,7 @@ fn steps() -> Histogram {
 
 impl Metrics {
     /// Starts counting, or goes on.
-    pub fn start() -> &'static Self {
+    pub(crate) fn start() -> &'static Self {
         METRICS.get_or_init(Self::new)
     }
 
@@ -142,12 +142,12 @@ impl Metrics {
     }
 
     /// An HTTP request was answered.
-    pub fn answered(&self, path: &'static str, status: u16) {
+    pub(crate) fn answered(&self, path: &'static str, status: u16) {
         self.http.get_or_create(&HttpLabels { path, status }).inc();
     }
 
     /// A request of MCP came to its end. Method and tool must be known ones.
-    pub fn served(&self, method: &str, tool: Option<&str>, failed: bool, took: Duration) {
+    pub(crate) fn served(&self, method: &str, tool: Option<&str>, failed: bool, took: Duration) {
         let labels = MethodLabels {
             mcp_method_name: method.to_owned(),
             gen_ai_tool_name: tool.unwrap_or_default().to_owned(),
@@ -162,7 +162,12 @@ impl Metrics {
     }
 
     /// Exa was called; `status` is what it answered, or what kept it from answering.
-    pub fn called(&self, operation: &'static str, status: impl fmt::Display, took: Duration) {
+    pub(crate) fn called(
+        &self,
+        operation: &'static str,
+        status: impl fmt::Display,
+        took: Duration,
+    ) {
         let status = status.to_string();
         let labels = OperationLabels { operation, status };
         let duration = self.operations.get_or_create(&labels);
@@ -170,7 +175,7 @@ impl Metrics {
     }
 
     /// An answer left, with this much in it.
-    pub fn told(&self, tokens: u64, dollars: f64, cached: bool) {
+    pub(crate) fn told(&self, tokens: u64, dollars: f64, cached: bool) {
         self.tokens.inc_by(tokens);
         if cached {
             self.cache_hits.inc();
@@ -180,7 +185,7 @@ impl Metrics {
     }
 
     /// All of it, as text that Prometheus reads.
-    pub fn text(&self, gauges: &Gauges) -> String {
+    pub(crate) fn text(&self, gauges: &Gauges) -> String {
         self.standing.set(gauges);
         let mut text = String::new();
         // Writing to a string cannot fail.

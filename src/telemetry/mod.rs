@@ -2,12 +2,15 @@
 //! client through this server to Exa, and both for a collector of OpenTelemetry if the program is built
 //! with the feature `otel`.
 
+pub(crate) mod logging;
 mod metrics;
 #[cfg(feature = "otel")]
 mod otel;
 #[cfg(not(feature = "otel"))]
 #[path = "without.rs"]
 mod otel;
+// Only OpenTelemetry reads the attributes.
+#[cfg_attr(not(feature = "otel"), expect(dead_code))]
 mod seen;
 mod trace;
 
@@ -15,15 +18,13 @@ use std::future::Future;
 
 use tracing::Instrument;
 
-pub use metrics::{Gauges, Metrics, metrics};
-pub use otel::{Span, exporting};
-pub use seen::{Asked, Called, Ended, OTHER};
-pub use trace::Trace;
-
-use crate::logging;
+pub(crate) use metrics::{Gauges, Metrics, metrics};
+pub(crate) use otel::{Span, exporting};
+pub(crate) use seen::{Asked, Called, Ended, OTHER};
+pub(crate) use trace::Trace;
 
 /// An answer left, with this much in it.
-pub fn told(tokens: u64, dollars: f64, cached: bool) {
+pub(crate) fn told(tokens: u64, dollars: f64, cached: bool) {
     if let Some(metrics) = metrics() {
         metrics.told(tokens, dollars, cached);
     }
@@ -32,7 +33,7 @@ pub fn told(tokens: u64, dollars: f64, cached: bool) {
 
 /// Runs a future with the listener, the trace and the span of whoever calls this: for work that goes on
 /// by itself.
-pub fn inherited<F>(future: F) -> impl Future<Output = F::Output> + Send
+pub(crate) fn inherited<F>(future: F) -> impl Future<Output = F::Output> + Send
 where
     F: Future + Send,
 {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 /// A request of MCP.
 #[derive(Clone, Debug, Default)]
-pub struct Asked {
+pub(crate) struct Asked {
     /// A method that is known, or [`OTHER`].
     pub method: &'static str,
     /// A tool that there is.
@@ -20,7 +20,7 @@ pub struct Asked {
 
 /// A call of Exa.
 #[derive(Clone, Debug)]
-pub struct Called {
+pub(crate) struct Called {
     /// The name of the operation.
     pub operation: &'static str,
     /// The HTTP method.
@@ -33,7 +33,7 @@ pub struct Called {
 
 /// How a request or a call ended.
 #[derive(Clone, Debug, Default)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// The code of a JSON-RPC error, or the HTTP status.
     pub code: Option<i64>,
     /// The class of the error, if there was one.
@@ -41,4 +41,4 @@ pub struct Ended {
 }
 
 /// Stands for names that are not known here.
-pub const OTHER: &str = "_OTHER";
+pub(crate) const OTHER: &str = "_OTHER";

@@ -20,14 +20,14 @@ tokio::task_local! {
 
 /// The trace that a request belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
+pub(crate) struct Trace {
     parent: HeaderValue,
     state: Option<HeaderValue>,
 }
 
 impl Trace {
     /// The trace that a request names: in its metadata, else in the headers it came with.
-    pub fn of(meta: &Map<String, Value>, headers: Option<&HeaderMap>) -> Option<Self> {
+    pub(crate) fn of(meta: &Map<String, Value>, headers: Option<&HeaderMap>) -> Option<Self> {
         let text = |name: &str| meta.get(name).and_then(Value::as_str);
         let header = |name: &str| headers?.get(name)?.to_str().ok();
         Self::read(text(PARENT), text(STATE)).or_else(|| Self::read(header(PARENT), header(STATE)))
@@ -44,12 +44,12 @@ impl Trace {
     }
 
     /// The trace that runs here.
-    pub fn current() -> Option<Self> {
+    pub(crate) fn current() -> Option<Self> {
         TRACE.try_with(Clone::clone).ok()
     }
 
     /// The headers by which it goes on.
-    pub fn headers(self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
+    pub(crate) fn headers(self) -> impl Iterator<Item = (HeaderName, HeaderValue)> {
         let parent = (HeaderName::from_static(PARENT), self.parent);
         let state = self
             .state
@@ -58,7 +58,7 @@ impl Trace {
     }
 
     /// Runs a future that belongs to a trace, if it does.
-    pub async fn during<F: Future>(trace: Option<Self>, future: F) -> F::Output {
+    pub(crate) async fn during<F: Future>(trace: Option<Self>, future: F) -> F::Output {
         match trace {
             Some(trace) => TRACE.scope(trace, future).await,
             None => future.await,

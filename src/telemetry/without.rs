@@ -5,35 +5,35 @@ use std::future::Future;
 use super::{Asked, Called, Ended, Trace};
 
 /// A span that nobody sees.
-pub struct Span;
+pub(crate) struct Span;
 
 impl Span {
     /// Begins the span of a request.
-    pub fn of_request(_: impl FnOnce() -> Asked, _: Option<&Trace>) -> Self {
+    pub(crate) fn of_request(_: impl FnOnce() -> Asked, _: Option<&Trace>) -> Self {
         Self
     }
 
     /// Begins the span of a call of Exa.
-    pub fn of_call(_: impl FnOnce() -> Called) -> Self {
+    pub(crate) fn of_call(_: impl FnOnce() -> Called) -> Self {
         Self
     }
 
     /// The trace as it goes on from here, if this span is part of one.
-    pub fn trace(&self) -> Option<Trace> {
+    pub(crate) fn trace(&self) -> Option<Trace> {
         None
     }
 
     /// The request was about a prompt that there is.
-    pub fn name_prompt(&mut self, _: &str) {}
+    pub(crate) fn name_prompt(&mut self, _: &str) {}
 
     /// Ends the span.
-    pub fn end(self, _: impl FnOnce() -> Ended) {}
+    pub(crate) fn end(self, _: impl FnOnce() -> Ended) {}
 }
 
 /// An answer left, with this much in it.
 pub(super) fn told(_: u64, _: f64, _: bool) {}
 
 /// Runs the server.
-pub async fn exporting<F: Future>(serving: F) -> F::Output {
+pub(crate) async fn exporting<F: Future>(serving: F) -> F::Output {
     serving.await
 }

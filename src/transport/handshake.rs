@@ -5,10 +5,8 @@
 //! 2026-07-28 on every request introduces itself, and one connection may do both.
 
 use super::shims;
+use crate::mcp::request::VERSION_KEY;
 use rmcp::model::{ClientRequest, ErrorData, GetMeta, ProtocolVersion, RequestId};
-
-/// The metadata by which a request introduces itself.
-pub(super) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 
 /// The state of the handshake.
 #[derive(Debug, Default)]

@@ -16,10 +16,6 @@ use serde_json::Value;
 
 use super::{backlog::Backlog, output::json};
 
-/// The id that the client gave a request. It travels with the request, whose own number is ours.
-#[derive(Clone, Debug)]
-pub(crate) struct ClientRequestId(pub(crate) Value);
-
 /// Names a batch while it is being answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct BatchNumber(u64);

@@ -3,6 +3,7 @@
 //! rmcp's own decoder tries all message types in turn. It reads a known method with unfit parameters
 //! as an unknown method and refuses unusual ids without naming them, so the envelope is read here.
 
+use exa_mcp_text::surrogates;
 use rmcp::model::{
     CallToolRequest, CancelTaskRequest, ClientJsonRpcMessage, ClientNotification, ClientRequest,
     CompleteRequest, CustomRequest, DiscoverRequest, ErrorCode, ErrorData, GetPromptRequest,
@@ -16,7 +17,7 @@ use rmcp::model::{SetLevelRequest, SubscribeRequest, UnsubscribeRequest};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{shims, surrogates};
+use super::shims;
 
 /// The mark that some Windows programs put before their text.
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -71,8 +72,8 @@ pub(super) fn parse(line: &[u8]) -> Option<Result<Value, ErrorData>> {
         return None;
     }
     let parsed = serde_json::from_slice(line).or_else(|error| {
-        let mended = surrogates::mend(line).ok_or(error)?;
-        serde_json::from_slice(&mended)
+        let repaired = surrogates::repair(line).ok_or(error)?;
+        serde_json::from_slice(&repaired)
     });
     Some(
         parsed.map_err(|error| {

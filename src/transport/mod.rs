@@ -4,6 +4,7 @@
 //! protocol room. It knows no tools.
 
 mod backlog;
+pub(crate) mod connection;
 mod handshake;
 pub mod http;
 mod ledger;
@@ -11,10 +12,7 @@ mod lines;
 mod message;
 mod output;
 mod shims;
-pub mod stdio;
+pub(crate) mod stdio;
 mod subscriptions;
-mod surrogates;
 
 pub(crate) use backlog::Backlog;
-pub(crate) use ledger::ClientRequestId;
-pub(crate) use shims::{introduces, unmarked};

@@ -8,21 +8,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::handshake::VERSION_KEY;
-
-/// Marks a method as one that rmcp must take for unknown, over HTTP, where rmcp itself reads the
-/// requests. Clients cannot use it.
-const MARK: &str = "exa-mcp-server/unknown-to-rmcp/";
-
-/// The method with a mark that makes it unknown to rmcp.
-pub(super) fn marked(method: &str) -> String {
-    format!("{MARK}{method}")
-}
-
-/// The method behind the mark.
-pub(crate) fn unmarked(method: &str) -> Option<&str> {
-    method.strip_prefix(MARK)
-}
+use crate::mcp::request::named_version;
 
 /// Whether a request belongs to the tasks of 2025-11-25. A request that introduces itself belongs to a
 /// later version. Lists of tools say there which tools take tasks.
@@ -38,21 +24,16 @@ pub(super) fn is_legacy_task(method: &str, params: Option<&Value>) -> bool {
 }
 
 /// Whether a request introduces itself.
-pub(crate) fn introduces(params: Option<&Value>) -> bool {
-    introduction(params).is_some()
+pub(super) fn introduces(params: Option<&Value>) -> bool {
+    named_version(params).is_some()
 }
 
 /// Whether a request introduces itself as one of a version without a handshake that we know.
 pub(super) fn is_stateless(params: Option<&Value>) -> bool {
-    let named = introduction(params).and_then(Value::as_str);
+    let named = named_version(params).and_then(Value::as_str);
     let mut versions = ProtocolVersion::KNOWN_VERSIONS.iter();
     versions
         .any(|version| *version >= ProtocolVersion::V_2026_07_28 && named == Some(version.as_str()))
-}
-
-/// The version by which a request introduces itself.
-fn introduction(params: Option<&Value>) -> Option<&Value> {
-    params?.get("_meta")?.get(VERSION_KEY)
 }
 
 /// Whether a custom request is one that we made of a request that rmcp does not know.

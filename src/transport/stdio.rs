@@ -25,7 +25,7 @@ use tokio::{
 use super::{
     backlog::Backlog,
     handshake::Handshake,
-    ledger::{Answer, BatchNumber, ClientRequestId, Ledger, refusal},
+    ledger::{Answer, BatchNumber, Ledger, refusal},
     lines::{Line, Lines},
     message::{self, Incoming},
     output::{Output, json},
@@ -33,12 +33,13 @@ use super::{
 };
 
 pub(crate) use super::output::Written;
+use crate::mcp::request::ClientRequestId;
 
 /// The longest line that is read: 16 MiB.
-pub const LONGEST_LINE: usize = 16 * 1024 * 1024;
+pub(crate) const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
 /// The most messages in one batch; each may cost an answer many times its size.
-pub const LARGEST_BATCH: usize = 1000;
+pub(crate) const LARGEST_BATCH: usize = 1000;
 
 /// From so many unanswered requests on, answering comes before reading.
 const BUSY: usize = 256;
@@ -59,16 +60,9 @@ pub(crate) struct StdioTransport<R> {
 }
 
 impl<R: AsyncRead + Unpin> StdioTransport<R> {
-    /// Connects the streams. The second value ends when all is written or nothing more can be.
-    pub(crate) fn new<W>(input: R, output: W) -> (Self, Written)
-    where
-        W: AsyncWrite + Unpin + Send + 'static,
-    {
-        Self::with_backlog(input, output, Arc::default())
-    }
-
-    /// Connects the streams as [`Self::new`] does, and keeps `backlog` up to date.
-    pub(crate) fn with_backlog<W>(input: R, output: W, backlog: Arc<Backlog>) -> (Self, Written)
+    /// Connects the streams, and keeps `backlog` up to date. The second value ends when all is written or
+    /// nothing more can be.
+    pub(crate) fn new<W>(input: R, output: W, backlog: Arc<Backlog>) -> (Self, Written)
     where
         W: AsyncWrite + Unpin + Send + 'static,
     {

@@ -22,7 +22,7 @@ impl Toy {
     fn new(input: impl Into<Vec<u8>>) -> Self {
         let (ours, output) = tokio::io::duplex(64 * 1024 * 1024);
         let input: &'static [u8] = Vec::leak(input.into());
-        let (transport, _) = StdioTransport::new(input, ours);
+        let (transport, _) = StdioTransport::new(input, ours, Arc::default());
         Self {
             transport,
             output,
@@ -238,7 +238,7 @@ async fn the_answers_of_a_batch_leave_together() {
 async fn a_closed_output_ends_the_connection() {
     let (ours, output) = tokio::io::duplex(64);
     let (input, _keep_open) = tokio::io::duplex(64);
-    let (mut transport, written) = StdioTransport::new(input, ours);
+    let (mut transport, written) = StdioTransport::new(input, ours, Arc::default());
     drop(output);
     transport.refuse(&Value::Null, too_long()).unwrap();
     assert!(transport.receive().await.is_none());

@@ -1,12 +1,91 @@
-//! The server with what the conformance suite asks for in place of the Exa tools.
+//! What the conformance suite asks a server for by name, on the HTTP transport and the handler of every release.
+//!
+//! Tools with plain results go through the same path as the Exa tools; what those never do (images, input
+//! requests of all kinds, resources of other schemes) is answered in [`handler`].
 
+mod content;
+mod handler;
+mod input_requests;
+mod task_tools;
+mod tools;
+
+use std::error::Error;
+use std::future::pending;
 use std::process::ExitCode;
+use std::sync::Arc;
+
+use exa_mcp_accounts::{KnownKeys, Requester, Secret};
+use exa_mcp_server::mcp::{Handlers, McpServer};
+use exa_mcp_server::transport::http::{
+    self, Gate, Guests, Hosts, HttpConfig, HttpLimits, Origins, Proxies,
+};
+use exa_mcp_store::MemoryStore;
+use tokio::net::TcpListener;
+use tokio::sync::broadcast;
+
+use self::handler::ConformanceHandler;
+use self::tools::ConformanceTools;
+
+/// A list that has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ListChange {
+    Tools,
+    Prompts,
+}
+
+/// Makes the handlers of all sessions.
+#[derive(Clone)]
+struct ConformanceServer {
+    inner: McpServer<ConformanceTools>,
+    changes: broadcast::Sender<ListChange>,
+}
+
+impl Handlers for ConformanceServer {
+    type Handler = ConformanceHandler;
+
+    fn handler(&self) -> ConformanceHandler {
+        ConformanceHandler::new(self.inner.handler(), self.changes.clone())
+    }
+
+    fn handler_for(&self, requester: &Requester) -> ConformanceHandler {
+        ConformanceHandler::new(self.inner.handler_for(requester), self.changes.clone())
+    }
+
+    fn check_list(&self, list: &str) -> Result<(), String> {
+        self.inner.check_list(list)
+    }
+}
+
+/// Serves the suite until the process is killed.
+async fn serve(address: &str) -> Result<(), Box<dyn Error>> {
+    let listener = TcpListener::bind(address).await?;
+    eprintln!("http://{}/mcp", listener.local_addr()?);
+    let config = HttpConfig {
+        hosts: Hosts::new(None, None)?,
+        origins: Origins::new(None)?,
+        proxies: Proxies::default(),
+        open_metrics: false,
+        limits: HttpLimits::default(),
+    };
+    let gate = Gate::Passthrough {
+        secret: Secret::random()?,
+        key_in_url: false,
+        guests: Guests::OneUser,
+        known_keys: KnownKeys::default(),
+    };
+    let store = Arc::new(MemoryStore::default());
+    let server = ConformanceServer {
+        inner: McpServer::remote(ConformanceTools::new(store.clone())),
+        changes: broadcast::channel(16).0,
+    };
+    http::serve(server, store, listener, gate, config, pending()).await;
+    Ok(())
+}
 
 #[tokio::main]
 async fn main() -> ExitCode {
     let address = std::env::args().nth(1);
-    let address = address.as_deref().unwrap_or("127.0.0.1:0");
-    match exa_mcp_server::protocol::conformance::serve(address).await {
+    match serve(address.as_deref().unwrap_or("127.0.0.1:0")).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

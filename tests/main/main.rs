@@ -8,6 +8,7 @@
     clippy::unwrap_used
 )]
 
+mod architecture;
 mod command_line;
 mod documentation;
 mod http;

@@ -59,8 +59,8 @@ fn get(path: &str, operation: Value) -> Value {
 
 type Check = fn(&str) -> bool;
 
-const STRING: &str = "puba:crate::exa::Maybe<::std::string::String>";
-const ANY: &str = "puba:crate::exa::Maybe<::serde_json::Value>";
+const STRING: &str = "puba:exa_mcp_exa_client::Maybe<::std::string::String>";
+const ANY: &str = "puba:exa_mcp_exa_client::Maybe<::serde_json::Value>";
 
 /// The fixture of a rule and what must hold of the generated client.
 fn fixture(rule: Rule) -> (Value, Check) {
@@ -159,10 +159,10 @@ fn fixture(rule: Rule) -> (Value, Check) {
             string,
         ),
         Rule::R02 => (field(json!({"type": "integer"})), |text| {
-            text.contains("puba:crate::exa::Maybe<::serde_json::Number>")
+            text.contains("puba:exa_mcp_exa_client::Maybe<::serde_json::Number>")
         }),
         Rule::R03 => (field(json!({"type": "boolean", "default": true})), |text| {
-            text.contains("puba:crate::exa::Maybe<bool>")
+            text.contains("puba:exa_mcp_exa_client::Maybe<bool>")
         }),
         Rule::R04 => (
             get(
@@ -192,7 +192,11 @@ fn fixture(rule: Rule) -> (Value, Check) {
         }),
         Rule::R09 => (
             field(json!({"type": "array", "items": {"type": "string"}})),
-            |text| text.contains("puba:crate::exa::Maybe<::std::vec::Vec<::std::string::String>>"),
+            |text| {
+                text.contains(
+                    "puba:exa_mcp_exa_client::Maybe<::std::vec::Vec<::std::string::String>>",
+                )
+            },
         ),
         Rule::R10 => (
             body_with(
@@ -243,7 +247,7 @@ fn a_recursive_body_ends_in_a_boxed_type() {
     )
     .unwrap();
     assert!(
-        text.contains("pubparent:crate::exa::Maybe<::std::boxed::Box<Tree>>"),
+        text.contains("pubparent:exa_mcp_exa_client::Maybe<::std::boxed::Box<Tree>>"),
         "{text}"
     );
 }

@@ -91,12 +91,11 @@ impl Reader<'_> {
             input_schema,
             output_schema: self.output_schema()?,
             timeout_seconds: timeout.unwrap_or(self.surface.defaults.timeout_seconds),
-            long_running: entry.and_then(|entry| entry.long_running.clone()),
+            behavior: entry.map(Entry::behavior).unwrap_or_default(),
             read_only: entry.is_some_and(|entry| entry.read_only),
             open_world: entry.is_some_and(|entry| entry.open_world),
             show: entry.map(|entry| entry.show.clone()).unwrap_or_default(),
             own,
-            price: None,
         })
     }
 

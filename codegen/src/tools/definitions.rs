@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use exa_mcp_model::{Example, HostEntry, Instead, ToolPlan};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 /// All tools that are not simply one operation each.
@@ -54,8 +55,8 @@ pub struct Local {
     pub title: String,
     /// What a language model reads.
     pub description: String,
-    /// What the server does; it must know this kind.
-    pub kind: String,
+    /// What the server does.
+    pub plan: ToolPlan,
     /// The schema of the arguments.
     pub input_schema: Map<String, Value>,
     /// It changes nothing.
@@ -93,82 +94,6 @@ pub struct Host {
     pub operations: Vec<HostEntry>,
 }
 
-/// One operation of a host.
-#[derive(Debug, Clone, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct HostEntry {
-    /// The name under which it is called.
-    pub name: String,
-    /// What it does, in a line.
-    pub summary: String,
-    /// What it does with its arguments; none where upstream cannot do it.
-    #[serde(flatten)]
-    pub preset: Option<Preset>,
-    /// Says why it cannot be done and what to do instead.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unsupported: Option<String>,
-    /// The parameters of an entry that cannot be done; they are strings.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub parameters: Vec<String>,
-    /// How the answer is told.
-    #[serde(default)]
-    pub role: Role,
-    /// The entry that tells the state of what this one starts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check_with: Option<String>,
-    /// The entry that ends what this one starts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cancel_with: Option<String>,
-    /// Whether that entry can only say that it cannot be done; found, not declared.
-    #[serde(
-        default,
-        skip_deserializing,
-        skip_serializing_if = "std::ops::Not::not"
-    )]
-    pub cancel_is_refused: bool,
-    /// Arguments of both, by the field of the answer or (with `$`) the argument of this entry.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub follow: BTreeMap<String, String>,
-    /// The states after which nothing more happens.
-    #[serde(default, rename = "final", skip_serializing_if = "Vec::is_empty")]
-    pub final_states: Vec<String>,
-}
-
-/// How the answer of a host's operation is told.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Role {
-    /// As Exa gives it.
-    #[default]
-    Plain,
-    /// With the ways to follow and end what was started.
-    Start,
-    /// With the state and whether it is final.
-    Check,
-    /// With the new state.
-    Cancel,
-}
-
-/// How arguments of a tool become arguments of an operation.
-#[derive(Debug, Clone, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Preset {
-    /// The operation.
-    pub operation: String,
-    /// Argument names that stand for other arguments, as dotted paths.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub rename: BTreeMap<String, String>,
-    /// Objects whose fields are arguments themselves.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub spread: Vec<String>,
-    /// Values for what the caller leaves out, by dotted path.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub defaults: Map<String, Value>,
-    /// Values that the caller cannot change, by dotted path.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
-    pub fixed: Map<String, Value>,
-}
-
 /// A tool with flat arguments over one operation.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -201,16 +126,9 @@ pub struct Named {
     pub category_in_query: bool,
     /// Another operation for calls that give this argument.
     pub instead: Option<Instead>,
-}
-
-/// Another operation for calls that give a certain argument.
-#[derive(Debug, Clone, Deserialize, Serialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Instead {
-    /// The argument.
-    pub given: String,
-    /// The operation that is called then, with this argument alone.
-    pub operation: String,
+    /// What an example call shows beside the required arguments.
+    #[serde(default)]
+    pub example: Example,
 }
 
 /// One visible argument of a named tool.

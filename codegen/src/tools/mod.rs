@@ -7,7 +7,8 @@ mod tokens;
 
 use std::collections::BTreeMap;
 
-use definitions::{Dispatcher, Host, HostEntry, Local, Tools, ViewOption};
+use definitions::{Dispatcher, Host, Local, Tools, ViewOption};
+use exa_mcp_model::{HostEntry, ToolDefinition, ToolFile, ToolHints, ToolPlan};
 use serde_json::{Map, Value, json};
 use signature::Detail;
 
@@ -18,17 +19,7 @@ use crate::model::{Model, Operation};
 const MAX_DESCRIPTION: usize = 2_000;
 
 /// One tool in its final form.
-#[derive(Debug)]
-pub struct Tool {
-    /// Tool name.
-    pub name: String,
-    /// What `tools/list` shows of it.
-    pub definition: Value,
-    /// How a call of it is carried out.
-    pub plan: Value,
-    /// Size of the definition in o200k tokens.
-    pub tokens: usize,
-}
+pub type Tool = ToolFile<Value>;
 
 /// All tools and sets.
 #[derive(Debug, Default)]
@@ -86,7 +77,7 @@ pub fn build(tools: &Tools, model: &Model, notices: &mut Vec<Notice>) -> Catalog
         }
     }
     for local in &tools.local {
-        catalogue.add(local_tool(local));
+        catalogue.add(local_tool(local, model, notices));
     }
     for (set, names) in &tools.sets {
         let (known, gone): (Vec<_>, Vec<_>) = names
@@ -115,13 +106,12 @@ fn options_schema(options: &[ViewOption]) -> Value {
 
 /// An operation that takes a cursor answers in pages.
 fn is_paged(operation: &Operation) -> bool {
-    let properties = operation.input_schema.get("properties");
-    properties.and_then(|it| it.get("cursor")).is_some()
+    operation.has_argument("cursor")
 }
 
 /// Adds the options that are listed; an argument of the tool's own keeps its name.
 fn list_options(tool: &mut Tool, options: &[ViewOption], reads: bool, paged: bool) {
-    let properties = tool.definition.pointer_mut("/inputSchema/properties");
+    let properties = tool.definition.input_schema.get_mut("properties");
     let Some(Value::Object(properties)) = properties else {
         return;
     };
@@ -148,13 +138,13 @@ fn lost(name: &str, text: &str) -> Notice {
 
 impl Catalogue {
     fn add(&mut self, mut tool: Tool) {
-        tool.tokens = tokens::count(&tool.definition.to_string());
-        self.tools.insert(tool.name.clone(), tool);
+        tool.tokens = tokens::count(&json!(tool.definition).to_string());
+        self.tools.insert(tool.definition.name.clone(), tool);
     }
 
-    /// `TOKENS.md`: what each set costs a client that loads it, and what was measured of answers.
-    pub fn token_table(&self, measured: &str) -> String {
-        tokens::table(self, measured)
+    /// `TOKENS.md`: what each set costs a client that loads it.
+    pub fn token_table(&self) -> String {
+        tokens::table(self)
     }
 }
 
@@ -169,20 +159,18 @@ fn granular(operation: &Operation) -> Tool {
         map.shift_remove("$schema");
     }
     without_aliases(&mut schema);
-    let name = granular_name(&operation.name);
-    let definition = definition(
-        &name,
-        &operation.summary,
-        &operation.description,
-        schema,
-        hints(operation),
-    );
-    Tool {
-        name,
-        definition,
-        plan: json!({"kind": "operation", "operation": operation.name}),
-        tokens: 0,
-    }
+    tool(
+        ToolDefinition {
+            name: granular_name(&operation.name),
+            title: operation.summary.clone(),
+            description: operation.description.clone(),
+            input_schema: schema,
+            annotations: hints(operation),
+        },
+        ToolPlan::Operation {
+            operation: operation.name.clone(),
+        },
+    )
 }
 
 /// Aliases are a courtesy to callers, not part of what a model should read.
@@ -195,58 +183,38 @@ fn without_aliases(schema: &mut Value) {
     }
 }
 
-fn definition(
-    name: &str,
-    title: &str,
-    description: &str,
-    input_schema: Value,
-    hints: Value,
-) -> Value {
-    json!({
-        "name": name,
-        "title": title,
-        "description": description,
-        "inputSchema": input_schema,
-        "annotations": hints,
-    })
+/// A tool whose tokens are not counted yet.
+fn tool(definition: ToolDefinition<Value>, plan: ToolPlan) -> Tool {
+    Tool {
+        definition,
+        plan,
+        tokens: 0,
+    }
 }
 
 /// What an operation does to the world, as hints for clients.
-pub fn hints(operation: &Operation) -> Value {
+pub fn hints(operation: &Operation) -> ToolHints {
     let verb = operation.name.rsplit('.').next().unwrap_or_default();
     let read_only = operation.method == "get" || operation.read_only;
     let ends = operation.method == "delete" || ["cancel", "stop"].contains(&verb);
     let overwrites = ["put", "patch"].contains(&operation.method.as_str()) || verb == "update";
-    json!({
-        "readOnlyHint": read_only,
-        "destructiveHint": !read_only && (ends || overwrites),
-        "idempotentHint": read_only || ends || overwrites,
-        "openWorldHint": operation.open_world,
-    })
+    ToolHints {
+        read_only,
+        destructive: !read_only && (ends || overwrites),
+        idempotent: read_only || ends || overwrites,
+        open_world: operation.open_world,
+    }
 }
 
 /// A tool over several operations promises only what holds for all of them.
-fn common_hints(operations: &[&Operation]) -> Value {
-    let hints: Vec<Value> = operations
-        .iter()
-        .map(|operation| hints(operation))
-        .collect();
-    let all = |key: &str| {
-        hints
-            .iter()
-            .all(|hint| hint.get(key) == Some(&Value::Bool(true)))
-    };
-    let any = |key: &str| {
-        hints
-            .iter()
-            .any(|hint| hint.get(key) == Some(&Value::Bool(true)))
-    };
-    json!({
-        "readOnlyHint": all("readOnlyHint"),
-        "destructiveHint": any("destructiveHint"),
-        "idempotentHint": all("idempotentHint"),
-        "openWorldHint": any("openWorldHint"),
-    })
+fn common_hints(operations: &[&Operation]) -> ToolHints {
+    let hints: Vec<ToolHints> = operations.iter().map(|it| hints(it)).collect();
+    ToolHints {
+        read_only: hints.iter().all(|it| it.read_only),
+        destructive: hints.iter().any(|it| it.destructive),
+        idempotent: hints.iter().all(|it| it.idempotent),
+        open_world: hints.iter().any(|it| it.open_world),
+    }
 }
 
 fn dispatcher_tool(dispatcher: &Dispatcher, model: &Model) -> Option<Tool> {
@@ -258,11 +226,8 @@ fn dispatcher_tool(dispatcher: &Dispatcher, model: &Model) -> Option<Tool> {
     if operations.is_empty() {
         return None;
     }
-    let names: Vec<&str> = operations
-        .iter()
-        .map(|operation| operation.name.as_str())
-        .collect();
-    let mut all = names.clone();
+    let names: Vec<String> = operations.iter().map(|it| it.name.clone()).collect();
+    let mut all: Vec<&str> = names.iter().map(String::as_str).collect();
     all.extend(["describe", "list_operations"]);
     let schema = json!({
         "type": "object",
@@ -275,19 +240,14 @@ fn dispatcher_tool(dispatcher: &Dispatcher, model: &Model) -> Option<Tool> {
     let most = dispatcher.max_characters.unwrap_or(MAX_DESCRIPTION);
     let description =
         fitting_description(&dispatcher.intro, &operations, most.min(MAX_DESCRIPTION));
-    let hints = common_hints(&operations);
-    Some(Tool {
+    let definition = ToolDefinition {
         name: dispatcher.name.clone(),
-        definition: definition(
-            &dispatcher.name,
-            &dispatcher.title,
-            &description,
-            schema,
-            hints,
-        ),
-        plan: json!({"kind": "dispatcher", "operations": names}),
-        tokens: 0,
-    })
+        title: dispatcher.title.clone(),
+        description,
+        input_schema: schema,
+        annotations: common_hints(&operations),
+    };
+    Some(tool(definition, ToolPlan::Dispatcher { operations: names }))
 }
 
 /// As many optional arguments as the limit of clients allows.
@@ -310,24 +270,18 @@ fn fitting_description(intro: &str, operations: &[&Operation], most: usize) -> S
 }
 
 fn host_tool(host: &Host, model: &Model, notices: &mut Vec<Notice>) -> Option<Tool> {
-    let find = |name: &str| {
-        model
-            .operations
-            .iter()
-            .find(|operation| operation.name == name)
-    };
     let mut kept: Vec<HostEntry> = Vec::new();
     let mut operations = Vec::new();
     for entry in &host.operations {
         match entry
-            .preset
+            .operation
             .as_ref()
-            .map(|preset| (find(&preset.operation), preset))
+            .map(|name| (model.find(name), name))
         {
-            Some((None, preset)) => {
+            Some((None, operation)) => {
                 let text = format!(
-                    "`{}` does not exist any more; `{}` was left out",
-                    preset.operation, entry.name
+                    "`{operation}` does not exist any more; `{}` was left out",
+                    entry.name
                 );
                 notices.push(lost(&host.name, &text));
             }
@@ -359,7 +313,7 @@ fn host_tool(host: &Host, model: &Model, notices: &mut Vec<Notice>) -> Option<To
         let mut entries = kept.iter();
         entries.any(|entry| entry.name == *name && entry.unsupported.is_some())
     };
-    let entries: Vec<Value> = kept
+    let entries: Vec<HostEntry> = kept
         .iter()
         .map(|entry| {
             let mut entry = entry.clone();
@@ -367,25 +321,22 @@ fn host_tool(host: &Host, model: &Model, notices: &mut Vec<Notice>) -> Option<To
             host_entry(entry, model)
         })
         .collect();
-    Some(Tool {
+    let definition = ToolDefinition {
         name: host.name.clone(),
-        definition: definition(
-            &host.name,
-            &host.title,
-            host.description.trim(),
-            schema,
-            common_hints(&operations),
-        ),
-        plan: json!({"kind": "host", "entries": entries}),
-        tokens: 0,
-    })
+        title: host.title.clone(),
+        description: host.description.trim().to_owned(),
+        input_schema: schema,
+        annotations: common_hints(&operations),
+    };
+    Some(tool(definition, ToolPlan::Host { entries }))
 }
 
 /// An entry with what the operation's long-running marker says about following it.
-fn host_entry(mut entry: HostEntry, model: &Model) -> Value {
-    let operation = entry.preset.as_ref().map(|preset| preset.operation.clone());
+fn host_entry(mut entry: HostEntry, model: &Model) -> HostEntry {
+    let operation = entry.operation.clone();
     let markers = model.operations.iter().filter_map(|operation| {
         operation
+            .behavior
             .long_running
             .as_ref()
             .map(|marker| (operation.name.as_str(), marker))
@@ -403,34 +354,40 @@ fn host_entry(mut entry: HostEntry, model: &Model) -> Value {
             entry.follow = marker.arguments.clone();
         }
     }
-    serde_json::to_value(&entry).unwrap_or_else(|_| Value::Object(Map::new()))
+    entry
 }
 
-fn local_tool(local: &Local) -> Tool {
-    let hints = json!({
-        "readOnlyHint": local.read_only,
-        "destructiveHint": false,
-        "idempotentHint": local.read_only,
-        "openWorldHint": false,
-    });
-    Tool {
-        name: local.name.clone(),
-        definition: definition(
-            &local.name,
-            &local.title,
-            local.description.trim(),
-            Value::Object(local.input_schema.clone()),
-            hints,
-        ),
-        plan: json!({"kind": local.kind}),
-        tokens: 0,
+fn local_tool(local: &Local, model: &Model, notices: &mut Vec<Notice>) -> Tool {
+    let mut plan = local.plan.clone();
+    if let ToolPlan::Suggest { read, add } = &mut plan {
+        for operation in [read, add] {
+            if let Some(gone) = operation.take_if(|name| model.find(name).is_none()) {
+                let text = format!("`{gone}` does not exist any more; it was left out");
+                notices.push(lost(&local.name, &text));
+            }
+        }
     }
+    let definition = ToolDefinition {
+        name: local.name.clone(),
+        title: local.title.clone(),
+        description: local.description.trim().to_owned(),
+        input_schema: Value::Object(local.input_schema.clone()),
+        annotations: ToolHints {
+            read_only: local.read_only,
+            destructive: false,
+            idempotent: local.read_only,
+            open_world: false,
+        },
+    };
+    tool(definition, plan)
 }
 
 /// `tools.rs`: the table that is compiled into the server.
 pub fn table(catalogue: &Catalogue) -> String {
     let mut text = format!(
-        "{}//! Every tool and every set of tools.\n\n",
+        "{}//! Every tool, every set of tools, every prompt, every price, and the operations behind resources.\n\n\
+         use exa_mcp_model::price::PriceList;\n\
+         use exa_mcp_model::{{EmbeddedJson, PromptFile, Resources}};\n\n",
         crate::HEADER
     );
     text.push_str(
@@ -447,5 +404,16 @@ pub fn table(catalogue: &Catalogue) -> String {
     }
     text.push_str("];\n\n/// JSON Schema of the arguments that say how an answer is shown.\n");
     text.push_str("pub static OPTIONS: &str = include_str!(\"options.json\");\n");
+    for (name, what, ty) in [
+        ("prices", "What the operations cost.", "PriceList"),
+        ("prompts", "The prompts.", "PromptFile"),
+        ("resources", "The operations behind resources.", "Resources"),
+    ] {
+        let constant = name.to_uppercase();
+        text.push_str(&format!(
+            "\n/// {what}\npub static {constant}: EmbeddedJson<{ty}> =\n    \
+             EmbeddedJson::new(include_str!(\"{name}.json\"));\n"
+        ));
+    }
     text
 }

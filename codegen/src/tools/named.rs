@@ -1,21 +1,17 @@
 //! Tools with flat arguments: a view of one operation with presets.
 
+use exa_mcp_model::{Move, NamedPlan, ToolDefinition, ToolPlan};
 use serde_json::{Map, Value, json};
 
 use super::definitions::{Named, NamedArgument};
-use super::{Tool, common_hints, definition, lost};
+use super::{Tool, common_hints, lost};
 use crate::error::Notice;
 use crate::model::{Model, Operation};
+use crate::surface_check::schemas_at;
 
 /// Makes a named tool; an argument that the operation lost is reported and left out.
 pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<Tool> {
-    let find = |name: &str| {
-        model
-            .operations
-            .iter()
-            .find(|operation| operation.name == name)
-    };
-    let Some(operation) = find(&named.operation) else {
+    let Some(operation) = model.find(&named.operation) else {
         let text = format!(
             "`{}` does not exist any more; the tool was left out",
             named.operation
@@ -26,7 +22,7 @@ pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<T
     let mut operations = vec![operation];
     let mut instead = named.instead.clone();
     if let Some(other) = &named.instead {
-        match find(&other.operation) {
+        match model.find(&other.operation) {
             Some(found) => operations.push(found),
             None => {
                 let text = format!(
@@ -51,9 +47,10 @@ pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<T
             .as_ref()
             .is_some_and(|other| other.given == argument.name);
         let target = argument.to.as_deref().unwrap_or(&argument.name);
-        let found = match is_instead {
-            true => Some(json!({"type": "string"})),
-            false => at(operation, target),
+        let found = if is_instead {
+            Some(json!({"type": "string"}))
+        } else {
+            at(operation, target)
         };
         let Some(found) = found.filter(|_| !gone) else {
             if !gone {
@@ -74,38 +71,37 @@ pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<T
             required.push(argument.name.clone());
         }
         if !is_instead {
-            moves.push(json!({"from": argument.name, "to": target, "switch": argument.switch}));
+            moves.push(Move {
+                from: argument.name.clone(),
+                to: target.to_owned(),
+                switch: argument.switch.clone(),
+            });
         }
     }
     let mut schema = json!({"type": "object", "properties": properties});
     if !required.is_empty() {
         schema["required"] = json!(required);
     }
-    let plan = json!({
-        "kind": "named",
-        "operation": named.operation,
-        "moves": moves,
-        "defaults": named.defaults,
-        "fixed": named.fixed,
-        "levels": named.levels,
-        "contentLevel": named.content_level,
-        "suffix": named.suffix,
-        "categoryInQuery": named.category_in_query,
-        "instead": instead,
-    });
-    let hints = common_hints(&operations);
-    Some(Tool {
+    let plan = NamedPlan {
+        operation: named.operation.clone(),
+        moves,
+        defaults: named.defaults.clone(),
+        fixed: named.fixed.clone(),
+        levels: named.levels.clone(),
+        content_level: named.content_level.clone(),
+        suffix: named.suffix.clone(),
+        category_in_query: named.category_in_query,
+        instead,
+        example: named.example.clone(),
+    };
+    let definition = ToolDefinition {
         name: named.name.clone(),
-        definition: definition(
-            &named.name,
-            &named.title,
-            named.description.trim(),
-            schema,
-            hints,
-        ),
-        plan,
-        tokens: 0,
-    })
+        title: named.title.clone(),
+        description: named.description.trim().to_owned(),
+        input_schema: schema,
+        annotations: common_hints(&operations),
+    };
+    Some(super::tool(definition, ToolPlan::Named(Box::new(plan))))
 }
 
 /// The schema that a model reads: the spec's own, reduced to what fits a flat argument.
@@ -132,10 +128,7 @@ fn visible(argument: &NamedArgument, found: Value, sent: Option<&Value>) -> Valu
 /// The schema at a dotted path of an operation's arguments, with references resolved one level.
 fn at(operation: &Operation, path: &str) -> Option<Value> {
     let root = &operation.input_schema;
-    let mut found = root;
-    for step in path.split('.') {
-        found = property(found, root, step)?;
-    }
+    let found = *schemas_at(root, path).first()?;
     let mut schema = found.clone();
     if let Some(Value::String(reference)) = found.get("$ref") {
         schema = root.pointer(reference.trim_start_matches('#'))?.clone();
@@ -148,23 +141,4 @@ fn at(operation: &Operation, path: &str) -> Option<Value> {
         map.shift_remove("x-aliases");
     }
     Some(schema)
-}
-
-/// A property of a schema, looked for behind references and in every branch.
-fn property<'a>(schema: &'a Value, root: &'a Value, name: &str) -> Option<&'a Value> {
-    if let Some(Value::String(reference)) = schema.get("$ref") {
-        return property(root.pointer(reference.trim_start_matches('#'))?, root, name);
-    }
-    if let Some(found) = schema
-        .get("properties")
-        .and_then(|properties| properties.get(name))
-    {
-        return Some(found);
-    }
-    ["allOf", "anyOf", "oneOf"].iter().find_map(|keyword| {
-        let branches = schema.get(*keyword)?.as_array()?;
-        branches
-            .iter()
-            .find_map(|branch| property(branch, root, name))
-    })
 }

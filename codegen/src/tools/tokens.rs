@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::Catalogue;
 
@@ -11,15 +11,14 @@ pub fn count(text: &str) -> usize {
     bpe_openai::o200k_base().count(text)
 }
 
-/// Sets with the size of the answer to `tools/list`, then tools with their own; last what the tests
-/// have measured of answers, if they have.
-pub fn table(catalogue: &Catalogue, measured: &str) -> String {
+/// Sets with the size of the answer to `tools/list`, then tools with their own.
+pub fn table(catalogue: &Catalogue) -> String {
     let mut text = String::from(
         "# Tokens\n\nWritten by `cargo build --features codegen`: the size of the answer to `tools/list` in \
          o200k tokens.\n\n| set | tools | tokens |\n|---|---|---|\n",
     );
     for (set, names) in &catalogue.sets {
-        let tools: Vec<&Value> = names
+        let tools: Vec<_> = names
             .iter()
             .filter_map(|name| Some(&catalogue.tools.get(name)?.definition))
             .collect();
@@ -28,11 +27,7 @@ pub fn table(catalogue: &Catalogue, measured: &str) -> String {
     }
     text.push_str("\n| tool | tokens |\n|---|---|\n");
     for tool in catalogue.tools.values() {
-        let _ = writeln!(text, "| {} | {} |", tool.name, tool.tokens);
-    }
-    if !measured.is_empty() {
-        text.push('\n');
-        text.push_str(measured);
+        let _ = writeln!(text, "| {} | {} |", tool.definition.name, tool.tokens);
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::Copy;
+use crate::support::{Copy, repository};
 
 /// Runs a change that must be refused and gives the message.
 fn refused(change: impl FnOnce(&Copy)) -> String {
@@ -119,6 +119,41 @@ fn a_surface_with_a_misspelt_field() {
     });
     assert!(
         error.contains("surface.yaml") && error.contains("timeoutSecond"),
+        "{error}"
+    );
+}
+
+/// An error in a file that is written by hand names the line.
+#[test]
+fn lines_of_the_surface_and_the_prompts_are_named() {
+    for (file, from, to, wanted) in [
+        ("surface.yaml", "rule: schedule", "rule: shedule", "shedule"),
+        ("surface.yaml", "probe: true", "prob: true", "prob"),
+        ("surface.yaml", "form: answer", "form: anser", "anser"),
+        (
+            "prompts.yaml",
+            "needs: { operation: search }",
+            "need: { operation: search }",
+            "need",
+        ),
+    ] {
+        let text = std::fs::read_to_string(repository().join("data-design").join(file)).unwrap();
+        let line = text.lines().position(|line| line.contains(from)).unwrap() + 1;
+        let error = refused(|copy| copy.write(file, &text.replacen(from, to, 1)));
+        assert!(error.contains(file) && error.contains(wanted), "{error}");
+        assert!(error.contains(&format!("line {line} ")), "{line}: {error}");
+    }
+}
+
+#[test]
+fn a_prompt_with_a_placeholder_that_nothing_fills() {
+    let error = refused(|copy| {
+        copy.edit("prompts.yaml", |file| {
+            file["prompts"][0]["text"] = json!("About {topik}");
+        });
+    });
+    assert!(
+        error.contains("prompt research_topic") && error.contains("{topik}"),
         "{error}"
     );
 }

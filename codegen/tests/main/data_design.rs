@@ -152,18 +152,3 @@ fn headers_aliases_and_renamed_parameters_are_as_agreed() {
     );
     assert_eq!(aliases("items.get", "itemId"), serde_json::json!(["id"]));
 }
-
-#[test]
-fn the_table_of_rules_in_the_documentation_is_complete() {
-    let text = std::fs::read_to_string(repository().join("docs/regenerating.md")).unwrap();
-    let rows: Vec<&str> = text
-        .lines()
-        .skip_while(|line| *line != "| rule | why |")
-        .skip(2)
-        .collect();
-    let rules: Vec<String> = codegen::lower::Rule::ALL
-        .iter()
-        .map(|rule| format!("| {} | {} |", rule.id(), rule.why().replace('|', "\\|")))
-        .collect();
-    assert_eq!(rows, rules);
-}

@@ -32,7 +32,7 @@ impl Project {
         for folder in [
             "src",
             "codegen/src",
-            "sandbox",
+            "crates",
             "data-design",
             "generated",
             "codegen-snapshots",

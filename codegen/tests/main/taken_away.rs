@@ -182,3 +182,45 @@ fn an_argument_of_the_servers_own_gives_way_to_the_spec() {
     assert!(table.contains("Argument::own(\"csvContent\")"));
     assert!(!table.contains("Argument::own(\"filePath\")"));
 }
+
+/// What the server does for an operation goes with the operations and arguments that it needs.
+#[test]
+fn operations_and_arguments_that_behavior_needs() {
+    let (output, notices) = after(|copy| {
+        copy.edit("exa-websets-spec.yaml", |spec| {
+            remove(&mut spec["paths"]["/v0/imports/{id}"], "delete");
+            remove(&mut spec["paths"]["/v0/websets/{id}"], "get");
+            let monitor = &mut spec["components"]["schemas"]["CreateMonitorParameters"];
+            remove(&mut monitor["properties"], "cadence");
+            monitor["required"] = json!(["websetId", "behavior"]);
+        });
+    });
+    for notice in [
+        "`imports.delete` does not exist any more; the upload was left out",
+        "the operation has no argument `cadence` any more; its check was left out",
+        "surface.yaml resources: `websets.get` does not exist any more; `websets` was left out",
+        "prompts.yaml prompt build_webset: `websets.get` does not exist any more; its step was left out",
+        "surface.yaml tool suggest_enrichments: `websets.get` does not exist any more; it was left out",
+    ] {
+        assert!(notices.contains(notice), "no {notice} in {notices}");
+    }
+    assert_eq!(snapshot(&output, "imports.create").get("upload"), None);
+    assert_eq!(snapshot(&output, "monitors.create").get("checks"), None);
+    assert!(snapshot(&output, "monitors.create").get("hints").is_some());
+    assert_eq!(output.files["generated/resources.json"], "{}\n");
+    assert!(!output.files["generated/prompts.json"].contains("websets.get"));
+}
+
+#[test]
+fn an_operation_that_a_prompt_needs() {
+    let (output, notices) = after(|copy| {
+        copy.edit("exa-search-spec.yaml", |spec| {
+            remove(&mut spec["paths"], "/search");
+        });
+    });
+    for prompt in ["research_topic", "compare_companies"] {
+        let notice = format!("prompt {prompt}: `search` does not exist any more");
+        assert!(notices.contains(&notice), "{notices}");
+        assert!(!output.files["generated/prompts.json"].contains(prompt));
+    }
+}

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::super::Step;
 use super::State;
-use crate::ids::is_name;
+use exa_mcp_text::is_name;
 
 /// How far the work is.
 pub(super) fn step(state: &State, elapsed: Duration) -> Step {

@@ -13,9 +13,10 @@ use tokio::time::{Instant, sleep};
 
 use super::super::caller::thing;
 use super::super::pages::{next_cursor, widen};
-use super::super::{Caller, Find, Operation, Refusal, find as operation, is_paged};
+use super::super::{Caller, Refusal, find as operation, is_paged};
 use super::judge::{Judgement, judge};
 use super::{Following, passing};
+use exa_mcp_model::{FindWork, Operation};
 
 /// Entries of a page, where the list lets us choose.
 const PAGE: usize = 100;
@@ -35,7 +36,7 @@ const MOST_EMPTY_PAGES: usize = 20;
 
 /// Work that may be the one that is looked for, the oldest first.
 #[derive(Debug, Default)]
-pub struct Found {
+pub(crate) struct Found {
     /// Work that repeats what was sent.
     pub same: Vec<Following>,
     /// Work that does not say what was sent.
@@ -44,7 +45,7 @@ pub struct Found {
 
 /// Why nobody can tell whether there is such work.
 #[derive(Debug)]
-pub enum Undecided {
+pub(crate) enum Undecided {
     /// Exa refuses to show the list.
     Refused {
         /// The operation that shows the list.
@@ -72,17 +73,17 @@ impl Following {
     /// Looks for what a call of `start` with these arguments has started since a moment, in milliseconds
     /// since 1970; `None` if Exa shows no list of it. Failures that may pass are waited out until the
     /// deadline.
-    pub async fn find(
+    pub(crate) async fn find(
         caller: &Caller,
         start: &'static Operation,
         sent: &Map<String, Value>,
         since: u64,
         deadline: Instant,
     ) -> Option<Result<Found, Undecided>> {
-        let marker = start.long_running.as_ref()?;
+        let marker = start.behavior.long_running.as_ref()?;
         let find = marker.find.as_ref()?;
-        let list = operation(find.list)?;
-        let mut arguments = super::arguments(find.arguments, sent, &Value::Null)?;
+        let list = operation(&find.list)?;
+        let mut arguments = super::arguments(&find.arguments, sent, &Value::Null)?;
         if is_paged(list) {
             widen(list, &mut arguments, PAGE);
         }
@@ -145,7 +146,7 @@ async fn read_all(
 struct Reading<'a> {
     caller: &'a Caller,
     list: &'static Operation,
-    find: &'static Find,
+    find: &'static FindWork,
     arguments: &'a Map<String, Value>,
     since: u64,
     deadline: Instant,
@@ -189,7 +190,7 @@ impl Reading<'_> {
             let mut answer = self.page(&arguments, pages).await?;
             pages += 1;
             let next = self.next(&answer)?;
-            let Some(Value::Array(page)) = answer.get_mut(self.find.entries).map(Value::take)
+            let Some(Value::Array(page)) = answer.get_mut(&self.find.entries).map(Value::take)
             else {
                 return Err(self.no_end("a page has no entries"));
             };
@@ -284,8 +285,8 @@ impl Order {
 }
 
 /// When an entry was made, in milliseconds since 1970.
-fn created(find: &Find, entry: &Value) -> Option<u64> {
-    match entry.get(find.created)? {
+fn created(find: &FindWork, entry: &Value) -> Option<u64> {
+    match entry.get(&find.created)? {
         Value::String(text) => {
             let time = DateTime::parse_from_rfc3339(text).ok()?;
             u64::try_from(time.timestamp_millis()).ok()
@@ -295,12 +296,18 @@ fn created(find: &Find, entry: &Value) -> Option<u64> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use super::*;
 
-    fn find_of(start: &str) -> &'static Find {
-        let marker = operation(start).unwrap().long_running.as_ref().unwrap();
+    fn find_of(start: &str) -> &'static FindWork {
+        let marker = operation(start)
+            .unwrap()
+            .behavior
+            .long_running
+            .as_ref()
+            .unwrap();
         marker.find.as_ref().unwrap()
     }
 

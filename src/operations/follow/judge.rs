@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::super::{Find, Operation};
+use exa_mcp_model::{FindWork, Operation};
 
 /// Whether an entry of a list is the work that is looked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,11 +18,14 @@ pub(super) enum Judgement {
 /// Whether an entry repeats everything that was sent.
 pub(super) fn judge(
     start: &Operation,
-    find: &Find,
+    find: &FindWork,
     sent: &Map<String, Value>,
     entry: &Value,
 ) -> Judgement {
-    if let Some(echo) = find.echo.and_then(|echo| entry.get(echo)?.as_object())
+    if let Some(echo) = find
+        .echo
+        .as_ref()
+        .and_then(|echo| entry.get(echo)?.as_object())
         && !is_echo(start, find, sent, echo)
     {
         return Judgement::Other;
@@ -32,7 +35,7 @@ pub(super) fn judge(
         false => Judgement::Unclear,
     };
     let mut unclear = false;
-    for (argument, place) in find.same {
+    for (argument, place) in &find.same {
         let Some(sent) = sent_value(sent, argument) else {
             continue;
         };
@@ -54,7 +57,7 @@ pub(super) fn judge(
 /// Whether a request that an entry shows can be the one that was sent. What it does not show says nothing.
 fn is_echo(
     start: &Operation,
-    find: &Find,
+    find: &FindWork,
     sent: &Map<String, Value>,
     echo: &Map<String, Value>,
 ) -> bool {
@@ -64,7 +67,7 @@ fn is_echo(
         match (sent.get(name).filter(|sent| !is_empty(sent)), shown) {
             (Some(sent), Some(shown)) => is_repeated(sent, shown),
             // Somebody else sent it, unless it is what Exa assumes.
-            (None, Some(_)) => find.defaults.contains(&name),
+            (None, Some(_)) => find.defaults.iter().any(|default| default == name),
             (_, None) => true,
         }
     })
@@ -120,16 +123,21 @@ fn alike(one: &Value, other: &Value) -> bool {
     }
 }
 
-#[cfg(test)]
 #[allow(clippy::unwrap_used)]
+#[cfg(test)]
 mod tests {
     use serde_json::json;
 
     use super::super::super::find as operation;
     use super::*;
 
-    fn find_of(start: &str) -> &'static Find {
-        let marker = operation(start).unwrap().long_running.as_ref().unwrap();
+    fn find_of(start: &str) -> &'static FindWork {
+        let marker = operation(start)
+            .unwrap()
+            .behavior
+            .long_running
+            .as_ref()
+            .unwrap();
         marker.find.as_ref().unwrap()
     }
 

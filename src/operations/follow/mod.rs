@@ -4,16 +4,17 @@ mod counts;
 mod find;
 mod judge;
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::time::{Instant, sleep, timeout_at};
 
-pub use find::{Found, Undecided};
+pub(crate) use find::{Found, Undecided};
 
-use super::{Caller, LongRunning, Operation, Progress, Refusal, all, find as operation};
-use crate::accounts::NoKey;
-use crate::exa::{ExaErrorKind, release_reserved};
+use super::{Caller, Progress, Refusal, all, find as operation};
+use exa_mcp_exa_client::{ExaErrorKind, NoKey, release_reserved};
+use exa_mcp_model::{LongRunning, Operation};
 
 /// The pause before the first look, and the longest one between two.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -31,7 +32,7 @@ const MOST_CANCELS: u32 = 5;
 
 /// Work that goes on at Exa, and how to look at it.
 #[derive(Debug, Clone)]
-pub struct Following {
+pub(crate) struct Following {
     get: &'static Operation,
     marker: &'static LongRunning,
     arguments: Map<String, Value>,
@@ -39,7 +40,7 @@ pub struct Following {
 
 /// How work stands.
 #[derive(Debug, Clone, PartialEq)]
-pub struct State {
+pub(crate) struct State {
     /// The state in Exa's words.
     pub status: Option<String>,
     /// Nothing more will happen.
@@ -52,7 +53,7 @@ pub struct State {
 
 /// How following came out.
 #[derive(Debug)]
-pub enum Followed {
+pub(crate) enum Followed {
     /// The work ended.
     Ended(State),
     /// The time was up first; this is the latest that is known.
@@ -68,15 +69,17 @@ pub enum Followed {
 
 impl Following {
     /// How to follow what a call started, or what it looked at; `None` for calls that do neither.
-    pub fn of(
+    pub(crate) fn of(
         operation: &'static Operation,
         sent: &Map<String, Value>,
         answer: &Value,
     ) -> Option<Self> {
-        if let Some(marker) = &operation.long_running {
+        if let Some(marker) = &operation.behavior.long_running {
             return Self::started(marker, sent, answer);
         }
-        let mut markers = all().iter().filter_map(|other| other.long_running.as_ref());
+        let mut markers = all()
+            .iter()
+            .filter_map(|other| other.behavior.long_running.as_ref());
         let marker = markers.find(|marker| marker.get == operation.name)?;
         Some(Self {
             get: operation,
@@ -91,45 +94,39 @@ impl Following {
         answer: &Value,
     ) -> Option<Self> {
         Some(Self {
-            get: operation(marker.get)?,
+            get: operation(&marker.get)?,
             marker,
-            arguments: arguments(marker.arguments, sent, answer)?,
+            arguments: arguments(&marker.arguments, sent, answer)?,
         })
     }
 
     /// The same work, known by the operation that looks at it and its arguments.
-    pub fn again(get: &str, arguments: Map<String, Value>) -> Option<Self> {
+    pub(crate) fn again(get: &str, arguments: Map<String, Value>) -> Option<Self> {
         Self::of(operation(get)?, &arguments, &Value::Null)
     }
 
     /// The operation that looks at the work.
-    pub fn operation(&self) -> &'static Operation {
+    pub(crate) fn operation(&self) -> &'static Operation {
         self.get
     }
 
     /// The operation that looks at the work, and its arguments.
-    pub fn check_with(&self) -> (&'static str, Map<String, Value>) {
+    pub(crate) fn check_with(&self) -> (&'static str, Map<String, Value>) {
         (self.get.name, self.arguments.clone())
     }
 
     /// The operation that ends the work early, where there is one, and its arguments: those that name
     /// the work, not those that say how to look at it.
-    pub fn cancel_with(&self) -> Option<(&'static str, Map<String, Value>)> {
-        let named = |name: &str| {
-            self.marker
-                .arguments
-                .iter()
-                .any(|(known, _)| *known == name)
-        };
+    pub(crate) fn cancel_with(&self) -> Option<(&'static str, Map<String, Value>)> {
         let mut arguments = self.arguments.clone();
-        arguments.retain(|name, _| named(name));
-        Some((self.marker.cancel?, arguments))
+        arguments.retain(|name, _| self.marker.arguments.contains_key(name));
+        Some((self.marker.cancel.as_deref()?, arguments))
     }
 
     /// Names the work among all work: the operation that looks at it, and the ids.
-    pub fn key(&self) -> String {
-        let ids = self.marker.arguments.iter().filter_map(|(name, _)| {
-            let value = self.arguments.get(*name)?;
+    pub(crate) fn key(&self) -> String {
+        let ids = self.marker.arguments.keys().filter_map(|name| {
+            let value = self.arguments.get(name)?;
             Some(
                 value
                     .as_str()
@@ -141,31 +138,31 @@ impl Following {
     }
 
     /// Whether an answer says that nothing more will happen.
-    pub fn is_final(&self, answer: &Value) -> bool {
-        let status = answer.get(self.marker.status).and_then(Value::as_str);
-        status.is_some_and(|status| self.marker.final_states.contains(&status))
+    pub(crate) fn is_final(&self, answer: &Value) -> bool {
+        let status = answer.get(&self.marker.status).and_then(Value::as_str);
+        status.is_some_and(|status| self.marker.final_states.iter().any(|it| it == status))
     }
 
     /// How an answer says that the work stands.
-    pub fn state(&self, answer: Value) -> State {
-        let status = answer.get(self.marker.status).and_then(Value::as_str);
+    pub(crate) fn state(&self, answer: Value) -> State {
+        let status = answer.get(&self.marker.status).and_then(Value::as_str);
         let is_final = self.is_final(&answer);
         let asks = |field: &str| answer.get(field).is_some_and(|value| !value.is_null());
         State {
             status: status.map(str::to_owned),
             is_final,
-            is_blocked: self.marker.unless.is_some_and(asks),
+            is_blocked: self.marker.unless.as_deref().is_some_and(asks),
             answer,
         }
     }
 
     /// Whether a failed look says that the work cannot be looked at any more.
-    pub fn is_lost(&self, refusal: &Refusal) -> bool {
+    pub(crate) fn is_lost(&self, refusal: &Refusal) -> bool {
         passing(refusal).is_none()
     }
 
     /// Looks once. A failed look is not repeated at once: whoever follows looks again anyway.
-    pub async fn look(&self, caller: &Caller) -> Result<State, Refusal> {
+    pub(crate) async fn look(&self, caller: &Caller) -> Result<State, Refusal> {
         let look = caller.once().for_known_thing();
         let called = look.call(self.get, self.arguments.clone().into()).await?;
         Ok(self.state(called.answer.value))
@@ -173,7 +170,7 @@ impl Following {
 
     /// Ends the work early; passing failures are waited out for a while. `None` where Exa offers no
     /// way.
-    pub async fn cancel(&self, caller: &Caller) -> Option<Result<Value, Refusal>> {
+    pub(crate) async fn cancel(&self, caller: &Caller) -> Option<Result<Value, Refusal>> {
         let (name, arguments) = self.cancel_with()?;
         let cancel = operation(name)?;
         let mut pause = FIRST_PAUSE;
@@ -194,7 +191,7 @@ impl Following {
     /// Looks again and again until the work ends or the time is up: often at first, then less, and
     /// never more than once a second. Passing failures are waited out. `latest` is what is known so far;
     /// no older state is held, because many may be followed at once.
-    pub async fn until_end(
+    pub(crate) async fn until_end(
         &self,
         caller: &Caller,
         deadline: Instant,
@@ -268,16 +265,16 @@ impl Following {
 
 /// Arguments by the field of an answer or (with `$`) the argument of the start that holds each.
 fn arguments(
-    sources: &[(&str, &str)],
+    sources: &BTreeMap<String, String>,
     sent: &Map<String, Value>,
     answer: &Value,
 ) -> Option<Map<String, Value>> {
-    let argument = |(name, source): &(&str, &str)| {
+    let argument = |(name, source): (&String, &String)| {
         let value = match source.strip_prefix('$') {
             Some(argument) => sent.get(argument),
-            None => answer.get(*source),
+            None => answer.get(source),
         };
-        Some(((*name).to_owned(), value?.clone()))
+        Some((name.clone(), value?.clone()))
     };
     sources.iter().map(argument).collect()
 }
@@ -335,8 +332,9 @@ fn with_jitter(pause: Duration) -> Duration {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
     use serde_json::json;
 
     use super::*;

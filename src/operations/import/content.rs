@@ -1,17 +1,20 @@
 //! The content of an import: read once to count it, and once more to send it.
 
 use std::fs::File;
+use std::hash::Hasher;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use fnv::FnvHasher;
 use futures_util::Stream;
 use futures_util::stream::unfold;
 use tokio::task::spawn_blocking;
 
-use super::csv::{Counter, Fingerprint, Survey};
+use super::csv::{Counter, Survey};
 use super::{LARGEST, too_large};
 use crate::operations::{Progress, Step};
+use exa_mcp_model::lock;
 
 /// How much is read and sent at once.
 const PIECE: usize = 128 * 1024;
@@ -102,7 +105,7 @@ impl Sending {
             survey: self.survey,
             teller: self.teller.clone(),
             problem: self.problem.clone(),
-            fingerprint: Fingerprint::new(),
+            fingerprint: FnvHasher::default(),
             sent: 0,
         });
         Some(unfold(state, |state| async { state?.next().await }))
@@ -110,8 +113,7 @@ impl Sending {
 
     /// Why the content could not be sent, if it was its own fault.
     pub(super) fn problem(&self) -> Option<String> {
-        let problem = self.problem.lock();
-        problem.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.problem).clone()
     }
 
     /// Tells that everything has arrived.
@@ -126,7 +128,7 @@ struct Flow {
     survey: Survey,
     teller: Arc<Teller>,
     problem: Arc<Mutex<Option<String>>>,
-    fingerprint: Fingerprint,
+    fingerprint: FnvHasher,
     sent: u64,
 }
 
@@ -151,10 +153,10 @@ impl Flow {
             Ok(read) => read,
             Err(error) => return self.fail(format!("it cannot be read any more: {error}")),
         };
-        self.fingerprint.add(&piece);
+        self.fingerprint.write(&piece);
         self.sent += piece.len() as u64;
         let complete = self.sent == self.survey.size && !goes_on;
-        let same = self.fingerprint.number() == self.survey.fingerprint;
+        let same = self.fingerprint.finish() == self.survey.fingerprint;
         let short = self.sent < self.survey.size && !piece.is_empty() && goes_on;
         if !(short || (complete && same)) {
             return self.fail("it was changed while it was being uploaded".to_owned());
@@ -165,9 +167,7 @@ impl Flow {
 
     fn fail(self, problem: String) -> Option<(io::Result<Vec<u8>>, Option<Self>)> {
         let error = io::Error::other(problem.clone());
-        let mut slot = self.problem.lock().unwrap_or_else(PoisonError::into_inner);
-        *slot = Some(problem);
-        drop(slot);
+        *lock(&self.problem) = Some(problem);
         Some((Err(error), None))
     }
 }
@@ -181,7 +181,7 @@ struct Teller {
 
 impl Teller {
     fn tell(&self, sent: u64, is_end: bool) {
-        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&self.last);
         if !is_end && last.is_some_and(|last| last.elapsed() < PAUSE) {
             return;
         }

@@ -3,6 +3,11 @@
 //! A record may have line breaks inside quotes, so lines are not enough. The first record is the
 //! header, which Exa does not count; empty lines are no records.
 
+use std::hash::Hasher;
+
+use csv_core::ReadRecordResult;
+use fnv::FnvHasher;
+
 /// What is known of a file after it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Survey {
@@ -10,61 +15,28 @@ pub(super) struct Survey {
     pub(super) size: u64,
     /// Records without the header.
     pub(super) records: u64,
-    /// A number that another content would hardly have.
+    /// A hash of the content, by which a file that is still being written is noticed.
     pub(super) fingerprint: u64,
 }
 
 /// Reads a file in pieces of any size.
-#[derive(Debug)]
 pub(super) struct Counter {
     size: u64,
-    fingerprint: Fingerprint,
+    fingerprint: FnvHasher,
+    reader: csv_core::Reader,
     rows: u64,
-    place: Place,
-    row_has_content: bool,
     /// The beginning of a character whose end is in the next piece.
     cut: Vec<u8>,
     is_text: bool,
-}
-
-/// Where in a record the next byte stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
-    FieldStart,
-    Plain,
-    Quoted,
-    /// After a quote inside quotes: a second one makes it a character, anything else ends the field.
-    AfterQuote,
-}
-
-/// FNV-1a: not against somebody who wants to deceive, but a file that is being written is noticed.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Fingerprint(u64);
-
-impl Fingerprint {
-    pub(super) fn new() -> Self {
-        Self(0xcbf2_9ce4_8422_2325)
-    }
-
-    pub(super) fn add(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    pub(super) fn number(self) -> u64 {
-        self.0
-    }
 }
 
 impl Counter {
     pub(super) fn new() -> Self {
         Self {
             size: 0,
-            fingerprint: Fingerprint::new(),
+            fingerprint: FnvHasher::default(),
+            reader: csv_core::Reader::new(),
             rows: 0,
-            place: Place::FieldStart,
-            row_has_content: false,
             cut: Vec::new(),
             is_text: true,
         }
@@ -72,38 +44,20 @@ impl Counter {
 
     /// Takes the next piece.
     pub(super) fn feed(&mut self, piece: &[u8]) {
-        // Some programs begin a file with a byte order mark, which is no content. It matters only
-        // before a quote.
-        let mark = b"\xef\xbb\xbf".as_slice();
-        let content = match self.size {
-            0 => piece.strip_prefix(mark).unwrap_or(piece),
-            _ => piece,
-        };
         self.size += piece.len() as u64;
-        self.fingerprint.add(piece);
+        self.fingerprint.write(piece);
         self.is_text &= !piece.contains(&0) && self.is_utf8(piece);
-        for byte in content {
-            self.take(*byte);
+        self.count(piece);
+    }
+
+    /// Counts the rows that end in these bytes. What they hold is of no interest.
+    fn count(&mut self, mut bytes: &[u8]) {
+        let (mut field, mut field_ends) = ([0; 1024], [0; 64]);
+        while !bytes.is_empty() {
+            let read = self.reader.read_record(bytes, &mut field, &mut field_ends);
+            self.rows += u64::from(read.0 == ReadRecordResult::Record);
+            bytes = bytes.get(read.1..).unwrap_or_default();
         }
-    }
-
-    fn take(&mut self, byte: u8) {
-        let ends_line = matches!(byte, b'\n' | b'\r');
-        self.place = match (self.place, byte) {
-            (Place::Quoted, b'"') => Place::AfterQuote,
-            (Place::Quoted, _) => Place::Quoted,
-            _ if ends_line => return self.end_row(),
-            (Place::FieldStart | Place::AfterQuote, b'"') => Place::Quoted,
-            (_, b',') => Place::FieldStart,
-            _ => Place::Plain,
-        };
-        self.row_has_content = true;
-    }
-
-    fn end_row(&mut self) {
-        self.rows += u64::from(self.row_has_content);
-        self.row_has_content = false;
-        self.place = Place::FieldStart;
     }
 
     fn is_utf8(&mut self, piece: &[u8]) -> bool {
@@ -122,20 +76,23 @@ impl Counter {
         if !self.is_text || !self.cut.is_empty() {
             return Err("is not UTF-8 text; save it as CSV in UTF-8".to_owned());
         }
-        if self.place == Place::Quoted {
+        // Ends the last row, and adds one more, which disappears in a quote that is still open.
+        self.count(b"\n");
+        let rows = self.rows;
+        self.count(b"-\n");
+        if self.rows == rows {
             return Err(format!(
                 "has a quoted field that is never closed, in its last record ({})",
-                self.rows + 1
+                rows + 1
             ));
         }
-        self.end_row();
-        match self.rows {
+        match rows {
             0 => Err("is empty".to_owned()),
             1 => Err("has a header row but no records".to_owned()),
             rows => Ok(Survey {
                 size: self.size,
                 records: rows - 1,
-                fingerprint: self.fingerprint.number(),
+                fingerprint: self.fingerprint.finish(),
             }),
         }
     }

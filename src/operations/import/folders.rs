@@ -6,12 +6,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::{env, fmt};
 
-use crate::accounts::LocalUser;
 use crate::operations::client::ClientHandle;
 use crate::operations::roots;
+use exa_mcp_model::LocalUser;
 
 /// The environment variable that names the folders of the operator.
-pub const IMPORT_DIR_VARIABLE: &str = "EXA_MCP_IMPORT_DIR";
+pub(crate) const IMPORT_DIR_VARIABLE: &str = "EXA_MCP_IMPORT_DIR";
 
 /// The folders, or why there are none. The reason is half a sentence.
 type FoldersFuture = Pin<Box<dyn Future<Output = Result<Vec<PathBuf>, String>> + Send>>;

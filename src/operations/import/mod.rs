@@ -11,12 +11,15 @@ use serde_json::{Map, Value, json};
 
 use content::{Content, Sending};
 use csv::Survey;
-pub use folders::{Folders, IMPORT_DIR_VARIABLE};
+pub(crate) use folders::{Folders, IMPORT_DIR_VARIABLE};
 
 use super::caller::Exchanged;
-use super::{ArgumentsError, CallError, Caller, Operation, Place, Progress, find};
-use crate::exa::{Answer, ApiKey, ExaError, ExaErrorKind, Upload, upload};
-use crate::ids::is_name;
+use super::{Caller, Progress, find};
+use exa_mcp_exa_client::{self as exa, ApiKey, ExaError, ExaErrorKind, ExaResponse, upload};
+use exa_mcp_exa_client::{ArgumentsError, CallError};
+use exa_mcp_model::Upload;
+use exa_mcp_model::{Argument, ArgumentLocation, Operation};
+use exa_mcp_text::is_name;
 
 /// The largest file that Exa takes.
 const LARGEST: u64 = 50_000_000;
@@ -27,7 +30,7 @@ const FILE: &str = "filePath";
 
 /// Says whether a call comes with the content of an import.
 pub(super) fn is_wanted(operation: &Operation, arguments: &Map<String, Value>) -> bool {
-    let own = |argument: &&super::Argument| argument.place == Place::Own;
+    let own = |argument: &&Argument| argument.location == ArgumentLocation::Own;
     let mut own = operation.arguments.iter().filter(own);
     own.any(|argument| {
         [TEXT, FILE].contains(&argument.name)
@@ -62,10 +65,10 @@ pub(super) async fn run(
     let created = caller
         .plain(key, operation, arguments.clone(), None)
         .await?;
-    let import = Created::of(&created.value)?;
+    let import = Created::of(operation, &created.value)?;
     let mut unfinished = Unfinished(Some(&import.id));
     let sending = Sending::new(content, survey, progress);
-    let told = Upload {
+    let told = exa::Upload {
         address: &import.address,
         size: survey.size,
         content_type: "text/csv",
@@ -150,26 +153,36 @@ fn fill(arguments: &mut Map<String, Value>, survey: Survey) -> Result<(), String
 
 /// What Exa said about an import that it waits for.
 struct Created {
+    operation: &'static Operation,
     id: String,
     address: String,
     until: Option<String>,
 }
 
 impl Created {
-    fn of(answer: &Value) -> Result<Self, ExaError> {
+    fn of(operation: &'static Operation, answer: &Value) -> Result<Self, ExaError> {
         let text = |name: &str| Some(answer.get(name)?.as_str()?.to_owned());
         match (text("id"), text("uploadUrl")) {
             (Some(id), Some(address)) => Ok(Self {
+                operation,
                 id,
                 address,
                 until: text("uploadValidUntil"),
             }),
-            (id, _) => Err(ExaError::upload(format!(
-                "The import {} was created, but Exa named no address to upload its file to. Look at it with \
-                 imports.get, and delete it with imports.delete before you try again.",
-                id.filter(|id| is_name(id))
-                    .unwrap_or_else(|| "without an id".to_owned())
-            ))),
+            (id, _) => {
+                let id = id.filter(|id| is_name(id));
+                let id = id.unwrap_or_else(|| "without an id".to_owned());
+                let advice = operation.behavior.upload.as_ref().map(|upload| {
+                    let Upload { get, delete, .. } = upload;
+                    format!(
+                        " Look at it with {get}, and delete it with {delete} before you try again."
+                    )
+                });
+                Err(ExaError::upload(format!(
+                    "The import {id} was created, but Exa named no address to upload its file to.{}",
+                    advice.unwrap_or_default()
+                )))
+            }
         }
     }
 
@@ -182,9 +195,14 @@ impl Created {
         let why = problem.unwrap_or(error.message);
         let until = self.until.as_ref().filter(|until| is_name(until));
         let until = until.map_or(String::new(), |until| format!(" until {until}"));
+        let advice = self.operation.behavior.upload.as_ref().map(|upload| {
+            let Upload { get, delete, .. } = upload;
+            let create = self.operation.name;
+            format!(" Look at it with {get}: if it is still pending, delete it with {delete} and call {create} again.")
+        });
         let message = format!(
-            "The import {id} was created, but its file was not uploaded: {why}. It waits for the file{until}. Look at \
-             it with imports.get: if it is still pending, delete it with imports.delete and call imports.create again."
+            "The import {id} was created, but its file was not uploaded: {why}. It waits for the file{until}.{}",
+            advice.unwrap_or_default()
         );
         ExaError {
             kind: ExaErrorKind::Upload,
@@ -208,14 +226,15 @@ impl Drop for Unfinished<'_> {
 }
 
 /// The import as it is after the upload.
-async fn look(caller: &Caller, key: &ApiKey, import: &Created) -> Option<Answer> {
-    let get = find("imports.get")?;
-    let arguments = Map::from_iter([("importId".to_owned(), json!(import.id))]);
+async fn look(caller: &Caller, key: &ApiKey, import: &Created) -> Option<ExaResponse> {
+    let upload = import.operation.behavior.upload.as_ref()?;
+    let arguments = Map::from_iter([(upload.id.clone(), json!(import.id))]);
+    let get = find(&upload.get)?;
     caller.plain(key, get, arguments, None).await.ok()
 }
 
 /// The answer to the creation, without the address that has done its duty.
-fn without_address(mut created: Answer) -> Answer {
+fn without_address(mut created: ExaResponse) -> ExaResponse {
     if let Value::Object(import) = &mut created.value {
         import.shift_remove("uploadUrl");
         import.shift_remove("uploadValidUntil");

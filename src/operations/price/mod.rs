@@ -1,24 +1,21 @@
 //! What a call can cost at most, before it is made.
 //!
-//! The prices are data: `data-design/prices.yaml`, compiled into `generated/prices.rs`. An estimate
+//! The prices are data: `data-design/prices.yaml`, checked and compiled in by the generator. An estimate
 //! is an upper bound of the published part of the cost. What the arguments leave open, and what
 //! they say in a way that cannot be read, counts as the dearest that it can be.
 
-mod money;
 mod recurring;
-mod rule;
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used)]
 mod tests;
 
 use serde_json::{Map, Value};
 
-pub use money::MicroDollars;
+use exa_mcp_generated::tools::PRICES;
+use exa_mcp_model::Operation;
+use exa_mcp_model::price::{Base, Count, Kind, Pages, Price, Rate, Rule, Schedule};
+pub use exa_mcp_model::{MicroDollars, price::Charged};
 pub use recurring::Recurring;
-pub use rule::{Base, Charge, Count, Kind, PageCount, Pages, Price, Rate, Rule, Schedule};
-
-use super::Operation;
-use crate::generated::prices::{COST_PATH, PRICES};
 
 /// The highest cost of one call that is believed. Nothing costs that much, and sums of it stay far below the largest
 /// number that a store can count.
@@ -31,22 +28,10 @@ pub struct Estimate {
     pub worst: MicroDollars,
     /// Some or all of the cost is unknown.
     pub unpriced: bool,
-    /// How the actual cost becomes known.
+    /// Where the actual cost is read, see [`actual`].
     pub charged: Charged,
     /// What the call sets up to be charged again and again.
     pub recurring: Option<Recurring>,
-}
-
-/// How the actual cost of a call becomes known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Charged {
-    /// The response says it, see [`actual`]; one that does not is to be charged at the estimate.
-    InResponse,
-    /// The call starts a run. Its `long_running` marker says which operation reads the run and which
-    /// states are final; the state of a final run says the cost, see [`actual`].
-    AtEndOfRun,
-    /// The call costs nothing. A cost in its response belongs to something else: a run that it reads.
-    Nothing,
 }
 
 impl Estimate {
@@ -63,12 +48,10 @@ pub fn estimate(operation: &Operation, arguments: &Map<String, Value>) -> Estima
     match price(operation) {
         Some(Price::Free) => Estimate::FREE,
         Some(Price::Priced(rule)) => by_rule(rule, arguments),
-        Some(Price::Unpriced {
-            charge, schedule, ..
-        }) => Estimate {
+        Some(Price::Unpriced(price)) => Estimate {
             unpriced: true,
-            charged: (*charge).into(),
-            recurring: schedule.as_ref().and_then(|schedule| {
+            charged: price.charged,
+            recurring: price.schedule.as_ref().and_then(|schedule| {
                 recurring::recurring(schedule, arguments, MicroDollars::ZERO, true)
             }),
             ..Estimate::FREE
@@ -83,14 +66,12 @@ pub fn estimate(operation: &Operation, arguments: &Map<String, Value>) -> Estima
 
 /// What an operation costs; `None` for one that `prices.yaml` does not have.
 pub fn price(operation: &Operation) -> Option<&'static Price> {
-    let index = PRICES.binary_search_by(|(name, _)| (*name).cmp(operation.name));
-    let (_, price) = PRICES.get(index.ok()?)?;
-    Some(price)
+    PRICES.operations.get(operation.name)
 }
 
 /// The cost that a response, or the state of a run, reports.
 pub fn actual(response: &Value) -> Option<MicroDollars> {
-    let (place, field) = COST_PATH.rsplit_once('.').unwrap_or((COST_PATH, ""));
+    let (place, field) = PRICES.cost.rsplit_once('.').unwrap_or((&PRICES.cost, ""));
     let found = place
         .split('.')
         .try_fold(response, |value, name| value.get(name))?;
@@ -111,17 +92,8 @@ pub fn actual(response: &Value) -> Option<MicroDollars> {
     Some(cost.min(MOST_ACTUAL))
 }
 
-impl From<Charge> for Charged {
-    fn from(charge: Charge) -> Self {
-        match charge {
-            Charge::InResponse => Self::InResponse,
-            Charge::AtEndOfRun => Self::AtEndOfRun,
-        }
-    }
-}
-
 fn by_rule(rule: &Rule, arguments: &Map<String, Value>) -> Estimate {
-    let (base, base_unpriced) = base(&rule.base, arguments);
+    let (base, base_unpriced) = base(rule.base.as_ref(), arguments);
     let pages = rule.pages.as_ref().map(|rule| pages(rule, arguments));
     let worst = base.saturating_add(pages.unwrap_or_default());
     let extra = rule
@@ -133,7 +105,7 @@ fn by_rule(rule: &Rule, arguments: &Map<String, Value>) -> Estimate {
         return Estimate {
             worst,
             unpriced,
-            charged: rule.charge.into(),
+            charged: rule.charged,
             recurring: None,
         };
     };
@@ -144,31 +116,32 @@ fn by_rule(rule: &Rule, arguments: &Map<String, Value>) -> Estimate {
 }
 
 /// The price of the request, and whether some of it is unknown.
-fn base(base: &Base, arguments: &Map<String, Value>) -> (MicroDollars, bool) {
+fn base(base: Option<&Base>, arguments: &Map<String, Value>) -> (MicroDollars, bool) {
     let (argument, default, rates) = match base {
-        Base::Rate(rate) => return (self::rate(rate, arguments), false),
-        Base::ByValue {
+        None => return (MicroDollars::ZERO, false),
+        Some(Base::Fixed(price)) => return (*price, false),
+        Some(Base::ByValue {
             argument,
             default,
             rates,
-        } => (argument, default, rates),
+        }) => (argument, default, rates),
     };
     let dearest = || {
-        let known = rates.iter().filter_map(|(_, rate)| rate.as_ref());
-        known
+        rates
+            .values()
+            .flatten()
             .map(|rate| self::rate(rate, arguments))
             .max()
             .unwrap_or_default()
     };
     let wanted = match at(arguments, argument) {
-        None => Some(*default),
+        None => Some(default.as_str()),
         Some(value) => value.as_str(),
     };
-    let found = rates.iter().find(|(value, _)| Some(*value) == wanted);
-    match found {
-        Some((_, Some(rate))) => (self::rate(rate, arguments), false),
-        Some((_, None)) => (dearest(), true),
-        None => (dearest(), rates.iter().any(|(_, rate)| rate.is_none())),
+    match wanted.and_then(|value| rates.get(value)) {
+        Some(Some(rate)) => (self::rate(rate, arguments), false),
+        Some(None) => (dearest(), true),
+        None => (dearest(), rates.values().any(Option::is_none)),
     }
 }
 
@@ -192,9 +165,10 @@ fn rate(rate: &Rate, arguments: &Map<String, Value>) -> MicroDollars {
 
 fn pages(rule: &Pages, arguments: &Map<String, Value>) -> MicroDollars {
     let count = match &rule.count {
-        PageCount::Number(count) => self::count(count, arguments),
-        PageCount::Lists(paths) => {
-            let lengths = paths
+        Some(count) => self::count(count, arguments),
+        None => {
+            let lengths = rule
+                .lists
                 .iter()
                 .filter_map(|path| at(arguments, path).map(length));
             lengths.fold(0, u64::saturating_add)
@@ -228,7 +202,10 @@ fn pages(rule: &Pages, arguments: &Map<String, Value>) -> MicroDollars {
 }
 
 fn is_asked(kind: &Kind, arguments: &Map<String, Value>) -> bool {
-    let value = kind.argument.and_then(|path| look(arguments, path));
+    let value = kind
+        .argument
+        .as_ref()
+        .and_then(|path| look(arguments, path));
     match value {
         None => kind.assumed,
         Some(Value::Null | Value::Bool(false)) => false,
@@ -246,7 +223,7 @@ fn is_given(arguments: &Map<String, Value>, path: &str) -> bool {
 }
 
 fn count(rule: &Count, arguments: &Map<String, Value>) -> u64 {
-    let Some(value) = rule.argument.and_then(|path| at(arguments, path)) else {
+    let Some(value) = rule.argument.as_ref().and_then(|path| at(arguments, path)) else {
         return rule.default;
     };
     // A cast from a float saturates at both ends.

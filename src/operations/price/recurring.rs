@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{MicroDollars, Schedule, at};
-use crate::operations::check;
+use crate::operations::validation;
 
 const MINUTES_OF_DAY: u64 = 24 * 60;
 /// The longest month.
@@ -37,14 +37,13 @@ pub(super) fn recurring(
     per_run: MicroDollars,
     unpriced: bool,
 ) -> Option<Recurring> {
-    let (Schedule::Every(path) | Schedule::Cron(path)) = schedule;
-    let value = at(arguments, path)?;
+    let value = at(arguments, schedule.argument())?;
     let period = value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);
     let runs = match schedule {
-        Schedule::Every(_) => check::minutes(&period).map(every),
-        Schedule::Cron(_) => check::cron_runs(&period),
+        Schedule::Every(_) => validation::minutes(&period).map(every),
+        Schedule::Cron(_) => validation::cron_runs(&period),
     };
     let (runs_per_day, runs_per_month) =
         runs.unwrap_or((MINUTES_OF_DAY, MINUTES_OF_DAY * DAYS_OF_MONTH));

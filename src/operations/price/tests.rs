@@ -296,8 +296,8 @@ fn websets_are_unpriced() {
 fn a_run_that_is_charged_at_its_end_can_be_followed() {
     for operation in all() {
         if estimate(operation, &Map::new()).charged == Charged::AtEndOfRun {
-            let marker = operation.long_running.as_ref().unwrap();
-            let get = find(marker.get).unwrap();
+            let marker = operation.behavior.long_running.as_ref().unwrap();
+            let get = find(&marker.get).unwrap();
             assert!(get.output_schema.contains("costDollars"), "{}", get.name);
             assert_eq!(estimate(get, &Map::new()), Estimate::FREE);
         }

@@ -27,9 +27,9 @@ use url::Url;
 
 use self::numbers::Numbers;
 use self::sender::Sender;
-use crate::exa::ConfigError;
+use exa_mcp_exa_client::ConfigError;
 
-pub use self::span::Span;
+pub(crate) use self::span::Span;
 
 const NAME: &str = env!("CARGO_PKG_NAME");
 const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -58,7 +58,7 @@ enum StartError {
 }
 
 /// Runs the server, and exports what it does if a collector is named.
-pub async fn exporting<F: Future>(serving: F) -> F::Output {
+pub(crate) async fn exporting<F: Future>(serving: F) -> F::Output {
     start();
     let served = serving.await;
     stop().await;

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 use url::Url;
 
-use crate::exa::{ConfigError, ExaConfig, ExaHttp, cause};
+use exa_mcp_exa_client::{ConfigError, ExaConfig, ExaHttp, cause};
 
 /// How much of an answer is read; nobody looks at it.
 const LONGEST_ANSWER: usize = 64 * 1024;

@@ -16,7 +16,7 @@ use super::super::{Asked, Called, Ended, Trace};
 use super::{Export, export};
 
 /// What is part of a trace, and is measured. One that is dropped before its end was given up.
-pub struct Span(Option<Open>);
+pub(crate) struct Span(Option<Open>);
 
 struct Open {
     span: Option<sdk::Span>,
@@ -30,17 +30,17 @@ struct Open {
 
 impl Span {
     /// Begins the span of a request; what it is about is asked for only if someone wants to know.
-    pub fn of_request(asked: impl FnOnce() -> Asked, parent: Option<&Trace>) -> Self {
+    pub(crate) fn of_request(asked: impl FnOnce() -> Asked, parent: Option<&Trace>) -> Self {
         Self(export().map(|export| Open::request(export, asked(), parent)))
     }
 
     /// Begins the span of a call of Exa, within the trace that runs here.
-    pub fn of_call(called: impl FnOnce() -> Called) -> Self {
+    pub(crate) fn of_call(called: impl FnOnce() -> Called) -> Self {
         Self(export().map(|export| Open::call(export, called())))
     }
 
     /// The trace as it goes on from here, if this span is part of one.
-    pub fn trace(&self) -> Option<Trace> {
+    pub(crate) fn trace(&self) -> Option<Trace> {
         let context = self.0.as_ref()?.span.as_ref()?.span_context();
         let flags = context.trace_flags().to_u8();
         let parent = format!(
@@ -52,7 +52,7 @@ impl Span {
     }
 
     /// The request was about a prompt that there is.
-    pub fn name_prompt(&mut self, name: &str) {
+    pub(crate) fn name_prompt(&mut self, name: &str) {
         let Some(open) = &mut self.0 else {
             return;
         };
@@ -65,7 +65,7 @@ impl Span {
     }
 
     /// Ends the span.
-    pub fn end(mut self, ended: impl FnOnce() -> Ended) {
+    pub(crate) fn end(mut self, ended: impl FnOnce() -> Ended) {
         if let Some(open) = self.0.take() {
             open.end(ended());
         }

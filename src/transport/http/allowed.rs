@@ -3,10 +3,11 @@
 //! A page in a browser can make its own name mean this machine, and then talk to a server that listens
 //! on loopback alone. Such requests name a foreign host, or a foreign origin.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use http::uri::Authority;
 use http::{HeaderMap, Uri, header};
+use ipnet::{IpNet, Ipv6Net};
 use url::Url;
 
 /// Why a list cannot be used.
@@ -20,11 +21,11 @@ pub struct AllowedError {
 }
 
 /// The variables that hold the lists.
-pub const HOSTS_VARIABLE: &str = "EXA_MCP_ALLOWED_HOSTS";
+pub(crate) const HOSTS_VARIABLE: &str = "EXA_MCP_ALLOWED_HOSTS";
 /// The variable of the origins.
-pub const ORIGINS_VARIABLE: &str = "EXA_MCP_ALLOWED_ORIGINS";
+pub(crate) const ORIGINS_VARIABLE: &str = "EXA_MCP_ALLOWED_ORIGINS";
 /// The variable of the proxies.
-pub const PROXIES_VARIABLE: &str = "EXA_MCP_TRUSTED_PROXIES";
+pub(crate) const PROXIES_VARIABLE: &str = "EXA_MCP_TRUSTED_PROXIES";
 
 const LOOPBACK: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 
@@ -243,13 +244,7 @@ fn parse_origin(text: &str) -> Option<Origin> {
 
 /// The proxies whose word about the address of a client is taken.
 #[derive(Clone, Debug, Default)]
-pub struct Proxies(Vec<Network>);
-
-#[derive(Clone, Copy, Debug)]
-struct Network {
-    address: u128,
-    mask: u128,
-}
+pub struct Proxies(Vec<Ipv6Net>);
 
 impl Proxies {
     /// Reads a list of addresses and networks such as `10.0.0.0/8,::1`.
@@ -267,9 +262,8 @@ impl Proxies {
 
     /// Whether this is one of them.
     pub(super) fn has(&self, address: IpAddr) -> bool {
-        let bits = bits(address);
-        let mut networks = self.0.iter();
-        networks.any(|network| bits & network.mask == network.address & network.mask)
+        let address = ipv6(address);
+        self.0.iter().any(|network| network.contains(&address))
     }
 
     /// The address of the client: the last one in the chain that is no proxy of ours.
@@ -291,34 +285,22 @@ impl Proxies {
     }
 }
 
-/// Both kinds of address as one number.
-fn bits(address: IpAddr) -> u128 {
+/// The address as IPv6: a socket that takes both kinds reports IPv4 in mapped form.
+fn ipv6(address: IpAddr) -> Ipv6Addr {
     match address {
-        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
-        IpAddr::V6(address) => address.to_bits(),
+        IpAddr::V4(address) => address.to_ipv6_mapped(),
+        IpAddr::V6(address) => address,
     }
 }
 
-fn network(entry: &str) -> Option<Network> {
-    let (address, length) = match entry.split_once('/') {
-        Some((address, length)) => (address, Some(length.parse::<u32>().ok()?)),
-        None => (entry, None),
-    };
-    let address: IpAddr = address.parse().ok()?;
-    let (whole, offset) = match address {
-        IpAddr::V4(_) => (32, 96),
-        IpAddr::V6(_) => (128, 0),
-    };
-    let length = length.unwrap_or(whole);
-    if length > whole {
-        return None;
+fn network(entry: &str) -> Option<Ipv6Net> {
+    let address = || entry.parse::<IpAddr>().ok().map(IpNet::from);
+    match entry.parse().ok().or_else(address)? {
+        IpNet::V4(network) => {
+            Ipv6Net::new(ipv6(network.addr().into()), 96 + network.prefix_len()).ok()
+        }
+        IpNet::V6(network) => Some(network),
     }
-    let fixed = offset + length;
-    let mask = u128::MAX.checked_shl(128 - fixed).unwrap_or(0);
-    Some(Network {
-        address: bits(address),
-        mask,
-    })
 }
 
 #[cfg(test)]

@@ -15,12 +15,12 @@ use rmcp::model::ErrorCode;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::answers::{bad_request, busy, refuse};
+use super::admission::address;
 use super::body_memory::{FREE_BYTES, ReservedMemory};
 use super::fair_places::Place;
-use super::mcp::address;
 use super::state::Shared;
-use crate::accounts::Credential;
+use crate::http_response::{bad_request, busy, refuse};
+use exa_mcp_accounts::Credential;
 
 /// When to come back to a server that has no memory for a long body.
 const COME_BACK: Duration = Duration::from_secs(1);
@@ -123,7 +123,7 @@ fn too_slow(patience: Duration) -> Response<Body> {
 }
 
 fn closing(mut answer: Response<Body>) -> Response<Body> {
-    super::answers::set(&mut answer, header::CONNECTION, "close");
+    crate::http_response::set(&mut answer, header::CONNECTION, "close");
     answer
 }
 

@@ -1,9 +1,10 @@
 //! Memory for long bodies, of which no address can take all.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
-use crate::accounts::ClientAddress;
+use exa_mcp_accounts::ClientAddress;
+use exa_mcp_model::lock;
 
 /// Bodies up to this length need nothing of the shared memory.
 pub(super) const FREE_BYTES: usize = 64 * 1024;
@@ -47,8 +48,7 @@ impl BodyMemory {
 
     /// Takes memory for a body, if there is enough.
     pub(super) fn reserve(&self, address: ClientAddress, bytes: usize) -> Option<ReservedMemory> {
-        let taken = &self.0.taken;
-        let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.0.taken);
         let own = taken.by_address.get(&address).copied().unwrap_or_default();
         let own = own.checked_add(bytes)?;
         let all = taken.bytes.checked_add(bytes)?;
@@ -68,8 +68,7 @@ impl BodyMemory {
 
 impl Drop for ReservedMemory {
     fn drop(&mut self) {
-        let taken = &self.memory.0.taken;
-        let mut taken = taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken = lock(&self.memory.0.taken);
         taken.bytes = taken.bytes.saturating_sub(self.bytes);
         if let Some(own) = taken.by_address.get_mut(&self.address) {
             *own = own.saturating_sub(self.bytes);

@@ -5,12 +5,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU8, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use crate::accounts::ClientAddress;
+use exa_mcp_accounts::ClientAddress;
+use exa_mcp_model::lock;
 
 /// The part of all places that no single address may take.
 const RESERVED_PART: usize = 8;
@@ -111,17 +112,13 @@ impl FairPlaces {
         }
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Takes a place for an address; without one, for a proxy that is trusted.
     pub(super) fn enter(
         self: &Arc<Self>,
         address: Option<ClientAddress>,
         activity: Arc<Activity>,
     ) -> Result<Place, NoPlace> {
-        let mut taken = self.taken();
+        let mut taken = lock(&self.taken);
         let own = address.map_or(0, |address| taken.count(address));
         if address.is_some() && own >= self.most_per_address {
             let own = |place: &TakenPlace| place.address == address;
@@ -159,7 +156,7 @@ impl FairPlaces {
 
     /// Takes one place away from an address that has more than one, as for a newcomer.
     pub(super) fn shed(&self) {
-        let mut taken = self.taken();
+        let mut taken = lock(&self.taken);
         if let Some(victim) = taken.unfair(0) {
             taken.take_away(victim);
         }
@@ -215,7 +212,7 @@ impl Taken {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if self.places.taken().remove(self.id).is_some() {
+        if lock(&self.places.taken).remove(self.id).is_some() {
             self.places.freed.notify_one();
         }
     }
@@ -275,7 +272,7 @@ mod tests {
         drop(newcomers);
         assert!(enter(&places, 20, Use::Guest).is_ok());
         drop(held);
-        let taken = places.taken();
+        let taken = lock(&places.taken);
         assert!(taken.places.is_empty() && taken.by_address.is_empty());
     }
 

@@ -7,12 +7,11 @@ use axum::body::Body;
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, Response, Uri, header};
 
-use super::answers::{bad_request, denied};
-use crate::accounts::{
-    Denied, Directory, Identity, KnownKeys, Pool, Requester, Secret, Token, now,
-};
-use crate::exa::ApiKey;
-use crate::ids;
+use crate::http_response::{bad_request, denied};
+use exa_mcp_accounts::{Denied, Directory, KnownKeys, Pool, Requester, Secret, Token, now};
+use exa_mcp_exa_client::ApiKey;
+use exa_mcp_model::Identity;
+use exa_mcp_model::ids;
 
 /// The headers that may hold an Exa key.
 const KEY_HEADERS: [HeaderName; 2] = [
@@ -77,11 +76,6 @@ impl Gate {
             Self::Pool(pool) => Some(Arc::clone(&pool.directory)),
             Self::Passthrough { .. } => None,
         }
-    }
-
-    /// Whether a token is needed.
-    pub(super) fn needs_token(&self) -> bool {
-        matches!(self, Self::Pool(_))
     }
 
     /// Lets a request in, or answers it.

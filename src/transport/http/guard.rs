@@ -9,11 +9,11 @@ use axum::middleware::Next;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, header};
 
 use super::allowed::Hosts;
-use super::answers::{FORBIDDEN, bad_request, empty, refuse};
 use super::gate::Gate;
 use super::peer::Peer;
 use super::state::Shared;
-use crate::store::Store;
+use crate::http_response::{FORBIDDEN, bad_request, empty, refuse};
+use exa_mcp_store::Store;
 
 /// What every answer carries: it is for this one request, and for no page to show.
 const ALWAYS: [(HeaderName, &str); 6] = [

@@ -19,14 +19,15 @@ use rmcp::transport::streamable_http_server::session::SessionId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManagerError;
 use tokio::time::timeout;
 
+use super::admission::VERSION;
 use super::event_log::{Event, EventKind};
-use super::mcp::VERSION;
 use super::outgoing::{Answer, STREAM};
 use super::replay_buffer::Place;
 use super::request_stream::RequestEvents;
 use super::sessions::Sessions;
 use super::shared_replay::SharedEvents;
 use super::standalone_stream::StandaloneEvents;
+use crate::mcp::request::SharedSessions;
 
 /// An answer that is there within this time leaves as a whole; the head of any other goes ahead of it.
 const SOON: Duration = Duration::from_millis(10);
@@ -58,7 +59,8 @@ pub(super) async fn ask(
     keep_alive: Duration,
 ) -> Answer {
     if sessions.are_shared() {
-        parts.extensions.insert(Arc::clone(sessions));
+        let sessions = SharedSessions(Arc::clone(sessions) as _);
+        parts.extensions.insert(sessions);
     }
     request.extensions_mut().insert(parts);
     let message = ClientJsonRpcMessage::request(request, id.clone());

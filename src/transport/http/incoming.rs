@@ -9,6 +9,7 @@ use rmcp::model::{ClientRequest, ErrorCode, ErrorData, RequestId};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::mcp::request;
 use crate::transport::message::{self, Incoming};
 use crate::transport::shims;
 
@@ -87,7 +88,7 @@ pub(super) fn check(mut value: Value, reader: Reader) -> Result<Message, Stopped
             });
         }
     };
-    if shims::unmarked(&asked.method).is_some() {
+    if request::unmarked(&asked.method).is_some() {
         let why = format!("Method not found: {}", asked.method);
         let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None);
         return Err(refused(asked.id, error, modern));
@@ -99,7 +100,7 @@ pub(super) fn check(mut value: Value, reader: Reader) -> Result<Message, Stopped
         },
         Some(mut value) => {
             if !modern && shims::is_legacy_task(&asked.method, value.get("params")) {
-                let marked = shims::marked(&asked.method);
+                let marked = request::marked(&asked.method);
                 if let Value::Object(value) = &mut value {
                     value.insert("method".to_owned(), Value::String(marked));
                 }
@@ -217,7 +218,7 @@ mod tests {
             (400, -32600)
         );
         assert_eq!(code(request("ping", json!({}))), (200, 0));
-        let marked = shims::marked("tasks/list");
+        let marked = request::marked("tasks/list");
         assert_eq!(code(request(&marked, json!({}))), (200, -32601));
         assert_eq!(parse(b"{").unwrap_err().code.0, -32700);
         assert_eq!(parse(b" ").unwrap_err().code.0, -32700);
@@ -227,7 +228,7 @@ mod tests {
     fn tasks_of_the_older_era_are_marked() {
         let params = json!({"taskId": "x"});
         let marked = sent(request("tasks/get", params.clone()), Reader::Legacy);
-        assert_eq!(marked["method"], shims::marked("tasks/get"));
+        assert_eq!(marked["method"], request::marked("tasks/get"));
         assert_eq!(marked["params"], params);
         let modern = sent(request("tasks/get", params), Reader::Modern);
         assert_eq!(modern["method"], "tasks/get");
@@ -235,7 +236,7 @@ mod tests {
         assert_eq!(call["method"], "tools/call");
         let call = json!({"name": "t", "task": {}});
         let call = sent(request("tools/call", call), Reader::Legacy);
-        assert_eq!(call["method"], shims::marked("tools/call"));
+        assert_eq!(call["method"], request::marked("tools/call"));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use rmcp::model::{InitializeRequestParams, ProtocolVersion};
 use serde::{Deserialize, Serialize};
 
 use super::config::HttpLimits;
-use crate::accounts::Identity;
-use crate::store::format::{self, Format};
-use crate::store::{Document, Expected, Place, Query, Rules, Store, StoreError};
+use exa_mcp_model::Identity;
+use exa_mcp_store::format::{self, Format};
+use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError};
 
 /// Where sessions are kept.
 const SESSIONS: &str = "sessions";
@@ -117,7 +117,7 @@ impl KeptSessions {
             let why = "the client introduces itself at too great length".to_owned();
             return Err(StoreError::Unavailable(why));
         }
-        let owner = Identity::kept(&session.owner);
+        let owner = Identity::from_stored(&session.owner);
         let most = match owner.is_guest() {
             true => self.limits.sessions,
             false => self.limits.sessions_per_owner,
@@ -215,7 +215,7 @@ fn place(owner: &Identity, id: &str) -> Place {
 
 pub(super) fn shelf(owner: &Identity) -> Identity {
     match owner.is_guest() {
-        true => Identity::kept(GUESTS),
+        true => Identity::from_stored(GUESTS),
         false => owner.clone(),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::body::Body;
@@ -24,19 +24,20 @@ use tokio::io::{
 use tokio::time::timeout;
 
 use super::Mcp;
-use super::answers::{FORBIDDEN, bad_request, busy, over_limit, refusal, refuse};
+use super::admission::{address, mark_known, tools};
 use super::body::{self, until, while_placed, while_valid};
 use super::fair_places::{Activity, Use};
 use super::gate::KEY_IN_URL;
-use super::mcp::{LARGEST_BATCH, address, mark_known, tools};
+use super::mcp::LARGEST_BATCH;
 use super::parsing;
 use super::state::Shared;
-use crate::accounts::Identity;
-use crate::accounts::usage::Meter;
-use crate::exa::ApiKey;
-use crate::ids;
-use crate::logging;
+use crate::http_response::{FORBIDDEN, bad_request, busy, over_limit, refusal, refuse};
+use crate::telemetry::logging;
 use crate::transport::Backlog;
+use exa_mcp_accounts::usage::Meter;
+use exa_mcp_exa_client::ApiKey;
+use exa_mcp_model::ids;
+use exa_mcp_model::{Identity, lock};
 
 /// What fits between a connection and the handler before one waits for the other.
 const BUFFER: usize = 64 * 1024;
@@ -69,18 +70,14 @@ struct Connection {
 }
 
 impl Streams {
-    fn open(&self) -> MutexGuard<'_, HashMap<String, Arc<Connection>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// How many there are.
     pub(super) fn count(&self) -> usize {
-        self.open().len()
+        lock(&self.0).len()
     }
 
     /// To whom they belong, one by one.
     pub(super) fn owners(&self) -> Vec<Identity> {
-        let open = self.open();
+        let open = lock(&self.0);
         open.values()
             .map(|connection| connection.owner.clone())
             .collect()
@@ -95,7 +92,7 @@ struct Listed {
 
 impl Drop for Listed {
     fn drop(&mut self) {
-        self.streams.open().remove(&self.id);
+        lock(&self.streams.0).remove(&self.id);
     }
 }
 
@@ -130,7 +127,7 @@ pub(super) async fn connect<M: Mcp>(
             backlog: Arc::clone(&backlog),
             activity: Arc::clone(&activity),
         });
-        shared.streams.open().insert(id.clone(), connection);
+        lock(&shared.streams.0).insert(id.clone(), connection);
         let key = entry.requester.key.clone().filter(|_| entry.key_from_url);
         tokio::spawn(shared.mcp.connect(entry.requester, &id, theirs, backlog));
         let endpoint = endpoint(&id, key.as_ref());
@@ -232,7 +229,7 @@ async fn take<M: Mcp>(
     if let Some((_, id)) = &id {
         logging::record_session(id);
     }
-    let connection = id.and_then(|(_, id)| shared.streams.open().get(&*id).cloned());
+    let connection = id.and_then(|(_, id)| lock(&shared.streams.0).get(&*id).cloned());
     // The id of a connection stands in addresses, which others may read: it lets nobody spend the key with
     // which the connection was opened. Only one that was opened without a key has nothing else to show.
     let own = |connection: &Arc<Connection>| {

@@ -26,7 +26,7 @@ use super::config::HttpConfig;
 use super::fair_places::{Activity, FairPlaces, NoPlace, Place, Use, WhenAddressIsFull};
 use super::peer::Peer;
 use super::unread_body::{UnreadBody, close_in_two_steps};
-use crate::accounts::ClientAddress;
+use exa_mcp_accounts::ClientAddress;
 
 /// How long to wait when the system cannot give another connection.
 const PAUSE: Duration = Duration::from_millis(100);

@@ -1,43 +1,37 @@
 //! `/mcp`: Streamable HTTP.
 
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use axum::body::Body;
 use axum::extract::State;
 use bytes::Bytes;
 use futures_util::future::join_all;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use rmcp::model::{ErrorCode, ErrorData, ProtocolVersion};
 use serde_json::Value;
 
 use super::Mcp;
-use super::answers::{
-    FORBIDDEN, bad_request, busy, denied, empty, json_answer, limit_error, over_limit, refusal,
-    refuse,
-};
+use super::admission::{Visit, admit, not_admitted, visit};
 use super::body::{self, holding, until, while_placed, while_valid};
-use super::fair_places::{Activity, Use};
-use super::gate::{Entry, strip};
+use super::fair_places::Use;
+use super::gate::strip;
 use super::in_session;
-use super::incoming::{self, Content, Reader, Stopped};
+use super::incoming::{self, Content, Stopped};
 use super::outgoing::{Accepts, Answer, finish, only_answer};
 use super::parsing;
-use super::peer::Peer;
 use super::request_ids::Turn;
-use super::restoring::catch_up;
-use super::sessions::{Behind, Held, NoRoom, NotAdmitted};
+use super::sessions::NotAdmitted;
 use super::state::Shared;
-use crate::accounts::{Credential, OverLimit, daily};
-use crate::logging;
-
-/// The header that names a session.
-pub(crate) const SESSION: &str = "mcp-session-id";
-/// The header that names a version.
-pub(super) const VERSION: &str = "mcp-protocol-version";
+use crate::http_response::{
+    bad_request, denied, empty, json_answer, limit_error, over_limit, refusal, refuse,
+};
+use crate::mcp::request::SESSION_HEADER;
+use crate::telemetry::logging;
+use exa_mcp_accounts::{Credential, daily};
+use exa_mcp_model::LimitExceeded;
 
 /// The header that names the last event that came of a stream.
 const LAST_EVENT: &str = "last-event-id";
@@ -45,37 +39,7 @@ const LAST_EVENT: &str = "last-event-id";
 /// The most messages in one batch.
 pub(super) const LARGEST_BATCH: usize = 100;
 
-/// The length of the longest header value that is looked at.
-const LONGEST_SESSION: usize = 128;
-
-/// When to come back to a server that is full or about to end.
-const COME_BACK: Duration = Duration::from_secs(5);
-
 type Refused = Box<Response<Body>>;
-
-/// A request with what is known about it.
-struct Visit {
-    parts: Parts,
-    entry: Entry,
-    /// The session that it belongs to, which stays while it is served.
-    session: Option<(String, Held)>,
-    /// It names a version without a handshake.
-    modern: bool,
-    accepts: Accepts,
-}
-
-impl Visit {
-    /// For whom its messages are.
-    async fn reader(&self) -> Reader {
-        match &self.session {
-            _ if self.modern => Reader::Modern,
-            Some((_, held)) if in_session::suits(&self.parts) && held.is_running().await => {
-                Reader::Session
-            }
-            _ => Reader::Legacy,
-        }
-    }
-}
 
 /// Answers a request to `/mcp`.
 pub(super) async fn serve<M: Mcp>(
@@ -96,133 +60,6 @@ pub(super) async fn serve<M: Mcp>(
         }
     };
     answer.unwrap_or_else(|refused| *refused)
-}
-
-/// Finds out who visits, and for which session; that one runs here then.
-async fn visit<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Visit, Refused> {
-    let (visit, behind) = admit(shared, parts).await?;
-    if let Some((id, _)) = &visit.session {
-        catch_up(shared, id, &visit.entry.requester, behind).await;
-    }
-    Ok(visit)
-}
-
-/// Finds out who visits, and for which session.
-async fn admit<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<(Visit, Behind), Refused> {
-    if shared.draining.is_cancelled() {
-        return Err(Box::new(ending()));
-    }
-    let mut entry = shared.gate.admit(&parts, address(shared, &parts))?;
-    mark_known(&parts, &entry);
-    entry.requester.tools = tools(shared, &parts)?;
-    let modern = is_modern(&parts.headers)?;
-    let mut behind = Behind::default();
-    let session = match only(&parts.headers, SESSION)?.filter(|_| !modern) {
-        Some(id) if id.len() > LONGEST_SESSION => return Err(Box::new(no_session())),
-        Some(id) => {
-            logging::record_session(id);
-            let admitted = shared.sessions.admit(id, &mut entry).await;
-            logging::record_user(&entry.requester.owner);
-            let (held, missing) = admitted.map_err(not_admitted)?;
-            behind = missing;
-            Some((id.to_owned(), held))
-        }
-        None => {
-            logging::record_user(&entry.requester.owner);
-            None
-        }
-    };
-    let visit = Visit {
-        accepts: Accepts::of(&parts.headers),
-        parts,
-        entry,
-        session,
-        modern,
-    };
-    Ok((visit, behind))
-}
-
-fn not_admitted(why: NotAdmitted) -> Refused {
-    let why = match why {
-        NotAdmitted::Unknown => return Box::new(no_session()),
-        NotAdmitted::NoRoom(NoRoom::AtAll) => {
-            "There are too many sessions; end some, or come back later"
-        }
-        NotAdmitted::NoRoom(NoRoom::OfOwner) => {
-            "All sessions that one user may have are in use (EXA_MCP_MAX_SESSIONS_PER_USER); end some"
-        }
-        NotAdmitted::NoRoom(NoRoom::OfAddress) => {
-            "All sessions that clients of one address may have are in use \
-             (EXA_MCP_MAX_SESSIONS_PER_ADDRESS); end some, or come back later"
-        }
-        NotAdmitted::Unavailable => {
-            "The store that knows the sessions of all servers cannot be used now; come back later"
-        }
-    };
-    Box::new(busy(StatusCode::SERVICE_UNAVAILABLE, why, COME_BACK))
-}
-
-/// Notes that a connection works for somebody who is known.
-pub(super) fn mark_known(parts: &Parts, entry: &Entry) {
-    let activity = parts.extensions.get::<Arc<Activity>>();
-    if let Some(activity) = activity.filter(|_| entry.requester.guest_address.is_none()) {
-        activity.set(Use::Known);
-    }
-}
-
-/// Where the request comes from.
-pub(super) fn address<M>(shared: &Shared<M>, parts: &Parts) -> IpAddr {
-    let peer = parts.extensions.get::<Peer>();
-    let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
-    shared.config.proxies.client(peer, &parts.headers)
-}
-
-/// The tools to which the address narrows the visit down.
-pub(super) fn tools<M: Mcp>(
-    shared: &Shared<M>,
-    parts: &Parts,
-) -> Result<Option<Arc<str>>, Refused> {
-    let query = parts.uri.query().unwrap_or_default();
-    let mut pairs = url::form_urlencoded::parse(query.as_bytes());
-    let Some((_, list)) = pairs.find(|(name, _)| name == "tools") else {
-        return Ok(None);
-    };
-    let checked = shared.mcp.check_tools(&list);
-    checked.map_err(|why| Box::new(bad_request(&format!("`tools` in the address: {why}"))))?;
-    Ok(Some(Arc::from(&*list)))
-}
-
-fn is_modern(headers: &HeaderMap) -> Result<bool, Refused> {
-    let version = only(headers, VERSION)?;
-    Ok(version.is_some_and(|version| version >= ProtocolVersion::V_2026_07_28.as_str()))
-}
-
-/// A header that must not be there twice.
-fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refused> {
-    let mut values = headers.get_all(name).iter();
-    match (values.next(), values.next()) {
-        (None, _) => Ok(None),
-        (Some(value), None) => match value.to_str() {
-            Ok(value) => Ok(Some(value)),
-            Err(_) => Err(Box::new(bad_request(&format!(
-                "the header {name} is no text"
-            )))),
-        },
-        _ => Err(Box::new(bad_request(&format!(
-            "the header {name} is there more than once"
-        )))),
-    }
-}
-
-fn no_session() -> Response<Body> {
-    refuse(StatusCode::NOT_FOUND, FORBIDDEN, "Session not found")
-}
-
-fn ending() -> Response<Body> {
-    let why = "The server is about to end; come back to the next one";
-    let mut answer = busy(StatusCode::SERVICE_UNAVAILABLE, why, COME_BACK);
-    super::answers::set(&mut answer, header::CONNECTION, "close");
-    answer
 }
 
 async fn post<M: Mcp>(
@@ -305,7 +142,7 @@ async fn single<M: Mcp>(
     let started = Instant::now();
     let answer = forward(shared, visit, message.content).await;
     let answer = finish(answer, Some(&asked.id), visit.accepts).await;
-    super::metrics::served(&asked.method, answer.status(), started.elapsed());
+    super::observe::served(&asked.method, answer.status(), started.elapsed());
     if let (Some(level), Some((id, _))) = (asked.level, &visit.session) {
         shared.sessions.note_level(id, &level).await;
     }
@@ -354,7 +191,7 @@ async fn within_limits(visit: &Visit, id: &Value) -> Result<(), Refused> {
 }
 
 /// Says in the log that a limit is reached; whose it is, every line of the request says.
-fn note_limited(over: &OverLimit) {
+fn note_limited(over: &LimitExceeded) {
     tracing::info!(limit = over.limit, "denied: over a limit");
 }
 
@@ -405,7 +242,7 @@ async fn forward<M: Mcp>(shared: &Shared<M>, visit: &Visit, content: Content) ->
     parts.headers.insert(header::CONTENT_TYPE, json);
     parts.headers.remove(header::CONTENT_LENGTH);
     if visit.modern {
-        parts.headers.remove(SESSION);
+        parts.headers.remove(SESSION_HEADER);
     }
     let request = Request::from_parts(parts, Full::new(body));
     shared.mcp.answer(request).await

@@ -6,18 +6,15 @@
 //!                                                                  └▶ in_session ▶┘
 //! ```
 
-mod admin;
+mod admission;
 mod allowed;
-mod answers;
 mod body;
 mod body_memory;
 mod config;
-mod dashboard;
 mod event_log;
 mod fair_places;
 mod gate;
 mod guard;
-mod health;
 mod in_session;
 mod incoming;
 mod kept_sessions;
@@ -25,7 +22,7 @@ mod legacy;
 mod listener;
 mod mcp;
 mod memory;
-mod metrics;
+mod observe;
 mod outgoing;
 mod parsing;
 mod peer;
@@ -33,10 +30,13 @@ mod replay_buffer;
 mod request_ids;
 mod request_stream;
 mod restoring;
+mod server_handle;
+mod service;
 mod sessions;
 mod shared_replay;
 mod standalone_stream;
 mod state;
+mod store_health;
 mod store_watch;
 mod unread_body;
 
@@ -58,23 +58,24 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tower_http::compression::CompressionLayer;
 
-pub use allowed::{
-    AllowedError, HOSTS_VARIABLE, Hosts, ORIGINS_VARIABLE, Origins, PROXIES_VARIABLE, Proxies,
-};
+pub(crate) use allowed::{AllowedError, HOSTS_VARIABLE, ORIGINS_VARIABLE, PROXIES_VARIABLE};
+pub use allowed::{Hosts, Origins, Proxies};
 pub use config::{HttpConfig, HttpLimits};
 use fair_places::{FairPlaces, WhenAddressIsFull};
 pub use gate::{Gate, Guests};
-pub(crate) use mcp::SESSION;
-pub(crate) use metrics::REQUEST_ID;
 pub(crate) use outgoing::Answer;
-pub(crate) use restoring::{Introductions, carry_following, is_replayed};
+use restoring::Introductions;
+pub use service::serve;
+pub(crate) use service::serve_with_admin;
 pub(crate) use sessions::Sessions;
-use state::{Flights, Shared};
+use state::Flights;
+pub(crate) use state::Shared;
 
-use crate::accounts::{KeyPool, Requester};
-use crate::store::{Store, StoreError};
 use crate::telemetry::Gauges;
 use crate::transport::Backlog;
+use exa_mcp_accounts::Requester;
+use exa_mcp_exa_client::KeyPool;
+use exa_mcp_store::{Store, StoreError};
 
 /// How long connections may take to end once nothing is under way any more.
 const CLOSING: Duration = Duration::from_secs(1);
@@ -114,6 +115,8 @@ pub(crate) struct Server<M> {
     pub(crate) gate: Gate,
     pub(crate) config: HttpConfig,
     pub(crate) store: Arc<dyn Store>,
+    /// The routes beside those of MCP.
+    pub(crate) admin: Router<Arc<Shared<M>>>,
     /// Ends everything that rmcp has open.
     pub(crate) end: CancellationToken,
 }
@@ -134,7 +137,7 @@ impl<M: Mcp> Server<M> {
             guest_streams: guest_streams(&config.limits),
             body_memory: body_memory::BodyMemory::new(config.limits.body),
             store: self.store,
-            store_state: health::StoreState::default(),
+            store_health: store_health::StoreHealth::default(),
             started: Instant::now(),
             flights: Arc::clone(&flights),
             request_ids: Arc::default(),
@@ -143,7 +146,7 @@ impl<M: Mcp> Server<M> {
         let sweeper = tokio::spawn(Arc::clone(&sessions).sweep());
         let follower = tokio::spawn(restoring::follow_others(Arc::clone(&shared)));
         let watcher = tokio::spawn(store_watch::watch(Arc::clone(&shared)));
-        let routes = router(Arc::clone(&shared));
+        let routes = router(Arc::clone(&shared), self.admin);
         let accepting = listener::accept(listener, routes, &config, &draining);
         let stopping = async {
             stop.await;
@@ -190,15 +193,10 @@ async fn drain<F: Future<Output = ()>>(
     let _ = timeout(CLOSING, all).await;
 }
 
-fn router<M: Mcp>(shared: Arc<Shared<M>>) -> Router {
+fn router<M: Mcp>(shared: Arc<Shared<M>>, admin: Router<Arc<Shared<M>>>) -> Router {
     Router::new()
-        .route("/", get(health::health::<M>))
-        .route("/health", get(health::health::<M>))
-        .route("/metrics", get(metrics::metrics::<M>))
         .route("/mcp", any(mcp::serve::<M>))
-        .route("/mcp/usage", get(admin::own_usage::<M>))
-        .merge(admin::routes::<M>())
-        .merge(dashboard::routes::<M>())
+        .merge(admin)
         .route("/sse", get(legacy::connect::<M>))
         .route("/messages", post(legacy::post::<M>))
         .fallback(|| async { (StatusCode::NOT_FOUND, "Not found") })
@@ -208,6 +206,6 @@ fn router<M: Mcp>(shared: Arc<Shared<M>>) -> Router {
         // Streams of events are left alone: they must not wait until there is enough to compress.
         .layer(CompressionLayer::new())
         .layer(from_fn_with_state(Arc::clone(&shared), guard::guard::<M>))
-        .layer(from_fn(metrics::observed))
+        .layer(from_fn(observe::observed))
         .with_state(shared)
 }

@@ -10,7 +10,7 @@ use http_body_util::combinators::BoxBody;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::Value;
 
-use super::answers::{FORBIDDEN, refusal};
+use crate::http_response::{FORBIDDEN, refusal};
 
 /// What rmcp answers.
 pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;

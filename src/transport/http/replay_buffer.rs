@@ -1,7 +1,7 @@
 //! Streams that clients may come back to, because their connections may have been cut.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use rmcp::transport::streamable_http_server::session::SessionId;
 use tokio::sync::OnceCell;
@@ -9,6 +9,7 @@ use tokio::sync::OnceCell;
 use super::event_log::EventLog;
 use super::request_stream::{Messages, RequestEvents, RequestStream};
 use super::standalone_stream::StandaloneStream;
+use exa_mcp_model::lock;
 
 /// Bytes of the answered requests of one session; the oldest make room, the latest stays.
 const MAX_SESSION_BYTES: usize = 4 * 1024 * 1024;
@@ -115,7 +116,7 @@ impl ReplayBuffer {
         messages: Messages,
         reads_priming: bool,
     ) -> RequestEvents {
-        let mut buffered = self.buffered();
+        let mut buffered = lock(&self.buffered);
         let streams = buffered.session(session);
         streams.last_number += 1;
         let number = streams.last_number;
@@ -134,7 +135,7 @@ impl ReplayBuffer {
         session: &SessionId,
         reads_priming: bool,
     ) -> (Standalone, EventLog) {
-        let mut buffered = self.buffered();
+        let mut buffered = lock(&self.buffered);
         let streams = buffered.session(session);
         let log = EventLog::new(streams.prefix(STANDALONE), reads_priming);
         (Arc::clone(&streams.standalone), log)
@@ -144,7 +145,7 @@ impl ReplayBuffer {
     /// more.
     pub(super) fn find(&self, session: &SessionId, event_id: &str) -> Option<Place> {
         let stream = {
-            let buffered = self.buffered();
+            let buffered = lock(&self.buffered);
             let streams = buffered.sessions.get(session)?;
             match streams.parse(event_id)? {
                 (STANDALONE, index) => return Some(Place::Standalone(index)),
@@ -157,7 +158,7 @@ impl ReplayBuffer {
 
     /// Counts the bytes of a request that is answered; older ones make room.
     pub(super) fn finish(&self, session: &SessionId, number: u64, bytes: usize) {
-        let mut buffered = self.buffered();
+        let mut buffered = lock(&self.buffered);
         let bytes = bytes + OVERHEAD;
         let order = buffered.last_finished + 1;
         let Some(streams) = buffered.sessions.get_mut(session) else {
@@ -181,7 +182,7 @@ impl ReplayBuffer {
 
     /// Forgets the streams of a session that has ended.
     pub(super) fn forget(&self, session: &SessionId) {
-        let mut buffered = self.buffered();
+        let mut buffered = lock(&self.buffered);
         if let Some(streams) = buffered.sessions.remove(session) {
             buffered.bytes = buffered.bytes.saturating_sub(streams.bytes);
             for order in streams.finished {
@@ -193,17 +194,13 @@ impl ReplayBuffer {
     /// Forgets the streams of sessions that do not live.
     pub(super) fn retain(&self, lives: impl Fn(&SessionId) -> bool) {
         let gone: Vec<SessionId> = {
-            let buffered = self.buffered();
+            let buffered = lock(&self.buffered);
             let gone = buffered.sessions.keys().filter(|session| !lives(session));
             gone.cloned().collect()
         };
         for session in gone {
             self.forget(&session);
         }
-    }
-
-    fn buffered(&self) -> MutexGuard<'_, Buffered> {
-        self.buffered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -314,7 +311,7 @@ mod tests {
                 .is_none()
         );
         buffer.retain(|_| false);
-        let buffered = buffer.buffered();
+        let buffered = lock(&buffer.buffered);
         assert_eq!(
             (
                 buffered.bytes,
@@ -345,6 +342,6 @@ mod tests {
             left, 5,
             "one of each session, and of all as many as there is room for"
         );
-        assert!(buffer.buffered().bytes <= MAX_BYTES);
+        assert!(lock(&buffer.buffered).bytes <= MAX_BYTES);
     }
 }

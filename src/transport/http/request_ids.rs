@@ -4,8 +4,9 @@
 //! answered. The protocol forbids that clients reuse an id, but a client that does deserves an answer too.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
+use exa_mcp_model::lock;
 use serde_json::Value;
 use tokio::sync::OwnedMutexGuard;
 
@@ -27,7 +28,7 @@ impl RequestIds {
     /// Waits until no other request of the session has this id.
     pub(super) async fn enter(self: &Arc<Self>, session: &str, id: &Value) -> Turn {
         let key = (session.to_owned(), id.to_string());
-        let place = Arc::clone(self.places().entry(key.clone()).or_default());
+        let place = Arc::clone(lock(&self.0).entry(key.clone()).or_default());
         // Made before the wait, so that a request that is given up meanwhile leaves nothing behind.
         let mut turn = Turn {
             ids: Arc::clone(self),
@@ -37,15 +38,11 @@ impl RequestIds {
         turn.guard = Some(place.lock_owned().await);
         turn
     }
-
-    fn places(&self) -> MutexGuard<'_, HashMap<Key, Arc<tokio::sync::Mutex<()>>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut places = self.ids.places();
+        let mut places = lock(&self.ids.0);
         self.guard = None;
         let is_last = places
             .get(&self.key)
@@ -83,6 +80,6 @@ mod tests {
         let second = timeout(moment, second).await;
         assert!(second.is_ok());
         drop(second);
-        assert!(ids.places().is_empty());
+        assert!(lock(&ids.0).is_empty());
     }
 }

@@ -5,7 +5,7 @@
 //! continues after the last event that it has.
 
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use futures_util::{Stream, StreamExt};
 use rmcp::transport::streamable_http_server::session::{ServerSseMessage, SessionId};
@@ -14,6 +14,7 @@ use tokio::sync::Notify;
 
 use super::event_log::{Event, EventKind, EventLog};
 use super::replay_buffer::ReplayBuffer;
+use exa_mcp_model::lock;
 
 /// The messages of a session, as rmcp sends them.
 pub(super) type Messages = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
@@ -61,7 +62,7 @@ impl RequestStream {
 
     /// Reads it from its beginning, for the connection on which the request came.
     pub(super) fn read(self: &Arc<Self>) -> RequestEvents {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         let priming = state.log.push_priming();
         state.readers += 1;
         drop(state);
@@ -74,7 +75,7 @@ impl RequestStream {
 
     /// Reads what follows an event; None if there was no event of this number.
     pub(super) fn read_after(self: &Arc<Self>, index: u64) -> Option<RequestEvents> {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if index >= state.log.next_index() {
             return None;
         }
@@ -93,19 +94,19 @@ impl RequestStream {
 
     /// What the ids of its events begin with.
     pub(super) fn id(&self) -> String {
-        self.state().log.prefix().to_owned()
+        lock(&self.state).log.prefix().to_owned()
     }
 
     /// Its recent events that carry a message.
     pub(super) fn events(&self) -> Vec<Event> {
-        self.state().log.messages()
+        lock(&self.state).log.messages()
     }
 
     /// Waits until the last message is there.
     pub(super) async fn ended(&self) {
         loop {
             let changed = self.changed.notified();
-            if self.state().has_ended {
+            if lock(&self.state).has_ended {
                 return;
             }
             changed.await;
@@ -114,11 +115,7 @@ impl RequestStream {
 
     /// How many bytes its events take.
     pub(super) fn bytes(&self) -> usize {
-        self.state().log.bytes()
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state).log.bytes()
     }
 
     /// Takes the next message of the session into the log.
@@ -129,7 +126,7 @@ impl RequestStream {
             None => return,
         };
         let has_ended = {
-            let mut state = self.state();
+            let mut state = lock(&self.state);
             let message = event.as_ref().and_then(|event| event.message.as_deref());
             let kind = message.map(|message| state.log.push_message(message));
             let is_answer = matches!(kind, Some(EventKind::Result | EventKind::Error));
@@ -150,7 +147,7 @@ impl RequestStream {
         loop {
             let changed = self.changed.notified();
             let is_done = {
-                let state = self.state();
+                let state = lock(&self.state);
                 state.has_ended || state.readers > 0
             };
             if is_done {
@@ -184,7 +181,7 @@ impl RequestEvents {
         loop {
             let changed = self.stream.changed.notified();
             {
-                let state = self.stream.state();
+                let state = lock(&self.stream.state);
                 if let Some(event) = state.log.first_from(self.next, self.priming) {
                     self.next = event.index + 1;
                     return Some(event.clone());
@@ -205,7 +202,7 @@ impl RequestEvents {
 impl Drop for RequestEvents {
     fn drop(&mut self) {
         let is_last = {
-            let mut state = self.stream.state();
+            let mut state = lock(&self.stream.state);
             state.readers = state.readers.saturating_sub(1);
             state.readers == 0 && !state.has_ended
         };

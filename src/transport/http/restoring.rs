@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::request::Parts;
+use futures_util::future::BoxFuture;
 use http::{HeaderValue, Method, Request, header};
 use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::{
@@ -17,8 +17,9 @@ use super::kept_sessions::Word;
 use super::outgoing::only_answer;
 use super::sessions::{Behind, Sessions};
 use super::state::Shared;
-use crate::accounts::Requester;
-use crate::store::News;
+use crate::mcp::request::{Replayed, SESSION_HEADER, SharedSubscriptions};
+use exa_mcp_accounts::Requester;
+use exa_mcp_store::StoreMessage;
 
 /// The id of requests of the server's own; no client may have one of the same name under way.
 const OWN: &str = "exa-mcp-server: played again";
@@ -69,23 +70,9 @@ fn requests(behind: Behind) -> impl Iterator<Item = (&'static str, Value)> {
     level.chain(follow).chain(leave)
 }
 
-/// Marks what the server itself plays again: it was checked where the client asked for it.
-#[derive(Clone, Copy)]
-struct Replayed;
-
-/// Whether a request is one that was made at another server and is played again here.
-pub(crate) fn is_replayed(parts: &Parts) -> bool {
-    parts.extensions.get::<Replayed>().is_some()
-}
-
-/// Lets other servers know that the client of a session follows a resource, or no longer.
-pub(crate) async fn carry_following(parts: &Parts, uri: &str, follows: bool) {
-    let sessions = parts.extensions.get::<Arc<Sessions>>();
-    let id = parts.headers.get(super::mcp::SESSION);
-    if let (Some(sessions), Some(id), false) = (sessions, id, is_replayed(parts))
-        && let Ok(id) = id.to_str()
-    {
-        sessions.note_followed(id, uri, follows).await;
+impl SharedSubscriptions for Sessions {
+    fn record<'a>(&'a self, session: &'a str, uri: &'a str, subscribed: bool) -> BoxFuture<'a, ()> {
+        Box::pin(self.note_followed(session, uri, subscribed))
     }
 }
 
@@ -96,12 +83,12 @@ pub(super) async fn follow_others<M: Mcp>(shared: Arc<Shared<M>>) {
     };
     loop {
         let changed = match news.recv().await {
-            Ok(News::Told(word)) => match serde_json::from_str::<Word>(&word) {
+            Ok(StoreMessage::Received(word)) => match serde_json::from_str::<Word>(&word) {
                 Ok(word) => vec![SessionId::from(word.session)],
                 // Other words are for others.
                 Err(_) => continue,
             },
-            Ok(News::Missed) | Err(RecvError::Lagged(_)) => shared.sessions.open(),
+            Ok(StoreMessage::Missed) | Err(RecvError::Lagged(_)) => shared.sessions.open(),
             Err(RecvError::Closed) => return,
         };
         for id in changed {
@@ -130,7 +117,7 @@ async fn tell<M: Mcp>(
     let json = HeaderValue::from_static("application/json");
     headers.insert(header::CONTENT_TYPE, json);
     if let Ok(id) = HeaderValue::from_str(id) {
-        headers.insert(super::mcp::SESSION, id);
+        headers.insert(SESSION_HEADER, id);
     }
     request.extensions_mut().insert(requester.clone());
     request.extensions_mut().insert(Replayed);

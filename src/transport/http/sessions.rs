@@ -9,7 +9,7 @@ mod table;
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use futures_util::{Stream, StreamExt};
@@ -33,9 +33,10 @@ use super::memory;
 use super::replay_buffer::ReplayBuffer;
 use super::shared_replay::SharedReplay;
 use super::standalone_stream::StandaloneStream;
-use crate::accounts::{Identity, Requester};
-use crate::store::Store;
 use crate::transport::shims;
+use exa_mcp_accounts::Requester;
+use exa_mcp_model::{Identity, lock};
+use exa_mcp_store::Store;
 pub(super) use shared::Behind;
 use table::{Session, SessionTable};
 
@@ -137,7 +138,7 @@ impl Sessions {
     }
 
     fn known(&self) -> MutexGuard<'_, SessionTable> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.known)
     }
 
     /// How many there are.

@@ -16,8 +16,8 @@ use tokio::sync::mpsc;
 
 use super::kept_sessions::shelf;
 use super::request_stream::RequestStream;
-use crate::accounts::Identity;
-use crate::store::{Expected, Place, Rules, Store, StoreError};
+use exa_mcp_model::Identity;
+use exa_mcp_store::{Expected, Place, Rules, Store, StoreError};
 
 const COLLECTION: &str = "streams";
 

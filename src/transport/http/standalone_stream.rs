@@ -3,13 +3,14 @@
 //! Each message goes to one connection, the one that was opened last. The others wait: a client that
 //! opens several is sent everything once, and goes on with an older one when the newest is lost.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt;
 use tokio::sync::Notify;
 
 use super::event_log::{Event, EventLog};
 use super::request_stream::Messages;
+use exa_mcp_model::lock;
 
 /// The most connections of one session that listen at once; the oldest end.
 const MAX_CONNECTIONS: usize = 32;
@@ -48,11 +49,11 @@ impl StandaloneStream {
         tokio::spawn(async move {
             while let Some(event) = source.next().await {
                 if let Some(message) = event.message.as_deref() {
-                    reading.state().log.push_message(message);
+                    lock(&reading.state).log.push_message(message);
                     reading.changed.notify_waiters();
                 }
             }
-            reading.state().has_ended = true;
+            lock(&reading.state).has_ended = true;
             reading.changed.notify_waiters();
         });
         stream
@@ -60,7 +61,7 @@ impl StandaloneStream {
 
     /// Listens from now on, or continues after an event; a number that no event had counts as none.
     pub(super) fn listen(self: &Arc<Self>, after: Option<u64>) -> StandaloneEvents {
-        let mut state = self.state();
+        let mut state = lock(&self.state);
         if let Some(after) = after.filter(|after| *after < state.log.next_index()) {
             state.next = after + 1;
         }
@@ -79,10 +80,6 @@ impl StandaloneStream {
             priming,
         }
     }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 /// The events of the stream, as one connection gets them.
@@ -99,7 +96,7 @@ impl StandaloneEvents {
         loop {
             let changed = self.stream.changed.notified();
             {
-                let mut state = self.stream.state();
+                let mut state = lock(&self.stream.state);
                 if !state.connections.contains(&self.connection) {
                     return None;
                 }
@@ -131,7 +128,7 @@ impl StandaloneEvents {
 
 impl Drop for StandaloneEvents {
     fn drop(&mut self) {
-        let mut state = self.stream.state();
+        let mut state = lock(&self.stream.state);
         state.connections.retain(|other| *other != self.connection);
         drop(state);
         self.stream.changed.notify_waiters();

@@ -10,23 +10,23 @@ use http::{Response, StatusCode};
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::answers::busy;
 use super::body_memory::BodyMemory;
 use super::config::HttpConfig;
 use super::fair_places::{Activity, FairPlaces, NoPlace, Place};
 use super::gate::Gate;
-use super::health::StoreState;
 use super::legacy::Streams;
 use super::request_ids::RequestIds;
 use super::sessions::Sessions;
-use crate::accounts::Requester;
-use crate::store::Store;
+use super::store_health::StoreHealth;
+use crate::http_response::busy;
+use exa_mcp_accounts::Requester;
+use exa_mcp_store::Store;
 
 /// When to come back to a server that has no place for another stream.
 const COME_BACK: Duration = Duration::from_secs(5);
 
 /// What all requests share.
-pub(super) struct Shared<M> {
+pub(crate) struct Shared<M> {
     pub(super) mcp: M,
     pub(super) gate: Gate,
     pub(super) config: HttpConfig,
@@ -38,7 +38,7 @@ pub(super) struct Shared<M> {
     /// Memory for long bodies.
     pub(super) body_memory: BodyMemory,
     pub(super) store: Arc<dyn Store>,
-    pub(super) store_state: StoreState,
+    pub(super) store_health: StoreHealth,
     pub(super) started: Instant,
     pub(super) flights: Arc<Flights>,
     /// Ids of requests under way in sessions.

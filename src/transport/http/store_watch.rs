@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::gate::Gate;
 use super::state::Shared;
-use crate::accounts::{Source, Token};
-use crate::store::StoreError;
+use exa_mcp_accounts::{Source, Token};
+use exa_mcp_store::StoreError;
 
 /// How often the store is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 
-/// Looks at the store, for ever. What it finds is in [`crate::store::Store::refusal`].
+/// Looks at the store, for ever. What it finds is in [`exa_mcp_store::Store::refusal`].
 pub(super) async fn watch<M>(shared: Arc<Shared<M>>) {
     let mut told = false;
     loop {

@@ -7,12 +7,13 @@
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::Body;
 use bytes::Bytes;
+use exa_mcp_model::lock;
 use http::{HeaderMap, HeaderValue, Request, Response, header};
 use http_body_util::BodyExt;
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
@@ -65,7 +66,7 @@ impl UnreadBody {
             slot: Arc::clone(&slot),
         });
         let mut response = respond(Request::from_parts(parts, body)).await;
-        let left = slot.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let left = lock(&slot).take();
         if let Some(body) = left {
             // To read the body now would ask the client to send it.
             let read = !waits_for_continue && discard(body).await;
@@ -162,8 +163,7 @@ impl HttpBody for ReturnedBody {
 impl Drop for ReturnedBody {
     fn drop(&mut self) {
         if let Some(body) = self.body.take().filter(|body| !body.is_end_stream()) {
-            let mut slot = self.slot.lock().unwrap_or_else(PoisonError::into_inner);
-            *slot = Some(body);
+            *lock(&self.slot) = Some(body);
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Every operation through the dispatchers and through a tool of its own.
 
-use exa_mcp_server::operations::{Operation, all};
+use exa_mcp_model::Operation;
+use exa_mcp_server::operations::all;
 use serde_json::{Value, json};
 
 use super::walk::walk;

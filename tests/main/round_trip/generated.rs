@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use exa_mcp_server::operations::{Operation, all};
+use exa_mcp_model::Operation;
+use exa_mcp_server::operations::all;
 use serde_json::{Map, Value, json};
 
 use crate::support::{Library, assert_none, sample, schema};

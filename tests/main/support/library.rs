@@ -3,10 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use exa_mcp_server::exa::{
-    Answer, ApiKey, CallContext, ExaConfig, ExaHttp, RetryPolicy, Unguarded,
+use exa_mcp_exa_client::{
+    ApiKey, CallContext, ExaConfig, ExaHttp, ExaResponse, RetryPolicy, Unguarded,
 };
-use exa_mcp_server::operations::{CallError, Operation, split};
+use exa_mcp_exa_client::{CallError, split};
+use exa_mcp_model::Operation;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
 
@@ -57,10 +58,11 @@ impl Library {
         &self,
         operation: &'static Operation,
         arguments: Value,
-    ) -> (Result<Answer, CallError>, Vec<Seen>) {
+    ) -> (Result<ExaResponse, CallError>, Vec<Seen>) {
         let result = match split(operation, arguments) {
             Ok(parts) => {
-                let call = (operation.call)(self.context.clone(), parts);
+                let call =
+                    exa_mcp_generated::operations::call(operation, self.context.clone(), parts);
                 self.runtime.block_on(call)
             }
             Err(error) => Err(error.into()),

@@ -10,7 +10,8 @@ use tokio::time::timeout;
 
 use super::super::kept_sessions::{KeptSession, KeptSessions};
 use super::{NotAdmitted, Session, Sessions};
-use crate::accounts::{Identity, Requester};
+use exa_mcp_accounts::Requester;
+use exa_mcp_model::Identity;
 
 /// How long it is believed that a session has not been ended at another server.
 const BELIEVED: Duration = Duration::from_secs(1);
@@ -218,7 +219,7 @@ impl Sessions {
             NotAdmitted::Unavailable
         })?;
         let found = found.ok_or(NotAdmitted::Unknown)?;
-        let owner = Identity::kept(&found.owner);
+        let owner = Identity::from_stored(&found.owner);
         let guest_address = requester.guest_address;
         let requester = Requester {
             guest_address,

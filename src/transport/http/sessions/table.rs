@@ -12,7 +12,8 @@ use super::super::config::HttpLimits;
 use super::super::fair_places::{Activity, Use};
 use super::NoRoom;
 use super::shared::Shared;
-use crate::accounts::{ClientAddress, Identity, Requester};
+use exa_mcp_accounts::{ClientAddress, Requester};
+use exa_mcp_model::Identity;
 
 /// The part of all sessions that no single address may take.
 const RESERVED_PART: usize = 8;

@@ -112,7 +112,7 @@ fn tokens(desk: &mut Desk, entry: &Value) -> [usize; 3] {
 
 fn table(rows: &[Row]) -> String {
     let mut text = String::from(
-        "## Answers by content level\n\nWritten by the tests from the recorded answers in `tests/corpus/answers/`: \
+        "# Answers by content level\n\nWritten by the tests from the recorded answers in `tests/corpus/answers/`: \
          o200k tokens of the Markdown, and how much smaller than `full` the other levels are.\n\n\
          | kind | answers | summary | standard | full | summary saves | standard saves |\n|---|---|---|---|---|---|---|\n",
     );

@@ -1,6 +1,7 @@
 //! Text from the web is hostile, wherever in an answer it stands.
 
-use exa_mcp_server::operations::{Operation, all, check};
+use exa_mcp_model::Operation;
+use exa_mcp_server::operations::{all, validation};
 use serde_json::{Map, Value, json};
 
 use super::{Desk, cache_id, joined, specimens};
@@ -160,7 +161,7 @@ fn arguments(operation: &Operation) -> Value {
         return json!({"size": 10, "count": 1, "format": "csv", "entity": {"type": "company"}});
     }
     let schema: Value = serde_json::from_str(operation.input_schema).expect("a schema");
-    check::example(operation.name, &schema)
+    validation::example(&operation.behavior.example, &schema)
 }
 
 /// What the toolhost tells of an answer, and what is said of work that goes on, is clean as well.

@@ -1,6 +1,7 @@
 //! All pages of a list in one answer.
 
-use exa_mcp_server::operations::{Operation, all, is_paged};
+use exa_mcp_model::Operation;
+use exa_mcp_server::operations::{all, is_paged};
 use serde_json::{Value, json};
 
 use super::super::operations::dispatcher;

@@ -1,6 +1,7 @@
 //! Random and slightly changed arguments for every tool.
 
-use exa_mcp_server::operations::check::example;
+use exa_mcp_model::Example;
+use exa_mcp_server::operations::validation::example;
 use exa_mcp_server::operations::{all, find};
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -104,7 +105,10 @@ fn arguments(rng: &mut Rng, tool: &str, schema: &Value) -> Value {
 /// Arguments that fit: as few as it takes, or all there are.
 fn right(rng: &mut Rng, name: &str, schema: &Value) -> Value {
     match rng.bool() {
-        true => example(name, schema),
+        true => match find(name) {
+            Some(operation) => example(&operation.behavior.example, schema),
+            None => example(&Example::PLAIN, schema),
+        },
         false => sample::full(schema, schema, rng.usize(..6)),
     }
 }

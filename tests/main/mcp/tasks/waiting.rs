@@ -151,7 +151,8 @@ fn every_start_is_among_these() {
     let tested = starts(&Value::Null, &Value::Null);
     let tested: Vec<&str> = tested.iter().map(|start| start.operation).collect();
     let all = exa_mcp_server::operations::all().iter();
-    let long = all.filter(|operation| operation.long_running.is_some() && !operation.read_only);
+    let long =
+        all.filter(|operation| operation.behavior.long_running.is_some() && !operation.read_only);
     for operation in long {
         assert!(tested.contains(&operation.name), "{}", operation.name);
     }

@@ -5,7 +5,8 @@ mod steps;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use exa_mcp_server::operations::{Operation, all, find};
+use exa_mcp_model::Operation;
+use exa_mcp_server::operations::{all, find};
 use serde_json::Value;
 
 use crate::support::{Sandbox, assert_none};

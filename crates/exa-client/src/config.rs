@@ -1,0 +1,177 @@
+//! Settings of the client and the errors of wrong settings.
+
+use std::{env, time::Duration};
+
+use thiserror::Error;
+use url::Url;
+
+use super::RetryPolicy;
+
+/// The environment variable that sends all requests to another server.
+pub const BASE_URL_VARIABLE: &str = "EXA_BASE_URL";
+
+/// How long an answer may be by default: 50 MiB after decompression.
+const MAX_RESPONSE_BYTES: usize = 50 * 1024 * 1024;
+
+/// How much memory large responses share by default.
+const MAX_HELD_BYTES: usize = 64 * 1024 * 1024;
+
+/// How long a stream may take by default: agent runs are allowed three hours.
+const LONGEST_STREAM: Duration = Duration::from_secs(4 * 60 * 60);
+
+/// A setting that cannot be used. No text of it repeats a key or a URL, which may hold secrets.
+#[derive(Clone, Debug, Error, PartialEq, Eq)]
+pub enum ConfigError {
+    /// The API key is missing or only white space.
+    #[error(
+        "The Exa API key is empty. Set EXA_API_KEY to a key from https://dashboard.exa.ai/api-keys."
+    )]
+    EmptyKey,
+    /// The API key has characters that an HTTP header cannot carry.
+    #[error(
+        "The Exa API key has characters that cannot be sent in an HTTP header, such as line breaks \
+         or letters beyond ASCII. Copy the key again from https://dashboard.exa.ai/api-keys."
+    )]
+    InvalidKey,
+    /// The base URL cannot be used; the text says why.
+    #[error(
+        "The base URL of the Exa API (EXA_BASE_URL) cannot be used: {0}. Set it to a URL such as \
+         https://api.exa.ai, or unset it."
+    )]
+    BaseUrl(String),
+    /// The user agent has characters that an HTTP header cannot carry.
+    #[error(
+        "The user agent cannot be sent in an HTTP header. Remove line breaks and other control characters."
+    )]
+    UserAgent,
+}
+
+/// Settings of [`super::ExaHttp`].
+#[derive(Clone, Debug)]
+pub struct ExaConfig {
+    /// Where to send requests instead of the address that a spec names.
+    pub base_url: Option<Url>,
+    /// When and how long to wait before a request is sent again.
+    pub retry: RetryPolicy,
+    /// How many bytes of an answer are read, counted after decompression.
+    pub max_response_bytes: usize,
+    /// How many bytes of responses above one mebibyte are read at once, and how many bytes their values may
+    /// take until their calls are done; further ones wait.
+    pub max_held_bytes: usize,
+    /// How long a stream of events may take from its beginning to its end.
+    pub longest_stream: Duration,
+    /// How long making a connection may take.
+    pub connect_timeout: Duration,
+    /// The value of the `user-agent` header.
+    pub user_agent: String,
+}
+
+impl Default for ExaConfig {
+    fn default() -> Self {
+        Self {
+            base_url: None,
+            retry: RetryPolicy::default(),
+            max_response_bytes: MAX_RESPONSE_BYTES,
+            max_held_bytes: MAX_HELD_BYTES,
+            longest_stream: LONGEST_STREAM,
+            connect_timeout: Duration::from_secs(10),
+            user_agent: concat!("exa-mcp-server/", env!("CARGO_PKG_VERSION")).to_owned(),
+        }
+    }
+}
+
+impl ExaConfig {
+    /// The default settings with the base URL of the environment variable `EXA_BASE_URL`, or this
+    /// one if that is not set.
+    ///
+    /// # Errors
+    /// It is not a plain `http` or `https` URL.
+    pub fn from_env_or(other: Option<&str>) -> Result<Self, ConfigError> {
+        let other = || parse_base_url(other.unwrap_or_default());
+        let base_url = match env::var(BASE_URL_VARIABLE) {
+            Ok(text) => parse_base_url(&text)?.map_or_else(other, |url| Ok(Some(url)))?,
+            Err(env::VarError::NotPresent) => other()?,
+            Err(env::VarError::NotUnicode(_)) => {
+                return Err(ConfigError::BaseUrl("it is not valid UTF-8".to_owned()));
+            }
+        };
+        Ok(Self {
+            base_url,
+            ..Self::default()
+        })
+    }
+}
+
+/// Reads a base URL; an empty text means that none is set.
+fn parse_base_url(text: &str) -> Result<Option<Url>, ConfigError> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Ok(None);
+    }
+    let mut url = Url::parse(text).map_err(|error| ConfigError::BaseUrl(error.to_string()))?;
+    check_base_url(&url)?;
+    let path = url.path().trim_end_matches('/').to_owned();
+    url.set_path(&path);
+    Ok(Some(url))
+}
+
+/// Refuses URLs to which a path could not be appended, or which hold secrets of their own.
+pub(super) fn check_base_url(url: &Url) -> Result<(), ConfigError> {
+    let problem = if !matches!(url.scheme(), "http" | "https") {
+        format!("its scheme is {}, not http or https", url.scheme())
+    } else if url.host_str().is_none_or(str::is_empty) {
+        "it names no host".to_owned()
+    } else if !url.username().is_empty() || url.password().is_some() {
+        "it holds a user name or password".to_owned()
+    } else if url.query().is_some() {
+        "it has a query (the part after `?`)".to_owned()
+    } else if url.fragment().is_some() {
+        "it has a fragment (the part after `#`)".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(ConfigError::BaseUrl(problem))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn defaults_are_as_documented() {
+        let config = ExaConfig::default();
+        assert_eq!(config.max_response_bytes, 52_428_800);
+        assert_eq!(config.connect_timeout, Duration::from_secs(10));
+        assert!(config.user_agent.starts_with("exa-mcp-server/"));
+        assert!(config.base_url.is_none());
+    }
+
+    #[test]
+    fn base_urls_lose_trailing_slashes_and_keep_their_path() {
+        let url = |text| parse_base_url(text).unwrap().map(String::from);
+        assert_eq!(url("http://h:1/a/b//").as_deref(), Some("http://h:1/a/b"));
+        assert_eq!(
+            url(" https://api.exa.ai/ ").as_deref(),
+            Some("https://api.exa.ai/")
+        );
+        assert_eq!(url("  "), None);
+    }
+
+    #[test]
+    fn wrong_base_urls_say_what_is_wrong_without_repeating_them() {
+        for (text, part) in [
+            ("api.exa.ai", "relative URL"),
+            ("ftp://api.exa.ai", "scheme is ftp"),
+            ("https://me:hunter2@api.exa.ai", "user name or password"),
+            ("https://api.exa.ai?token=hunter2", "query"),
+            ("https://api.exa.ai/#hunter2", "fragment"),
+            ("https://", "empty host"),
+        ] {
+            let error = parse_base_url(text).unwrap_err().to_string();
+            assert!(error.contains(part), "{text}: {error}");
+            assert!(error.contains("EXA_BASE_URL"), "{error}");
+            assert!(!error.contains("hunter2"), "{error}");
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! What one call knows, and how it marks its request.
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use http::{
+    HeaderName, HeaderValue, Method,
+    header::{ACCEPT, CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING, USER_AGENT},
+};
+
+use super::{
+    ApiKey, AttemptGuard, ExaError, ExaHttp, RetryPolicy,
+    stream::{EVENT_STREAM, StreamOptions},
+};
+
+/// The header that carries the API key.
+const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
+
+/// The header that progenitor adds to every request, and that the Exa API does not know.
+const API_VERSION_HEADER: HeaderName = HeaderName::from_static("api-version");
+
+/// The inner value of a generated client: who calls, for how long, and what to add to the request.
+#[derive(Clone)]
+pub struct CallContext {
+    http: ExaHttp,
+    key: ApiKey,
+    timeout: Duration,
+    query: Vec<(String, String)>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+    omit_body: bool,
+    other_keys: bool,
+    stream: Option<StreamOptions>,
+    retry: RetryPolicy,
+    guard: Arc<dyn AttemptGuard>,
+}
+
+impl CallContext {
+    /// A context that adds nothing but the key. `timeout` bounds each attempt, from connecting to
+    /// the last byte of the answer; of a stream it bounds the time to its beginning and every silence.
+    /// Each attempt passes the guard.
+    #[must_use]
+    pub fn new(
+        http: ExaHttp,
+        key: ApiKey,
+        timeout: Duration,
+        guard: Arc<dyn AttemptGuard>,
+    ) -> Self {
+        Self {
+            guard,
+            retry: http.config().retry.clone(),
+            http,
+            key,
+            timeout,
+            query: Vec::new(),
+            headers: Vec::new(),
+            omit_body: false,
+            other_keys: false,
+            stream: None,
+        }
+    }
+
+    /// Adds a pair to the query string, after those of the generated client.
+    #[must_use]
+    pub fn with_query(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+        self.query.push((name.into(), value.into()));
+        self
+    }
+
+    /// Adds a header, which replaces what the generated client set under that name.
+    #[must_use]
+    pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
+        self.headers.push((name, value));
+        self
+    }
+
+    /// Adds a header from texts, as [`Self::with_header`] does.
+    ///
+    /// # Errors
+    /// The name or the value cannot be part of an HTTP header. The error does not repeat the value.
+    pub fn with_header_text(self, name: &str, value: &str) -> Result<Self, ExaError> {
+        let bad = |what: &str| {
+            ExaError::invalid_request(format!("The header {name:?} was not sent: {what}."))
+        };
+        let header = HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| bad("its name is not a valid header name"))?;
+        let value = HeaderValue::from_str(value)
+            .map_err(|_| bad("its value has line breaks or other control characters"))?;
+        Ok(self.with_header(header, value))
+    }
+
+    /// Says whether to send no body even though the generated client made one.
+    #[must_use]
+    pub fn with_omit_body(mut self, omit: bool) -> Self {
+        self.omit_body = omit;
+        self
+    }
+
+    /// Says that the answer may come as a stream of events, and how to read it.
+    #[must_use]
+    pub fn with_stream(mut self, stream: StreamOptions) -> Self {
+        self.stream = Some(stream);
+        self.with_header(ACCEPT, HeaderValue::from_static(EVENT_STREAM))
+    }
+
+    /// How a stream of events is read, if one may come.
+    #[must_use]
+    pub fn stream(&self) -> Option<&StreamOptions> {
+        self.stream.as_ref()
+    }
+
+    /// Says that there are other keys: then a key that is turned away is not waited for.
+    #[must_use]
+    pub fn with_other_keys(mut self, others: bool) -> Self {
+        self.other_keys = others;
+        self
+    }
+
+    /// Whether a key that is turned away is waited for.
+    pub(super) fn waits_for_key(&self) -> bool {
+        !self.other_keys
+    }
+
+    /// Says that the request is sent once, however it comes out.
+    #[must_use]
+    pub fn without_retries(mut self) -> Self {
+        self.retry.max_retries = 0;
+        self
+    }
+
+    /// When the request is sent again.
+    pub(super) fn retry(&self) -> &RetryPolicy {
+        &self.retry
+    }
+
+    /// What each attempt passes.
+    pub(super) fn guard(&self) -> &dyn AttemptGuard {
+        &*self.guard
+    }
+
+    /// The shared connections and settings.
+    #[must_use]
+    pub fn http(&self) -> &ExaHttp {
+        &self.http
+    }
+
+    /// The key of this call.
+    #[must_use]
+    pub fn key(&self) -> &ApiKey {
+        &self.key
+    }
+
+    /// How long one attempt may take.
+    #[must_use]
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+}
+
+impl fmt::Debug for CallContext {
+    /// Shows names only, because the values of queries and headers may be secret.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let query: Vec<_> = self.query.iter().map(|(name, _)| name).collect();
+        let headers: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
+        f.debug_struct("CallContext")
+            .field("http", &self.http)
+            .field("key", &self.key)
+            .field("timeout", &self.timeout)
+            .field("query", &query)
+            .field("headers", &headers)
+            .field("omit_body", &self.omit_body)
+            .field("stream", &self.stream)
+            .finish()
+    }
+}
+
+/// Makes a generated request ready to leave: key, user agent, time limit and what the call adds.
+///
+/// # Errors
+/// The request goes to something other than an `http` or `https` host.
+pub fn prepare(context: &CallContext, request: &mut reqwest::Request) -> Result<(), ExaError> {
+    let url = request.url_mut();
+    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
+        return Err(ExaError::invalid_request(
+            "The request was not sent: its address is not an http or https URL. Check EXA_BASE_URL.",
+        ));
+    }
+    // Asking for the pairs of a URL without a query would leave a lone `?` behind.
+    if !context.query.is_empty() {
+        url.query_pairs_mut().extend_pairs(&context.query);
+    }
+    // `send` bounds the time itself: it waits for other things than the API, too.
+    *request.timeout_mut() = None;
+    if context.omit_body {
+        *request.body_mut() = None;
+        for name in [CONTENT_TYPE, CONTENT_LENGTH, TRANSFER_ENCODING] {
+            request.headers_mut().remove(name);
+        }
+    }
+    let headers = request.headers_mut();
+    headers.remove(API_VERSION_HEADER);
+    headers.insert(USER_AGENT, context.http.user_agent());
+    for (name, _) in &context.headers {
+        headers.remove(name);
+    }
+    for (name, value) in &context.headers {
+        headers.append(name, value.clone());
+    }
+    // The key comes last, so that no added header can take its place.
+    headers.insert(API_KEY_HEADER, context.key.header());
+    // Some gateways refuse a POST that does not say that it has no content.
+    if request.body().is_none()
+        && matches!(
+            request.method(),
+            &Method::POST | &Method::PUT | &Method::PATCH
+        )
+    {
+        request
+            .headers_mut()
+            .insert(CONTENT_LENGTH, HeaderValue::from_static("0"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+    use crate::{ExaConfig, Unguarded};
+    use reqwest::{Body, Method, Request};
+
+    fn context() -> CallContext {
+        let http = ExaHttp::new(ExaConfig::default()).unwrap();
+        let key = ApiKey::new("secret-key-1").unwrap();
+        CallContext::new(http, key, Duration::from_secs(7), Arc::new(Unguarded))
+    }
+
+    fn request(url: &str) -> Request {
+        let mut request = Request::new(Method::POST, url.parse().unwrap());
+        let headers = request.headers_mut();
+        headers.insert("api-version", HeaderValue::from_static("2.0"));
+        headers.insert("accept", HeaderValue::from_static("application/json"));
+        headers.insert("content-type", HeaderValue::from_static("application/json"));
+        *request.body_mut() = Some(Body::from("{}"));
+        request
+    }
+
+    #[test]
+    fn a_request_is_marked_with_the_key_and_loses_api_version() {
+        let mut request = request("https://api.exa.ai/search");
+        prepare(&context(), &mut request).unwrap();
+        assert_eq!(request.headers()["x-api-key"], "secret-key-1");
+        assert!(request.headers()["x-api-key"].is_sensitive());
+        assert!(!request.headers().contains_key("api-version"));
+        assert!(
+            request.headers()["user-agent"]
+                .to_str()
+                .unwrap()
+                .starts_with("exa-mcp-server/")
+        );
+        assert_eq!(request.timeout(), None);
+        assert_eq!(request.url().as_str(), "https://api.exa.ai/search");
+        assert!(request.body().is_some());
+        assert!(!format!("{request:?}").contains("secret-key-1"));
+    }
+
+    #[test]
+    fn queries_are_appended_and_headers_replace_but_not_the_key() {
+        let context = context()
+            .with_query("b", "x y&z")
+            .with_query("b", "2")
+            .with_header_text("x-exa-websets-priority", "high")
+            .unwrap()
+            .with_header_text("accept", "text/plain")
+            .unwrap()
+            .with_header_text("X-Api-Key", "other")
+            .unwrap();
+        let mut request = request("https://api.exa.ai/search?a=1");
+        prepare(&context, &mut request).unwrap();
+        assert_eq!(request.url().query(), Some("a=1&b=x+y%26z&b=2"));
+        assert_eq!(request.headers()["x-exa-websets-priority"], "high");
+        let values = |name: &str| request.headers().get_all(name).iter().count();
+        assert_eq!(request.headers()["accept"], "text/plain");
+        assert_eq!((values("accept"), values("x-api-key")), (1, 1));
+        assert_eq!(request.headers()["x-api-key"], "secret-key-1");
+    }
+
+    #[test]
+    fn a_body_can_be_left_out() {
+        let mut request = request("https://api.exa.ai/search");
+        prepare(&context().with_omit_body(true), &mut request).unwrap();
+        assert!(request.body().is_none());
+        assert!(!request.headers().contains_key("content-type"));
+    }
+
+    #[test]
+    fn odd_addresses_and_headers_are_refused() {
+        let error = prepare(&context(), &mut request("data:text/plain,x")).unwrap_err();
+        assert!(error.to_string().contains("EXA_BASE_URL"), "{error}");
+        let error = context().with_header_text("x-a", "hid\nden").unwrap_err();
+        assert!(error.to_string().contains("x-a"), "{error}");
+        assert!(!error.to_string().contains("hid"), "{error}");
+        assert!(context().with_header_text("x a", "1").is_err());
+    }
+
+    #[test]
+    fn debug_shows_names_and_no_values() {
+        let context = context()
+            .with_query("token", "hidden-1")
+            .with_header_text("x-token", "hidden-2")
+            .unwrap();
+        let text = format!("{context:?}");
+        assert!(text.contains("token") && text.contains("x-token"), "{text}");
+        assert!(
+            !text.contains("hidden") && !text.contains("secret-key"),
+            "{text}"
+        );
+    }
+}

@@ -1,0 +1,225 @@
+//! The shared HTTP client, made at first use.
+
+use std::{
+    fmt,
+    sync::{Arc, Mutex, OnceLock},
+    time::Duration,
+};
+
+use http::HeaderValue;
+use tokio::sync::{Semaphore, SemaphorePermit};
+
+use super::{
+    ConfigError, ExaConfig, ExaError,
+    config::check_base_url,
+    public_address::PublicResolver,
+    response_memory::{ResponseMemory, lend_reserved},
+    transport_error,
+};
+use exa_mcp_model::lock;
+
+/// How long an idle connection is kept. Servers close theirs after a minute or so, and a POST written
+/// to a connection that is just being closed could not be sent again.
+const POOL_IDLE: Duration = Duration::from_secs(30);
+
+/// Concurrent requests; further ones wait for a slot, before they cost anything. Each may need a connection
+/// of its own, and many systems limit a process to about a thousand. The limit is higher than that of
+/// concurrent client calls, so that tasks always make progress.
+const MAX_CONCURRENT_REQUESTS: usize = 320;
+
+/// The connection pool and settings that all calls share. Clones are cheap and share them.
+#[derive(Clone)]
+pub struct ExaHttp {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    config: ExaConfig,
+    user_agent: HeaderValue,
+    client: OnceLock<reqwest::Client>,
+    slots: Semaphore,
+    response_memory: ResponseMemory,
+    /// Whether Exa responded when it was last called.
+    healthy: Mutex<Option<bool>>,
+}
+
+impl ExaHttp {
+    /// Checks the settings. No connection is made and no certificate is loaded yet.
+    ///
+    /// # Errors
+    /// A base URL or user agent that cannot be used.
+    pub fn new(config: ExaConfig) -> Result<Self, ConfigError> {
+        if let Some(url) = &config.base_url {
+            check_base_url(url)?;
+        }
+        let user_agent =
+            HeaderValue::from_str(&config.user_agent).map_err(|_| ConfigError::UserAgent)?;
+        let response_memory = ResponseMemory::new(config.max_held_bytes);
+        Ok(Self {
+            inner: Arc::new(Inner {
+                config,
+                response_memory,
+                user_agent,
+                client: OnceLock::new(),
+                slots: Semaphore::new(MAX_CONCURRENT_REQUESTS),
+                healthy: Mutex::default(),
+            }),
+        })
+    }
+
+    /// The settings in use.
+    #[must_use]
+    pub fn config(&self) -> &ExaConfig {
+        &self.inner.config
+    }
+
+    /// The base URL in use: the configured one, else `default`, without a slash at its end.
+    #[must_use]
+    pub fn base_url(&self, default: &str) -> String {
+        let url = self.inner.config.base_url.as_ref();
+        let base = url.map_or(default, |url| url.as_str());
+        base.trim_end_matches('/').to_owned()
+    }
+
+    /// The HTTP client, which is made by the first call because loading the certificates takes time.
+    ///
+    /// # Errors
+    /// The system's trusted certificates could not be loaded. The next call tries again.
+    pub fn http(&self) -> Result<&reqwest::Client, ExaError> {
+        if let Some(client) = self.inner.client.get() {
+            return Ok(client);
+        }
+        let client = build(&self.inner.config, |builder| builder)?;
+        // Two first calls at once may both build a client; one of the two is kept.
+        Ok(self.inner.client.get_or_init(|| client))
+    }
+
+    /// A client of its own for one host, which connects to it only at public addresses.
+    ///
+    /// # Errors
+    /// The system's trusted certificates could not be loaded.
+    pub(super) fn public_client(&self, host: &str) -> Result<reqwest::Client, ExaError> {
+        let host = host.to_ascii_lowercase();
+        build(&self.inner.config, |builder| {
+            let host = host.clone();
+            builder.dns_resolver(Arc::new(PublicResolver { host }))
+        })
+    }
+
+    /// Records whether Exa responded.
+    pub fn record_health(&self, healthy: bool) {
+        *lock(&self.inner.healthy) = Some(healthy);
+    }
+
+    /// Returns whether Exa responded when it was last called; `None` before the first call.
+    pub fn is_healthy(&self) -> Option<bool> {
+        *lock(&self.inner.healthy)
+    }
+
+    /// Waits for a slot among the concurrent requests. Returns `None` only if the semaphore is closed, which
+    /// never happens.
+    pub async fn acquire_slot(&self) -> Option<SemaphorePermit<'_>> {
+        if let Ok(slot) = self.inner.slots.try_acquire() {
+            return Some(slot);
+        }
+        // Requests that have a slot may wait for memory that this call holds.
+        lend_reserved();
+        self.inner.slots.acquire().await.ok()
+    }
+
+    /// The memory that large responses share.
+    pub(super) fn response_memory(&self) -> &ResponseMemory {
+        &self.inner.response_memory
+    }
+
+    /// The checked value of the `user-agent` header.
+    pub(super) fn user_agent(&self) -> HeaderValue {
+        self.inner.user_agent.clone()
+    }
+}
+
+impl fmt::Debug for ExaHttp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExaHttp")
+            .field("config", &self.inner.config)
+            .field("connected", &self.inner.client.get().is_some())
+            .finish()
+    }
+}
+
+/// Makes the client. Proxies come from the environment, which is the default of reqwest.
+fn build(
+    config: &ExaConfig,
+    adapt: impl Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
+) -> Result<reqwest::Client, ExaError> {
+    if rustls::crypto::CryptoProvider::get_default().is_none() {
+        // An error only means that another thread was faster, which is just as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+    }
+    let without_tls = config
+        .base_url
+        .as_ref()
+        .is_some_and(|url| url.scheme() == "http");
+    match adapt(builder(config)).build() {
+        // A plain connection needs no certificates, so a system without any can serve it.
+        Err(_) if without_tls => adapt(builder(config)).tls_certs_only([]).build(),
+        built => built,
+    }
+    .map_err(|error| {
+        ExaError::config(format!(
+            "The HTTPS client could not be set up: {}. Install the CA certificates of the system, or \
+             set SSL_CERT_FILE to a PEM file with trusted certificates.",
+            transport_error::cause(&error)
+        ))
+    })
+}
+
+fn builder(config: &ExaConfig) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        // `send` follows redirects itself, because only there the method and the key are known.
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .connect_timeout(config.connect_timeout)
+        .pool_idle_timeout(POOL_IDLE)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use url::Url;
+
+    fn with_base(base: &str) -> Result<ExaHttp, ConfigError> {
+        ExaHttp::new(ExaConfig {
+            base_url: Some(Url::parse(base).unwrap()),
+            ..ExaConfig::default()
+        })
+    }
+
+    #[test]
+    fn the_configured_base_url_wins_and_has_no_trailing_slash() {
+        let plain = ExaHttp::new(ExaConfig::default()).unwrap();
+        assert_eq!(plain.base_url("https://api.exa.ai/"), "https://api.exa.ai");
+        let other = with_base("http://127.0.0.1:9/x/").unwrap();
+        assert_eq!(other.base_url("https://api.exa.ai"), "http://127.0.0.1:9/x");
+    }
+
+    #[test]
+    fn wrong_settings_are_refused() {
+        assert!(with_base("https://u:p@api.exa.ai").is_err());
+        let config = ExaConfig {
+            user_agent: "a\nb".to_owned(),
+            ..ExaConfig::default()
+        };
+        assert_eq!(ExaHttp::new(config).unwrap_err(), ConfigError::UserAgent);
+    }
+
+    #[test]
+    fn the_client_is_made_at_first_use_and_shared_by_clones() {
+        let http = ExaHttp::new(ExaConfig::default()).unwrap();
+        assert!(http.inner.client.get().is_none());
+        let clone = http.clone();
+        clone.http().unwrap();
+        assert!(http.inner.client.get().is_some());
+    }
+}

@@ -1,0 +1,455 @@
+//! A pool of API keys: requests use the least busy key, and a key that Exa rejects cools down.
+//!
+//! Exa limits operations separately: searches go on while the credits of Websets are used up. A key therefore has
+//! a circuit breaker for itself and one for each class of operations.
+//!
+//! Keys may belong to different Exa teams, and one team cannot see what another has created. The pool
+//! therefore remembers which key last found a resource.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::circuit_breaker::{CircuitBreaker, KeyCondition, KeyFault, Ticket, Verdict};
+use super::key_affinity::KeyAffinity;
+use super::{ApiKey, ExaError, ExaErrorKind, KeyOwner};
+use exa_mcp_model::lock;
+
+/// The window of the rate limit per key. It is a little longer than a second, because requests take
+/// different times to reach Exa.
+const WINDOW: Duration = Duration::from_millis(1_050);
+
+/// API keys that share the requests. Clones share their state.
+#[derive(Clone)]
+pub struct KeyPool(Arc<Pool>);
+
+struct Pool {
+    slots: Mutex<Vec<Slot>>,
+    affinity: Mutex<KeyAffinity>,
+    /// Requests a second with one key, where they are paced.
+    rate: Option<usize>,
+    owner: KeyOwner,
+}
+
+struct Slot {
+    key: ApiKey,
+    in_flight: usize,
+    calls: u64,
+    /// Opens when Exa does not accept the key at all.
+    breaker: CircuitBreaker,
+    /// Open when Exa accepts the key, but not for operations of these classes.
+    classes: BTreeMap<&'static str, CircuitBreaker>,
+    /// When the latest requests were or will be sent, where they are paced.
+    turns: VecDeque<Instant>,
+    last_problem: Option<KeyFault>,
+}
+
+/// A key in use; the key counts as busy until the lease is dropped.
+pub struct KeyLease {
+    pool: KeyPool,
+    place: usize,
+    key: ApiKey,
+    wait: Duration,
+    class: &'static str,
+    ticket: Ticket,
+    class_ticket: Ticket,
+}
+
+/// Why no key can be used now.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoKey {
+    /// There is none.
+    #[error("no Exa API key is set")]
+    Empty(KeyOwner),
+    /// Exa rejected every key; the next one is tried after `wait`.
+    #[error("{}; the next is ready in {} seconds", reason(*.fault), whole_seconds(*.wait))]
+    CoolingDown {
+        /// How long until the next key is tried.
+        wait: Duration,
+        /// The fault of the keys, if all have the same.
+        fault: Option<KeyFault>,
+    },
+}
+
+fn reason(fault: Option<KeyFault>) -> &'static str {
+    match fault {
+        Some(KeyFault::RateLimited) => "all Exa API keys are rate-limited",
+        Some(KeyFault::OutOfCredits) => "all Exa API keys are out of credits",
+        Some(KeyFault::Rejected) => {
+            "Exa rejected every API key; unless that passes, the operator must set new ones in EXA_API_KEYS"
+        }
+        Some(KeyFault::Forbidden) => "no Exa API key is allowed to do this",
+        None => "all Exa API keys are cooling down",
+    }
+}
+
+/// The state of a key, for operators; does not reveal the key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyState {
+    /// The first characters of a long key.
+    pub prefix: String,
+    /// Whether it can be used.
+    pub condition: KeyCondition,
+    /// Calls under way.
+    pub in_flight: usize,
+    /// Calls so far.
+    pub calls: u64,
+    /// How long until a call may be made with it; `None` if one may be made now.
+    pub ready_in: Option<Duration>,
+    /// Faults in a row.
+    pub failures: u32,
+    /// Why it last failed.
+    pub last_problem: Option<KeyFault>,
+    /// The classes of operations for which it cannot be used now, though it can for others.
+    pub limited_classes: Vec<&'static str>,
+}
+
+impl KeyPool {
+    /// Creates a pool of one person's keys; duplicates count once.
+    pub fn new(keys: impl IntoIterator<Item = ApiKey>) -> Self {
+        Self::paced(keys, None, KeyOwner::Own)
+    }
+
+    /// Creates a pool whose keys make at most `rate` requests a second each.
+    pub fn paced(
+        keys: impl IntoIterator<Item = ApiKey>,
+        rate: Option<u64>,
+        owner: KeyOwner,
+    ) -> Self {
+        let rate = rate.and_then(|rate| usize::try_from(rate).ok());
+        let pool = Self(Arc::new(Pool {
+            slots: Mutex::default(),
+            affinity: Mutex::default(),
+            rate: rate.filter(|rate| *rate > 0),
+            owner,
+        }));
+        for key in keys {
+            pool.add(key);
+        }
+        pool
+    }
+
+    /// Adds a key, unless the pool has it already.
+    pub fn add(&self, key: ApiKey) {
+        let mut slots = lock(&self.0.slots);
+        if slots.iter().all(|slot| slot.key != key) {
+            slots.push(Slot {
+                key,
+                in_flight: 0,
+                calls: 0,
+                breaker: CircuitBreaker::default(),
+                classes: BTreeMap::new(),
+                turns: VecDeque::new(),
+                last_problem: None,
+            });
+        }
+    }
+
+    /// Returns who owns the keys.
+    pub fn owner(&self) -> KeyOwner {
+        self.0.owner
+    }
+
+    /// Returns the number of keys.
+    pub fn len(&self) -> usize {
+        lock(&self.0.slots).len()
+    }
+
+    /// Returns whether the pool has no key.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Leases the least busy key, and among equally busy ones the one with the fewest calls; for a resource
+    /// that was found before, the key that found it. Skips the keys in `tried`, and those
+    /// that Exa does not accept for this class of operations.
+    ///
+    /// # Errors
+    /// There is no key, or none is ready.
+    pub fn lease(
+        &self,
+        class: &'static str,
+        resource: Option<&str>,
+        tried: &[usize],
+    ) -> Result<KeyLease, NoKey> {
+        let now = Instant::now();
+        let known = resource.and_then(|resource| lock(&self.0.affinity).place(resource));
+        let mut slots = lock(&self.0.slots);
+        let ready = slots
+            .iter_mut()
+            .enumerate()
+            .filter(|(place, slot)| slot.allows(class, now) && !tried.contains(place));
+        let busy = |place: &usize, slot: &Slot| (Some(*place) != known, slot.in_flight, slot.calls);
+        match ready.min_by_key(|(place, slot)| busy(place, slot)) {
+            Some((place, slot)) => {
+                slot.in_flight += 1;
+                slot.calls += 1;
+                Ok(KeyLease {
+                    pool: self.clone(),
+                    place,
+                    key: slot.key.clone(),
+                    class,
+                    ticket: slot.breaker.admit(now),
+                    class_ticket: slot.classes.entry(class).or_default().admit(now),
+                    wait: self
+                        .0
+                        .rate
+                        .map_or(Duration::ZERO, |rate| slot.turn(now, rate)),
+                })
+            }
+            None => Err(self.none_ready(class, &slots, now)),
+        }
+    }
+
+    /// Remembers which key found a resource, if there are several keys.
+    pub fn remember(&self, resource: &str, lease: &KeyLease) {
+        if self.len() > 1 {
+            lock(&self.0.affinity).put(resource, lease.place);
+        }
+    }
+
+    /// Returns whether a resource may exist although these keys denied it: the key with which it was found is
+    /// not among them. Of a resource that `exists` for certain, any other key may be that one.
+    pub fn may_have(&self, resource: &str, exists: bool, denied: &[usize]) -> bool {
+        let known = lock(&self.0.affinity).place(resource);
+        match known {
+            Some(known) => !denied.contains(&known),
+            None => exists && denied.len() < self.len(),
+        }
+    }
+
+    /// Returns whether a key is ready for this class that is not in `tried`.
+    pub fn has_ready(&self, class: &'static str, tried: &[usize]) -> bool {
+        let now = Instant::now();
+        let slots = lock(&self.0.slots);
+        let mut others = slots.iter().enumerate();
+        others.any(|(place, slot)| slot.allows(class, now) && !tried.contains(&place))
+    }
+
+    /// Returns why no key is ready after an error that is the fault of its key.
+    pub fn out_after(&self, class: &'static str, error: &ExaError) -> Option<NoKey> {
+        KeyFault::of(error)?;
+        let now = Instant::now();
+        let slots = lock(&self.0.slots);
+        let ready = slots.iter().any(|slot| slot.allows(class, now));
+        (!ready).then(|| self.none_ready(class, &slots, now))
+    }
+
+    fn none_ready(&self, class: &'static str, slots: &[Slot], now: Instant) -> NoKey {
+        let Some((first, others)) = slots.split_first() else {
+            return NoKey::Empty(self.owner());
+        };
+        let fault = first.fault(class, now);
+        let is_same = others.iter().all(|slot| slot.fault(class, now) == fault);
+        let waits = slots.iter().filter_map(|slot| slot.wait(class, now));
+        NoKey::CoolingDown {
+            // Keys that were tried already may be ready; they are not worth waiting for.
+            wait: waits.min().unwrap_or_default(),
+            fault: fault.filter(|_| is_same),
+        }
+    }
+
+    /// Returns how many keys are in each state.
+    pub fn counts(&self) -> Vec<(&'static str, usize)> {
+        let states = self.states();
+        let count = |condition| {
+            let those = states.iter().filter(|key| key.condition == condition);
+            those.count()
+        };
+        let all = KeyCondition::ALL.iter();
+        all.map(|condition| (condition.as_str(), count(*condition)))
+            .collect()
+    }
+
+    /// Returns the state of every key.
+    pub fn states(&self) -> Vec<KeyState> {
+        let now = Instant::now();
+        lock(&self.0.slots)
+            .iter()
+            .map(|slot| slot.state(now))
+            .collect()
+    }
+
+    /// Returns the state of every key with the id that `id_of` gives the key.
+    pub fn identified(&self, id_of: impl Fn(&ApiKey) -> String) -> Vec<(String, KeyState)> {
+        let now = Instant::now();
+        let slots = lock(&self.0.slots);
+        let states = slots.iter();
+        states
+            .map(|slot| (id_of(&slot.key), slot.state(now)))
+            .collect()
+    }
+
+    /// Forgets all faults of the first key that matches, and returns its state before. Returns `None` if no
+    /// key matches.
+    pub fn reset(&self, matches: impl Fn(&ApiKey) -> bool) -> Option<KeyState> {
+        let mut slots = lock(&self.0.slots);
+        let slot = slots.iter_mut().find(|slot| matches(&slot.key))?;
+        let before = slot.state(Instant::now());
+        slot.breaker.close();
+        slot.classes.clear();
+        slot.last_problem = None;
+        Some(before)
+    }
+}
+
+/// Rounds a wait up to whole seconds.
+fn whole_seconds(wait: Duration) -> u64 {
+    (wait.as_secs_f64().ceil() as u64).max(1)
+}
+
+impl NoKey {
+    /// Returns in how many seconds the next key is ready, if one ever is.
+    pub fn seconds(&self) -> Option<u64> {
+        match self {
+            Self::CoolingDown { wait, .. } => Some(whole_seconds(*wait)),
+            Self::Empty(_) => None,
+        }
+    }
+}
+
+impl Slot {
+    /// The breakers that a call of this class passes.
+    fn breakers(&self, class: &'static str) -> impl Iterator<Item = &CircuitBreaker> {
+        [&self.breaker].into_iter().chain(self.classes.get(class))
+    }
+
+    fn allows(&self, class: &'static str, now: Instant) -> bool {
+        self.breakers(class).all(|breaker| breaker.allows(now))
+    }
+
+    fn wait(&self, class: &'static str, now: Instant) -> Option<Duration> {
+        let waits = self.breakers(class).filter_map(|breaker| breaker.wait(now));
+        waits.max()
+    }
+
+    /// The fault that keeps the key from being used for this class.
+    fn fault(&self, class: &'static str, now: Instant) -> Option<KeyFault> {
+        let mut closed = self.breakers(class).filter(|breaker| !breaker.allows(now));
+        closed.find_map(CircuitBreaker::fault)
+    }
+
+    /// How the key stands: as badly as for any class of operations.
+    fn state(&self, now: Instant) -> KeyState {
+        let all = || [&self.breaker].into_iter().chain(self.classes.values());
+        let classes = self.classes.iter();
+        let limited = classes.filter(|(_, breaker)| !breaker.allows(now));
+        KeyState {
+            prefix: self.key.prefix(),
+            condition: all()
+                .map(|breaker| breaker.condition(now))
+                .max()
+                .unwrap_or(KeyCondition::Ready),
+            in_flight: self.in_flight,
+            calls: self.calls,
+            ready_in: all().filter_map(|breaker| breaker.wait(now)).max(),
+            failures: all()
+                .map(CircuitBreaker::failures)
+                .max()
+                .unwrap_or_default(),
+            last_problem: self.last_problem,
+            limited_classes: limited.map(|(class, _)| *class).collect(),
+        }
+    }
+
+    /// Takes the next turn and returns how long to wait for it. The first `rate` requests of a window are
+    /// sent at once; each later one waits until the request `rate` places before it leaves the window.
+    fn turn(&mut self, now: Instant, rate: usize) -> Duration {
+        while self.turns.front().is_some_and(|turn| *turn + WINDOW <= now) {
+            self.turns.pop_front();
+        }
+        let before = self.turns.len().checked_sub(rate);
+        let before = before.and_then(|place| self.turns.get(place));
+        let turn = before.map_or(now, |before| (*before + WINDOW).max(now));
+        self.turns.push_back(turn);
+        turn.saturating_duration_since(now)
+    }
+}
+
+impl KeyLease {
+    /// Returns the key.
+    pub fn key(&self) -> &ApiKey {
+        &self.key
+    }
+
+    /// Returns the index of the key in the pool.
+    pub fn place(&self) -> usize {
+        self.place
+    }
+
+    /// Returns how long to wait before using the key.
+    pub fn wait(&self) -> Duration {
+        self.wait
+    }
+
+    /// Returns whether the call probes if the key works again.
+    pub fn is_probe(&self) -> bool {
+        self.ticket.is_probe || self.class_ticket.is_probe
+    }
+
+    /// Records the outcome of the call; returns whether another key might succeed.
+    pub fn report(&self, outcome: Result<(), &ExaError>) -> bool {
+        let mut slots = lock(&self.pool.0.slots);
+        let is_spared = slots.len() == 1 && self.pool.owner().spares_single();
+        let Some(slot) = slots.get_mut(self.place).filter(|_| !is_spared) else {
+            return false;
+        };
+        let verdict = Verdict::of(outcome);
+        let is_forbidden = outcome.is_err_and(|error| error.kind == ExaErrorKind::Api(403));
+        self.tell(slot, verdict, is_forbidden);
+        match verdict {
+            // A stream that failed on its way has told something already, and is not asked for again.
+            Verdict::Fault(..) => outcome.is_err_and(|error| error.kind != ExaErrorKind::Stream),
+            // Another team may be allowed to do what this one is not.
+            _ => is_forbidden,
+        }
+    }
+
+    /// Counts a refusal (403) against the key, because another key was allowed to make the same call. On its own
+    /// such a refusal says as much about the call.
+    pub fn report_forbidden(&self) {
+        if let Some(slot) = lock(&self.pool.0.slots).get_mut(self.place) {
+            let class = slot.classes.entry(self.class).or_default();
+            class.count(KeyFault::Forbidden, Instant::now());
+            slot.last_problem = Some(KeyFault::Forbidden);
+        }
+    }
+
+    fn tell(&self, slot: &mut Slot, verdict: Verdict, is_forbidden: bool) {
+        let now = Instant::now();
+        let (of_key, of_class) = match verdict {
+            // Whether that is about the key or about the call shows with another key.
+            Verdict::Accepted if is_forbidden => (verdict, Verdict::Unknown),
+            Verdict::Fault(fault, _) if fault.concerns_class() => (Verdict::Accepted, verdict),
+            Verdict::Fault(..) => (verdict, Verdict::Unknown),
+            verdict => (verdict, verdict),
+        };
+        slot.breaker.report(self.ticket, of_key, now);
+        let class = slot.classes.entry(self.class).or_default();
+        class.report(self.class_ticket, of_class, now);
+        if let Verdict::Fault(fault, _) = verdict {
+            slot.last_problem = Some(fault);
+        }
+    }
+}
+
+impl Drop for KeyLease {
+    fn drop(&mut self) {
+        if let Some(slot) = lock(&self.pool.0.slots).get_mut(self.place) {
+            slot.in_flight = slot.in_flight.saturating_sub(1);
+            // A probe whose caller went away must not keep the key from everybody.
+            let now = Instant::now();
+            slot.breaker.release(self.ticket, now);
+            if let Some(class) = slot.classes.get_mut(self.class) {
+                class.release(self.class_ticket, now);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests/key_pool.rs"]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests;

@@ -1,0 +1,93 @@
+//! HTTP client for the Exa API, and the runtime of the clients that are generated from its specs.
+//!
+//! A generated client holds a [`CallContext`] as its inner value and calls two functions of this crate:
+//! [`prepare`] adds the key and headers to a request, and [`send`] exchanges the request for a response.
+//! `send` retries, follows redirects within the same origin, bounds time and size, assembles event
+//! streams, and passes every attempt through an [`AttemptGuard`]. The client decodes the response; its
+//! result converts into an [`ExaResponse`] or an [`ExaError`].
+//!
+//! A [`KeyPool`] spreads calls over several API keys and leaves out those that Exa rejects.
+//!
+//! The client passed to [`send`] must be the one from [`ExaHttp::http`]: it follows no redirects on its
+//! own, so that the API key never reaches another host.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use std::{sync::Arc, time::Duration};
+//!
+//! use exa_mcp_exa_client::{
+//!     ApiKey, CallContext, ExaConfig, ExaHttp, KeyPool, Unguarded, prepare, send,
+//! };
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let http = ExaHttp::new(ExaConfig::default())?;
+//! let keys = KeyPool::new([ApiKey::new("my-key")?]);
+//! let lease = keys.lease(None, &[])?;
+//! let timeout = Duration::from_secs(30);
+//! let context = CallContext::new(http.clone(), lease.key().clone(), timeout, Arc::new(Unguarded));
+//!
+//! // A generated client does this in its hooks.
+//! let url = format!("{}/search", http.base_url("https://api.exa.ai"));
+//! let mut request = http.http()?.post(url).body(r#"{"query":"rust"}"#).build()?;
+//! prepare(&context, &mut request)?;
+//! let response = send(http.http()?, &context, request).await?;
+//! println!("{}: {}", response.status(), response.text().await?);
+//! # Ok(())
+//! # }
+//! ```
+
+mod api_key;
+mod arguments;
+pub mod blocking;
+mod body;
+mod call;
+mod circuit_breaker;
+mod config;
+mod context;
+mod deadline;
+mod error;
+mod error_body;
+mod error_messages;
+mod exa_http;
+mod guard;
+mod key_affinity;
+mod key_owner;
+mod key_pool;
+mod maybe;
+mod public_address;
+mod redirect;
+mod response;
+mod response_memory;
+mod response_summary;
+mod retry;
+mod send;
+mod stream;
+mod text;
+mod transport_error;
+mod upload;
+
+#[cfg(test)]
+mod test_server;
+#[cfg(test)]
+mod tests;
+
+pub use api_key::ApiKey;
+pub use arguments::{ArgumentsError, Parts, split};
+pub use call::{CallError, CallFuture, unknown_operation};
+pub use circuit_breaker::{KeyCondition, KeyFault};
+pub use config::{BASE_URL_VARIABLE, ConfigError, ExaConfig};
+pub use context::{CallContext, prepare};
+pub use error::{ExaError, ExaErrorKind, Quote};
+pub use exa_http::ExaHttp;
+pub use guard::{Attempt, AttemptGuard, BoxFuture, Unguarded};
+pub use key_owner::KeyOwner;
+pub use key_pool::{KeyLease, KeyPool, KeyState, NoKey};
+pub use maybe::Maybe;
+pub use response::ExaResponse;
+pub use response_memory::{keep_reserved, release_reserved};
+pub use retry::RetryPolicy;
+pub use send::send;
+pub use stream::{StreamForm, StreamOptions, StreamUpdate};
+pub use transport_error::cause;
+pub use upload::{Upload, upload};

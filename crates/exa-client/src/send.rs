@@ -1,0 +1,330 @@
+//! Sending a request: attempts, redirects, reading the answer.
+
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, StatusCode, header::CONTENT_TYPE};
+use reqwest::{Client, Request, Response};
+use serde_json::Value;
+
+use super::{
+    Attempt, CallContext, ExaError, ExaErrorKind, blocking,
+    body::{self, ReadError},
+    deadline::Deadline,
+    error_body::ErrorBody,
+    error_messages::status_name,
+    redirect, response,
+    response_summary::ResponseSummary,
+    retry::{self, Backoff},
+    stream, text,
+    transport_error::{self, Failure},
+};
+
+/// A success, whose body is in memory and known to be JSON.
+pub(super) struct Success {
+    pub(super) response: Response,
+    /// What the guard reads of it: the body, or its [`ResponseSummary`].
+    pub(super) summary: Value,
+}
+
+/// Sends a request, several times if need be, and reads what is answered. The body is read and checked
+/// here, where another attempt can still be made, and decoded by the generated client.
+///
+/// A refusal of the API is a response, too: it carries its [`ExaError`] as an extension.
+///
+/// # Errors
+/// No usable response came. The [`ExaError`] is the source of the error.
+pub async fn send(
+    client: &Client,
+    context: &CallContext,
+    request: Request,
+) -> reqwest::Result<Response> {
+    match exchange(client, context, request).await {
+        Ok(response) => {
+            let size = response.content_length().unwrap_or_default();
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            // The client is about to decode it.
+            blocking::next_is_large(blocking::is_large_text(size)).await;
+            Ok(response)
+        }
+        Err(failure) => match failure.refusal {
+            Some(mut response) => {
+                response.extensions_mut().insert(failure.error);
+                Ok(*response)
+            }
+            None => response::fail(failure.error).await,
+        },
+    }
+}
+
+/// Attempts a request until it succeeds or another attempt is not allowed.
+async fn exchange(
+    client: &Client,
+    context: &CallContext,
+    mut request: Request,
+) -> Result<Response, Failure> {
+    let mut waits = Backoff::new(context.retry());
+    let mut attempts = 0;
+    let mut last = None;
+    loop {
+        attempts += 1;
+        let method = request.method().clone();
+        // A body that is a stream cannot be sent twice.
+        let again = request.try_clone();
+        // Dropped at whatever point, the attempt counts as lost.
+        let mut passed = match (context.guard().begin().await, last) {
+            (Ok(passed), _) => passed,
+            // Why there was a second attempt says more than why it was not allowed.
+            (Err(_), Some(last)) => return Err(last),
+            (Err(refused), None) => return Err(refused.into()),
+        };
+        let mut failure = match attempt(client, context, request, &mut *passed).await {
+            Ok(success) => {
+                passed.answered(&success.summary).await;
+                return Ok(success.response);
+            }
+            Err(failure) => failure,
+        };
+        let error = &mut failure.error;
+        if error.is_from_gateway() {
+            passed.answered_by_gateway().await;
+        } else if error.is_without_effect() {
+            passed.refused().await;
+        } else {
+            drop(passed);
+        }
+        error.attempts = attempts;
+        let turned_away = error.kind == ExaErrorKind::Api(429);
+        if turned_away && !context.waits_for_key() {
+            return Err(failure);
+        }
+        let Some(next) = again.filter(|_| failure.effect.allows(&method)) else {
+            return Err(failure);
+        };
+        let Some(wait) = waits.next(error.retry_after) else {
+            return Err(failure);
+        };
+        tracing::info!(
+            status = error.status,
+            attempt = attempts,
+            wait_milliseconds = wait.as_millis(),
+            "failed; trying again"
+        );
+        tokio::time::sleep(wait).await;
+        request = next;
+        last = Some(failure);
+    }
+}
+
+/// Sends a request once and reads the answer.
+async fn attempt(
+    client: &Client,
+    context: &CallContext,
+    request: Request,
+    passed: &mut dyn Attempt,
+) -> Result<Success, Failure> {
+    let method = request.method().clone();
+    let host = request.url().host_str().unwrap_or_default().to_owned();
+    let late = || transport_error::timed_out(&host, context);
+    let mut deadline = Deadline::after(context.timeout());
+    let response = deadline.bound(follow(client, context, request)).await;
+    let response = response.ok_or_else(late)??;
+    let status = response.status();
+    if let Some(stream) = context.stream()
+        && status.is_success()
+        && is_event_stream(response.headers())
+    {
+        return stream::read(context, stream, response, passed).await;
+    }
+    if status.is_success() {
+        success(context, response, &mut deadline).await
+    } else if redirect::is_redirect(status) {
+        Err(redirect::refusal(context, &response, &method).into())
+    } else {
+        Err(refused(context, response, &deadline).await)
+    }
+}
+
+/// Sends a request and follows redirects within the same origin. All of it counts as one attempt, so
+/// it shares one time limit.
+async fn follow(
+    client: &Client,
+    context: &CallContext,
+    mut request: Request,
+) -> Result<Response, Failure> {
+    let mut redirects = 0;
+    loop {
+        let sent = request.try_clone();
+        let response = client
+            .execute(request)
+            .await
+            .map_err(|error| transport_error::failure(&error, context))?;
+        let next = redirect::follow_up(&response, sent);
+        let Some(next) = next.filter(|_| redirects < redirect::MAX_REDIRECTS) else {
+            return Ok(response);
+        };
+        redirects += 1;
+        request = next;
+    }
+}
+
+/// Reads a successful answer.
+async fn success(
+    context: &CallContext,
+    mut response: Response,
+    deadline: &mut Deadline,
+) -> Result<Success, Failure> {
+    let status = response.status();
+    let limit = context.http().config().max_response_bytes;
+    if is_event_stream(response.headers()) {
+        // Such an answer may never end, so it is not even begun to be read.
+        let message = "The Exa API answered with a stream of events, which this call does not read. \
+                       Leave `stream` out of the request.";
+        return Err(unread(context, &response, ExaErrorKind::NotJson, message));
+    }
+    let memory = context.http().response_memory();
+    let mut body = match body::read_all(&mut response, limit, memory, deadline).await {
+        Ok(body) => body,
+        Err(ReadError::TimedOut) => {
+            let host = response.url().host_str().unwrap_or_default();
+            return Err(transport_error::timed_out(host, context));
+        }
+        Err(ReadError::TooLarge) => {
+            let message = format!("The answer of the Exa API is longer than {limit} bytes.");
+            return Err(unread(context, &response, ExaErrorKind::TooLarge, &message));
+        }
+        Err(ReadError::Transport(error)) => {
+            let error = error.with_url(response.url().clone());
+            return Err(transport_error::failure(&error, context));
+        }
+    };
+    if let Err(excess) = body.reserve_values(memory).await {
+        let message = excess.to_string();
+        return Err(unread(context, &response, ExaErrorKind::TooLarge, &message));
+    }
+    let is_large = blocking::is_large_text(body.as_ref().len());
+    let read = || text::read_json_repaired(body.as_ref());
+    match blocking::run(is_large, read).await {
+        Ok((ResponseSummary(summary), repaired)) => {
+            if let Some(repaired) = repaired {
+                body.replace(repaired);
+            }
+            let response = response::in_memory(response, Bytes::from_owner(body));
+            Ok(Success { response, summary })
+        }
+        Err(error) => {
+            let (message, said) =
+                not_json(context, status, response.headers(), body.as_ref(), &error);
+            let mut failure = unread(context, &response, ExaErrorKind::NotJson, &message);
+            failure.error = failure.error.saying(said);
+            Err(failure)
+        }
+    }
+}
+
+/// The failure of a success that cannot be read.
+fn unread(
+    context: &CallContext,
+    response: &Response,
+    kind: ExaErrorKind,
+    message: &str,
+) -> Failure {
+    let mut error = ExaError::new(kind, message);
+    error.status = Some(response.status().as_u16());
+    error.request_id = request_id(context, response.headers());
+    error.into()
+}
+
+/// Says what came instead of JSON, and gives those words of it that are not ours.
+fn not_json(
+    context: &CallContext,
+    status: StatusCode,
+    headers: &HeaderMap,
+    bytes: &[u8],
+    error: &serde_json::Error,
+) -> (String, String) {
+    let content_type = content_type(headers);
+    let name = status_name(status.as_u16());
+    let what = if content_type.contains("json") {
+        let how = if error.is_eof() {
+            "is cut off"
+        } else {
+            "could not be read"
+        };
+        format!("with JSON that {how} ({error})")
+    } else if let Some(known) = known_media_type(content_type) {
+        format!("with {known} instead of JSON")
+    } else {
+        "with something other than JSON".to_owned()
+    };
+    let start = bytes.get(..body::MAX_ERROR_BYTES).unwrap_or(bytes);
+    let start = String::from_utf8_lossy(start);
+    let shown = if content_type.contains("html") {
+        text::html_text(&start)
+    } else {
+        start.into_owned()
+    };
+    let shown = text::tidy(Some(context.key()), &shown, text::MAX_EXCERPT);
+    let what = text::tidy(Some(context.key()), &what, text::MAX_EXCERPT);
+    let shown = format!("{shown:?}");
+    let message = format!(
+        "The Exa API answered {name} {what}: {shown}. Check that EXA_BASE_URL points to the Exa API \
+         and that no proxy or login page answers in its place."
+    );
+    (message, shown)
+}
+
+/// The media type of a `content-type`, if it is one that says what went wrong. Any other is a text of upstream's own.
+fn known_media_type(content_type: &str) -> Option<&'static str> {
+    const KNOWN: [&str; 6] = [
+        "text/html",
+        "text/plain",
+        "text/xml",
+        "application/xml",
+        "application/octet-stream",
+        "application/pdf",
+    ];
+    let essence = content_type.split(';').next().unwrap_or_default().trim();
+    KNOWN
+        .into_iter()
+        .find(|known| essence.eq_ignore_ascii_case(known))
+}
+
+/// The failure of an answer that is not a success.
+async fn refused(context: &CallContext, mut response: Response, deadline: &Deadline) -> Failure {
+    let status = response.status();
+    let bytes = body::read_start(&mut response, deadline).await;
+    let headers = response.headers();
+    let body = ErrorBody::read(content_type(headers), &bytes);
+    let mut error = body.into_error(status, Some(context.key()));
+    error.retry_after = retry::retry_after(headers, SystemTime::now());
+    error.request_id = error.request_id.or_else(|| request_id(context, headers));
+    Failure {
+        refusal: Some(Box::new(response::in_memory(response, bytes))),
+        ..Failure::from(error)
+    }
+}
+
+fn content_type(headers: &HeaderMap) -> &str {
+    let value = headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok());
+    value.unwrap_or_default()
+}
+
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let essence = content_type(headers).split(';').next().unwrap_or_default();
+    essence.trim().eq_ignore_ascii_case(stream::EVENT_STREAM)
+}
+
+pub(super) fn request_id(context: &CallContext, headers: &HeaderMap) -> Option<String> {
+    let id = header_text(headers, REQUEST_ID_HEADER)?;
+    Some(text::tidy(Some(context.key()), id, text::MAX_NAME))
+}
+
+/// The header in which Exa names a request.
+pub(super) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
+
+/// The text of a header, if it has one.
+pub(super) fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+    let text = headers.get(name)?.to_str().ok()?;
+    (!text.is_empty()).then_some(text)
+}

@@ -1,0 +1,230 @@
+//! Server-sent events out of bytes, however the bytes are cut.
+
+use std::{collections::VecDeque, mem};
+
+/// What files in UTF-8 sometimes begin with.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// The name of an event that has none.
+const UNNAMED: &str = "message";
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    /// Its kind, `message` where none was named.
+    pub(super) name: String,
+    /// Its lines of data, joined by line feeds.
+    pub(super) data: String,
+}
+
+/// An event is longer than allowed.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct TooLong;
+
+/// Takes bytes as they come and gives events as they are complete.
+///
+/// Lines end with LF, CRLF or CR, which may differ from line to line. Comments, identifiers and
+/// the wish for a pause before a new connection are skipped: a stream that breaks off is not taken up
+/// again, because that would repeat the request.
+pub(super) struct Events {
+    /// The longest event in bytes.
+    longest: usize,
+    /// The line that is being read; its end may not have come yet.
+    line: Vec<u8>,
+    /// The byte order mark can still come.
+    at_start: bool,
+    /// A line feed that comes now belongs to the line end before it.
+    after_return: bool,
+    name: String,
+    data: Option<Vec<u8>>,
+    complete: VecDeque<Event>,
+}
+
+impl Events {
+    pub(super) fn new(longest: usize) -> Self {
+        Self {
+            longest,
+            line: Vec::new(),
+            at_start: true,
+            after_return: false,
+            name: String::new(),
+            data: None,
+            complete: VecDeque::new(),
+        }
+    }
+
+    /// Takes the next bytes.
+    pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
+        while let Some((&first, after)) = bytes.split_first() {
+            if mem::take(&mut self.after_return) && first == b'\n' {
+                bytes = after;
+                continue;
+            }
+            let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+            let (text, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+            let held = self.line.len() + self.data.as_ref().map_or(0, Vec::len);
+            if text.len() > self.longest.saturating_sub(held) {
+                return Err(TooLong);
+            }
+            self.line.extend_from_slice(text);
+            let Some((&end, rest)) = rest.split_first() else {
+                break;
+            };
+            self.after_return = end == b'\r';
+            self.end_line();
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    /// The next event that is complete.
+    pub(super) fn take(&mut self) -> Option<Event> {
+        self.complete.pop_front()
+    }
+
+    /// Says that no more bytes come. An event needs an empty line to be complete, but some servers
+    /// leave out the last one.
+    pub(super) fn end(&mut self) {
+        if !self.line.is_empty() {
+            self.end_line();
+        }
+        self.end_event();
+    }
+
+    fn end_line(&mut self) {
+        let line = mem::take(&mut self.line);
+        let line = if mem::take(&mut self.at_start) {
+            line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line)
+        } else {
+            &line
+        };
+        if line.is_empty() {
+            return self.end_event();
+        }
+        let colon = line.iter().position(|byte| *byte == b':');
+        let (field, value) = line.split_at(colon.unwrap_or(line.len()));
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"data" => match &mut self.data {
+                Some(data) => {
+                    data.push(b'\n');
+                    data.extend_from_slice(value);
+                }
+                None => self.data = Some(value.to_vec()),
+            },
+            b"event" => self.name = text(value),
+            // A comment has an empty name; of the others nothing is needed.
+            _ => {}
+        }
+    }
+
+    fn end_event(&mut self) {
+        let name = mem::take(&mut self.name);
+        let Some(data) = self.data.take() else {
+            return;
+        };
+        self.complete.push_back(Event {
+            name: if name.is_empty() {
+                UNNAMED.to_owned()
+            } else {
+                name
+            },
+            data: text(&data),
+        });
+    }
+}
+
+/// Whole lines are decoded, so a character that was cut between two pieces is whole again.
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    const LONGEST: usize = 1_000;
+
+    fn read(pieces: &[&[u8]]) -> Vec<(String, String)> {
+        let mut events = Events::new(LONGEST);
+        for piece in pieces {
+            events.feed(piece).unwrap();
+        }
+        events.end();
+        let found = std::iter::from_fn(|| events.take());
+        found.map(|event| (event.name, event.data)).collect()
+    }
+
+    fn unnamed(data: &[&str]) -> Vec<(String, String)> {
+        let event = |data: &&str| ("message".to_owned(), (*data).to_owned());
+        data.iter().map(event).collect()
+    }
+
+    #[test]
+    fn every_cut_gives_the_same_events() {
+        let fixtures: [(&str, Vec<(String, String)>); 7] = [
+            ("data: a\n\ndata: b\n\n", unnamed(&["a", "b"])),
+            ("data: a\r\n\r\ndata: b\r\n\r\n", unnamed(&["a", "b"])),
+            ("data: a\r\rdata: b\r\r", unnamed(&["a", "b"])),
+            (
+                "\u{feff}data: é漢🙂\n\n: ping\n\n:\ndata:x\n\n",
+                unnamed(&["é漢🙂", "x"]),
+            ),
+            (
+                "event: results\nid: 7\nretry: 10\ndata: {\ndata:  \"a\": 1\ndata: }\n\n",
+                vec![("results".to_owned(), "{\n \"a\": 1\n}".to_owned())],
+            ),
+            (
+                "event: lost\n\ndata\n\ndata:\ndata:\n\nunknown: x\ndata: [DONE]",
+                unnamed(&["", "\n", "[DONE]"]),
+            ),
+            (
+                "data: a\r\n\ndata: b\n\r\ndata: c\r",
+                unnamed(&["a", "b", "c"]),
+            ),
+        ];
+        for (fixture, expected) in fixtures {
+            let bytes = fixture.as_bytes();
+            assert_eq!(read(&[bytes]), expected, "{fixture:?}");
+            for first in 0..=bytes.len() {
+                for second in first..=bytes.len() {
+                    let cut = [&bytes[..first], &bytes[first..second], &bytes[second..]];
+                    assert_eq!(read(&cut), expected, "{fixture:?} cut at {first}, {second}");
+                }
+            }
+            let single: Vec<&[u8]> = bytes.chunks(1).collect();
+            assert_eq!(read(&single), expected, "{fixture:?} byte by byte");
+        }
+    }
+
+    #[test]
+    fn a_mark_counts_only_at_the_start() {
+        let found = read(&["\u{feff}data: a\n\n\u{feff}data: b\n\n".as_bytes()]);
+        assert_eq!(found, unnamed(&["a"]));
+    }
+
+    #[test]
+    fn what_is_no_text_does_no_harm() {
+        assert_eq!(
+            read(&[b"data: \xff\xfe\x00\n\n"]),
+            unnamed(&["\u{fffd}\u{fffd}\0"])
+        );
+        assert_eq!(read(&[b"\xff\n\n\n:::\nDATA: a\n\n"]), unnamed(&[]));
+        assert_eq!(read(&[b""]), unnamed(&[]));
+    }
+
+    #[test]
+    fn an_event_without_end_is_refused() {
+        let mut events = Events::new(10);
+        events.feed(b"data: 1234\n").unwrap();
+        assert_eq!(events.feed(b"data: 5678901"), Err(TooLong));
+        let mut events = Events::new(10);
+        assert_eq!(events.feed(b": a comment that is too long"), Err(TooLong));
+        let mut events = Events::new(10);
+        for _ in 0..100 {
+            events.feed(b"data: 1234\n\n: 12345678\n").unwrap();
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! Streaming responses. A stream of events is read to its end and assembled into the response that the
+//! same call without a stream would have returned. A listener receives updates on the way.
+
+mod events;
+mod job;
+mod read;
+mod text;
+
+use std::{fmt, sync::Arc};
+
+use serde_json::{Map, Value};
+
+use job::JobAssembler;
+pub(super) use read::read;
+use text::TextAssembler;
+
+use super::error_body::ErrorBody;
+
+/// The media type of a stream of events.
+pub(super) const EVENT_STREAM: &str = "text/event-stream";
+
+pub use exa_mcp_model::StreamForm;
+
+/// A part of the response that arrived before the response was complete.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StreamUpdate {
+    /// More of the text.
+    Text(String),
+    /// A short description of a step.
+    Step(String),
+}
+
+/// How to read a stream, and who receives its updates.
+#[derive(Clone)]
+pub struct StreamOptions {
+    form: StreamForm,
+    structured: bool,
+    /// The operation that reads the job that the stream follows.
+    get: Option<&'static str>,
+    listener: Arc<dyn Fn(StreamUpdate) + Send + Sync>,
+}
+
+impl StreamOptions {
+    /// Creates options for a stream of this form. If `structured`, the text is JSON and becomes data.
+    pub fn new(
+        form: StreamForm,
+        structured: bool,
+        listener: impl Fn(StreamUpdate) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            form,
+            structured,
+            get: None,
+            listener: Arc::new(listener),
+        }
+    }
+
+    /// Names the operation that reads the job that the stream follows.
+    #[must_use]
+    pub fn with_get(self, get: Option<&'static str>) -> Self {
+        Self { get, ..self }
+    }
+
+    /// Returns whether the response carries the id of its request.
+    fn has_request_id(&self) -> bool {
+        matches!(self.form, StreamForm::Search | StreamForm::Answer)
+    }
+
+    fn assembler(&self) -> Box<dyn Assembler> {
+        match self.form {
+            StreamForm::Search | StreamForm::Answer => {
+                Box::new(TextAssembler::new(self.form, self.structured))
+            }
+            StreamForm::AgentRun | StreamForm::Research => {
+                Box::new(JobAssembler::new(self.form).with_get(self.get))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for StreamOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StreamOptions").field(&self.form).finish()
+    }
+}
+
+/// The state of the stream after an event.
+enum StreamState {
+    /// More events follow.
+    More(Option<StreamUpdate>),
+    /// The response is complete; later events do not matter.
+    Complete,
+}
+
+/// Builds a response out of events.
+trait Assembler: Send {
+    /// Adds an event: its name, and its data as an object.
+    ///
+    /// # Errors
+    /// The event reports that the API failed.
+    fn take(&mut self, name: &str, data: Map<String, Value>)
+    -> Result<StreamState, Box<ErrorBody>>;
+
+    /// Returns whether the response may be complete if the server closes the stream in good order now.
+    fn may_end(&self) -> bool;
+
+    /// Returns what has arrived so far, for the error that says that the rest is missing.
+    fn so_far(&self) -> Option<Value>;
+
+    /// Returns the work that the stream is about, as soon as its name is known.
+    fn started(&self) -> Option<Value> {
+        None
+    }
+
+    /// Describes what continues at Exa although nobody reads its events any more, and how to read it.
+    fn goes_on(&self) -> Option<String>;
+
+    /// Returns the whole response. `unreadable` events were left out of it.
+    fn into_response(self: Box<Self>, unreadable: usize) -> Value;
+}
+
+/// Returns the error that an event reports, if any.
+fn failure(name: &str, data: &Map<String, Value>) -> Option<Box<ErrorBody>> {
+    let kind = data.get("type").and_then(Value::as_str).unwrap_or(name);
+    let tagged = data.get("tag").and_then(Value::as_str) == Some("ERROR");
+    let told = data.get("error").is_some_and(|error| !error.is_null());
+    if !(told || tagged || kind == "error") {
+        return None;
+    }
+    match data.get("payload") {
+        Some(payload) if !told => Some(Box::new(ErrorBody::of(payload.clone()))),
+        _ => Some(Box::new(ErrorBody::of(Value::Object(data.clone())))),
+    }
+}

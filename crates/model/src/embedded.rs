@@ -1,0 +1,45 @@
+//! JSON that is compiled into the program.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::OnceLock;
+
+use serde::de::DeserializeOwned;
+
+/// A value that the generator wrote as JSON; parsed when it is first used.
+pub struct EmbeddedJson<T> {
+    text: &'static str,
+    value: OnceLock<T>,
+}
+
+impl<T> EmbeddedJson<T> {
+    /// Wraps a text that holds the JSON of a `T`.
+    pub const fn new(text: &'static str) -> Self {
+        Self {
+            text,
+            value: OnceLock::new(),
+        }
+    }
+
+    /// Returns the JSON itself.
+    pub fn text(&self) -> &'static str {
+        self.text
+    }
+}
+
+impl<T: DeserializeOwned + Default> Deref for EmbeddedJson<T> {
+    type Target = T;
+
+    /// Returns the value. The generator writes what it has read, so a text that does not parse can
+    /// only come from an edited file; it counts as empty.
+    fn deref(&self) -> &T {
+        self.value
+            .get_or_init(|| serde_json::from_str(self.text).unwrap_or_default())
+    }
+}
+
+impl<T> fmt::Debug for EmbeddedJson<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.text)
+    }
+}

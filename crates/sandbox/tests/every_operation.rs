@@ -1,0 +1,224 @@
+//! Every operation of the specs, with as few arguments as it takes.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+
+use crate::support::{Client, Server, specs};
+
+const MONITORS_BETA: &str = "agent-monitors-2026-08-04";
+const EFFORT_BETA: &str = "agent-max-effort-2026-07-27";
+
+/// Required arguments that are no ids.
+fn minimal(operation: &str) -> Value {
+    let entities = json!([{ "name": "Acme", "domain": "acme.example" }]);
+    let fields = json!([{ "name": "ceo", "description": "Who leads the company" }]);
+    match operation {
+        "search" | "answer" => json!({ "query": "solid-state batteries" }),
+        "find_similar" => json!({ "url": "https://a.example/x" }),
+        "get_contents" => json!({ "urls": ["https://a.example/x"] }),
+        "research.create" => json!({ "instructions": "Compare heat pumps" }),
+        "agent.runs.create" => json!({ "query": "Find heat pump makers" }),
+        "agent.runs.stop" => json!({ "betas": [EFFORT_BETA] }),
+        "agent.monitors.create" => {
+            json!({ "cadence": "12h", "entities": entities, "fields": fields, "betas": [MONITORS_BETA] })
+        }
+        "agent.monitors.entities.add" => {
+            json!({ "entities": [{ "name": "B", "domain": "b.example" }], "betas": [MONITORS_BETA] })
+        }
+        "agent.monitors.backtests.create" => {
+            json!({ "entities": entities, "fields": fields, "betas": [MONITORS_BETA] })
+        }
+        name if name.starts_with("agent.monitors.") => json!({ "betas": [MONITORS_BETA] }),
+        "search_monitors.create" => {
+            json!({ "search": { "query": "x" }, "webhook": { "url": "https://hooks.example/x" } })
+        }
+        "websets.preview" => json!({ "search": { "query": "startups in Berlin" } }),
+        "searches.create" => json!({ "query": "startups", "count": 3 }),
+        "enrichments.create" => json!({ "description": "Number of employees" }),
+        "imports.create" => {
+            json!({ "size": 10, "count": 1, "format": "csv", "entity": { "type": "company" } })
+        }
+        "monitors.create" => {
+            json!({ "cadence": { "cron": "0 9 * * *" }, "behavior": { "type": "search", "config": { "count": 2 } } })
+        }
+        "webhooks.create" => {
+            json!({ "events": ["webset.created"], "url": "https://hooks.example/x" })
+        }
+        _ => json!({}),
+    }
+}
+
+/// Objects to call the operations on: argument name, by domain where it differs, to id.
+async fn fixtures(client: &Client) -> HashMap<&'static str, String> {
+    let id = |value: &Value| value["id"].as_str().unwrap().to_owned();
+    let mut ids = HashMap::new();
+    let webset = client
+        .ok("websets.create", json!({ "search": { "query": "startups in Berlin", "count": 5 }, "enrichments": [{ "description": "Email" }] }))
+        .await;
+    ids.insert("websetId", id(&webset));
+    ids.insert(
+        "searchId",
+        webset["searches"][0]["id"].as_str().unwrap().to_owned(),
+    );
+    ids.insert(
+        "enrichmentId",
+        webset["enrichments"][0]["id"].as_str().unwrap().to_owned(),
+    );
+    let with_webset = |mut args: Value| {
+        args["websetId"] = webset["id"].clone();
+        args
+    };
+    ids.insert(
+        "importId",
+        id(&client.ok("imports.create", minimal("imports.create")).await),
+    );
+    ids.insert(
+        "webhookId",
+        id(&client
+            .ok("webhooks.create", minimal("webhooks.create"))
+            .await),
+    );
+    ids.insert(
+        "monitors.monitorId",
+        id(&client
+            .ok("monitors.create", with_webset(minimal("monitors.create")))
+            .await),
+    );
+    let research = client
+        .ok("research.create", minimal("research.create"))
+        .await;
+    ids.insert(
+        "researchId",
+        research["researchId"].as_str().unwrap().to_owned(),
+    );
+    let run = client
+        .ok(
+            "agent.runs.create",
+            json!({ "query": "x", "effort": "ultra" }),
+        )
+        .await;
+    ids.insert("agent.runs.runId", id(&run));
+    ids.insert(
+        "agent.monitors.monitorId",
+        id(&client
+            .ok("agent.monitors.create", minimal("agent.monitors.create"))
+            .await),
+    );
+    let backtest = client
+        .ok(
+            "agent.monitors.backtests.create",
+            minimal("agent.monitors.backtests.create"),
+        )
+        .await;
+    ids.insert("backtestId", id(&backtest));
+    let monitor = id(&client
+        .ok("search_monitors.create", minimal("search_monitors.create"))
+        .await);
+    client
+        .ok("search_monitors.trigger", json!({ "monitorId": monitor }))
+        .await;
+    client.advance(10_000).await;
+    let runs = client
+        .ok("search_monitors.runs.list", json!({ "monitorId": monitor }))
+        .await;
+    ids.insert("search_monitors.runId", id(&runs["data"][0]));
+    ids.insert("search_monitors.monitorId", monitor);
+    let runs = client
+        .ok(
+            "monitors.runs.list",
+            json!({ "monitorId": ids["monitors.monitorId"] }),
+        )
+        .await;
+    ids.insert("monitors.runId", id(&runs["data"][0]));
+    let items = client
+        .ok("items.list", json!({ "websetId": ids["websetId"] }))
+        .await;
+    ids.insert("itemId", id(&items["data"][0]));
+    let events = client.ok("events.list", json!({})).await;
+    ids.insert("eventId", id(&events["data"][0]));
+    ids
+}
+
+/// The id an operation's path variable stands for.
+fn fixture(ids: &HashMap<&str, String>, operation: &str, argument: &str) -> Option<String> {
+    let domain = [
+        "agent.runs",
+        "agent.monitors",
+        "search_monitors",
+        "monitors",
+    ]
+    .into_iter()
+    .find(|domain| operation.starts_with(domain));
+    let specific = domain.and_then(|domain| ids.get(format!("{domain}.{argument}").as_str()));
+    specific.or_else(|| ids.get(argument)).cloned()
+}
+
+#[tokio::test]
+async fn every_operation_answers_by_its_schema() {
+    let server = Server::start().await;
+    let client = server.client();
+    let ids = fixtures(&client).await;
+    // Deleting comes last: the other operations need the objects, and items need their webset.
+    let mut order: Vec<_> = specs().iter().collect();
+    order.sort_by_key(|spec| (spec.method == "DELETE", spec.name == "websets.delete"));
+    for spec in order {
+        let mut args = minimal(&spec.name);
+        for argument in spec.arguments.iter().filter(|argument| argument.required) {
+            if args.get(argument.name).is_none() {
+                let id = fixture(&ids, &spec.name, argument.name);
+                args[argument.name] = id
+                    .unwrap_or_else(|| panic!("minimal arguments of {} are not known", spec.name))
+                    .into();
+            }
+        }
+        client.ok(&spec.name, args).await;
+    }
+    assert!(specs().len() >= 69, "only {} operations", specs().len());
+}
+
+#[tokio::test]
+async fn a_new_key_sees_empty_lists() {
+    let server = Server::start().await;
+    fixtures(&server.client()).await;
+    let other = server.client_with("another key");
+    for name in [
+        "websets.list",
+        "imports.list",
+        "monitors.list",
+        "webhooks.list",
+        "events.list",
+        "research.list",
+        "agent.runs.list",
+        "search_monitors.list",
+    ] {
+        let page = other.ok(name, json!({})).await;
+        assert_eq!(page["data"], json!([]), "{name}");
+        assert_eq!(page["hasMore"], false, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn ids_of_another_key_are_unknown() {
+    let server = Server::start().await;
+    let ids = fixtures(&server.client()).await;
+    let other = server.client_with("another key");
+    for spec in specs() {
+        let path: Vec<_> = spec
+            .arguments
+            .iter()
+            .filter(|argument| argument.location == exa_mcp_model::ArgumentLocation::Path)
+            .collect();
+        if path.is_empty() {
+            continue;
+        }
+        let mut args = minimal(&spec.name);
+        for argument in &path {
+            args[argument.name] = fixture(&ids, &spec.name, argument.name).unwrap().into();
+        }
+        let answer = other.call(&spec.name, args).await;
+        assert_eq!(answer.status, 404, "{}: {}", spec.name, answer.text());
+        let enveloped = answer.json()["error"].is_object();
+        assert_eq!(enveloped, spec.path.starts_with("/agent/"), "{}", spec.name);
+    }
+}

@@ -1,0 +1,335 @@
+//! Requests the sandbox must not take, and the two forms of refusal.
+
+use serde_json::{Value, json};
+
+use crate::support::Server;
+
+#[tokio::test]
+async fn a_key_is_needed() {
+    let server = Server::start().await;
+    let client = server.client().without_key();
+    for path in ["/search", "/agent/runs"] {
+        let answer = client
+            .send("POST", path, Some(json!({ "query": "x" })))
+            .await;
+        assert_eq!(answer.status, 401, "{path}");
+        assert_eq!(answer.json()["tag"], "INVALID_API_KEY", "flat everywhere");
+        assert!(answer.json()["error"].is_string());
+    }
+    assert_eq!(
+        client
+            .clone()
+            .header("x-api-key", " ")
+            .send("POST", "/search", Some(json!({ "query": "x" })))
+            .await
+            .status,
+        401
+    );
+    let bearer = client.header("authorization", "Bearer k");
+    assert_eq!(
+        bearer
+            .send("POST", "/search", Some(json!({ "query": "x" })))
+            .await
+            .status,
+        200
+    );
+    let open = Server::with(exa_mcp_sandbox::Options {
+        require_key: false,
+        ..Default::default()
+    })
+    .await;
+    open.client()
+        .without_key()
+        .ok("search", json!({ "query": "x" }))
+        .await;
+}
+
+#[tokio::test]
+async fn both_headers_lead_to_the_same_account() {
+    let server = Server::start().await;
+    let webset = server
+        .client_with("k")
+        .ok("websets.create", json!({}))
+        .await;
+    let bearer = server
+        .client()
+        .without_key()
+        .header("authorization", "Bearer k");
+    assert_eq!(
+        bearer
+            .ok("websets.get", json!({ "websetId": webset["id"] }))
+            .await["id"],
+        webset["id"]
+    );
+}
+
+#[tokio::test]
+async fn unknown_paths_and_methods() {
+    let server = Server::start().await;
+    let client = server.client();
+    let nowhere = client.send("GET", "/nowhere", None).await;
+    assert_eq!((nowhere.status, nowhere.tag()), (404, "NOT_FOUND".into()));
+    let wrong = client.send("PUT", "/agent/runs", None).await;
+    assert_eq!(wrong.status, 405);
+    assert!(wrong.json()["error"].is_string(), "flat even below /agent");
+    assert_eq!(wrong.headers["allow"], "GET, POST");
+    assert_eq!(client.send("DELETE", "/search", None).await.status, 405);
+}
+
+#[tokio::test]
+async fn problems_are_listed_in_wire_names() {
+    let server = Server::start().await;
+    let client = server.client();
+    let body = json!({ "numResults": 1000, "type": "psychic", "contents": { "text": { "maxCharacters": "many" } }, "nonsense": 1 });
+    let answer = client.send("POST", "/search?cursor=x", Some(body)).await;
+    assert_eq!(
+        (answer.status, answer.tag()),
+        (400, "INVALID_REQUEST_BODY".into())
+    );
+    let issues = answer.json()["issues"].as_array().unwrap().clone();
+    let find = |path: &str| {
+        issues
+            .iter()
+            .find(|issue| issue["path"] == path)
+            .unwrap_or_else(|| panic!("{path}: {issues:#?}"))
+    };
+    assert_eq!(find("query")["in"], "body");
+    assert_eq!(find("numResults")["in"], "body");
+    find("type");
+    find("nonsense");
+    assert_eq!(find("cursor")["in"], "query");
+    assert!(
+        issues
+            .iter()
+            .any(|issue| issue["path"].as_str().unwrap().starts_with("contents"))
+    );
+    assert!(
+        answer.json()["error"]
+            .as_str()
+            .unwrap()
+            .contains("numResults")
+    );
+    assert!(answer.json()["requestId"].is_string());
+}
+
+#[tokio::test]
+async fn the_agent_apis_answer_with_an_envelope() {
+    let server = Server::start().await;
+    let client = server.client();
+    let answer = client
+        .send("POST", "/agent/runs", Some(json!({ "effort": "huge" })))
+        .await;
+    let body = answer.json();
+    assert_eq!(answer.status, 400);
+    assert_eq!(body["error"]["type"], "INVALID_REQUEST");
+    assert_eq!(
+        body["error"]["detail"]["issues"].as_array().unwrap().len(),
+        2,
+        "{body}"
+    );
+    assert!(body["requestId"].is_string());
+    let unknown = client
+        .call("agent.runs.get", json!({ "runId": "agent_run_x" }))
+        .await;
+    assert_eq!(
+        (
+            unknown.status,
+            unknown.json()["error"]["type"].clone(),
+            unknown.tag()
+        ),
+        (404, "NOT_FOUND".into(), "RUN_NOT_FOUND".into())
+    );
+}
+
+#[tokio::test]
+async fn query_parameters_have_types() {
+    let server = Server::start().await;
+    let client = server.client();
+    for (target, good) in [
+        ("/websets/v0/websets?limit=5", true),
+        ("/websets/v0/websets?limit=0", false),
+        ("/websets/v0/websets?limit=101", false),
+        ("/websets/v0/websets?limit=many", false),
+        ("/websets/v0/websets?limit=5&limit=6", false),
+        ("/websets/v0/websets?cursor=made-up", false),
+        ("/websets/v0/websets?page=2", false),
+        (
+            "/websets/v0/events?types=webset.created&types=webset.idle",
+            true,
+        ),
+        ("/websets/v0/events?types=webset.nonsense", false),
+        ("/websets/v0/events?createdAfter=2026-01-01", true),
+        ("/websets/v0/events?createdAfter=yesterday", false),
+        ("/monitors?status=active", true),
+        ("/monitors?status=asleep", false),
+    ] {
+        let answer = client.send("GET", target, None).await;
+        assert_eq!(
+            answer.status,
+            if good { 200 } else { 400 },
+            "{target}: {}",
+            answer.text()
+        );
+        if !good {
+            assert_eq!(answer.tag(), "INVALID_REQUEST_QUERY", "{target}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn bodies_must_be_json_objects() {
+    let server = Server::start().await;
+    let client = server.client();
+    for (body, kind, status) in [
+        (&b"{\"query\": \"x\"}"[..], "text/plain", 415),
+        (
+            b"{\"query\": \"x\"}",
+            "application/json; charset=utf-8",
+            200,
+        ),
+        (b"{\"query\": ", "application/json", 400),
+        (b"[1]", "application/json", 400),
+        (b"{\"query\": \"\"}", "application/json", 400),
+    ] {
+        let answer = client
+            .clone()
+            .header("content-type", kind)
+            .try_send("POST", "/search", Some(body))
+            .await
+            .unwrap();
+        assert_eq!(answer.status, status, "{}", answer.text());
+    }
+    assert_eq!(client.send("POST", "/search", None).await.status, 400);
+    // Operations without a body take none, but an empty one does no harm.
+    let webset = client.ok("websets.create", json!({})).await;
+    let cancel = format!(
+        "/websets/v0/websets/{}/cancel",
+        webset["id"].as_str().unwrap()
+    );
+    assert_eq!(
+        client.send("POST", &cancel, Some(json!({}))).await.status,
+        200
+    );
+    assert_eq!(
+        client
+            .send("POST", &cancel, Some(json!({ "force": true })))
+            .await
+            .status,
+        400
+    );
+}
+
+#[tokio::test]
+async fn lenient_requests_may_bring_more() {
+    let server = Server::start().await;
+    let body = json!({ "query": "x", "futureField": 1 });
+    assert_eq!(
+        server
+            .client()
+            .send("POST", "/search?trace=1", Some(body.clone()))
+            .await
+            .status,
+        400
+    );
+    let lenient = server.client().header("x-sandbox-lenient", "true");
+    assert_eq!(
+        lenient
+            .send("POST", "/search?trace=1", Some(body))
+            .await
+            .status,
+        200
+    );
+    // Lenient is not blind.
+    assert_eq!(
+        lenient
+            .send("POST", "/search", Some(json!({ "query": 5 })))
+            .await
+            .status,
+        400
+    );
+}
+
+#[tokio::test]
+async fn huge_bodies_are_refused() {
+    let server = Server::start().await;
+    let client = server.client().header("content-length", "70000000");
+    // Announced but never sent: the refusal must not wait for it.
+    let answer = client.try_send("POST", "/search", None).await.unwrap();
+    assert_eq!(
+        (answer.status, answer.tag()),
+        (413, "PAYLOAD_TOO_LARGE".into())
+    );
+}
+
+#[tokio::test]
+async fn names_of_the_registry_do_not_leak_into_the_api() {
+    let server = Server::start().await;
+    let client = server.client();
+    // `withItems` is the registry's name for the query parameter `search`.
+    let body = json!({ "search": { "query": "startups" } });
+    assert_eq!(
+        client
+            .send(
+                "POST",
+                "/websets/v0/websets/preview?withItems=true",
+                Some(body.clone())
+            )
+            .await
+            .status,
+        400
+    );
+    let answer = client
+        .send(
+            "POST",
+            "/websets/v0/websets/preview?search=maybe",
+            Some(body),
+        )
+        .await;
+    let issue: Value = answer.json()["issues"][0].clone();
+    assert_eq!(
+        (issue["in"].as_str(), issue["path"].as_str()),
+        (Some("query"), Some("search"))
+    );
+    assert_eq!(
+        client
+            .send(
+                "POST",
+                "/search",
+                Some(json!({ "query": "x", "betas": ["y"] }))
+            )
+            .await
+            .status,
+        400
+    );
+}
+
+#[tokio::test]
+async fn unknown_fields_are_found_however_deep() {
+    let server = Server::start().await;
+    let client = server.client();
+    for (path, body, field) in [
+        ("/search", json!({"query": "x", "foo": 1}), "foo"),
+        (
+            "/search",
+            json!({"query": "x", "contents": {"foo": 1}}),
+            "foo",
+        ),
+        (
+            "/websets/v0/websets",
+            json!({"search": {"query": "x", "coutn": 3}}),
+            "coutn",
+        ),
+        (
+            "/websets/v0/websets",
+            json!({"enrichments": [{"description": "d", "kind": "x"}]}),
+            "kind",
+        ),
+    ] {
+        let refused = client.clone().send("POST", path, Some(body.clone())).await;
+        assert_eq!(refused.status, 400, "{body}");
+        assert!(refused.json().to_string().contains(field), "{body}");
+        let lenient = client.clone().header("x-sandbox-lenient", "true");
+        let taken = lenient.send("POST", path, Some(body.clone())).await;
+        assert!(taken.status < 300, "{body}");
+    }
+}

@@ -1,0 +1,61 @@
+//! What an operation answers: results, and what stands beside them.
+
+use serde_json::Value;
+
+use super::flatten::flatten;
+use super::lower::Lowering;
+use super::types::{Declarations, Field, Side, Type};
+use exa_mcp_model::envelope::{IN_METADATA, results_field};
+
+/// The types of an answer.
+pub(super) struct Answer {
+    /// What the results are.
+    pub(super) result: Type,
+    /// The fields that stand beside them.
+    pub(super) rest: Vec<Field>,
+}
+
+impl Answer {
+    /// Takes the answer of the API apart as the server does.
+    pub(super) fn new(out: &mut Declarations, prefix: &str, schema: &Value) -> Self {
+        let flat = flatten(schema, schema);
+        let hint = format!("{prefix}Result");
+        let mut lowering = Lowering::new(schema, Side::Output, out, &[]);
+        let Some(list) = list_of(&flat) else {
+            let whole = match flat.get("type") {
+                Some(kind) if kind == "array" => flat.get("items").unwrap_or(&Value::Null),
+                _ => schema,
+            };
+            return Self {
+                result: lowering.lower(whole, &hint),
+                rest: Vec::new(),
+            };
+        };
+        let properties = flat.get("properties");
+        let results = properties.and_then(|found| found.get(list));
+        let items = results.map(|found| flatten(schema, found));
+        let item = items.as_ref().and_then(|found| found.get("items"));
+        let result = lowering.lower(item.unwrap_or(&Value::Null), &hint);
+        let mut others = flat.clone();
+        if let Some(Value::Object(properties)) = others.get_mut("properties") {
+            properties.retain(|name, _| name != list && !IN_METADATA.contains(&name.as_str()));
+        }
+        if let Some(Value::Array(required)) = others.get_mut("required") {
+            required.retain(|name| name != list && !IN_METADATA.iter().any(|moved| name == moved));
+        }
+        Self {
+            result,
+            rest: lowering.fields(&others, &format!("{prefix}Answer")),
+        }
+    }
+}
+
+/// The field of an answer that holds its results, if it is not a result itself.
+fn list_of(flat: &Value) -> Option<&'static str> {
+    let properties = flat.get("properties")?;
+    let kind = |name: &str| properties.get(name)?.get("type");
+    results_field(
+        |name| properties.get(name).is_some(),
+        |name| kind(name).is_some_and(|kind| kind == "array"),
+    )
+}

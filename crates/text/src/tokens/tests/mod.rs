@@ -1,0 +1,255 @@
+#![allow(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used
+)]
+
+mod texts;
+
+use bpe_openai::o200k_base;
+use fastrand::Rng;
+
+use super::bill::Bill;
+use super::plain::Plain;
+use super::{Pieces, estimate};
+use texts::{address, cjk, code, corpus, english, hex, json, paragraphs, some};
+
+/// The share of texts whose estimate must not be too low, in percent. Users are promised 95.
+const ENOUGH: usize = 97;
+/// The most that estimates may be on average, in percent of the truth. Users are promised 135.
+const MOST: usize = 130;
+
+/// How estimates compare with the truth.
+#[derive(Clone, Default)]
+struct Tally {
+    texts: usize,
+    /// The sum of the ratios, in hundredths of a percent.
+    ratios: usize,
+    /// Texts whose estimate is too low.
+    low: Vec<String>,
+}
+
+impl Tally {
+    fn of(texts: &[String]) -> Tally {
+        let mut tally = Tally::default();
+        for text in texts {
+            let truth = o200k_base().count(text.as_str());
+            let estimate = estimate(text);
+            tally.texts += 1;
+            tally.ratios += estimate * 10_000 / truth.max(1);
+            if estimate < truth {
+                let start: String = text.chars().take(60).collect();
+                tally.low.push(format!("{estimate} for {truth}: {start:?}"));
+            }
+        }
+        tally
+    }
+
+    fn add(&mut self, other: Tally) {
+        self.texts += other.texts;
+        self.ratios += other.ratios;
+        self.low.extend(other.low);
+    }
+
+    fn check(&self, class: &str) {
+        let (texts, low) = (self.texts, &self.low);
+        assert!(texts >= 20, "{class} has only {texts} texts");
+        assert!(
+            low.len() * 100 <= texts * (100 - ENOUGH),
+            "{class}: {} of {texts} are too low: {low:#?}",
+            low.len()
+        );
+        let mean = self.ratios / texts / 100;
+        assert!(mean <= MOST, "{class}: {mean} % of the truth on average");
+    }
+}
+
+#[test]
+fn english_code_cjk_and_json_cost_about_that() {
+    let classes = [
+        ("English", english()),
+        ("code", code()),
+        ("CJK", cjk()),
+        ("JSON", json()),
+    ];
+    let mut all = Tally::default();
+    for (class, texts) in classes {
+        let tally = Tally::of(&texts);
+        tally.check(class);
+        all.add(tally);
+    }
+    all.check("everything");
+}
+
+#[test]
+fn other_languages_cost_about_that() {
+    let names = [
+        "arabic",
+        "french",
+        "german",
+        "greek",
+        "hebrew",
+        "hindi",
+        "italian",
+        "persian",
+        "polish",
+        "portuguese",
+        "russian",
+        "spanish",
+        "thai",
+        "turkish",
+        "ukrainian",
+        "vietnamese",
+    ];
+    let texts = names.into_iter().map(|name| corpus(&format!("{name}.txt")));
+    let texts: Vec<String> = texts.flat_map(|text| paragraphs(&text)).collect();
+    Tally::of(&texts).check("other languages");
+}
+
+#[test]
+fn markdown_costs_about_that() {
+    let mut texts: Vec<String> = Vec::new();
+    let mut rng = Rng::with_seed(7);
+    let words = corpus("english.txt");
+    let words: Vec<&str> = words.split_whitespace().collect();
+    for rows in 1..40 {
+        let link = |rng: &mut Rng| format!("[{}]({})", some(rng, &words, 6), address(rng, &words));
+        let list: Vec<String> = (0..rows).map(|_| format!("- {}", link(&mut rng))).collect();
+        texts.push(list.join("\n"));
+        let row = |rng: &mut Rng| format!("| {} | {} |", some(rng, &words, 3), rng.u32(..));
+        let table: Vec<String> = (0..rows).map(|_| row(&mut rng)).collect();
+        texts.push(format!("| Name | Value |\n|---|---|\n{}", table.join("\n")));
+    }
+    Tally::of(&texts).check("Markdown");
+}
+
+#[test]
+fn data_costs_about_that() {
+    let mut rng = Rng::with_seed(8);
+    let words = corpus("english.txt");
+    let words: Vec<&str> = words.split_whitespace().collect();
+    let base64 = |rng: &mut Rng| -> String {
+        let letters = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        (0..rng.usize(20..400))
+            .map(|_| char::from(letters[rng.usize(..64)]))
+            .collect()
+    };
+    let mut texts = Vec::new();
+    for count in 1..40 {
+        let mut lines = |line: &mut dyn FnMut(&mut Rng) -> String| {
+            let lines: Vec<String> = (0..count).map(|_| line(&mut rng)).collect();
+            texts.push(lines.join("\n"));
+        };
+        lines(&mut |rng| hex(rng, 40));
+        lines(&mut |rng| [8, 4, 4, 4, 12].map(|length| hex(rng, length)).join("-"));
+        lines(&mut |rng| base64(rng));
+        lines(&mut |rng| format!("{}, {:.3}, -{}", rng.u32(..), rng.f64() * 90.0, rng.u8(..)));
+        lines(&mut |rng| address(rng, &words));
+        lines(&mut |rng| {
+            format!(
+                "{}{}  \n",
+                " ".repeat(rng.usize(..30)),
+                some(rng, &words, 3)
+            )
+        });
+        lines(&mut |rng| {
+            let text = some(rng, &words, 9);
+            format!(
+                "2026-01-{}T10:11:12.123Z WARN [worker-{}] {text} took={}ms",
+                rng.u8(10..28),
+                rng.u8(..9),
+                rng.u16(..)
+            )
+        });
+        lines(&mut |rng| {
+            format!(
+                "{} 🎉 {} 👍🏽 👩\u{200d}💻",
+                some(rng, &words, 4),
+                some(rng, &words, 4)
+            )
+        });
+    }
+    Tally::of(&texts).check("data");
+}
+
+/// Rows of one letter come from keys that were held down, and from attackers.
+#[test]
+fn long_rows_of_a_letter_are_counted() {
+    for letter in ["a", "b", "h", "H", "e", "é", "中"] {
+        let row = letter.repeat(100_000);
+        for text in [row.clone(), format!(" {row}"), format!("{row}'s {row}!")] {
+            let estimate = estimate(&text);
+            assert!(
+                estimate >= 1_000,
+                "{estimate} for {} of {letter}",
+                text.len()
+            );
+        }
+    }
+}
+
+#[test]
+fn the_smallest_texts_cost_what_they_cost() {
+    for (text, tokens) in [
+        ("", 0),
+        ("word", 1),
+        ("1", 1),
+        (" ", 1),
+        ("\n", 1),
+        ("a b", 2),
+        ("the", 1),
+    ] {
+        assert_eq!(estimate(text), tokens, "{text:?}");
+    }
+}
+
+#[test]
+fn texts_are_split_where_the_tokenizer_splits_them() {
+    let all = [english(), code(), cjk()].concat();
+    let odd = [
+        "It's I'LL x'y",
+        "  \n \t x",
+        "\r\n\r\n  ",
+        "«é» 1234567",
+        "HTMLParser camelCase",
+    ];
+    for text in all.iter().map(String::as_str).chain(odd) {
+        let pieces: Vec<&str> = Pieces::of(text).map(|piece| piece.text).collect();
+        let expected: Vec<&str> = o200k_base().split(text).collect();
+        assert_eq!(pieces, expected);
+    }
+}
+
+#[test]
+fn what_is_plain_costs_the_same_in_one_go() {
+    const PARTS: [&str; 40] = [
+        "a", "the", "Word", "HTTP", "iOS", "don't", "It's", "é", "ß", "Я", "中", "\u{301}", "0",
+        "12", "2024", "٣", "²", " ", "  ", "   ", "\t", "\u{b}", "\u{a0}", "\n", "\n\n", "\r\n",
+        "-", "--", ".", "...", "/", "://", "(", ")", "_", "'", "\"", "·", "\u{1}", "\u{7f}",
+    ];
+    let mut rng = Rng::with_seed(7);
+    let random = (0..20_000).map(|_| {
+        let parts = rng.usize(1..20);
+        (0..parts)
+            .map(|_| PARTS[rng.usize(0..PARTS.len())])
+            .collect()
+    });
+    let texts: Vec<String> = random.collect();
+    let mut plain_pieces = 0;
+    for text in texts.iter().chain(&english()).chain(&code()) {
+        let mut rest = text.as_str();
+        while let Some(piece) = Pieces::of(rest).next() {
+            if let Some(plain) = Plain::at_start(rest.as_bytes()) {
+                assert_eq!(plain.length, piece.text.len(), "{rest:?}");
+                let (mut in_one_go, mut bill) = (Bill::default(), Bill::default());
+                in_one_go.add_plain(plain);
+                bill.add(piece);
+                assert_eq!(in_one_go, bill, "{rest:?}");
+                plain_pieces += 1;
+            }
+            rest = &rest[piece.text.len()..];
+        }
+    }
+    assert!(plain_pieces > 50_000);
+}

@@ -1,0 +1,87 @@
+//! `/` and `/health`: is it there, and is it well?
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use http::{Response, StatusCode};
+use serde_json::{Map, Value, json};
+
+use crate::http_response::json_answer;
+use exa_mcp_exa_client::KeyCondition;
+use exa_mcp_store::StoreError;
+
+use super::ServerState;
+
+/// Tells how the server is; nothing that helps an attacker.
+pub(super) async fn health<S: ServerState>(State(server): State<Arc<S>>) -> Response<Body> {
+    let well = server.is_store_healthy().await;
+    let needs_token = server.pool().is_some();
+    let refusal = server.store().refusal();
+    let gauges = server.gauges();
+    let keys = needs_token.then_some(&gauges.keys);
+    let has_key = keys.is_none_or(|keys| has_usable_key(keys));
+    let has_failing_key = keys.is_some_and(|keys| count(keys, KeyCondition::Failing) > 0);
+    let (code, status) = if server.is_draining() {
+        (StatusCode::SERVICE_UNAVAILABLE, "ending")
+    } else if refusal.is_some() {
+        // Nothing is served any more, so others are to do it.
+        (StatusCode::SERVICE_UNAVAILABLE, "unhealthy")
+    } else if well && has_key && !has_failing_key {
+        (StatusCode::OK, "ok")
+    } else {
+        // Most requests need no store, and kept answers no key, so the server is not taken out of
+        // service.
+        (StatusCode::OK, "degraded")
+    };
+    let mut health = json!({
+        "status": status,
+        "server": env!("CARGO_PKG_NAME"),
+        "version": env!("CARGO_PKG_VERSION"),
+        "mode": server.mode(),
+        "authRequired": needs_token,
+        "uptimeSeconds": server.uptime().as_secs(),
+        "upstream": match gauges.upstream {
+            _ if !has_key => "no key ready",
+            None => "unknown",
+            Some(true) => "ok",
+            Some(false) => "failing",
+        },
+        "store": match &refusal {
+            Some(StoreError::Replaced) => "replaced",
+            Some(_) => "newer",
+            None if well => "ok",
+            None => "unavailable",
+        },
+        "sessions": server.session_count(),
+    });
+    if let Some(keys) = keys {
+        let keys: Map<String, Value> = keys
+            .iter()
+            .map(|(state, count)| ((*state).to_owned(), json!(count)))
+            .collect();
+        put(&mut health, "keys", Value::Object(keys));
+    }
+    if let Some(refusal) = refusal {
+        put(&mut health, "problem", json!(refusal.to_string()));
+    }
+    json_answer(code, &health)
+}
+
+fn put(health: &mut Value, name: &str, value: Value) {
+    if let Value::Object(fields) = health {
+        fields.insert(name.to_owned(), value);
+    }
+}
+
+/// Whether a call can be made now with one of the server's own keys.
+fn has_usable_key(keys: &[(&'static str, usize)]) -> bool {
+    count(keys, KeyCondition::Ready) + count(keys, KeyCondition::HalfOpen) > 0
+}
+
+fn count(keys: &[(&'static str, usize)], condition: KeyCondition) -> usize {
+    let counts = keys
+        .iter()
+        .filter(|(state, _)| *state == condition.as_str());
+    counts.map(|(_, count)| count).sum()
+}

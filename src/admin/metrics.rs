@@ -1,0 +1,43 @@
+//! `/metrics`: readings for Prometheus.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::State;
+use http::request::Parts;
+use http::{HeaderValue, Response, StatusCode, header};
+
+use super::{Refused, ServerState, admin};
+use crate::http_response::{FORBIDDEN, TurnedAway, refuse};
+use crate::telemetry::{Gauges, Metrics};
+
+/// Shows the metrics to this machine, and to admins.
+pub(super) async fn metrics<S: ServerState>(
+    State(server): State<Arc<S>>,
+    parts: Parts,
+) -> Result<Response<Body>, TurnedAway> {
+    if !server.has_public_metrics() && !server.is_local_request(&parts) {
+        admit(&*server, &parts)?;
+    }
+    let gauges = Gauges {
+        sessions: server.session_count(),
+        requests: server.request_count(),
+        store: server.is_store_healthy().await,
+        uptime: server.uptime(),
+        ..server.gauges()
+    };
+    let mut response = Response::new(Body::from(Metrics::start().text(&gauges)));
+    let text = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static(text));
+    Ok(response)
+}
+
+fn admit<S: ServerState>(server: &S, parts: &Parts) -> Result<(), Refused> {
+    if server.pool().is_none() {
+        let why = "Forbidden: ask from this machine, or set EXA_MCP_METRICS=public";
+        return Err(Box::new(refuse(StatusCode::FORBIDDEN, FORBIDDEN, why)));
+    }
+    admin(server, parts).map(drop)
+}

@@ -1,0 +1,88 @@
+//! What the admin layer sees of the running server.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::Body;
+use exa_mcp_model::Identity;
+use exa_mcp_store::{Store, StoreError};
+use http::Response;
+use http::request::Parts;
+use serde_json::Value;
+
+use crate::telemetry::Gauges;
+use exa_mcp_accounts::{Pool, Token};
+use exa_mcp_exa_client::KeyPool;
+
+/// A handle to the running server. The wiring implements it for the HTTP transport.
+pub(crate) trait ServerState: Send + Sync + 'static {
+    /// How clients are told apart: `pool` or `passthrough`.
+    fn mode(&self) -> &'static str;
+
+    /// The tokens of the server; `None` where every client brings its own Exa key.
+    fn pool(&self) -> Option<&Pool>;
+
+    /// Authenticates a request by its token. `None` where it needs none.
+    ///
+    /// # Errors
+    /// The response to send instead.
+    fn authenticate(&self, parts: &Parts) -> Result<Option<Arc<Token>>, Box<Response<Body>>>;
+
+    /// The address of the client that sent a request.
+    fn client_address(&self, parts: &Parts) -> IpAddr;
+
+    /// Reads and parses a JSON body within the limits of the server.
+    ///
+    /// # Errors
+    /// The response to send instead.
+    fn read_json(
+        &self,
+        parts: &Parts,
+        body: Body,
+    ) -> impl Future<Output = Result<Value, Box<Response<Body>>>> + Send;
+
+    /// Says why a list of tools cannot be used.
+    ///
+    /// # Errors
+    /// The list names unknown tools, or none.
+    fn check_tools(&self, list: &str) -> Result<(), String>;
+
+    /// The owners of all open sessions, one entry for each session.
+    fn session_owners(&self) -> Vec<Identity>;
+
+    /// The number of open sessions.
+    fn session_count(&self) -> usize;
+
+    /// The number of requests in progress.
+    fn request_count(&self) -> usize;
+
+    /// The number of tasks in each state.
+    fn tasks(&self) -> impl Future<Output = Result<BTreeMap<String, u64>, StoreError>> + Send;
+
+    /// The Exa keys of the server, if it has a pool of them.
+    fn keys(&self) -> Option<KeyPool>;
+
+    /// Current readings of keys and upstream.
+    fn gauges(&self) -> Gauges;
+
+    /// The store of the server.
+    fn store(&self) -> &dyn Store;
+
+    /// Whether the store answers, as of a few seconds ago at most.
+    fn is_store_healthy(&self) -> impl Future<Output = bool> + Send;
+
+    /// How long the server has been running.
+    fn uptime(&self) -> Duration;
+
+    /// Whether the server is shutting down.
+    fn is_draining(&self) -> bool;
+
+    /// Whether a request comes straight from this machine, not through a proxy or a web page.
+    fn is_local_request(&self, parts: &Parts) -> bool;
+
+    /// Whether everybody may read the metrics.
+    fn has_public_metrics(&self) -> bool;
+}

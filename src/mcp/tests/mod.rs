@@ -1,0 +1,300 @@
+//! The whole server over a pair of streams in memory, with tools of its own.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
+
+mod calls;
+mod endings;
+mod robustness;
+mod task_input;
+mod versions;
+
+use std::{
+    future::{Future, pending},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use rmcp::model::JsonObject;
+use serde_json::{Value, json};
+use tokio::{
+    io::{
+        AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader, DuplexStream, Lines,
+        ReadHalf, WriteHalf,
+    },
+    task::JoinHandle,
+    time::{sleep, timeout},
+};
+
+use super::{
+    server::McpServer,
+    tools::{ParsedCall, Tools},
+};
+use crate::render::{Format, Rendered};
+use crate::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
+use crate::transport::connection::{FLUSHING, ServeError, serve_lines};
+use exa_mcp_model::LocalUser;
+
+/// Long enough for anything that should happen, short enough to wait for what should not.
+const PATIENCE: Duration = Duration::from_secs(60);
+const MOMENT: Duration = Duration::from_millis(50);
+
+/// `echo`, `fail`, `panic`, and `sleep`, which counts its unfinished calls; then as many as asked for.
+#[derive(Clone, Default)]
+struct Toys {
+    sleeping: Arc<AtomicUsize>,
+    more: usize,
+}
+
+/// A call of a tool that exists only in tests.
+struct PlainCall {
+    name: String,
+    arguments: JsonObject,
+    starts_work: bool,
+}
+
+impl ParsedCall for PlainCall {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn arguments(&self) -> &JsonObject {
+        &self.arguments
+    }
+
+    fn start_cost(&self) -> Option<u64> {
+        self.starts_work.then_some(0)
+    }
+}
+
+/// One unfinished call.
+struct Asleep(Arc<AtomicUsize>);
+
+impl Drop for Asleep {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Tools for Toys {
+    type Call = PlainCall;
+
+    fn instructions(&self) -> String {
+        "Play.".to_owned()
+    }
+
+    fn definitions(&self) -> Vec<ToolDefinition> {
+        let first = ["echo", "fail", "panic", "sleep"].map(str::to_owned);
+        let more = (0..self.more).map(|number| format!("more_{number}"));
+        let names = first.into_iter().chain(more);
+        names.map(definition).collect()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.definitions().iter().any(|tool| tool.name == name)
+    }
+
+    fn parse(&self, name: &str, arguments: JsonObject) -> PlainCall {
+        PlainCall {
+            name: name.to_owned(),
+            arguments,
+            starts_work: false,
+        }
+    }
+
+    fn run(
+        &self,
+        call: PlainCall,
+        _context: ToolContext,
+    ) -> impl Future<Output = ToolOutcome> + Send + 'static {
+        let PlainCall {
+            name, arguments, ..
+        } = call;
+        self.sleeping.fetch_add(1, Ordering::SeqCst);
+        let asleep = Asleep(Arc::clone(&self.sleeping));
+        async move {
+            let _asleep = asleep;
+            match name.as_str() {
+                "panic" => panic!("a planned panic"),
+                "sleep" => {
+                    let milliseconds = arguments.get("ms").and_then(Value::as_u64);
+                    sleep(Duration::from_millis(milliseconds.unwrap_or(3_600_000))).await;
+                }
+                _ => {}
+            }
+            let text = Value::Object(arguments.clone()).to_string();
+            outcome(text, arguments, name == "fail")
+        }
+    }
+}
+
+/// An outcome that says this.
+fn outcome(text: String, structured: JsonObject, is_error: bool) -> ToolOutcome {
+    if is_error {
+        return ToolOutcome::Failure(Box::new(ToolError::Impossible {
+            message: text,
+            details: structured,
+        }));
+    }
+    ToolOutcome::Success(Rendered {
+        text,
+        structured,
+        links: Vec::new(),
+        format: Format::Markdown,
+        stats: None,
+    })
+}
+
+fn definition(name: String) -> ToolDefinition {
+    ToolDefinition {
+        title: name.to_uppercase(),
+        description: "A toy.".to_owned(),
+        input_schema: json!({"type": "object"})
+            .as_object()
+            .unwrap()
+            .clone()
+            .into(),
+        hints: Hints {
+            read_only: true,
+            destructive: false,
+            idempotent: true,
+            open_world: false,
+        },
+        starts_work: false,
+        name,
+    }
+}
+
+/// Serves toys over a pair of streams.
+async fn served(
+    toys: Toys,
+    input: impl AsyncRead + Unpin + Send + 'static,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+    stop: impl Future<Output = ()>,
+) -> Result<(), ServeError> {
+    let server = McpServer::local(toys, LocalUser::of_this_process());
+    let settle = server.settle(FLUSHING);
+    let (handler, received) = server.only_handler();
+    serve_lines(
+        handler,
+        input,
+        output,
+        Arc::default(),
+        received,
+        stop,
+        settle,
+    )
+    .await
+}
+
+/// The client's end of a connection.
+struct Client {
+    output: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    input: WriteHalf<DuplexStream>,
+    server: JoinHandle<Result<(), ServeError>>,
+    toys: Toys,
+}
+
+impl Client {
+    fn new() -> Self {
+        Self::with(Toys::default(), pending())
+    }
+
+    fn with(toys: Toys, stop: impl Future<Output = ()> + Send + 'static) -> Self {
+        let (ours, theirs) = tokio::io::duplex(64 * 1024);
+        let (their_input, their_output) = tokio::io::split(theirs);
+        let server = served(toys.clone(), their_input, their_output, stop);
+        let (output, input) = tokio::io::split(ours);
+        Self {
+            output: BufReader::new(output).lines(),
+            input,
+            server: tokio::spawn(server),
+            toys,
+        }
+    }
+
+    /// A client that has introduced itself by the old way.
+    async fn initialized(version: &str) -> Self {
+        let mut client = Self::new();
+        let answer = client
+            .ask(json!("init"), "initialize", hello(version))
+            .await;
+        assert_eq!(answer["result"]["protocolVersion"], json!(version));
+        client.tell("notifications/initialized", json!({})).await;
+        client
+    }
+
+    async fn write(&mut self, line: &str) {
+        self.input.write_all(line.as_bytes()).await.unwrap();
+        self.input.write_all(b"\n").await.unwrap();
+    }
+
+    async fn send(&mut self, id: Value, method: &str, params: Value) {
+        let message = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        self.write(&message.to_string()).await;
+    }
+
+    async fn tell(&mut self, method: &str, params: Value) {
+        let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
+        self.write(&message.to_string()).await;
+    }
+
+    async fn next(&mut self) -> Value {
+        let line = timeout(PATIENCE, self.output.next_line()).await;
+        serde_json::from_str(&line.unwrap().unwrap().unwrap()).unwrap()
+    }
+
+    async fn ask(&mut self, id: Value, method: &str, params: Value) -> Value {
+        self.send(id.clone(), method, params).await;
+        let answer = self.next().await;
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let params = json!({"name": tool, "arguments": arguments});
+        self.ask(json!("call"), "tools/call", params).await
+    }
+
+    /// Nothing comes for a moment.
+    async fn expect_silence(&mut self) {
+        let line = timeout(MOMENT, self.output.next_line()).await;
+        assert!(line.is_err(), "{line:?}");
+    }
+
+    /// Waits until this many calls are unfinished.
+    async fn expect_sleeping(&self, count: usize) {
+        let reached = async {
+            while self.toys.sleeping.load(Ordering::SeqCst) != count {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(PATIENCE, reached).await.unwrap();
+    }
+
+    /// The server ends, and well.
+    async fn expect_end(self) {
+        let result = timeout(PATIENCE, self.server).await;
+        result.unwrap().unwrap().unwrap();
+    }
+}
+
+fn hello(version: &str) -> Value {
+    let client = json!({"name": "test", "version": "1"});
+    json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client})
+}
+
+/// Parameters that introduce themselves by the new way.
+fn modern(mut params: Value) -> Value {
+    params["_meta"] = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    params
+}
+
+fn code(answer: &Value) -> i64 {
+    let code = answer["error"]["code"].as_i64();
+    code.unwrap_or_else(|| panic!("no error: {answer}"))
+}

@@ -1,0 +1,80 @@
+//! Bounds, lengths and formats, in sentences.
+
+use jsonschema::error::ValidationErrorKind as Kind;
+use serde_json::Value;
+
+use super::messages::{self, given};
+
+/// A bound, a length or a format that was not kept.
+pub(super) fn broken(kind: &Kind, value: &Value) -> Option<String> {
+    let characters = || {
+        let length = value.as_str().map_or(0, |text| text.chars().count());
+        length as u64
+    };
+    let entries = || value.as_array().map_or(0, Vec::len) as u64;
+    let entry = |number| messages::count(number, "entry", "entries");
+    let character = |number| messages::count(number, "character", "characters");
+    let shown = given(value);
+    Some(match kind {
+        Kind::Minimum { limit } => format!("must be at least {limit}; got {shown}"),
+        Kind::Maximum { limit } => format!("must be at most {limit}; got {shown}"),
+        Kind::ExclusiveMinimum { limit } => format!("must be above {limit}; got {shown}"),
+        Kind::ExclusiveMaximum { limit } => format!("must be below {limit}; got {shown}"),
+        Kind::MultipleOf { multiple_of } => {
+            format!("must be a multiple of {multiple_of}; got {shown}")
+        }
+        Kind::MinLength { limit: 1 } => "must not be empty".to_owned(),
+        Kind::MinLength { limit } => {
+            format!("must have at least {}; got {shown}", character(*limit))
+        }
+        Kind::MaxLength { limit } => format!(
+            "must have at most {}; got {}: {shown}",
+            character(*limit),
+            characters()
+        ),
+        Kind::MinItems { limit } => {
+            format!("must have at least {}; got {}", entry(*limit), entries())
+        }
+        Kind::MaxItems { limit } => {
+            format!("must have at most {}; got {}", entry(*limit), entries())
+        }
+        Kind::MinProperties { limit } => {
+            format!(
+                "must have at least {}",
+                messages::count(*limit, "field", "fields")
+            )
+        }
+        Kind::Pattern { pattern } => format!("must match `{pattern}`; got {shown}"),
+        Kind::Format { format } if format == "uri" => address(value),
+        Kind::Format { format } if format == "date-time" => {
+            format!("must be a date or a date-time such as `2026-01-31T09:00:00Z`; got {shown}")
+        }
+        Kind::Format { format } => format!("must have the format `{format}`; got {shown}"),
+        Kind::OneOfMultipleValid { .. } => {
+            format!("fits more than one of the allowed forms; got {shown}")
+        }
+        _ => return None,
+    })
+}
+
+/// What is said about something that is no address.
+pub(super) fn address(value: &Value) -> String {
+    format!(
+        "must be an address that starts with http:// or https://; got {}{}",
+        given(value),
+        with_scheme(value)
+    )
+}
+
+/// An address that lacks nothing but its beginning.
+fn with_scheme(value: &Value) -> String {
+    let text = value.as_str().unwrap_or_default();
+    let whole = format!("https://{text}");
+    let host = text.split(['/', '?', '#']).next().unwrap_or_default();
+    let plausible = host.contains('.') && !text.contains("://") && messages::is_web_address(&whole);
+    if plausible {
+        format!("; did you mean `{}`?", messages::short(&whole))
+    } else {
+        String::new()
+    }
+}

@@ -1,0 +1,251 @@
+//! Every correction, and that it is reported.
+
+use serde_json::json;
+
+use super::{corrected, run, untouched};
+
+#[test]
+fn numbers_and_texts() {
+    corrected(
+        "items.list",
+        json!({"websetId": "ws_1", "limit": "5"}),
+        json!({"websetId": "ws_1", "limit": 5}),
+        &["`limit`: read \"5\" as the number 5"],
+    );
+    corrected(
+        "search",
+        json!({"query": "x", "numResults": " 5.0 "}),
+        json!({"query": "x", "numResults": 5}),
+        &["`numResults`: read \" 5.0 \" as the number 5"],
+    );
+    corrected(
+        "search",
+        json!({"query": "x", "numResults": 5.0}),
+        json!({"query": "x", "numResults": 5}),
+        &["`numResults`: read 5.0 as the whole number 5"],
+    );
+    corrected(
+        "websets.get",
+        json!({"websetId": 5}),
+        json!({"websetId": "5"}),
+        &["`websetId`: read the number 5 as the string \"5\""],
+    );
+    // A plain number may have a fraction.
+    untouched("items.list", json!({"websetId": "ws_1", "limit": 5.0}));
+}
+
+#[test]
+fn truth_values() {
+    corrected(
+        "search",
+        json!({"query": "x", "moderation": "True", "contents": {"text": "true"}}),
+        json!({"query": "x", "moderation": true, "contents": {"text": true}}),
+        &[
+            "`moderation`: read \"True\" as true",
+            "`contents.text`: read \"true\" as true",
+        ],
+    );
+    corrected(
+        "websets.update",
+        json!({"websetId": "ws_1", "metadata": {"active": true, "n": 7}}),
+        json!({"websetId": "ws_1", "metadata": {"active": "true", "n": "7"}}),
+        &[
+            "`metadata.active`: read true as the string \"true\"",
+            "`metadata.n`: read the number 7 as the string \"7\"",
+        ],
+    );
+}
+
+#[test]
+fn single_values_for_lists() {
+    corrected(
+        "get_contents",
+        json!({"urls": "https://exa.ai/a,b"}),
+        json!({"urls": ["https://exa.ai/a,b"]}),
+        &["`urls`: put the single value into a list"],
+    );
+    corrected(
+        "get_contents",
+        json!({"urls": "https://exa.ai, https://example.com"}),
+        json!({"urls": ["https://exa.ai", "https://example.com"]}),
+        &["`urls`: split \"https://exa.ai, https://example.com\" at the commas"],
+    );
+    corrected(
+        "search",
+        json!({"query": "x", "includeText": "bread, butter", "includeDomains": "a.com, b.org"}),
+        json!({"query": "x", "includeText": ["bread, butter"], "includeDomains": ["a.com", "b.org"]}),
+        &[
+            "`includeText`: put the single value into a list",
+            "`includeDomains`: split \"a.com, b.org\" at the commas",
+        ],
+    );
+    corrected(
+        "events.list",
+        json!({"types": "webset.created,WEBSET_IDLE"}),
+        json!({"types": ["webset.created", "webset.idle"]}),
+        &[
+            "`types`: split \"webset.created,WEBSET_IDLE\" at the commas",
+            "`types[1]`: read \"WEBSET_IDLE\" as \"webset.idle\"",
+        ],
+    );
+    corrected(
+        "agent.monitors.entities.add",
+        json!({"monitorId": "m", "entities": {"name": "Exa", "domain": "exa.ai"}}),
+        json!({"monitorId": "m", "entities": [{"name": "Exa", "domain": "exa.ai"}]}),
+        &["`entities`: put the single value into a list"],
+    );
+}
+
+#[test]
+fn json_in_texts() {
+    corrected(
+        "websets.create",
+        json!({"search": "{\"query\": \"x\", \"criteria\": \"[\\\"a\\\"]\"}"}),
+        json!({"search": {"query": "x", "criteria": [{"description": "a"}]}}),
+        &[
+            "`search`: read the JSON text as an object",
+            "`search.criteria`: read the JSON text as a list",
+            "`search.criteria[0]`: read \"a\" as {\"description\":\"a\"}",
+        ],
+    );
+    corrected(
+        "search",
+        json!("{\"query\": \"x\"}"),
+        json!({"query": "x"}),
+        &["`arguments`: read the JSON text as an object"],
+    );
+    corrected(
+        "search",
+        json!({"query": "x", "contents": {"text": "{\"max_characters\": 5}"}}),
+        json!({"query": "x", "contents": {"text": {"maxCharacters": 5}}}),
+        &[
+            "`contents.text`: read the JSON text as an object",
+            "`contents.text.max_characters`: read as `maxCharacters`",
+        ],
+    );
+}
+
+#[test]
+fn listed_values() {
+    corrected(
+        "search",
+        json!({"query": "x", "category": "Research_Paper", "type": "DEEP LITE"}),
+        json!({"query": "x", "category": "research paper", "type": "deep-lite"}),
+        &[
+            "`category`: read \"Research_Paper\" as \"research paper\"",
+            "`type`: read \"DEEP LITE\" as \"deep-lite\"",
+        ],
+    );
+    corrected(
+        "searches.create",
+        json!({"websetId": "w", "query": "x", "count": 1, "entity": {"Type": "COMPANY"}}),
+        json!({"websetId": "w", "query": "x", "count": 1, "entity": {"type": "company"}}),
+        &[
+            "`entity.Type`: read as `type`",
+            "`entity.type`: read \"COMPANY\" as \"company\"",
+        ],
+    );
+}
+
+#[test]
+fn texts_that_stand_for_objects() {
+    corrected(
+        "searches.create",
+        json!({"websetId": "w", "query": "x", "count": 1,
+               "entity": "research paper", "criteria": ["a", {"description": "b"}]}),
+        json!({"websetId": "w", "query": "x", "count": 1,
+               "entity": {"type": "research_paper"},
+               "criteria": [{"description": "a"}, {"description": "b"}]}),
+        &[
+            "`entity`: read \"research paper\" as {\"type\":\"research_paper\"}",
+            "`criteria[0]`: read \"a\" as {\"description\":\"a\"}",
+        ],
+    );
+    corrected(
+        "searches.create",
+        json!({"websetId": "w", "query": "x", "count": 1, "criteria": "one, two"}),
+        json!({"websetId": "w", "query": "x", "count": 1, "criteria": [{"description": "one, two"}]}),
+        &[
+            "`criteria`: put the single value into a list",
+            "`criteria[0]`: read \"one, two\" as {\"description\":\"one, two\"}",
+        ],
+    );
+    corrected(
+        "enrichments.create",
+        json!({"websetId": "w", "description": "x", "format": "options", "options": ["a", "b"]}),
+        json!({"websetId": "w", "description": "x", "format": "options",
+               "options": [{"label": "a"}, {"label": "b"}]}),
+        &[
+            "`options[0]`: read \"a\" as {\"label\":\"a\"}",
+            "`options[1]`: read \"b\" as {\"label\":\"b\"}",
+        ],
+    );
+    corrected(
+        "websets.preview",
+        json!({"search": "AI startups"}),
+        json!({"search": {"query": "AI startups"}}),
+        &["`search`: read \"AI startups\" as {\"query\":\"AI startups\"}"],
+    );
+}
+
+#[test]
+fn nulls_and_dates() {
+    corrected(
+        "search",
+        json!({"query": "x", "numResults": null, "contents": {"text": null}}),
+        json!({"query": "x", "contents": {}}),
+        &[
+            "`numResults`: left out, because null is not allowed",
+            "`contents.text`: left out, because null is not allowed",
+        ],
+    );
+    untouched(
+        "search_monitors.update",
+        json!({"monitorId": "m", "name": null, "trigger": null, "metadata": null}),
+    );
+    for (given, wanted) in [
+        ("2026-01-05", "2026-01-05T00:00:00Z"),
+        ("2026-01-05T10:30:00", "2026-01-05T10:30:00Z"),
+        ("2026-01-05 10:30", "2026-01-05T10:30:00Z"),
+    ] {
+        corrected(
+            "search",
+            json!({"query": "x", "startPublishedDate": given}),
+            json!({"query": "x", "startPublishedDate": wanted}),
+            &[&format!(
+                "`startPublishedDate`: read \"{given}\" as \"{wanted}\""
+            )],
+        );
+    }
+}
+
+#[test]
+fn many_notes_are_counted() {
+    let domains: Vec<u32> = (0..100).collect();
+    let checked = run("search", json!({"query": "x", "includeDomains": domains})).unwrap();
+    assert_eq!(checked.corrections.len(), 26);
+    assert_eq!(checked.corrections[25], "and 75 more such notes");
+}
+
+#[test]
+fn nothing_at_all_is_no_arguments() {
+    corrected("websets.list", json!(null), json!({}), &[]);
+}
+
+#[test]
+fn a_constant_may_be_left_out() {
+    corrected(
+        "monitors.create",
+        json!({"websetId": "ws_1", "cadence": {"cron": "0 9 * * 1"},
+            "behavior": {"config": {"count": 5}}}),
+        json!({"websetId": "ws_1", "cadence": {"cron": "0 9 * * 1"},
+            "behavior": {"config": {"count": 5}, "type": "search"}}),
+        &["`behavior.type`: added \"search\", the only possible value"],
+    );
+    // In a union the constant tells which form is meant, so it is not guessed.
+    let refused = run(
+        "websets.create",
+        json!({"search": {"query": "q", "entity": {"description": "x"}}}),
+    );
+    assert!(refused.is_err(), "{refused:?}");
+}

@@ -1,0 +1,229 @@
+//! Rules that no schema says.
+
+use serde_json::{Value, json};
+
+use super::{corrected, refused, run, untouched};
+
+const OPTIONS: &str = "must hold 1 to 150 labels when the format is `options`, e.g. [{\"label\":\"yes\"},{\"label\":\"no\"}]";
+
+#[test]
+fn options_need_labels() {
+    refused(
+        "enrichments.create",
+        json!({"websetId": "w", "description": "x", "format": "options"}),
+        &[("options", &format!("`options` {OPTIONS}; got none"))],
+    );
+    refused(
+        "enrichments.update",
+        json!({"websetId": "w", "enrichmentId": "e", "format": "options",
+               "options": [{"label": "a"}, {"label": " "}]}),
+        &[("options[1].label", "`options[1].label` must not be empty")],
+    );
+    let many: Vec<Value> = (0..151)
+        .map(|it| json!({"label": it.to_string()}))
+        .collect();
+    refused(
+        "enrichments.create",
+        json!({"websetId": "w", "description": "x", "format": "options", "options": many}),
+        &[(
+            "options",
+            "`options` must have at most 150 entries; got 151",
+        )],
+    );
+    refused(
+        "websets.create",
+        json!({"enrichments": [{"description": "a"}, {"description": "b", "format": "options"}]}),
+        &[(
+            "enrichments[1].options",
+            &format!("`enrichments[1].options` {OPTIONS}; got none"),
+        )],
+    );
+    let idle = json!({"websetId": "w", "description": "x", "format": "text",
+                      "options": [{"label": "a"}]});
+    corrected(
+        "enrichments.create",
+        idle.clone(),
+        idle,
+        &["`options` only has an effect when the format is `options`"],
+    );
+}
+
+fn monitor(cadence: Value) -> Value {
+    json!({"websetId": "w", "cadence": cadence,
+           "behavior": {"type": "search", "config": {"count": 1}}})
+}
+
+#[test]
+fn cron_has_five_fields() {
+    untouched(
+        "monitors.create",
+        monitor(json!({"cron": "*/30 9-17 * jan mon-fri"})),
+    );
+    refused(
+        "monitors.create",
+        monitor(json!({"cron": "0 0 9 * * 1"})),
+        &[(
+            "cadence.cron",
+            "`cadence.cron` must have exactly five fields (minute, hour, day of the month, month, weekday); got 6, leave out the seconds; an example is `0 9 * * 1` (Mondays at nine)",
+        )],
+    );
+    refused(
+        "monitors.update",
+        json!({"monitorId": "m", "cadence": {"cron": "0 25 * * 1"}}),
+        &[(
+            "cadence.cron",
+            "`cadence.cron` is no cron expression: field 2 (hour) must be `*` or made of 0 to 23, with lists `a,b`, ranges `a-b` and steps `*/n`; got `25`; an example is `0 9 * * 1` (Mondays at nine)",
+        )],
+    );
+    corrected(
+        "monitors.create",
+        monitor(json!("0 9 * * 1")),
+        monitor(json!({"cron": "0 9 * * 1"})),
+        &["`cadence`: read \"0 9 * * 1\" as {\"cron\":\"0 9 * * 1\"}"],
+    );
+}
+
+#[test]
+fn time_zones_have_names() {
+    let zone = |zone: &str| monitor(json!({"cron": "0 9 * * 1", "timezone": zone}));
+    untouched("monitors.create", zone("Europe/Berlin"));
+    corrected(
+        "monitors.create",
+        zone("europe/BERLIN"),
+        zone("Europe/Berlin"),
+        &["`cadence.timezone`: read \"europe/BERLIN\" as \"Europe/Berlin\""],
+    );
+    for (given, hint) in [
+        ("Berlin", "; did you mean `Europe/Berlin`?"),
+        ("PST", "; did you mean `America/Los_Angeles`?"),
+        ("+02:00", ""),
+    ] {
+        refused(
+            "monitors.create",
+            zone(given),
+            &[(
+                "cadence.timezone",
+                &format!(
+                    "`cadence.timezone` must be the IANA name of a time zone such as `Europe/Berlin` or `Etc/UTC`; got `{given}`{hint}"
+                ),
+            )],
+        );
+    }
+}
+
+#[test]
+fn agent_monitors_run_every_six_hours_at_most() {
+    let call = |cadence: &str| {
+        json!({"cadence": cadence, "entities": [{"name": "Exa", "domain": "exa.ai"}],
+               "fields": [{"name": "ceo", "description": "Who leads it"}]})
+    };
+    untouched("agent.monitors.create", call("6h"));
+    for (given, right) in [("12 hours", "12h"), ("1 week", "7d"), ("7D", "7d")] {
+        corrected(
+            "agent.monitors.create",
+            call(given),
+            call(right),
+            &[&format!("`cadence`: read \"{given}\" as \"{right}\"")],
+        );
+    }
+    let wish = "`cadence` must be a number and `h` or `d`, at least `6h`, such as `12h` or `7d`";
+    for (given, hint) in [
+        ("5h", ""),
+        ("600m", ""),
+        ("1d12h", ""),
+        ("h", ""),
+        ("99999999999999999999d", ""),
+        ("18446744073709551615d", ""),
+        ("daily", "; did you mean `1d`?"),
+    ] {
+        let text = format!("{wish}; got `{given}`{hint}");
+        refused("agent.monitors.create", call(given), &[("cadence", &text)]);
+    }
+}
+
+#[test]
+fn search_monitors_run_every_hour_at_most() {
+    let call =
+        |period: &str| json!({"monitorId": "m", "trigger": {"type": "interval", "period": period}});
+    for period in ["1h", "6h", "7d", "60m"] {
+        untouched("search_monitors.update", call(period));
+    }
+    corrected(
+        "search_monitors.update",
+        call("1 Day"),
+        call("1d"),
+        &["`trigger.period`: read \"1 Day\" as \"1d\""],
+    );
+    for given in ["30m", "0h", "1h30m", "6"] {
+        let text = format!(
+            "`trigger.period` must be one number and one unit, at least `1h`, such as `6h`, `1d` or `7d`; got `{given}`"
+        );
+        refused(
+            "search_monitors.update",
+            call(given),
+            &[("trigger.period", &text)],
+        );
+    }
+}
+
+#[test]
+fn counts_and_addresses() {
+    refused(
+        "searches.create",
+        json!({"websetId": "w", "query": "x", "count": 2.5}),
+        &[(
+            "count",
+            "`count` must be a whole number of at least 1; got 2.5",
+        )],
+    );
+    refused(
+        "find_similar",
+        json!({"url": "exa.ai"}),
+        &[(
+            "url",
+            "`url` must be an address that starts with http:// or https://; got `exa.ai`; did you mean `https://exa.ai`?",
+        )],
+    );
+    // Ids of results are taken, too.
+    untouched("get_contents", json!({"urls": ["some-result-id"]}));
+}
+
+#[test]
+fn the_content_of_an_import_stands_for_what_can_be_counted_in_it() {
+    corrected(
+        "imports.create",
+        json!({"csv_content": "name\nExa", "entity": {"type": "company"}}),
+        json!({"csvContent": "name\nExa", "entity": {"type": "company"}}),
+        &["`csv_content`: read as `csvContent`"],
+    );
+    corrected(
+        "imports.create",
+        json!({"size": 8, "count": 1, "entity": {"type": "company"}}),
+        json!({"size": 8, "count": 1, "entity": {"type": "company"}, "format": "csv"}),
+        &["`format`: added \"csv\", the only possible value"],
+    );
+    let missing = "is required, unless `csvContent` or `filePath` is given";
+    refused(
+        "imports.create",
+        json!({"entity": {"type": "company"}}),
+        &[
+            ("size", &format!("`size` {missing}")),
+            ("count", &format!("`count` {missing}")),
+        ],
+    );
+    refused(
+        "imports.create",
+        json!({"csvContent": "a\nb", "filePath": "b.csv", "entity": {"type": "company"}}),
+        &[(
+            "csvContent",
+            "`csvContent` and `filePath` are two contents for one import; give one of them",
+        )],
+    );
+    let refused = run("imports.create", json!({"filePath": "a.csv", "size": "x"})).unwrap_err();
+    let places: Vec<&str> = refused
+        .problems
+        .iter()
+        .map(|it| it.place.as_str())
+        .collect();
+    assert_eq!(places, ["entity", "size"]);
+}

@@ -1,0 +1,182 @@
+//! Names: other spellings, aliases, wrappers and names that nobody knows.
+
+use serde_json::json;
+
+use super::{InputSchema, corrected, refused, run_with, untouched};
+
+#[test]
+fn names_at_every_depth() {
+    corrected(
+        "search",
+        json!({"query": "x", "num_results": 3, "Include-Domains": ["a.com"],
+               "contents": {"max_age_hours": 1, "text": {"MaxCharacters": 9}}}),
+        json!({"query": "x", "numResults": 3, "includeDomains": ["a.com"],
+               "contents": {"maxAgeHours": 1, "text": {"maxCharacters": 9}}}),
+        &[
+            "`num_results`: read as `numResults`",
+            "`Include-Domains`: read as `includeDomains`",
+            "`contents.max_age_hours`: read as `maxAgeHours`",
+            "`contents.text.MaxCharacters`: read as `maxCharacters`",
+        ],
+    );
+    corrected(
+        "search",
+        json!({"query": "x", "numResults": null, "num_results": 4, "user_location": null}),
+        json!({"query": "x", "numResults": 4}),
+        &[
+            "`numResults`: left out, because null is not allowed",
+            "`num_results`: read as `numResults`",
+            "`user_location`: read as `userLocation`",
+            "`userLocation`: left out, because null is not allowed",
+        ],
+    );
+    // A name that was given rightly is not replaced.
+    refused(
+        "search",
+        json!({"query": "x", "numResults": 3, "num_results": 4}),
+        &[(
+            "num_results",
+            "there is no argument `num_results`; did you mean `numResults`?",
+        )],
+    );
+    // Names in maps are the caller's own.
+    untouched(
+        "websets.update",
+        json!({"websetId": "ws_1", "metadata": {"Web_Set": "a"}}),
+    );
+    untouched(
+        "search",
+        json!({"query": "x", "outputSchema": {"type": "object", "Properties": {}}}),
+    );
+}
+
+#[test]
+fn aliases_and_wrappers() {
+    corrected(
+        "items.list",
+        json!({"id": "ws_1"}),
+        json!({"websetId": "ws_1"}),
+        &["`id`: read as `websetId`"],
+    );
+    corrected(
+        "items.list",
+        json!({"limit": 5, "WEBSET": "ws_1"}),
+        json!({"limit": 5, "websetId": "ws_1"}),
+        &["`WEBSET`: read as `websetId`"],
+    );
+    corrected(
+        "items.list",
+        json!({"webset_id": "ws_1", "id": null}),
+        json!({"websetId": "ws_1"}),
+        &[
+            "`id`: left out, because null is not allowed",
+            "`webset_id`: read as `websetId`",
+        ],
+    );
+    corrected(
+        "items.list",
+        json!({"websetId": "ws_1", "id": "ws_1"}),
+        json!({"websetId": "ws_1"}),
+        &["`id`: read as `websetId`"],
+    );
+    corrected(
+        "items.list",
+        json!({"websetId": null, "id": "ws_1"}),
+        json!({"websetId": "ws_1"}),
+        &["`id`: read as `websetId`"],
+    );
+    for wrapper in ["args", "params", "arguments", "body"] {
+        let note = format!("`{wrapper}`: took the arguments out of it");
+        corrected(
+            "websets.create",
+            json!({wrapper: {"externalId": "a"}}),
+            json!({"externalId": "a"}),
+            &[&note],
+        );
+    }
+    corrected(
+        "items.list",
+        json!({"args": {"params": "{\"id\": \"ws_1\"}"}}),
+        json!({"websetId": "ws_1"}),
+        &[
+            "`args`: took the arguments out of it",
+            "`params`: took the arguments out of it",
+            "`id`: read as `websetId`",
+        ],
+    );
+    // A property of that name is no wrapper.
+    let schema = json!({"type": "object", "properties": {"body": {"type": "object"}}});
+    let checked = run_with(
+        "own.body",
+        &InputSchema::new(schema),
+        json!({"body": {"a": 1}}),
+    )
+    .unwrap();
+    assert_eq!(checked.corrections, Vec::<String>::new());
+}
+
+#[test]
+fn unknown_names_in_open_schemas() {
+    // What nobody has heard of may be new.
+    let new = json!({"query": "x", "somethingNew": {"a": [1]}, "contents": {"brandNew": 1}});
+    corrected(
+        "search",
+        new.clone(),
+        new,
+        &[
+            "`somethingNew` is not in the spec; it was sent as it is",
+            "`contents.brandNew` is not in the spec; it was sent as it is",
+        ],
+    );
+    // What is nearly a known name, or one of another place, is a slip that Exa would not notice.
+    for (operation, call, name, meant) in [
+        (
+            "search",
+            json!({"query": "x", "querry": "y"}),
+            "querry",
+            "query",
+        ),
+        (
+            "search",
+            json!({"query": "x", "highlights": "y"}),
+            "highlights",
+            "contents.highlights",
+        ),
+        (
+            "websets.create",
+            json!({"query": "x"}),
+            "query",
+            "search.query",
+        ),
+        (
+            "websets.create",
+            json!({"search": {"query": "x", "coutn": 5}}),
+            "search.coutn",
+            "count",
+        ),
+        (
+            "searches.create",
+            json!({"websetId": "w", "query": "x", "count": 1, "behaviour": "append"}),
+            "behaviour",
+            "behavior",
+        ),
+    ] {
+        let problem = format!("there is no argument `{name}`; did you mean `{meant}`?");
+        refused(operation, call, &[(name, &problem)]);
+    }
+    // It is told once, beside everything else that is wrong.
+    refused(
+        "search",
+        json!({"querry": "x", "numResult": 500}),
+        &[
+            (
+                "query",
+                "`query` is required: a string; `querry` was given, did you mean `query`?",
+            ),
+            (
+                "numResult",
+                "there is no argument `numResult`; did you mean `numResults`?",
+            ),
+        ],
+    );
+}

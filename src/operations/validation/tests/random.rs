@@ -1,0 +1,285 @@
+//! What must hold for any arguments at all.
+
+use serde_json::{Map, Number, Value};
+
+use super::super::schema::Node;
+use super::{InputSchema, run, run_with, schemas};
+
+const ROUNDS: usize = 60;
+
+/// A small generator of numbers (xorshift), so that a failure can be repeated.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % sides.max(1) as u64) as usize
+    }
+
+    fn pick<'v, T>(&mut self, list: &'v [T]) -> &'v T {
+        &list[self.roll(list.len())]
+    }
+
+    fn text(&mut self, least: usize, most: usize) -> String {
+        const LETTERS: &[&str] = &["a", "b", "Z", "7", "é", "_", "-", "京"];
+        let length = least + self.roll((most - least).min(12) + 1);
+        (0..length).map(|_| *self.pick(LETTERS)).collect()
+    }
+
+    /// Any JSON, with names and values that schemas know among it.
+    fn any(&mut self, names: &[String], depth: usize) -> Value {
+        const TEXTS: &[&str] = &[
+            "",
+            "5",
+            "true",
+            "null",
+            "company",
+            "Research Paper",
+            "a, b",
+            "{\"type\":\"custom\"}",
+            "[1,2]",
+            "[",
+            "2026-01-05",
+            "0 9 * * 1",
+            "https://exa.ai",
+            "\u{0}\u{1F600}",
+            "options",
+        ];
+        match self.roll(if depth > 4 { 7 } else { 10 }) {
+            0 => Value::Null,
+            1 => Value::Bool(self.roll(2) == 0),
+            2 => Value::from(self.roll(1000) as i64 - 500),
+            3 => Value::from(*self.pick(&[0.5, 5.0, -1e300, 1e17, f64::MIN_POSITIVE])),
+            4 => Value::from(*self.pick(&[u64::MAX, u64::MAX / 2])),
+            5 | 6 => Value::from(*self.pick(TEXTS)),
+            7 => (0..self.roll(4))
+                .map(|_| self.any(names, depth + 1))
+                .collect(),
+            _ => {
+                let mut map = Map::new();
+                for _ in 0..self.roll(6) {
+                    let name = self.name(names);
+                    map.insert(name, self.any(names, depth + 1));
+                }
+                Value::Object(map)
+            }
+        }
+    }
+
+    fn name(&mut self, names: &[String]) -> String {
+        let name = self.pick(names);
+        match self.roll(6) {
+            0 => name.to_uppercase(),
+            1 => name.chars().rev().collect(),
+            2 => format!("{name}_"),
+            3 => (*self.pick(&["args", "body", "id", "params"])).to_owned(),
+            _ => name.clone(),
+        }
+    }
+
+    /// A value that fits `node`; `name` is the name of the field.
+    fn valid(&mut self, node: &Node<'_>, name: &str) -> Value {
+        let choices = node.choices();
+        if !choices.is_empty() {
+            return (*self.pick(&choices)).clone();
+        }
+        let branches = node.branches();
+        if !branches.is_empty() {
+            let branch = self.roll(branches.len());
+            return self.valid(&branches[branch], name);
+        }
+        match node.kinds().get(self.roll(node.kinds().len())).copied() {
+            Some("object") => self.object(node),
+            Some("array") => self.array(node, name),
+            Some(kind @ ("integer" | "number")) => self.number(node, kind == "integer"),
+            Some("boolean") => Value::Bool(self.roll(2) == 0),
+            Some("null") => Value::Null,
+            Some(_) => Value::from(self.string(node, name)),
+            None => self.any(&["free".to_owned()], 3),
+        }
+    }
+
+    fn object(&mut self, node: &Node<'_>) -> Value {
+        let required = node.required();
+        let mut map = Map::new();
+        for name in node.names() {
+            let least = node.number("minProperties").unwrap_or(0.0) as usize;
+            if required.contains(&name) || map.len() < least || self.roll(3) == 0 {
+                let property = node.property(name).unwrap();
+                map.insert(name.to_owned(), self.valid(&property, name));
+            }
+        }
+        if let Some(entry) = node.additional() {
+            map.insert("own_Name".to_owned(), self.valid(&entry, ""));
+        } else if !node.is_closed() && self.roll(4) == 0 {
+            map.insert("zzzzzzzzzz".to_owned(), self.any(&["q".to_owned()], 2));
+        }
+        Value::Object(map)
+    }
+
+    fn array(&mut self, node: &Node<'_>, name: &str) -> Value {
+        let least = node.number("minItems").unwrap_or(0.0) as usize;
+        let most = node.number("maxItems").unwrap_or(4.0) as usize;
+        let length = least + self.roll((most - least).min(3) + 1);
+        let items = node.items().unwrap();
+        (0..length).map(|_| self.valid(&items, name)).collect()
+    }
+
+    fn number(&mut self, node: &Node<'_>, whole: bool) -> Value {
+        let above = node.number("exclusiveMinimum").map(|it| it + 1.0);
+        let least = node.number("minimum").or(above).unwrap_or(-1000.0);
+        let most = node.number("maximum").unwrap_or(least + 2000.0);
+        let number = least + self.roll((most - least) as usize + 1) as f64;
+        if whole || self.roll(2) == 0 {
+            return Value::from(number as i64);
+        }
+        Value::Number(Number::from_f64(number).unwrap())
+    }
+
+    fn string(&mut self, node: &Node<'_>, name: &str) -> String {
+        let fixed: &[&str] = match (name, node.keyword("format").and_then(Value::as_str)) {
+            (_, Some("date-time")) => &["2026-01-31T00:00:00Z", "2026-02-01t10:00:00.5+02:00"],
+            (_, Some("uri")) | ("url", _) => &["https://exa.ai", "http://a.b/c?d=e,f"],
+            ("cron", _) => &["0 9 * * 1", "*/5 * * * mon"],
+            ("timezone", _) => &["Etc/UTC", "America/Argentina/Buenos_Aires"],
+            ("cadence" | "period", _) => &["6h", "7d"],
+            ("label", _) => &["yes", "no"],
+            ("userIdentifier", _) => &["user-1"],
+            _ => &[],
+        };
+        if !fixed.is_empty() {
+            return (*self.pick(fixed)).to_owned();
+        }
+        let least = node.number("minLength").unwrap_or(0.0) as usize;
+        let most = node.number("maxLength").unwrap_or(1000.0) as usize;
+        self.text(least, most)
+    }
+}
+
+/// Names that occur anywhere in a schema.
+fn names(schema: &Value, found: &mut Vec<String>) {
+    match schema {
+        Value::Object(map) => {
+            if let Some(Value::Object(properties)) = map.get("properties") {
+                found.extend(properties.keys().cloned());
+            }
+            map.values().for_each(|inner| names(inner, found));
+        }
+        Value::Array(list) => list.iter().for_each(|inner| names(inner, found)),
+        _ => {}
+    }
+}
+
+/// Things that are taken as they are, but with a word.
+fn is_remark(note: &str) -> bool {
+    note.contains("it was sent as it is") || note.contains("only has an effect")
+}
+
+#[test]
+fn what_fits_is_not_touched() {
+    let mut dice = Dice(0x5eed);
+    for (operation, schema) in schemas() {
+        let validator = schema.validator().unwrap();
+        for _ in 0..ROUNDS {
+            let mut value = dice.valid(&Node::top(schema), "");
+            if value["format"] == "options" && value.get("options").is_none() {
+                value["format"] = "text".into();
+            }
+            if operation == "websets.create" {
+                value.as_object_mut().unwrap().shift_remove("enrichments");
+            }
+            if operation == "searches.create" {
+                value["count"] = 3.into();
+            }
+            if operation == "imports.create" {
+                value.as_object_mut().unwrap().shift_remove("filePath");
+                value["csvContent"] = "name\nExa".into();
+            }
+            assert!(validator.is_valid(&value), "{operation}: {value}");
+            let checked = run(operation, value.clone());
+            let checked = checked.unwrap_or_else(|it| panic!("{operation}: {value}: {it}"));
+            let notes: Vec<_> = checked
+                .corrections
+                .iter()
+                .filter(|it| !is_remark(it))
+                .collect();
+            assert!(notes.is_empty(), "{operation}: {value}: {notes:?}");
+            assert_eq!(Value::Object(checked.arguments), value, "{operation}");
+        }
+    }
+}
+
+#[test]
+fn whatever_is_taken_fits_and_would_be_taken_again() {
+    let mut dice = Dice(0xfeed);
+    let mut taken = 0;
+    for (operation, schema) in schemas() {
+        let mut known = vec!["x".to_owned()];
+        names(schema, &mut known);
+        let validator = schema.validator().unwrap();
+        for round in 0..ROUNDS * 4 {
+            // Half of them are right but for one argument.
+            let value = if round % 2 == 0 {
+                dice.any(&known, 0)
+            } else {
+                let mut value = dice.valid(&Node::top(schema), "");
+                let name = dice.name(&known);
+                value[name] = dice.any(&known, 2);
+                value
+            };
+            let Ok(checked) = run(operation, value.clone()) else {
+                continue;
+            };
+            taken += 1;
+            let arguments = Value::Object(checked.arguments);
+            assert!(validator.is_valid(&arguments), "{operation}: {value}");
+            let again = run(operation, arguments.clone());
+            let again = again.unwrap_or_else(|it| panic!("{operation}: {arguments}: {it}"));
+            assert_eq!(
+                Value::Object(again.arguments),
+                arguments,
+                "{operation}: {value}"
+            );
+            assert!(
+                again.corrections.iter().all(|it| is_remark(it)),
+                "{operation}: {:?}",
+                again.corrections
+            );
+        }
+    }
+    assert!(taken > 1000, "only {taken} of the random calls were taken");
+}
+
+#[test]
+fn schemas_that_contain_themselves_come_to_an_end() {
+    let schema = InputSchema::new(serde_json::json!({
+        "type": "object",
+        "properties": {"tree": {"$ref": "#/$defs/Tree"}, "loop": {"$ref": "#/$defs/Loop"}},
+        "$defs": {
+            "Tree": {"type": "array", "items": {"$ref": "#/$defs/Tree"}},
+            "Loop": {"oneOf": [
+                {"type": "object", "properties": {"type": {"const": "a"},
+                 "next": {"$ref": "#/$defs/Loop"}}, "required": ["type"]},
+                {"type": "array", "items": {"$ref": "#/$defs/Loop"}}
+            ]}
+        }
+    }));
+    for text in ["x", "a", "[[\"x\"]]", "{\"next\": \"a\"}"] {
+        let _ = run_with(
+            "tree",
+            &schema,
+            serde_json::json!({"tree": text, "loop": text}),
+        );
+    }
+    let mut deep = Value::from("a");
+    for _ in 0..60 {
+        deep = Value::Array(vec![deep]);
+    }
+    let _ = run_with(
+        "tree",
+        &schema,
+        serde_json::json!({"tree": deep, "loop": deep.clone()}),
+    );
+}

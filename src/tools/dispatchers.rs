@@ -1,0 +1,41 @@
+//! Which tool takes any operation of an API.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use super::plan::{Plan, ToolFile};
+use exa_mcp_generated::tools::TOOLS;
+
+/// The dispatcher that takes an operation.
+pub(crate) fn dispatcher_of(operation: &str) -> Option<&'static str> {
+    static DISPATCHERS: LazyLock<BTreeMap<String, &'static str>> = LazyLock::new(read);
+    DISPATCHERS.get(operation).copied()
+}
+
+fn read() -> BTreeMap<String, &'static str> {
+    let mut found = BTreeMap::new();
+    for (name, text) in TOOLS {
+        let file: Option<ToolFile> = serde_json::from_str(text).ok();
+        if let Some(Plan::Dispatcher { operations }) = file.map(|file| file.plan) {
+            found.extend(operations.into_iter().map(|operation| (operation, *name)));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_operation_has_a_dispatcher() {
+        for operation in crate::operations::all() {
+            assert!(
+                dispatcher_of(operation.name).is_some(),
+                "{}",
+                operation.name
+            );
+        }
+        assert_eq!(dispatcher_of("no.such"), None);
+    }
+}

@@ -1,0 +1,80 @@
+//! Deletions that the user agrees to first, where the operator wants that and the client can ask.
+
+use serde_json::{Map, Value, json};
+
+use super::super::error::ToolError;
+use super::super::outcome::{ToolResult, as_object};
+use crate::operations::client::{ClientHandle, Form};
+use exa_mcp_model::Operation;
+
+/// Characters of an argument that are shown.
+const LONGEST_SHOWN: usize = 100;
+
+/// The field of the form.
+const FIELD: &str = "confirm";
+
+/// Goes on if nothing is deleted, nobody can be asked, or the user agrees.
+pub(super) async fn confirm_delete(
+    client: &ClientHandle,
+    operation: &'static Operation,
+    arguments: &Map<String, Value>,
+) -> ToolResult<()> {
+    if operation.method != "DELETE" || !client.capabilities().forms {
+        return Ok(());
+    }
+    let reason = match client.fill(form(operation, arguments)).await {
+        Ok(content) if content.get(FIELD) == Some(&Value::Bool(true)) => return Ok(()),
+        Ok(_) => "the user did not agree".to_owned(),
+        Err(why) => why.to_string(),
+    };
+    Err(Box::new(ToolError::NotConfirmed {
+        operation: operation.name,
+        reason,
+    }))
+}
+
+fn form(operation: &Operation, arguments: &Map<String, Value>) -> Form {
+    let shown = |value: &Value| -> String {
+        let text = match value {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let plain = text.chars().filter(|letter| !letter.is_control());
+        plain.take(LONGEST_SHOWN).collect()
+    };
+    let told: Vec<String> = arguments
+        .iter()
+        .map(|(name, value)| format!("{name} {}", shown(value)))
+        .collect();
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            FIELD: {"type": "boolean", "title": "Yes, delete it", "default": false},
+        },
+        "required": [FIELD],
+    });
+    Form {
+        message: format!(
+            "`{}` will delete at Exa: {}. This cannot be undone. Go on?",
+            operation.name,
+            told.join(", ")
+        ),
+        schema: as_object(schema),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+
+    #[test]
+    fn the_question_names_what_is_deleted() {
+        let operation = crate::operations::find("items.delete").unwrap();
+        let arguments = json!({"websetId": "ws_1", "itemId": "it\n_2"});
+        let form = form(operation, arguments.as_object().unwrap());
+        let expected = "`items.delete` will delete at Exa: websetId ws_1, itemId it_2.";
+        assert!(form.message.starts_with(expected), "{}", form.message);
+    }
+}

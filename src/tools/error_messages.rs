@@ -1,0 +1,431 @@
+//! The words of failed calls: the one place where a [`ToolError`] becomes text and structured content.
+
+use serde_json::{Map, Value, json};
+
+use super::cache::Limits;
+use super::error::{InvalidCall, ToolError, Unconfirmed, Unfinished};
+use super::outcome::{ToolContent, as_object, put};
+use crate::operations::client::Visit;
+use crate::render::ViewError;
+use exa_mcp_exa_client::{ExaError, ExaErrorKind, KeyFault, KeyOwner, NoKey};
+use exa_mcp_model::LimitExceeded;
+use exa_mcp_model::time::format_seconds;
+use exa_mcp_text::is_name;
+use exa_mcp_text::sanitize::{Fence, clean, clean_json, neutral, neutral_json};
+
+/// Characters of a single text of an error.
+const LONGEST_ERROR: usize = 100_000;
+
+/// Codes of failed calls, as JSON-RPC errors would carry them.
+mod code {
+    pub(super) const INVALID_PARAMS: i64 = -32602;
+    pub(super) const API_ERROR: i64 = -32000;
+    pub(super) const RATE_LIMITED: i64 = -32001;
+    pub(super) const AUTHENTICATION: i64 = -32002;
+    pub(super) const NOT_FOUND: i64 = -32003;
+    pub(super) const CANCELLED: i64 = -32004;
+    pub(super) const INTERNAL: i64 = -32603;
+    pub(super) const URL_ELICITATION_REQUIRED: i64 = -32042;
+}
+
+/// An error in words and as data, both safe to show.
+struct Message {
+    text: String,
+    data: Value,
+}
+
+/// Returns what a client sees of a failed call.
+pub(super) fn render(error: &ToolError) -> ToolContent {
+    let Message { text, data } = message(error);
+    ToolContent {
+        text,
+        structured: Map::from_iter([("error".to_owned(), data)]),
+        links: Vec::new(),
+        is_error: true,
+    }
+}
+
+/// Returns the whole text of an error.
+pub(super) fn text(error: &ToolError) -> String {
+    message(error).text
+}
+
+/// Returns the first line of an error.
+pub(super) fn headline(error: &ToolError) -> String {
+    let text = text(error);
+    text.lines().next().unwrap_or_default().to_owned()
+}
+
+fn message(error: &ToolError) -> Message {
+    match error {
+        ToolError::Validation(invalid) => validation(invalid),
+        ToolError::Impossible { message, details } => impossible(message, details),
+        ToolError::NotInResult {
+            operation,
+            error,
+            cache_id,
+        } => not_in_result(operation, error, cache_id.as_deref()),
+        ToolError::NotCached { id, limits } => not_cached(id, *limits),
+        ToolError::NoKey(holder) => no_key(*holder),
+        ToolError::KeyNotProvided(why) => key_not_provided(why),
+        ToolError::KeyRequired(visit) => key_required(visit),
+        ToolError::NoKeyReady(out) => no_key_ready(out),
+        ToolError::LimitExceeded(over) => limit_exceeded(over),
+        ToolError::ReadOnly(operation) => read_only(operation),
+        ToolError::NotConfirmed { operation, reason } => not_confirmed(operation, reason),
+        ToolError::Cancelled => internal("The call was given up, because its task was cancelled."),
+        ToolError::Unconfirmed(unconfirmed) => self::unconfirmed(unconfirmed),
+        ToolError::Unfinished(unfinished) => self::unfinished(unfinished),
+        ToolError::Exa {
+            operation,
+            error,
+            hints,
+        } => exa(operation, error, hints),
+        ToolError::Internal(message) => internal(message),
+    }
+}
+
+impl Message {
+    fn new(text: String, mut data: Value) -> Self {
+        // What an API says of a failure may come from anywhere.
+        clean_json(&mut data, LONGEST_ERROR);
+        neutral_json(&mut data);
+        let text = neutral(&clean(&text)).into_owned();
+        Self { text, data }
+    }
+
+    /// A message whose data has nothing but these fields.
+    fn plain(code: i64, name: &str, message: &str) -> Self {
+        Self::new(message.to_owned(), fields(code, name, message))
+    }
+
+    /// The same with words of others below ours, between marks.
+    fn quoting(mut self, quotes: &[(&str, String)]) -> Self {
+        if quotes.is_empty() {
+            return self;
+        }
+        let fence = Fence::new();
+        let lines: Vec<String> = quotes
+            .iter()
+            .map(|(name, text)| format!("{name}: {text}"))
+            .collect();
+        let quoted = clean(&lines.join("\n")).into_owned();
+        let parts = ["\nWhat others said of it:\n\n", &fence.begin(), "\n\n"];
+        parts.iter().for_each(|part| self.text.push_str(part));
+        self.text.push_str(&fence.neutral(&quoted));
+        self.text.push_str("\n\n");
+        self.text.push_str(&fence.end());
+        self
+    }
+}
+
+/// The fields that every error has.
+fn fields(code: i64, name: &str, message: &str) -> Value {
+    json!({"code": code, "name": name, "message": message})
+}
+
+fn validation(invalid: &InvalidCall) -> Message {
+    let InvalidCall {
+        operation,
+        error,
+        retry,
+    } = invalid;
+    let summary = format!("`{operation}` was not called; its arguments do not fit");
+    let mut lines = vec![format!("{summary}:")];
+    for problem in &error.problems {
+        lines.push(format!("- {}: {}", problem.place, problem.text));
+    }
+    lines.push(format!("A minimal valid call: {}", error.example));
+    lines.extend(common_issues(&error.hints));
+    let problems: Vec<Value> = error
+        .problems
+        .iter()
+        .map(|problem| json!({"field": problem.place, "problem": problem.text}))
+        .collect();
+    let mut data = fields(code::INVALID_PARAMS, "INVALID_PARAMS", &summary);
+    put(&mut data, "operation", json!(operation));
+    put(&mut data, "problems", json!(problems));
+    put(&mut data, "example", Value::clone(&error.example));
+    if !error.hints.is_empty() {
+        put(&mut data, "hints", json!(error.hints));
+    }
+    if !error.missing.is_empty() {
+        lines.push(format!("input_required: {}", error.missing.join(", ")));
+        put(&mut data, "reason", json!("input_required"));
+        put(&mut data, "missing", json!(error.missing));
+    }
+    let mut message = Message::new(lines.join("\n"), data);
+    if let Some(retry) = retry {
+        let more = format!("\n{}\nretryWith: {}", retry.instruction, retry.retry_with);
+        message.text.push_str(&more);
+        put(&mut message.data, "instruction", json!(retry.instruction));
+        put(&mut message.data, "retryWith", retry.retry_with.clone());
+    }
+    message
+}
+
+fn impossible(message: &str, details: &Map<String, Value>) -> Message {
+    let mut data = fields(code::INVALID_PARAMS, "INVALID_PARAMS", message);
+    for (key, value) in details {
+        put(&mut data, key, value.clone());
+    }
+    Message::new(message.to_owned(), data)
+}
+
+fn not_in_result(operation: &str, error: &ViewError, cache_id: Option<&str>) -> Message {
+    let message = format!("`{operation}` was called and answered, but {error}");
+    let advice = match cache_id {
+        Some(id) => format!(
+            "call with cache_id {id} and an index that there is, or without index, which costs nothing"
+        ),
+        None => "the answer was not kept; call again without index".to_owned(),
+    };
+    let data = json!({
+        "code": code::INVALID_PARAMS,
+        "name": "INVALID_PARAMS",
+        "message": message,
+        "operation": operation,
+        "problems": [{"field": "index", "problem": error.to_string()}],
+        "cacheId": cache_id,
+        "whatToDo": advice,
+    });
+    Message::new(format!("{message}.\nindex: {advice}."), data)
+}
+
+fn not_cached(id: &str, limits: Limits) -> Message {
+    let shown: String = id.chars().take(64).collect();
+    let why = if limits.keeps_nothing() {
+        "This server keeps no answers".to_owned()
+    } else {
+        let seconds = limits.ttl.as_secs();
+        let unit = if seconds == 1 { "second" } else { "seconds" };
+        format!("Answers are kept for {seconds} {unit} and belong to whoever asked")
+    };
+    let message = format!(
+        "There is no kept answer `{shown}`. {why}. Make the original call again without cache_id."
+    );
+    let mut data = fields(code::NOT_FOUND, "RESOURCE_NOT_FOUND", &message);
+    put(&mut data, "cacheId", json!(shown));
+    Message::new(message, data)
+}
+
+fn internal(message: &str) -> Message {
+    Message::plain(code::INTERNAL, "INTERNAL_ERROR", message)
+}
+
+fn no_key(holder: KeyOwner) -> Message {
+    Message::plain(
+        code::AUTHENTICATION,
+        "AUTHENTICATION_ERROR",
+        holder.advice(),
+    )
+}
+
+fn key_not_provided(why: &str) -> Message {
+    let mut message = no_key(KeyOwner::Own);
+    message.text.push_str(&format!(" {why}"));
+    put(&mut message.data, "message", json!(message.text));
+    message
+}
+
+fn key_required(visit: &Visit) -> Message {
+    let message = format!(
+        "The call waits for the Exa API key. The user enters it at {} (elicitation {}; on this computer, open for \
+         five minutes); then make the call again.",
+        visit.url, visit.id
+    );
+    let code = code::URL_ELICITATION_REQUIRED;
+    let mut data = fields(code, "URL_ELICITATION_REQUIRED", &message);
+    put(&mut data, "url", json!(visit.url));
+    put(&mut data, "elicitationId", json!(visit.id));
+    Message::new(message, data)
+}
+
+fn no_key_ready(out: &NoKey) -> Message {
+    let (code, name) = match out {
+        NoKey::CoolingDown {
+            fault: Some(KeyFault::Rejected),
+            ..
+        }
+        | NoKey::Empty(_) => (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
+        NoKey::CoolingDown { .. } => (code::RATE_LIMITED, "RATE_LIMITED"),
+    };
+    let message = format!("The call was not made: {out}.");
+    let mut data = fields(code, name, &message);
+    if let Some(wait) = out.seconds() {
+        put(&mut data, "retryAfter", json!(wait));
+    }
+    Message::new(message, data)
+}
+
+fn limit_exceeded(over: &LimitExceeded) -> Message {
+    let mut data = fields(code::RATE_LIMITED, "LIMIT_REACHED", &over.message);
+    for (name, value) in over.detail() {
+        put(&mut data, name, value);
+    }
+    Message::new(over.message.clone(), data)
+}
+
+fn read_only(operation: &str) -> Message {
+    let message = format!(
+        "`{operation}` was not called: it changes something, and this token may only read."
+    );
+    let mut data = fields(code::AUTHENTICATION, "READ_ONLY", &message);
+    put(&mut data, "operation", json!(operation));
+    Message::new(message, data)
+}
+
+fn not_confirmed(operation: &str, why: &str) -> Message {
+    let message = format!(
+        "Nothing was deleted: `{operation}` needs the consent of the user, and {why}. Do not try again unless the \
+         user wants it."
+    );
+    let mut data = fields(code::CANCELLED, "OPERATION_CANCELLED", &message);
+    put(&mut data, "operation", json!(operation));
+    Message::new(message, data)
+}
+
+fn unconfirmed(unconfirmed: &Unconfirmed) -> Message {
+    let Unconfirmed {
+        operation,
+        event,
+        reason,
+        since,
+        list,
+    } = unconfirmed;
+    let moment = format_seconds(*since).unwrap_or_default();
+    let how = match list {
+        Some(_) => "with checkWith",
+        None => "at Exa",
+    };
+    let mut text = format!(
+        "{event} `{operation}`, and it cannot be decided whether it arrived: {reason}. \
+         What it starts may exist at Exa and may have been paid for, so it is not called again. Look {how} for \
+         what was made since {moment}, and call `{operation}` again only if it is not there."
+    );
+    let mut data = fields(code::API_ERROR, "UNCONFIRMED", &text);
+    put(&mut data, "operation", json!(operation));
+    put(&mut data, "since", json!(moment));
+    if let Some(list) = list {
+        text.push_str(&format!("\ncheckWith: {list}"));
+        put(&mut data, "checkWith", list.clone());
+    }
+    Message::new(text, data)
+}
+
+fn unfinished(unfinished: &Unfinished) -> Message {
+    let operation = unfinished.operation;
+    let status = unfinished.status.as_deref();
+    let status = status.filter(|status| is_name(status)).unwrap_or("unknown");
+    let (name, why) = match unfinished.cause {
+        None => (
+            "UNFINISHED",
+            "its time was over before the work ended; it goes on at Exa",
+        ),
+        Some(_) => ("LOST", "the work cannot be looked at any more"),
+    };
+    let mut text = format!("`{operation}` was started, but {why}. Last known state: {status}.");
+    let mut data = fields(code::API_ERROR, name, &text);
+    put(&mut data, "operation", json!(operation));
+    put(&mut data, "lastStatus", json!(status));
+    let cause = unfinished.cause.as_deref().map(message);
+    let cause = cause.map(|cause| {
+        for (key, value) in as_object(cause.data) {
+            match key.as_str() {
+                "name" | "operation" => {}
+                "message" => put(&mut data, "cause", value),
+                "untrusted" => put(&mut data, &key, renamed(value, "message", "cause")),
+                _ => put(&mut data, &key, value),
+            }
+        }
+        cause.text
+    });
+    for (key, value) in &unfinished.next {
+        text.push_str(&format!("\n{key}: {value}"));
+        put(&mut data, key, value.clone());
+    }
+    let mut message = Message::new(text, data);
+    // It is safe already, and its marks must stay marks.
+    if let Some(cause) = cause {
+        message.text.push_str(&format!("\nCause: {cause}"));
+    }
+    message
+}
+
+fn exa(operation: &str, error: &ExaError, hints: &[String]) -> Message {
+    let (code, name) = class(error);
+    let mut text = format!("`{operation}` failed. {}", error.in_own_words());
+    for line in error.known_lines() {
+        text.push_str(&format!("\n{line}"));
+    }
+    let is_api = matches!(error.kind, ExaErrorKind::Api(_));
+    let message = if is_api {
+        error.message.clone()
+    } else {
+        error.own_message()
+    };
+    let mut data = fields(code, name, &message);
+    put(&mut data, "operation", json!(operation));
+    put(&mut data, "whatToDo", json!(error.advice()));
+    put(&mut data, "retryable", json!(error.is_retryable()));
+    let seconds = |wait: std::time::Duration| json!(wait.as_secs_f64().ceil() as u64);
+    let optional = [
+        ("status", error.status.map(|status| json!(status))),
+        ("tag", error.tag.as_ref().map(|tag| json!(tag))),
+        ("requestId", error.request_id.as_ref().map(|id| json!(id))),
+        ("retryAfter", error.retry_after.map(seconds)),
+        ("detail", error.detail.as_deref().cloned()),
+        (
+            "said",
+            error.quoted().filter(|_| !is_api).map(|said| json!(said)),
+        ),
+    ];
+    for (key, value) in optional {
+        if let Some(value) = value {
+            put(&mut data, key, value);
+        }
+    }
+    let quotes = error.quotes();
+    if !quotes.is_empty() {
+        let names: Vec<&str> = quotes.iter().map(|(name, _)| *name).collect();
+        put(&mut data, "untrusted", json!(names));
+    }
+    if code == code::INVALID_PARAMS && !hints.is_empty() {
+        put(&mut data, "hints", json!(hints));
+        common_issues(hints).for_each(|line| text.push_str(&format!("\n{line}")));
+    }
+    Message::new(text, data).quoting(&quotes)
+}
+
+/// A list of names in which one has become another.
+fn renamed(names: Value, from: &str, to: &str) -> Value {
+    let renamed = |name: Value| if name == from { json!(to) } else { name };
+    match names {
+        Value::Array(names) => names.into_iter().map(renamed).collect(),
+        other => other,
+    }
+}
+
+/// What often goes wrong, as lines of an error.
+fn common_issues<T: std::fmt::Display>(hints: &[T]) -> impl Iterator<Item = String> {
+    let heading = (!hints.is_empty()).then(|| "Common issues:".to_owned());
+    let lines = hints.iter().map(|hint| format!("- {hint}"));
+    heading.into_iter().chain(lines)
+}
+
+fn class(error: &ExaError) -> (i64, &'static str) {
+    let kind = match (error.kind, error.status) {
+        // A failure that a stream tells is classed as an answer with that failure would be.
+        (ExaErrorKind::Stream, Some(status)) => ExaErrorKind::Api(status),
+        (kind, _) => kind,
+    };
+    match kind {
+        ExaErrorKind::InvalidRequest => (code::INVALID_PARAMS, "INVALID_PARAMS"),
+        ExaErrorKind::Config => (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
+        ExaErrorKind::Api(400 | 422) => (code::INVALID_PARAMS, "INVALID_PARAMS"),
+        ExaErrorKind::Api(401 | 403) => (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
+        ExaErrorKind::Api(404) => (code::NOT_FOUND, "RESOURCE_NOT_FOUND"),
+        ExaErrorKind::Api(429) => (code::RATE_LIMITED, "RATE_LIMITED"),
+        _ => (code::API_ERROR, "API_ERROR"),
+    }
+}

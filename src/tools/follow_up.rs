@@ -1,0 +1,171 @@
+//! How to go on after a call: the next call, in the form that the offered tools take.
+
+use serde_json::{Map, Value, json};
+
+use super::plan::{Entry, Named, Plan};
+use super::registry::{Tool, ToolRegistry};
+use crate::operations::Following;
+
+/// Returns how to read work and how to end it.
+pub(super) fn next_calls(
+    registry: &ToolRegistry,
+    tool: &Tool,
+    following: &Following,
+) -> Map<String, Value> {
+    let (get, arguments) = following.check_with();
+    let mut next = Map::new();
+    let check = next_call(registry, tool, get, &arguments);
+    next.extend(check.map(|check| ("checkWith".to_owned(), check)));
+    if let Some((cancel, arguments)) = following.cancel_with() {
+        let cancel = next_call(registry, tool, cancel, &arguments);
+        next.extend(cancel.map(|cancel| ("cancelWith".to_owned(), cancel)));
+    }
+    next
+}
+
+/// Returns how to call an operation: with the same tool if it can, else with another, which is named then.
+/// Nothing if none of the offered tools can.
+pub(super) fn next_call(
+    registry: &ToolRegistry,
+    tool: &Tool,
+    operation: &str,
+    arguments: &Map<String, Value>,
+) -> Option<Value> {
+    if let Some(mut call) = form(tool, operation, arguments) {
+        // Arguments alone do not say whose they are.
+        if call.contains_key("arguments") {
+            call.shift_insert(0, "tool".to_owned(), json!(tool.name()));
+        }
+        return Some(Value::Object(call));
+    }
+    let others = registry.iter().filter_map(|other| {
+        let call = form(other, operation, arguments)?;
+        Some((other.name(), call))
+    });
+    let (name, call) = others.min_by_key(|(_, call)| call.len())?;
+    let mut named = Map::from_iter([("tool".to_owned(), json!(name))]);
+    named.extend(call);
+    Some(Value::Object(named))
+}
+
+/// A call of an operation as a tool takes it; `None` if it does not.
+fn form(
+    tool: &Tool,
+    operation: &str,
+    arguments: &Map<String, Value>,
+) -> Option<Map<String, Value>> {
+    let form = match &tool.plan {
+        Plan::Dispatcher { operations } => {
+            operations.iter().find(|own| *own == operation)?;
+            json!({"operation": operation, "args": arguments})
+        }
+        Plan::Host { entries } => {
+            let entry = entries.iter().find(|entry| serves(entry, operation))?;
+            json!({"operation": entry.name, "params": arguments})
+        }
+        Plan::Operation { operation: own } if own == operation => json!({"arguments": arguments}),
+        Plan::Named(plan) => json!({"arguments": named_arguments(plan, operation, arguments)?}),
+        Plan::Operation { .. } | Plan::Note | Plan::Suggest { .. } => return None,
+    };
+    match form {
+        Value::Object(form) => Some(form),
+        _ => None,
+    }
+}
+
+/// Whether an entry of a host passes its parameters on as they are.
+fn serves(entry: &Entry, operation: &str) -> bool {
+    entry.operation.as_deref() == Some(operation) && entry.rename.is_empty()
+}
+
+/// The arguments by which a tool with presets makes this very call.
+fn named_arguments(
+    plan: &Named,
+    operation: &str,
+    arguments: &Map<String, Value>,
+) -> Option<Map<String, Value>> {
+    let is_other = plan.instead.as_ref().is_some_and(|instead| {
+        let only = arguments.keys().eq([&instead.given]);
+        only && instead.operation == operation
+    });
+    if is_other {
+        return Some(arguments.clone());
+    }
+    if plan.operation != operation || !plan.fixed.is_empty() {
+        return None;
+    }
+    let argument = |(name, value): (&String, &Value)| {
+        let mut moves = plan.moves.iter();
+        let found = moves.find(|step| step.to == *name && step.switch.is_none())?;
+        Some((found.from.clone(), value.clone()))
+    };
+    arguments.iter().map(argument).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::operations::find;
+
+    fn next(tools: &str, tool: &str, start: &str, sent: Value, answer: Value) -> Value {
+        let registry = ToolRegistry::new(tools).unwrap();
+        let sent = sent.as_object().unwrap();
+        let following = Following::of(find(start).unwrap(), sent, &answer).unwrap();
+        next_calls(&registry, registry.find(tool).unwrap(), &following).into()
+    }
+
+    #[test]
+    fn the_next_call_is_one_that_the_tools_take() {
+        let webset = |tools: &str, tool: &str| {
+            next(tools, tool, "websets.create", json!({}), json!({"id": "w"}))
+        };
+        let args = json!({"websetId": "w"});
+        assert_eq!(
+            webset("default", "manage_websets"),
+            json!({
+                "checkWith": {"operation": "websets.get", "args": args},
+                "cancelWith": {"operation": "websets.cancel", "args": args},
+            })
+        );
+        assert_eq!(
+            webset("granular", "websets_create"),
+            json!({
+                "checkWith": {"tool": "websets_get", "arguments": args},
+                "cancelWith": {"tool": "websets_cancel", "arguments": args},
+            })
+        );
+        assert_eq!(
+            webset("toolhost", "websets-sync").get("checkWith"),
+            Some(&json!({"operation": "get_webset", "params": args}))
+        );
+        // None of these tools can cancel a webset.
+        assert_eq!(webset("toolhost", "websets-sync").get("cancelWith"), None);
+        let mixed = webset("websets-sync,manage_websets", "websets-sync");
+        let cancel = json!({"tool": "manage_websets", "operation": "websets.cancel", "args": args});
+        assert_eq!(mixed.get("cancelWith"), Some(&cancel));
+    }
+
+    #[test]
+    fn tools_with_presets_lead_to_each_other() {
+        let research = next(
+            "classic",
+            "deep_researcher_start",
+            "research.create",
+            json!({"instructions": "x"}),
+            json!({"researchId": "r"}),
+        );
+        let check = json!({"tool": "deep_researcher_check", "arguments": {"researchId": "r"}});
+        assert_eq!(research, json!({"checkWith": check}));
+        let run = next(
+            "classic",
+            "agent_run",
+            "agent.runs.create",
+            json!({"query": "x"}),
+            json!({"id": "agent_run_1"}),
+        );
+        let check = json!({"tool": "agent_run", "arguments": {"runId": "agent_run_1"}});
+        assert_eq!(run, json!({"checkWith": check}));
+    }
+}

@@ -1,0 +1,236 @@
+//! Named tools: flat arguments become the arguments of one operation.
+
+use serde_json::{Map, Value};
+
+use super::plan::Named;
+use super::{discovery, path};
+use crate::render::Level;
+
+/// The operation that a call means, and its arguments.
+pub(super) fn arguments(
+    plan: &Named,
+    mut given: Map<String, Value>,
+    level: Level,
+) -> (&str, Map<String, Value>) {
+    if let Some(instead) = &plan.instead
+        && let Some(value) = given
+            .shift_remove(&instead.given)
+            .filter(|value| !value.is_null())
+    {
+        let only = Map::from_iter([(instead.given.clone(), value)]);
+        return (&instead.operation, only);
+    }
+    let mut arguments = Map::new();
+    let mut switches = Vec::new();
+    for step in &plan.moves {
+        let Some(value) = given.shift_remove(&step.from) else {
+            continue;
+        };
+        match &step.switch {
+            Some(on) => switches.push((step.to.as_str(), on, value == Value::Bool(true))),
+            None => path::set(&mut arguments, &step.to, value),
+        }
+    }
+    // What the tool does not know may still be known to the operation.
+    for (name, value) in given {
+        path::join(&mut arguments, name, value);
+    }
+    for (to, on, _) in switches.iter().filter(|(.., wanted)| *wanted) {
+        if !path::has(&arguments, to) {
+            path::set(&mut arguments, to, (*on).clone());
+        }
+    }
+    path::fill(&mut arguments, &plan.defaults);
+    if let Some(wanted) = plan.levels.get(level.name()) {
+        path::fill(&mut arguments, wanted);
+    }
+    path::force(&mut arguments, &plan.fixed);
+    // A switch that is off also takes away what a default would have asked for.
+    for (to, ..) in switches.iter().filter(|(.., wanted)| !*wanted) {
+        path::take(&mut arguments, to);
+    }
+    (&plan.operation, arguments)
+}
+
+/// The arguments that the tool's defaults give, because the caller does not.
+pub(super) fn filled(plan: &Named, given: &Map<String, Value>) -> Vec<String> {
+    let goes_to = |name: &str, to: &str| {
+        let mut moves = plan.moves.iter();
+        moves.any(|step| step.from == name && step.to == to) || discovery::is_same(name, to)
+    };
+    let is_free = |to: &&String| !given.keys().any(|name| goes_to(name, to));
+    plan.defaults.keys().filter(is_free).cloned().collect()
+}
+
+/// Adds the tool's words to the query, after `category:x` was taken out of it.
+pub(super) fn rewrite_query(plan: &Named, arguments: &mut Map<String, Value>, categories: &[&str]) {
+    let Some(Value::String(query)) = arguments.get("query").cloned() else {
+        return;
+    };
+    let mut query = query;
+    if plan.category_in_query
+        && let Some((rest, category)) = take_category(&query, categories)
+    {
+        query = rest;
+        arguments
+            .entry("category")
+            .or_insert(Value::String(category));
+    }
+    if let Some(suffix) = &plan.suffix {
+        query = format!("{} {suffix}", query.trim_end());
+    }
+    arguments.insert("query".to_owned(), Value::String(query));
+}
+
+/// `category:news` in a query, where `news` is a category, and the query without it.
+fn take_category(query: &str, categories: &[&str]) -> Option<(String, String)> {
+    const MARK: &str = "category:";
+    let lower = query.to_ascii_lowercase();
+    // The end of a longer word, or a part of an address, is none.
+    let is_word = |start: &usize| {
+        let before = lower
+            .get(..*start)
+            .and_then(|before| before.chars().next_back());
+        before.is_none_or(|before| before.is_whitespace() || "([\"'".contains(before))
+    };
+    let start = lower.match_indices(MARK).map(|(at, _)| at).find(is_word)?;
+    let before = query.get(..start)?;
+    let after = query
+        .get(start + MARK.len()..)?
+        .trim_start_matches(['"', '\'', ' ']);
+    let mut known: Vec<&str> = categories.to_vec();
+    known.sort_by_key(|category| std::cmp::Reverse(category.len()));
+    let category = known.into_iter().find(|category| {
+        let head = after.get(..category.len());
+        let next = after
+            .get(category.len()..)
+            .and_then(|rest| rest.chars().next());
+        head.is_some_and(|head| head.eq_ignore_ascii_case(category))
+            && next.is_none_or(|next| !next.is_alphanumeric())
+    })?;
+    let rest = after.get(category.len()..)?.trim_start_matches(['"', '\'']);
+    let words: Vec<&str> = before
+        .split_whitespace()
+        .chain(rest.split_whitespace())
+        .collect();
+    // A query of nothing but a category would be empty; then it stays as it is.
+    (!words.is_empty()).then(|| (words.join(" "), category.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn plan() -> Named {
+        serde_json::from_value(json!({
+            "operation": "search",
+            "moves": [
+                {"from": "query", "to": "query", "switch": null},
+                {"from": "maxCharacters", "to": "contents.text.maxCharacters", "switch": null},
+                {"from": "enableHighlights", "to": "contents.highlights", "switch": true}],
+            "defaults": {"numResults": 10, "contents.text": true, "contents.highlights": true},
+            "fixed": {"type": "fast"},
+            "suffix": "company",
+            "categoryInQuery": true,
+            "instead": {"given": "runId", "operation": "agent.runs.get"},
+        }))
+        .unwrap()
+    }
+
+    fn arguments_of(given: Value) -> (String, Value) {
+        let Value::Object(given) = given else {
+            panic!()
+        };
+        let plan = plan();
+        let (operation, arguments) = arguments(&plan, given, Level::Standard);
+        (operation.to_owned(), arguments.into())
+    }
+
+    #[test]
+    fn defaults_fill_and_fixed_values_win() {
+        assert_eq!(
+            arguments_of(json!({"query": "x", "type": "deep", "numResults": 3})),
+            (
+                "search".to_owned(),
+                json!({"query": "x", "type": "fast", "numResults": 3,
+                    "contents": {"text": true, "highlights": true}})
+            )
+        );
+    }
+
+    #[test]
+    fn what_the_caller_gives_is_not_filled_in() {
+        let of = |given: Value| filled(&plan(), given.as_object().unwrap());
+        let contents = ["contents.text", "contents.highlights"];
+        assert_eq!(of(json!({"query": "x", "num_results": 3})), contents);
+        assert!(of(json!({"query": "x"})).contains(&"numResults".to_owned()));
+    }
+
+    #[test]
+    fn a_detail_replaces_the_plain_default() {
+        let (_, arguments) = arguments_of(json!({"query": "x", "maxCharacters": 5}));
+        assert_eq!(arguments["contents"]["text"], json!({"maxCharacters": 5}));
+    }
+
+    #[test]
+    fn a_switch_that_is_off_takes_away_the_default() {
+        let (_, arguments) = arguments_of(json!({"query": "x", "enableHighlights": false}));
+        assert_eq!(arguments["contents"], json!({"text": true}));
+    }
+
+    #[test]
+    fn another_operation_is_called_instead() {
+        assert_eq!(
+            arguments_of(json!({"runId": "agent_run_1", "query": "x"})),
+            ("agent.runs.get".to_owned(), json!({"runId": "agent_run_1"}))
+        );
+    }
+
+    #[test]
+    fn a_category_in_the_query_becomes_an_argument() {
+        let categories = ["news", "research paper", "personal site"];
+        let cases = [
+            ("category:news fusion", "fusion company", Some("news")),
+            (
+                "fusion category:research paper 2026",
+                "fusion 2026 company",
+                Some("research paper"),
+            ),
+            (
+                "fusion Category:\"personal site\"",
+                "fusion company",
+                Some("personal site"),
+            ),
+            (
+                "fusion category:newsletter",
+                "fusion category:newsletter company",
+                None,
+            ),
+            ("category:news", "category:news company", None),
+            (
+                "what does subcategory:news mean",
+                "what does subcategory:news mean company",
+                None,
+            ),
+            (
+                "https://a.example/?category:news x category:news",
+                "https://a.example/?category:news x company",
+                Some("news"),
+            ),
+        ];
+        for (query, expected, category) in cases {
+            let mut arguments = Map::from_iter([("query".to_owned(), json!(query))]);
+            rewrite_query(&plan(), &mut arguments, &categories);
+            assert_eq!(arguments["query"], json!(expected));
+            assert_eq!(
+                arguments.get("category").and_then(Value::as_str),
+                category,
+                "{query}"
+            );
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! What tools exist, which of them are offered, and what they look like.
+
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value};
+
+use super::call::ToolCall;
+use super::plan::{Hints, Plan, ToolFile};
+use super::schema::Schema;
+use super::{parse, routing, work};
+use crate::operations::validation::InputSchema;
+use exa_mcp_generated::tools::{RESOURCES, SETS, TOOLS};
+use exa_mcp_model::Operation;
+
+/// Why a list of tools cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SelectError {
+    /// Names that are neither sets nor tools.
+    #[error(
+        "unknown tool or set {}; known sets: {}; known tools: {}",
+        names.join(", "), sets.join(", "), tools.join(", ")
+    )]
+    Unknown {
+        /// The names.
+        names: Vec<String>,
+        /// All sets.
+        sets: Vec<String>,
+        /// All tools.
+        tools: Vec<String>,
+    },
+    /// The list has no name in it.
+    #[error("the list of tools is empty; leave it out for the default set")]
+    Nothing,
+    /// None of the names is offered here.
+    #[error("none of these tools is offered here; offered are {}", .0.join(", "))]
+    NotOffered(Vec<String>),
+    /// The generated table is broken.
+    #[error("the generated definition of `{0}` cannot be read: {1}")]
+    Broken(&'static str, String),
+}
+
+/// What `tools/list` shows of a tool.
+#[derive(Debug, Clone)]
+pub struct ToolDefinition {
+    /// Name.
+    pub name: String,
+    /// Title for people.
+    pub title: String,
+    /// What a language model reads.
+    pub description: String,
+    /// JSON Schema of the arguments.
+    pub input_schema: Schema,
+    /// What it does to the world.
+    pub hints: Hints,
+    /// It can start work that takes long.
+    pub starts_work: bool,
+}
+
+/// A tool and how its calls are carried out.
+pub(super) struct Tool {
+    pub(super) definition: ToolDefinition,
+    /// The schema in the form that validation needs; made by the first call.
+    schema: OnceLock<InputSchema>,
+    pub(super) plan: Plan,
+    tokens: usize,
+}
+
+impl Tool {
+    /// Reads a tool of the generated table.
+    fn load(name: &'static str) -> Result<Self, SelectError> {
+        let index = TOOLS.binary_search_by(|(known, _)| (*known).cmp(name));
+        let entry = index.ok().and_then(|index| TOOLS.get(index));
+        let text = entry.map_or("", |(_, text)| *text);
+        let file: ToolFile = serde_json::from_str(text)
+            .map_err(|error| SelectError::Broken(name, error.to_string()))?;
+        let definition = file.definition;
+        Ok(Self {
+            schema: OnceLock::new(),
+            definition: ToolDefinition {
+                name: definition.name,
+                title: definition.title,
+                description: definition.description,
+                input_schema: Schema::in_file(text),
+                hints: definition.annotations,
+                starts_work: work::can_start(&file.plan),
+            },
+            plan: file.plan,
+            tokens: file.tokens,
+        })
+    }
+
+    /// Returns what the arguments are validated against.
+    pub(super) fn schema(&self) -> &InputSchema {
+        let read = || InputSchema::new(Value::Object(self.definition.input_schema.owned()));
+        self.schema.get_or_init(read)
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.definition.name
+    }
+}
+
+/// The tools that are offered.
+#[derive(Clone)]
+pub(crate) struct ToolRegistry {
+    tools: Arc<[Arc<Tool>]>,
+    /// Nothing may be changed.
+    read_only: bool,
+}
+
+impl ToolRegistry {
+    /// Creates a registry of the sets and tools in a list.
+    pub(crate) fn new(list: &str) -> Result<Self, SelectError> {
+        let tools = select(list)?.into_iter();
+        let tools = tools.map(|name| Tool::load(name).map(Arc::new));
+        Ok(Self {
+            tools: tools.collect::<Result<_, _>>()?,
+            read_only: false,
+        })
+    }
+
+    /// Returns what clients are told about the tools as a whole.
+    pub(crate) fn instructions(&self) -> String {
+        let mut text = "Exa: web search, page contents, answers, research and Websets (collections of entities \
+                        found, verified and enriched on the web)."
+            .to_owned();
+        if self.tools.iter().any(|tool| tool.plan.is_open()) {
+            text.push_str(
+                " Tools with `operation` take `list_operations` to show what they can do.",
+            );
+        }
+        text
+    }
+
+    /// Returns the tools in the order in which they were asked for.
+    pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
+        let tools = self.tools.iter();
+        tools.map(|tool| tool.definition.clone()).collect()
+    }
+
+    /// Returns the tokens of all definitions together.
+    pub(crate) fn tokens(&self) -> usize {
+        self.tools.iter().map(|tool| tool.tokens).sum()
+    }
+
+    /// Returns whether a tool is offered.
+    pub(crate) fn contains(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// Returns how to call an operation with these tools, in the words of a prompt; `None` if none of
+    /// them reaches it.
+    pub(crate) fn route_to(&self, operation: &str) -> Option<String> {
+        routing::route_to(&self.tools, operation)
+    }
+
+    /// Parses and validates a call of a tool.
+    pub(crate) fn parse(&self, name: &str, arguments: Map<String, Value>) -> ToolCall {
+        parse::parse(self, name, arguments)
+    }
+
+    /// Returns those of the tools that a list of sets and tools names; it adds none.
+    pub(crate) fn narrowed(&self, list: &str) -> Result<Self, SelectError> {
+        let wanted = select(list)?;
+        let kept = |tool: &&Arc<Tool>| wanted.contains(&tool.name());
+        let tools: Arc<[Arc<Tool>]> = self.tools.iter().filter(kept).cloned().collect();
+        if tools.is_empty() {
+            let offered = self.tools.iter().map(|tool| tool.name().to_owned());
+            return Err(SelectError::NotOffered(offered.collect()));
+        }
+        Ok(Self {
+            tools,
+            read_only: self.read_only,
+        })
+    }
+
+    /// Returns no tools at all.
+    pub(super) fn none(&self) -> Self {
+        Self {
+            tools: Arc::default(),
+            read_only: self.read_only,
+        }
+    }
+
+    /// Returns the tools that change nothing, and of those that take any operation, what changes nothing.
+    #[must_use]
+    pub(super) fn read_only(&self) -> Self {
+        let reads = |tool: &&Arc<Tool>| tool.definition.hints.read_only || tool.plan.is_open();
+        Self {
+            tools: self.tools.iter().filter(reads).cloned().collect(),
+            read_only: true,
+        }
+    }
+
+    /// Returns whether a tool must not call an operation.
+    pub(super) fn forbids(&self, tool: &Tool, operation: &Operation) -> bool {
+        self.read_only && tool.plan.is_open() && !operation.read_only
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<&Arc<Tool>> {
+        self.tools.iter().find(|tool| tool.name() == name)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Tool> {
+        self.tools.iter().map(AsRef::as_ref)
+    }
+
+    /// Returns whether a tool makes notes.
+    pub(super) fn has_notes(&self) -> bool {
+        self.iter().any(|tool| matches!(tool.plan, Plan::Note))
+    }
+
+    /// Returns whether the tools reach websets and their items.
+    pub(super) fn has_websets(&self) -> bool {
+        let reaches = |operation: &str| self.route_to(operation).is_some();
+        let websets = RESOURCES.websets.as_ref();
+        websets.is_some_and(|it| reaches(&it.get) && reaches(&it.items))
+    }
+}
+
+/// Returns the tools of a list of names such as `default,items,answer_exa`, without repetition, in the
+/// order of the list.
+pub(crate) fn select(list: &str) -> Result<Vec<&'static str>, SelectError> {
+    let mut chosen: Vec<&'static str> = Vec::new();
+    let mut unknown = Vec::new();
+    for name in list
+        .split(',')
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+    {
+        let found: &[&'static str] = match (set(name), tool(name)) {
+            (Some(tools), _) => tools,
+            (None, Some(tool)) => &[tool],
+            (None, None) => {
+                unknown.push(name.to_owned());
+                continue;
+            }
+        };
+        for tool in found {
+            if !chosen.contains(tool) {
+                chosen.push(tool);
+            }
+        }
+    }
+    if !unknown.is_empty() {
+        return Err(SelectError::Unknown {
+            names: unknown,
+            sets: SETS.iter().map(|(name, _)| (*name).to_owned()).collect(),
+            tools: TOOLS.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        });
+    }
+    if chosen.is_empty() {
+        return Err(SelectError::Nothing);
+    }
+    Ok(chosen)
+}
+
+/// A set goes before a tool of the same name: `search` is a domain as well as an operation.
+fn set(name: &str) -> Option<&'static [&'static str]> {
+    let index = SETS
+        .binary_search_by(|(known, _)| (*known).cmp(name))
+        .ok()?;
+    SETS.get(index).map(|(_, tools)| *tools)
+}
+
+fn tool(name: &str) -> Option<&'static str> {
+    let index = TOOLS
+        .binary_search_by(|(known, _)| (*known).cmp(name))
+        .ok()?;
+    TOOLS.get(index).map(|(name, _)| *name)
+}

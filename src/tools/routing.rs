@@ -1,0 +1,77 @@
+//! By which of the offered tools an operation can be called.
+
+use std::sync::Arc;
+
+use super::plan::Plan;
+use super::registry::Tool;
+
+/// Returns how to call an operation with these tools.
+pub(super) fn route_to(tools: &[Arc<Tool>], operation: &str) -> Option<String> {
+    let routes = tools.iter().filter_map(|tool| route(tool, operation));
+    routes.min_by_key(|(rank, _)| *rank).map(|(_, route)| route)
+}
+
+/// The route that one tool offers, and its rank: a tool made for the purpose goes before one that can do
+/// anything, and one that narrows the operation down comes last.
+fn route(tool: &Tool, operation: &str) -> Option<(u8, String)> {
+    let name = &tool.definition.name;
+    let alone = |rank| Some((rank, format!("`{name}`")));
+    match &tool.plan {
+        Plan::Named(plan) if plan.operation == operation && plan.fixed.is_empty() => alone(0),
+        Plan::Named(plan) if plan.operation == operation => alone(4),
+        Plan::Operation { operation: own } if own == operation => alone(1),
+        Plan::Dispatcher { operations } if operations.iter().any(|own| own == operation) => {
+            Some((2, format!("`{name}` with operation `{operation}`")))
+        }
+        Plan::Host { entries } => {
+            let mut entries = entries.iter();
+            let entry = entries.find(|entry| entry.operation.as_deref() == Some(operation))?;
+            Some((3, format!("`{name}` with operation `{}`", entry.name)))
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use crate::tools::registry::ToolRegistry;
+
+    fn route(tools: &str, operation: &str) -> Option<String> {
+        ToolRegistry::new(tools).unwrap().route_to(operation)
+    }
+
+    #[test]
+    fn the_tool_made_for_it_is_named_first() {
+        let cases = [
+            ("default", "search", "`web_search_exa`"),
+            ("default", "answer", "`exa_api` with operation `answer`"),
+            ("exa_api,search", "search", "`search`"),
+            (
+                "toolhost",
+                "websets.create",
+                "`websets-sync` with operation `create_webset`",
+            ),
+            (
+                "company_research_exa,exa_api",
+                "search",
+                "`exa_api` with operation `search`",
+            ),
+            ("company_research_exa", "search", "`company_research_exa`"),
+        ];
+        for (tools, operation, expected) in cases {
+            assert_eq!(
+                route(tools, operation).as_deref(),
+                Some(expected),
+                "{tools}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_no_tool_reaches_has_no_way() {
+        assert_eq!(route("classic", "websets.create"), None);
+        assert_eq!(route("notes", "search"), None);
+    }
+}

@@ -1,0 +1,34 @@
+//! docs/architecture.md names files that exist.
+
+use std::fs;
+
+use super::root;
+
+/// Returns what a page names in backticks and looks like a path: it has a slash inside, or the extension of a file.
+fn paths(page: &str) -> Vec<&str> {
+    const EXTENSIONS: [&str; 5] = [".rs", ".toml", ".yaml", ".json", ".md"];
+    let outside_of_blocks = page.split("```").step_by(2);
+    outside_of_blocks
+        .flat_map(|text| text.split('`').skip(1).step_by(2))
+        .filter(|name| !name.starts_with('/') && !name.contains(char::is_whitespace))
+        .filter(|name| name.contains('/') || EXTENSIONS.iter().any(|end| name.ends_with(end)))
+        .collect()
+}
+
+#[test]
+fn every_path_of_the_architecture_page_exists() {
+    let page = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let paths = paths(&page);
+    assert!(paths.len() > 40, "only {} paths are named", paths.len());
+    let missing: Vec<&str> = paths
+        .into_iter()
+        .filter(|path| !root().join(path).exists())
+        .collect();
+    assert!(missing.is_empty(), "no such files: {missing:?}");
+}
+
+#[test]
+fn paths_are_told_from_other_names() {
+    let page = "`src/mcp` calls `ToolCall` in `build.rs`, see `/mcp`\n```\n`src/none`\n```\nand `cargo run a/b`, `docs/`";
+    assert_eq!(paths(page), ["src/mcp", "build.rs", "docs/"]);
+}
