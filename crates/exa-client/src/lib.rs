@@ -23,7 +23,7 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let http = ExaHttp::new(ExaConfig::default())?;
 //! let keys = KeyPool::new([ApiKey::new("my-key")?]);
-//! let lease = keys.lease(None, &[])?;
+//! let lease = keys.lease("search", None, &[])?;
 //! let timeout = Duration::from_secs(30);
 //! let context = CallContext::new(http.clone(), lease.key().clone(), timeout, Arc::new(Unguarded));
 //!
