@@ -1,6 +1,6 @@
 //! The render room: how answers are shown.
 //!
-//! An answer of the API is taken apart ([`Envelope`]), looked at as the caller wishes ([`View`]), and
+//! An answer of the API is taken apart (`Envelope`), looked at as the caller wishes (`View`), and
 //! shown as Markdown or JSON that say the same. There is no network here and nothing of the protocol.
 
 mod budget;

@@ -1,6 +1,6 @@
 //! The tools: what they are, and what a call of one does.
 //!
-//! A call is parsed once into a [`ToolCall`], which says what it will do; [`ToolExecutor::run`] does it and
+//! A call is parsed once into a `ToolCall`, which says what it will do; `ToolExecutor::run` does it and
 //! gives a typed [`ToolOutcome`]. Every tool is a view of operations; none has a way of its own to the
 //! network.
 

@@ -93,7 +93,7 @@ fn block<T>(work: impl FnOnce() -> T) -> T {
 }
 
 /// Runs a future that contains large work in code that is not ours: a generated client decodes a response
-/// itself. What the future does after [`next_is_large`] runs as [`run`] does it, until the future ends.
+/// itself. What the future does after `next_is_large` runs as [`run`] does it, until the future ends.
 pub async fn run_large_parts<F: Future>(work: F) -> F::Output {
     let polled = async {
         let mut work = pin!(work);
