@@ -8,7 +8,7 @@ use http::{HeaderName, HeaderValue, Response, StatusCode, header};
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::{Value, json};
 
-use exa_mcp_accounts::Denied;
+use exa_mcp_accounts::AuthError;
 use exa_mcp_model::LimitExceeded;
 
 /// The code of whoever shows no token that is known.
@@ -108,10 +108,10 @@ fn with_wait(mut answer: Response<Body>, wait: Duration) -> Response<Body> {
 }
 
 /// Whoever shows a token that does not let them in. All tokens that are not known are the same.
-pub(crate) fn denied(denied: Denied, shown: bool) -> Response<Body> {
+pub(crate) fn denied(denied: AuthError, shown: bool) -> Response<Body> {
     let realm = "Bearer realm=\"exa-mcp-server\"";
     let (mut answer, challenge) = match denied {
-        Denied::Unknown => {
+        AuthError::Unknown => {
             let why = "Unauthorized: Invalid or missing authentication token";
             let answer = refuse(StatusCode::UNAUTHORIZED, UNAUTHORIZED, why);
             let problem = if shown {
@@ -121,7 +121,7 @@ pub(crate) fn denied(denied: Denied, shown: bool) -> Response<Body> {
             };
             (answer, format!("{realm}{problem}"))
         }
-        Denied::Expired => {
+        AuthError::Expired => {
             let answer = refuse(
                 StatusCode::FORBIDDEN,
                 FORBIDDEN,
@@ -129,17 +129,17 @@ pub(crate) fn denied(denied: Denied, shown: bool) -> Response<Body> {
             );
             (answer, format!("{realm}, error=\"invalid_token\""))
         }
-        Denied::Revoked => {
+        AuthError::Revoked => {
             let why = "Forbidden: Token has been revoked";
             let answer = refuse(StatusCode::FORBIDDEN, FORBIDDEN, why);
             (answer, format!("{realm}, error=\"invalid_token\""))
         }
-        Denied::NotAdmin => {
+        AuthError::NotAdmin => {
             let why = "Forbidden: Admin token required";
             let answer = refuse(StatusCode::FORBIDDEN, FORBIDDEN, why);
             (answer, format!("{realm}, error=\"insufficient_scope\""))
         }
-        Denied::Throttled(wait) => {
+        AuthError::Throttled(wait) => {
             let why = "Too many wrong tokens came from this address; wait, then try again";
             let answer = refuse(StatusCode::TOO_MANY_REQUESTS, UNAUTHORIZED, why);
             return with_wait(answer, wait);

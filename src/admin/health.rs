@@ -17,7 +17,7 @@ use super::ServerState;
 pub(super) async fn health<S: ServerState>(State(server): State<Arc<S>>) -> Response<Body> {
     let well = server.is_store_healthy().await;
     let needs_token = server.pool().is_some();
-    let refusal = server.store().refusal();
+    let refusal = server.store().blocking_error();
     let gauges = server.gauges();
     let keys = needs_token.then_some(&gauges.keys);
     let has_key = keys.is_none_or(|keys| has_usable_key(keys));

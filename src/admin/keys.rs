@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::manage::wish;
 use super::{Answered, ServerState, admin, looked};
 use crate::http_response::{FORBIDDEN, refuse};
-use exa_mcp_accounts::Pool;
+use exa_mcp_accounts::Accounts;
 use exa_mcp_exa_client::{KeyFault, KeyPool, KeyState};
 
 /// `GET /admin/keys`: how the Exa keys stand.
@@ -56,7 +56,7 @@ pub(super) async fn reset<S: ServerState>(
 }
 
 /// Returns the state of every key with the id of the key.
-fn identified(pool: &Pool, keys: &KeyPool) -> Vec<(String, KeyState)> {
+fn identified(pool: &Accounts, keys: &KeyPool) -> Vec<(String, KeyState)> {
     keys.identified(|key| pool.key_id(key.expose()))
 }
 

@@ -13,9 +13,10 @@ use serde_json::{Map, Value, json};
 use super::tokens::{Numbers, shown};
 use super::{Answered, Refused, ServerState, address, admin, unreadable};
 use crate::http_response::{FORBIDDEN, Told, bad_parameters, refuse};
-use exa_mcp_accounts::audit::Event;
+use exa_mcp_accounts::audit::AuditEvent;
 use exa_mcp_accounts::{
-    Amendment, NewToken, Pool, Role, Token, TokenLimits, TokenServiceError, check_user, expiry, now,
+    Accounts, NewToken, Token, TokenLimits, TokenRole, TokenServiceError, TokenUpdate, now,
+    parse_expiry, validate_user,
 };
 use exa_mcp_model::time::format_timestamp;
 
@@ -28,7 +29,7 @@ type Given<S> = State<Arc<S>>;
 /// An admin with what they want.
 pub(super) struct Wish<'a> {
     actor: Arc<Token>,
-    pub(super) pool: &'a Pool,
+    pub(super) pool: &'a Accounts,
     address: String,
     fields: Map<String, Value>,
 }
@@ -68,12 +69,12 @@ pub(super) async fn amend<S: ServerState>(
 ) -> Answered {
     let wish = wish(&*server, request, &["userId", "expiresAt", "limits"]).await?;
     wish.limits(&*server)?;
-    let amendment = Amendment {
+    let amendment = TokenUpdate {
         user: wish.user()?,
         expires: wish.expires()?,
         limits: wish.fields.get("limits").cloned(),
     };
-    let changed = wish.pool.token_service.amend(&id, amendment).await;
+    let changed = wish.pool.token_service.update(&id, amendment).await;
     let token = changed.map_err(refused)?;
     let detail = Value::Object(wish.fields.clone());
     wish.note("token.change", &token.id, detail).await;
@@ -122,11 +123,11 @@ pub(super) async fn expire<S: ServerState>(
 ) -> Answered {
     let wish = wish(&*server, request, &["expiresAt"]).await?;
     let expires = wish.expires()?.unwrap_or(Some(now()));
-    let amendment = Amendment {
+    let amendment = TokenUpdate {
         expires: Some(expires),
-        ..Amendment::default()
+        ..TokenUpdate::default()
     };
-    let changed = wish.pool.token_service.amend(&id, amendment).await;
+    let changed = wish.pool.token_service.update(&id, amendment).await;
     let token = changed.map_err(refused)?;
     let detail = json!({"expiresAt": expires.map(format_timestamp)});
     wish.note("token.expire", &token.id, detail).await;
@@ -187,7 +188,7 @@ impl Wish<'_> {
             Some(Value::String(user)) => user.trim(),
             Some(_) => return Err(unfit("userId must be text")),
         };
-        check_user(user).map_err(unfit)?;
+        validate_user(user).map_err(unfit)?;
         Ok(Some(Some(user.to_owned()).filter(|user| !user.is_empty())))
     }
 
@@ -196,16 +197,16 @@ impl Wish<'_> {
         match self.fields.get("expiresAt") {
             None => Ok(None),
             Some(Value::Null) => Ok(Some(None)),
-            Some(Value::String(text)) => expiry(text.trim()).map(Some).map_err(unfit),
+            Some(Value::String(text)) => parse_expiry(text.trim()).map(Some).map_err(unfit),
             Some(_) => Err(unfit("expiresAt must be text such as 2030-12-31, or null")),
         }
     }
 
-    fn role(&self) -> Result<Role, Refused> {
+    fn role(&self) -> Result<TokenRole, Refused> {
         match self.fields.get("role") {
-            None | Some(Value::Null) => Ok(Role::User),
-            Some(role) if role == "user" => Ok(Role::User),
-            Some(role) if role == "admin" => Ok(Role::Admin),
+            None | Some(Value::Null) => Ok(TokenRole::User),
+            Some(role) if role == "user" => Ok(TokenRole::User),
+            Some(role) if role == "admin" => Ok(TokenRole::Admin),
             Some(_) => Err(unfit("role must be \"user\" or \"admin\"")),
         }
     }
@@ -215,7 +216,7 @@ impl Wish<'_> {
         let Some(limits) = self.fields.get("limits") else {
             return Ok(TokenLimits::default());
         };
-        let limits = TokenLimits::default().changed(limits);
+        let limits = TokenLimits::default().with_changes(limits);
         let limits = limits.map_err(|error| unfit(&error.to_string()))?;
         if let Some(list) = limits.tool_list() {
             let checked = server.check_tools(&list);
@@ -226,16 +227,16 @@ impl Wish<'_> {
 
     /// Keeps what was done.
     pub(super) async fn note(&self, action: &str, target: &str, detail: Value) {
-        let event = Event {
+        let event = AuditEvent {
             actor: Some(self.actor.id.clone()),
             actor_user: self.actor.user.clone(),
             action: action.to_owned(),
             target: Some(target.to_owned()),
             detail: Some(detail).filter(|detail| !detail.is_null()),
             address: Some(self.address.clone()),
-            ..Event::default()
+            ..AuditEvent::default()
         };
-        if let Err(error) = self.pool.audit.note(event).await {
+        if let Err(error) = self.pool.audit.record(event).await {
             tracing::warn!(%error, action, "what an admin did could not be kept in the audit log");
         }
     }
@@ -270,7 +271,7 @@ fn refused(error: TokenServiceError) -> Refused {
     let why = error.to_string();
     match &error {
         TokenServiceError::Unknown => Box::new(refuse(StatusCode::NOT_FOUND, FORBIDDEN, why)),
-        TokenServiceError::Fixed(_) => Box::new(refuse(StatusCode::CONFLICT, FORBIDDEN, why)),
+        TokenServiceError::Immutable(_) => Box::new(refuse(StatusCode::CONFLICT, FORBIDDEN, why)),
         TokenServiceError::Limits(_) => unfit(&why),
         TokenServiceError::Store(error) => unreadable(error),
         TokenServiceError::Randomness(_) => {

@@ -27,7 +27,7 @@ pub(crate) use server_state::ServerState;
 
 use crate::http_response::{Told, TurnedAway, denied, refuse};
 use crate::telemetry::logging;
-use exa_mcp_accounts::{Denied, Pool, Token};
+use exa_mcp_accounts::{Accounts, AuthError, Token};
 
 type Refused = Box<Response<Body>>;
 
@@ -64,14 +64,14 @@ pub(crate) fn routes<S: ServerState>() -> Router<Arc<S>> {
 fn holder<'a, S: ServerState>(
     server: &'a S,
     parts: &Parts,
-) -> Result<(Arc<Token>, &'a Pool), Refused> {
+) -> Result<(Arc<Token>, &'a Accounts), Refused> {
     let Some(pool) = server.pool() else {
         let why = "There are no tokens here: every client brings its own Exa key";
         let code = ErrorCode::METHOD_NOT_FOUND.0;
         return Err(Box::new(refuse(StatusCode::NOT_FOUND, code, why)));
     };
     let token = server.authenticate(parts)?;
-    let token = token.ok_or_else(|| Box::new(denied(Denied::Unknown, false)))?;
+    let token = token.ok_or_else(|| Box::new(denied(AuthError::Unknown, false)))?;
     logging::record_user(&token.owner());
     Ok((token, pool))
 }
@@ -80,14 +80,15 @@ fn holder<'a, S: ServerState>(
 fn admin<'a, S: ServerState>(
     server: &'a S,
     parts: &Parts,
-) -> Result<(Arc<Token>, &'a Pool), Refused> {
+) -> Result<(Arc<Token>, &'a Accounts), Refused> {
     let (token, pool) = holder(server, parts)?;
-    let admitted = token.admit_admin();
+    let admitted = token.check_admin();
     admitted.map_err(|why| {
         tracing::info!(user = %token.owner(), token = token.id, "denied: no admin");
         let target = Some(token.id.as_str());
         let address = address(server, parts);
-        pool.audit.deny("denied.not_admin", &address, target, None);
+        pool.audit
+            .record_denial("denied.not_admin", &address, target, None);
         Box::new(denied(why, true))
     })?;
     Ok((token, pool))

@@ -12,12 +12,12 @@ use tokio::time::timeout;
 
 use super::query::number;
 use super::{Answered, ServerState, admin, looked, unreadable};
-use exa_mcp_accounts::audit::Entry;
+use exa_mcp_accounts::audit::AuditEntry;
 use exa_mcp_accounts::daily::{
-    ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, TOKENS, UNPRICED_CALLS, Used, dollars,
+    ANONYMOUS, CACHE_HITS, DailyUsage, Day, ERRORS, MICRODOLLARS, TOKENS, UNPRICED_CALLS, dollars,
 };
 use exa_mcp_accounts::usage::REQUESTS;
-use exa_mcp_accounts::{Directory, now};
+use exa_mcp_accounts::{TokenDirectory, now};
 use exa_mcp_model::Identity;
 use exa_mcp_model::time::format_timestamp;
 
@@ -41,16 +41,16 @@ pub(super) async fn audit<S: ServerState>(State(server): State<Arc<S>>, parts: P
     let entries = entries.map_err(|error| unreadable(&error))?;
     let next = entries.last().filter(|_| entries.len() == limit);
     looked(json!({
-        "next": next.map(|entry| entry.number),
+        "next": next.map(|entry| entry.sequence),
         "entries": entries.iter().map(|told| entry(told, &pool.directory)).collect::<Vec<_>>(),
     }))
 }
 
-fn entry(entry: &Entry, directory: &Directory) -> Value {
+fn entry(entry: &AuditEntry, directory: &TokenDirectory) -> Value {
     let event = &entry.event;
     let target = event.target.as_deref().and_then(|id| directory.get(id));
     json!({
-        "number": entry.number,
+        "number": entry.sequence,
         "at": format_timestamp(event.at),
         "actor": event.actor,
         "actorUser": event.actor_user,
@@ -72,10 +72,10 @@ pub(super) async fn usage<S: ServerState>(State(server): State<Arc<S>>, parts: P
     let (_, pool) = admin(&*server, &parts)?;
     let days = number(&parts, "days")?.unwrap_or(USUAL_DAYS);
     let today = Day::of(now());
-    let days = (0..days.clamp(1, pool.days_kept)).map(|ago| today.before(ago));
+    let days = (0..days.clamp(1, pool.retention_days)).map(|ago| today.before(ago));
     let read = days.map(|day| async move {
-        let counts = pool.usage.counts(Some(&day.subject())).await?;
-        Ok((day, Used::read(counts)))
+        let counts = pool.usage.counters(Some(&day.subject())).await?;
+        Ok((day, DailyUsage::from_counters(counts)))
     });
     let days = try_join_all(read).await;
     let days = days.map_err(|error| unreadable(&error))?;
@@ -84,7 +84,7 @@ pub(super) async fn usage<S: ServerState>(State(server): State<Arc<S>>, parts: P
     }))
 }
 
-fn day_used(day: Day, used: &Used) -> Value {
+fn day_used(day: Day, used: &DailyUsage) -> Value {
     let get = |numbers: &BTreeMap<String, u64>, name: &str| {
         numbers.get(name).copied().unwrap_or_default()
     };
@@ -95,7 +95,7 @@ fn day_used(day: Day, used: &Used) -> Value {
         });
         (user.clone(), used)
     });
-    let all = &used.numbers;
+    let all = &used.totals;
     json!({
         "day": day.to_string(),
         "requests": get(all, REQUESTS),

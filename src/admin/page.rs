@@ -7,7 +7,7 @@ use http::request::Parts;
 
 use super::Refused;
 use super::query::{number, switch, text, unfit};
-use exa_mcp_accounts::{Source, Token, now};
+use exa_mcp_accounts::{Token, TokenSource, now};
 
 /// Tokens on a page without being asked for, and at most.
 const USUAL: u64 = 100;
@@ -108,8 +108,8 @@ fn foreign() -> Refused {
 impl After {
     fn of(token: &Token) -> Self {
         match token.source {
-            Source::Environment => Self::Environment(token.id.clone()),
-            Source::Admin => Self::Made(token.made_at(), token.id.clone()),
+            TokenSource::Environment => Self::Environment(token.id.clone()),
+            TokenSource::Admin => Self::Made(token.created_at(), token.id.clone()),
         }
     }
 
@@ -136,14 +136,15 @@ impl After {
     fn place(&self, all: &[Arc<Token>]) -> Option<usize> {
         match self {
             Self::Environment(id) => {
-                let own =
-                    |token: &Arc<Token>| token.source == Source::Environment && token.id == *id;
+                let own = |token: &Arc<Token>| {
+                    token.source == TokenSource::Environment && token.id == *id
+                };
                 all.iter().position(own).map(|place| place + 1)
             }
             Self::Made(at, id) => Some(all.partition_point(|token| match token.source {
-                Source::Environment => true,
-                Source::Admin => {
-                    let order = (token.made_at(), &token.id).cmp(&(*at, id));
+                TokenSource::Environment => true,
+                TokenSource::Admin => {
+                    let order = (token.created_at(), &token.id).cmp(&(*at, id));
                     order != Ordering::Greater
                 }
             })),

@@ -14,7 +14,7 @@ use http::request::Parts;
 use serde_json::Value;
 
 use crate::telemetry::Gauges;
-use exa_mcp_accounts::{Pool, Token};
+use exa_mcp_accounts::{Accounts, Token};
 use exa_mcp_exa_client::KeyPool;
 
 /// A handle to the running server. The wiring implements it for the HTTP transport.
@@ -23,7 +23,7 @@ pub(crate) trait ServerState: Send + Sync + 'static {
     fn mode(&self) -> &'static str;
 
     /// The tokens of the server; `None` where every client brings its own Exa key.
-    fn pool(&self) -> Option<&Pool>;
+    fn pool(&self) -> Option<&Accounts>;
 
     /// Authenticates a request by its token. `None` where it needs none.
     ///

@@ -11,12 +11,12 @@ use serde_json::{Map, Value, json};
 use super::page::{Page, Wanted};
 use super::{Answered, ServerState, admin, holder, looked, unreadable};
 use exa_mcp_accounts::daily::{
-    ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, Spent, TOKENS, UNPRICED_CALLS, dollars,
+    ANONYMOUS, CACHE_HITS, Day, ERRORS, MICRODOLLARS, Spending, TOKENS, UNPRICED_CALLS, dollars,
 };
-use exa_mcp_accounts::usage::{LAST_USED, REQUESTS, Usage};
+use exa_mcp_accounts::usage::{LAST_USED, REQUESTS, UsageRecorder};
 use exa_mcp_accounts::{Token, now};
 use exa_mcp_model::time::format_timestamp;
-use exa_mcp_store::{Count, StoreError};
+use exa_mcp_store::{Counter, StoreError};
 
 /// So many tokens are few.
 const FEW: usize = 2_000;
@@ -28,23 +28,25 @@ const AT_ONCE: usize = 50;
 #[derive(Default)]
 pub(super) struct Numbers {
     counted: BTreeMap<String, u64>,
-    spent: Spent,
+    spent: Spending,
 }
 
 impl Numbers {
-    fn of(day: Day, counts: Vec<Count>, spent: &[Count]) -> Self {
+    fn of(day: Day, counts: Vec<Counter>, spent: &[Counter]) -> Self {
         let counts = counts.into_iter();
         Self {
             counted: counts.map(|count| (count.name, count.value)).collect(),
-            spent: Spent::read(day, spent),
+            spent: Spending::from_counters(day, spent),
         }
     }
 
     /// What is known of one token.
-    pub(super) async fn read(usage: &Usage, token: &Token) -> Result<Self, StoreError> {
+    pub(super) async fn read(usage: &UsageRecorder, token: &Token) -> Result<Self, StoreError> {
         let day = Day::of(now());
-        let counts = usage.counts(Some(&token.id)).await?;
-        let spent = usage.counts(Some(&day.spending(&token.id))).await?;
+        let counts = usage.counters(Some(&token.id)).await?;
+        let spent = usage
+            .counters(Some(&day.spending_subject(&token.id)))
+            .await?;
         Ok(Self::of(day, counts, &spent))
     }
 
@@ -108,7 +110,7 @@ pub(super) async fn own_usage<S: ServerState>(
         "isExpired": token.is_expired(now()),
         "usageCount": numbers.get(REQUESTS),
         "lastUsedAt": numbers.last_used(),
-        "limits": token.in_force,
+        "limits": token.effective_limits,
         "usage": numbers.usage(),
         "details": numbers.details(),
     }))
@@ -148,7 +150,10 @@ fn paged(all: &[Arc<Token>], page: &Page, numbers: &[Numbers]) -> Value {
 
 /// The numbers of all tokens, in their order. Those of a few are read one by one, since there are many
 /// more numbers than theirs; those of many are picked out of all.
-async fn read_all(usage: &Usage, tokens: &[Arc<Token>]) -> Result<Vec<Numbers>, StoreError> {
+async fn read_all(
+    usage: &UsageRecorder,
+    tokens: &[Arc<Token>],
+) -> Result<Vec<Numbers>, StoreError> {
     if tokens.len() <= FEW {
         let mut all = Vec::with_capacity(tokens.len());
         for some in tokens.chunks(AT_ONCE) {
@@ -158,15 +163,15 @@ async fn read_all(usage: &Usage, tokens: &[Arc<Token>]) -> Result<Vec<Numbers>, 
         return Ok(all);
     }
     let day = Day::of(now());
-    let mut by_subject: HashMap<String, Vec<Count>> = HashMap::new();
-    for count in usage.counts(None).await? {
+    let mut by_subject: HashMap<String, Vec<Counter>> = HashMap::new();
+    for count in usage.counters(None).await? {
         let known = by_subject.entry(count.subject.clone());
         known.or_default().push(count);
     }
     let mut take = |subject: &str| by_subject.remove(subject).unwrap_or_default();
     let numbers = tokens.iter().map(|token| {
         let counts = take(&token.id);
-        Numbers::of(day, counts, &take(&day.spending(&token.id)))
+        Numbers::of(day, counts, &take(&day.spending_subject(&token.id)))
     });
     Ok(numbers.collect())
 }
@@ -213,7 +218,7 @@ pub(super) fn shown(token: &Token, numbers: &Numbers) -> Value {
         "usageCount": numbers.get(REQUESTS),
         "lastUsedAt": numbers.last_used(),
         "limits": token.limits,
-        "limitsInForce": token.in_force,
+        "limitsInForce": token.effective_limits,
         "usage": numbers.usage(),
         "details": numbers.details(),
     })

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::admin::ServerState;
 use crate::telemetry::Gauges;
 use crate::transport::http::{Mcp, Shared};
-use exa_mcp_accounts::{Pool, Token};
+use exa_mcp_accounts::{Accounts, Token};
 use exa_mcp_exa_client::KeyPool;
 
 impl<M: Mcp> ServerState for Shared<M> {
@@ -23,7 +23,7 @@ impl<M: Mcp> ServerState for Shared<M> {
         self.mode()
     }
 
-    fn pool(&self) -> Option<&Pool> {
+    fn pool(&self) -> Option<&Accounts> {
         self.pool()
     }
 

@@ -52,7 +52,7 @@ pub(super) async fn run(
     let account = local_account(&settings.local_limits, settings.budgets, store);
     let ledger = account.as_ref().map(|account| Arc::clone(account.ledger()));
     if let Some(ledger) = &ledger
-        && ledger.sweep_once().await.is_ok()
+        && ledger.recover_once().await.is_ok()
     {
         // A run that an earlier command started may have ended.
         check_runs(ledger, &caller).await;

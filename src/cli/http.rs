@@ -18,7 +18,7 @@ use crate::telemetry;
 use crate::tools::ToolExecutor;
 use crate::transport::http::{self, Gate, Guests, HOSTS_VARIABLE, HttpConfig};
 use exa_mcp_accounts::budget::BudgetPolicy;
-use exa_mcp_accounts::{Directory, KnownKeys, Pool, Secret, load_or_create_secret};
+use exa_mcp_accounts::{Accounts, KnownKeys, Secret, TokenDirectory, load_or_create_secret};
 use exa_mcp_exa_client::KeyOwner;
 use exa_mcp_store::Store;
 
@@ -81,7 +81,7 @@ async fn serve_executor(
     }
     executor.resources().replicate(&store);
     let (ledger, payers) = match &gate {
-        Gate::Pool(pool) => (Some(Arc::clone(&pool.ledger)), Some(pool.payers())),
+        Gate::Pool(pool) => (Some(Arc::clone(&pool.ledger)), Some(pool.payer_lookup())),
         Gate::Passthrough { .. } => (None, None),
     };
     if let Some(ledger) = &ledger {
@@ -114,7 +114,7 @@ async fn gate(
     store: Arc<dyn Store>,
     sandbox: bool,
 ) -> Result<Gate, Failure> {
-    let chosen = http.secret.as_deref().map(Secret::chosen);
+    let chosen = http.secret.as_deref().map(Secret::from_passphrase);
     if http.is_pool() {
         let named = match chosen {
             Some(secret) => secret,
@@ -124,9 +124,9 @@ async fn gate(
         };
         agree_on(&named, &*store).await?;
         let (admin, users) = (http.admin.as_deref(), http.users.as_deref());
-        let directory = Directory::new(admin, users, &named, http.token_limits.clone());
+        let directory = TokenDirectory::new(admin, users, &named, http.token_limits.clone());
         let directory = directory.map_err(Failure::usage)?;
-        let pool = Pool::open(directory, store, http.usage_days, budgets).await;
+        let pool = Accounts::open(directory, store, http.usage_days, budgets).await;
         let pool = pool.map_err(Failure::usage)?;
         return Ok(Gate::Pool(Box::new(pool)));
     }
@@ -153,8 +153,8 @@ async fn gate(
 /// Refuses a secret that is not that of the other servers on the same store: they would know neither each
 /// other's tokens nor to whom things belong.
 async fn agree_on(secret: &Secret, store: &dyn Store) -> Result<(), Failure> {
-    let own = secret.digest("agreed", "secret").name();
-    let agreed = store.agree("secret", own.clone()).await;
+    let own = secret.digest("agreed", "secret").short_hex();
+    let agreed = store.get_or_init("secret", own.clone()).await;
     match agreed.map_err(Failure::usage)? {
         agreed if agreed == own => Ok(()),
         _ => Err(Failure::usage(

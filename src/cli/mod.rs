@@ -296,7 +296,7 @@ fn stdio(source: &Source, tools: Option<String>, sandbox: bool) -> Work<'_> {
         };
         let ledger = Arc::clone(account.ledger());
         tokio::spawn(follow_runs(Arc::clone(&ledger), executor.caller().clone()));
-        tokio::spawn(Arc::clone(&ledger).sweep());
+        tokio::spawn(Arc::clone(&ledger).recover());
         let executor = executor.with_guard(Arc::new(AccountGuard::new(account)));
         let served = serve::stdio(executor, std::io::stdin().is_terminal()).await;
         ledger.drain(SETTLING).await;

@@ -9,7 +9,7 @@ use crate::transport::http::{
     AllowedError, HOSTS_VARIABLE, Hosts, HttpConfig, HttpLimits, ORIGINS_VARIABLE, Origins,
     PROXIES_VARIABLE, Proxies,
 };
-use exa_mcp_accounts::daily::{MOST_DAYS_KEPT, USUAL_DAYS_KEPT};
+use exa_mcp_accounts::daily::{DEFAULT_RETENTION_DAYS, MAX_RETENTION_DAYS};
 use exa_mcp_accounts::{LimitsError, TokenLimits};
 use exa_mcp_store::{STORE_VARIABLE, StoreConfig};
 
@@ -111,14 +111,16 @@ fn token_limits(source: &Source) -> Result<TokenLimits, SettingsError> {
         return Ok(TokenLimits::default());
     };
     let value = serde_json::from_str(&text)
-        .map_err(|error| LimitsError::Form(format!("they are no JSON: {error}")));
-    let limits = value.and_then(|value| TokenLimits::default().changed(&value));
+        .map_err(|error| LimitsError::Invalid(format!("they are no JSON: {error}")));
+    let limits = value.and_then(|value| TokenLimits::default().with_changes(&value));
     limits.map_err(SettingsError::TokenLimits)
 }
 
 fn usage_days(source: &Source) -> Result<u64, SettingsError> {
     let days = source.number("EXA_MCP_USAGE_DAYS", "days")?;
-    Ok(days.unwrap_or(USUAL_DAYS_KEPT).clamp(1, MOST_DAYS_KEPT))
+    Ok(days
+        .unwrap_or(DEFAULT_RETENTION_DAYS)
+        .clamp(1, MAX_RETENTION_DAYS))
 }
 
 fn limits(source: &Source) -> Result<HttpLimits, SettingsError> {

@@ -12,7 +12,7 @@ use std::time::Duration;
 use crate::operations::spend::Unlimited;
 use crate::operations::{Caller, Folders, IMPORT_DIR_VARIABLE};
 use crate::tools::{Limits, PromptPolicy, TaskLimits};
-use exa_mcp_accounts::budget::{BudgetPolicy, Unenforced};
+use exa_mcp_accounts::budget::{BudgetPolicy, UnenforcedAction};
 use exa_mcp_accounts::{LimitsError, TokenLimits};
 use exa_mcp_exa_client::{
     ApiKey, BASE_URL_VARIABLE, ConfigError, ExaConfig, ExaHttp, KeyOwner, KeyPool,
@@ -230,7 +230,7 @@ fn local_limits(source: &Source) -> Result<TokenLimits, SettingsError> {
             return Ok(None);
         };
         let number = text.trim().parse().ok();
-        let number = number.filter(|dollars| (0.0..=TokenLimits::MOST_DOLLARS).contains(dollars));
+        let number = number.filter(|dollars| (0.0..=TokenLimits::MAX_DOLLARS).contains(dollars));
         let wrong = SettingsError::Dollars {
             variable,
             value: text,
@@ -248,8 +248,8 @@ fn budget_policy(source: &Source) -> Result<BudgetPolicy, SettingsError> {
     let choice = |variable: &'static str| {
         let text = source.text(variable).unwrap_or_default();
         match text.trim().to_ascii_lowercase().as_str() {
-            "" | "deny" => Ok(Unenforced::Deny),
-            "allow" => Ok(Unenforced::Allow),
+            "" | "deny" => Ok(UnenforcedAction::Deny),
+            "allow" => Ok(UnenforcedAction::Allow),
             _ => Err(SettingsError::Choice {
                 variable,
                 value: text,

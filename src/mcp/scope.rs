@@ -24,7 +24,7 @@ use crate::{
     tools::{ToolOutcome, resources::Resources},
 };
 use exa_mcp_accounts::{
-    Allowance, Credential, Denied, KeyProof, Permit, Requester, daily, usage::Meter,
+    Allowance, AuthError, CallPermit, Credential, KeyProof, Requester, daily, usage::UsageMeter,
 };
 use exa_mcp_model::{Identity, LimitExceeded, LocalUser, Owner};
 
@@ -41,7 +41,7 @@ pub(super) struct Scope<T> {
     /// Calls that go on after they were answered, where there is a store for them.
     pub(super) tasks: Option<Tasks<T>>,
     /// Where requests are counted, if they are.
-    pub(super) meter: Option<Meter>,
+    pub(super) meter: Option<UsageMeter>,
     /// What limits calls, if anything does.
     allowance: Option<Allowance>,
     /// Notes that Exa has accepted the requester's own key.
@@ -103,7 +103,7 @@ impl<T: Tools> Scope<T> {
         tokio::select! {
             biased;
             served = served => served,
-            why = credential.ended() => {
+            why = credential.wait_until_invalid() => {
                 let text = format!("The call was stopped: {}", ended(why));
                 Err(ErrorData::invalid_request(text, None))
             }
@@ -111,15 +111,15 @@ impl<T: Tools> Scope<T> {
     }
 
     /// Lets a call begin, unless a limit is reached.
-    pub(super) async fn admit_call(&self, call: &T::Call) -> Result<Permit, LimitExceeded> {
+    pub(super) async fn admit_call(&self, call: &T::Call) -> Result<CallPermit, LimitExceeded> {
         match &self.allowance {
-            Some(allowance) => allowance.call(call.start_cost()).await,
-            None => Ok(Permit::default()),
+            Some(allowance) => allowance.start_call(call.start_cost()).await,
+            None => Ok(CallPermit::default()),
         }
     }
 
     /// The tools for a call that was let in.
-    pub(super) fn tools_for(&self, permit: &Permit) -> T {
+    pub(super) fn tools_for(&self, permit: &CallPermit) -> T {
         match &self.allowance {
             Some(allowance) => self.tools.paid_by(allowance, permit),
             None => self.tools.clone(),
@@ -211,18 +211,18 @@ impl<T: Tools> Scope<T> {
 }
 
 /// Why a token admits nobody any more.
-pub(super) fn ended(why: Denied) -> &'static str {
+pub(super) fn ended(why: AuthError) -> &'static str {
     match why {
-        Denied::Revoked => "its token was revoked",
-        Denied::Expired => "its token has expired",
-        Denied::Unknown | Denied::NotAdmin | Denied::Throttled(_) => {
+        AuthError::Revoked => "its token was revoked",
+        AuthError::Expired => "its token has expired",
+        AuthError::Unknown | AuthError::NotAdmin | AuthError::Throttled(_) => {
             "its token was replaced or given to another user"
         }
     }
 }
 
 /// Notes the facts about an answer; money is counted where requests are sent.
-pub(super) fn note(meter: &Meter, outcome: &ToolOutcome) {
+pub(super) fn note(meter: &UsageMeter, outcome: &ToolOutcome) {
     if outcome.is_failure() {
         meter.add(daily::ERRORS, 1);
     }

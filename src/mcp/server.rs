@@ -14,7 +14,7 @@ use super::scope::Scope;
 use super::tools::Tools;
 use super::traced::Traced;
 use crate::telemetry::Gauges;
-use exa_mcp_accounts::{Directory, Payers, Requester};
+use exa_mcp_accounts::{PayerLookup, Requester, TokenDirectory};
 use exa_mcp_exa_client::KeyPool;
 use exa_mcp_model::LocalUser;
 use exa_mcp_store::StoreError;
@@ -77,7 +77,11 @@ impl<T: Tools> McpServer<T> {
     }
 
     /// Makes tasks depend on those who pay for them and on the tokens of their owners.
-    pub(crate) fn govern_tasks(&self, payers: Option<Payers>, tokens: Option<Arc<Directory>>) {
+    pub(crate) fn govern_tasks(
+        &self,
+        payers: Option<PayerLookup>,
+        tokens: Option<Arc<TokenDirectory>>,
+    ) {
         let Some(tasks) = &self.scope.tasks else {
             return;
         };

@@ -27,7 +27,7 @@ use crate::{
     telemetry::logging::Listener,
     tools::{Address, ToolContext, ToolError, ToolOutcome},
 };
-use exa_mcp_accounts::{KeyPage, Permit};
+use exa_mcp_accounts::{CallPermit, KeyPage};
 
 /// The user must visit a page first.
 const URL_ELICITATION_REQUIRED: i32 = -32042;
@@ -39,7 +39,7 @@ pub(super) struct Admitted<C> {
     pub(super) state: Option<String>,
     /// What the client answers.
     pub(super) responses: Option<InputResponses>,
-    pub(super) permit: Permit,
+    pub(super) permit: CallPermit,
 }
 
 impl<T: Tools> Handler<T> {
@@ -97,7 +97,7 @@ impl<T: Tools> Handler<T> {
         &self,
         scope: &Scope<T>,
         call: T::Call,
-        (who, conversation, permit): (ToolContext, Conversation, Permit),
+        (who, conversation, permit): (ToolContext, Conversation, CallPermit),
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let capabilities = in_task(who.client.capabilities());

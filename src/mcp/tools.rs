@@ -13,7 +13,7 @@ use crate::tools::resources::Resources;
 use crate::tools::{
     TaskLimits, ToolCall, ToolContext, ToolDefinition, ToolError, ToolExecutor, ToolOutcome, Work,
 };
-use exa_mcp_accounts::{Allowance, KeyPage, Permit, Requester};
+use exa_mcp_accounts::{Allowance, CallPermit, KeyPage, Requester};
 use exa_mcp_exa_client::{KeyOwner, KeyPool, keep_reserved};
 use exa_mcp_store::Store;
 
@@ -59,7 +59,7 @@ pub trait Tools: Clone + Send + Sync + 'static {
     }
 
     /// The same tools for one call, which the holder of a token pays for.
-    fn paid_by(&self, _allowance: &Allowance, _permit: &Permit) -> Self {
+    fn paid_by(&self, _allowance: &Allowance, _permit: &CallPermit) -> Self {
         self.clone()
     }
 
@@ -187,7 +187,7 @@ impl Tools for ToolExecutor {
             None => self.clone(),
         };
         let own = match &requester.allowance {
-            Some(allowance) => own.paid_by(allowance, &Permit::default()),
+            Some(allowance) => own.paid_by(allowance, &CallPermit::default()),
             None => own,
         };
         let own = if requester.read_only {
@@ -196,13 +196,13 @@ impl Tools for ToolExecutor {
             own
         };
         // What a token allows and what its holder asks for: both must name a tool.
-        let lists = [&requester.allowed, &requester.tools];
+        let lists = [&requester.allowed_tools, &requester.tools];
         let lists = lists.into_iter().flatten();
         lists.fold(own, |own, list| own.only(list))
     }
 
-    fn paid_by(&self, allowance: &Allowance, permit: &Permit) -> Self {
-        let account = allowance.account().of_call(permit.slot());
+    fn paid_by(&self, allowance: &Allowance, permit: &CallPermit) -> Self {
+        let account = allowance.account().for_call(permit.slot());
         self.with_guard(Arc::new(AccountGuard::new(account)))
     }
 

@@ -29,7 +29,7 @@ use crate::{
     telemetry::logging::{RequestFields, plain_rpc_id, session_digest},
     telemetry::{Asked, Ended, OTHER, Span, Trace},
 };
-use exa_mcp_accounts::{Requester, daily, usage::Meter};
+use exa_mcp_accounts::{Requester, daily, usage::UsageMeter};
 use exa_mcp_model::Identity;
 
 /// The longest id of a request that is told.
@@ -50,7 +50,7 @@ pub(crate) struct Traced<H> {
     handler: H,
     over_http: bool,
     /// Where requests are counted that do not say themselves who makes them.
-    meter: Option<Meter>,
+    meter: Option<UsageMeter>,
     /// Who makes the requests of a connection that has one client, and the digest of its session.
     session: Option<(Identity, String)>,
 }
@@ -59,7 +59,7 @@ pub(crate) struct Traced<H> {
 struct Begun {
     span: Span,
     trace: Option<Trace>,
-    meter: Option<Meter>,
+    meter: Option<UsageMeter>,
     /// What marks its log lines.
     log: tracing::Span,
 }
@@ -86,7 +86,7 @@ impl<H: ServerHandler> Traced<H> {
     }
 
     /// The same with a meter for all requests of one client.
-    pub(crate) fn counted(self, meter: Option<Meter>) -> Self {
+    pub(crate) fn counted(self, meter: Option<UsageMeter>) -> Self {
         Self { meter, ..self }
     }
 
@@ -179,7 +179,7 @@ impl Begun {
 }
 
 /// Counts a request that is answered by an error; calls that fail otherwise count themselves.
-async fn count<A>(meter: Option<Meter>, answer: &Result<A, ErrorData>) {
+async fn count<A>(meter: Option<UsageMeter>, answer: &Result<A, ErrorData>) {
     if let (Some(meter), Err(_)) = (meter, answer) {
         meter.add(daily::ERRORS, 1);
         meter.commit().await;

@@ -7,7 +7,7 @@ use crate::operations::price::{Charged, MicroDollars};
 use crate::operations::spend::{
     OpenReservation, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
 };
-use exa_mcp_accounts::budget::{Account, Charge, RunOutcome, RunRecord, Worst};
+use exa_mcp_accounts::budget::{BudgetAccount, Charge, RunOutcome, RunRecord, WorstCaseCost};
 use exa_mcp_exa_client::BoxFuture;
 use exa_mcp_model::LimitExceeded;
 
@@ -16,11 +16,11 @@ const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Lets requests pass that an account can pay for.
 #[derive(Clone, Debug)]
-pub(crate) struct AccountGuard(Account);
+pub(crate) struct AccountGuard(BudgetAccount);
 
 impl AccountGuard {
     /// The guard of an account.
-    pub(crate) fn new(account: Account) -> Self {
+    pub(crate) fn new(account: BudgetAccount) -> Self {
         Self(account)
     }
 }
@@ -32,7 +32,7 @@ impl SpendGuard for AccountGuard {
     ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, LimitExceeded>> {
         Box::pin(async move {
             let estimate = &request.estimate;
-            let charge = self.0.reserve(Worst {
+            let charge = self.0.reserve(WorstCaseCost {
                 operation: request.operation.name,
                 microdollars: estimate.worst.micro(),
                 unpriced: estimate.unpriced,
@@ -70,7 +70,7 @@ impl OpenReservation for Open {
 fn record(run: StartedRun) -> RunRecord {
     RunRecord {
         key: run.key,
-        get: run.get.to_owned(),
+        get_operation: run.get.to_owned(),
         arguments: run.arguments,
     }
 }

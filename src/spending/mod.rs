@@ -9,7 +9,7 @@ pub(crate) use guard::{AccountGuard, NobodyPays};
 pub(crate) use runs::{check_runs, follow_runs};
 
 use exa_mcp_accounts::TokenLimits;
-use exa_mcp_accounts::budget::{Account, BudgetPolicy, Ledger};
+use exa_mcp_accounts::budget::{BudgetAccount, BudgetLedger, BudgetPolicy};
 use exa_mcp_store::Store;
 
 /// Who pays for what the user of this computer asks for.
@@ -20,7 +20,7 @@ pub(crate) fn local_account(
     limits: &TokenLimits,
     policy: BudgetPolicy,
     store: Arc<dyn Store>,
-) -> Option<Account> {
+) -> Option<BudgetAccount> {
     if !limits.has_budget() {
         return None;
     }
@@ -29,8 +29,8 @@ pub(crate) fn local_account(
             "what is spent is forgotten when this process ends; set EXA_MCP_STORE to sqlite:PATH to keep it"
         );
     }
-    let ledger = Ledger::new(store, policy);
+    let ledger = BudgetLedger::new(store, policy);
     let limits = limits.clone();
     let limits = move || limits.clone();
-    Some(Account::new(&ledger, LOCAL, LOCAL, limits, None))
+    Some(BudgetAccount::new(&ledger, LOCAL, LOCAL, limits, None))
 }

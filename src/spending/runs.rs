@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::operations::price::{self, MicroDollars};
 use crate::operations::{Caller, Following, Refusal};
-use exa_mcp_accounts::budget::{Ledger, RunRecord};
+use exa_mcp_accounts::budget::{BudgetLedger, RunRecord};
 use exa_mcp_exa_client::ExaErrorKind;
 
 /// The pause before the first look, and the longest one between two. Whoever waits for the run looks more often,
@@ -27,7 +27,7 @@ const AT_ONCE: usize = 8;
 
 /// Follows the runs of a ledger to their end, for ever. The caller must be one whose requests nobody pays for:
 /// to look at a run costs nothing.
-pub(crate) async fn follow_runs(ledger: Arc<Ledger>, caller: Caller) {
+pub(crate) async fn follow_runs(ledger: Arc<BudgetLedger>, caller: Caller) {
     let Some(mut runs) = ledger.runs_to_follow() else {
         return;
     };
@@ -42,9 +42,9 @@ pub(crate) async fn follow_runs(ledger: Arc<Ledger>, caller: Caller) {
 }
 
 /// Looks once at each run of a ledger, and charges those that have ended.
-pub(crate) async fn check_runs(ledger: &Ledger, caller: &Caller) {
+pub(crate) async fn check_runs(ledger: &BudgetLedger, caller: &Caller) {
     for run in ledger.open_runs() {
-        let Some(following) = Following::again(&run.get, run.arguments.clone()) else {
+        let Some(following) = Following::again(&run.get_operation, run.arguments.clone()) else {
             continue;
         };
         if let Ok(state) = following.look(caller).await
@@ -58,12 +58,12 @@ pub(crate) async fn check_runs(ledger: &Ledger, caller: &Caller) {
 
 /// What a run cost; `None` where that cannot be known.
 async fn until_end(
-    ledger: &Ledger,
+    ledger: &BudgetLedger,
     caller: &Caller,
     turns: &Semaphore,
     run: &RunRecord,
 ) -> Option<u64> {
-    let following = Following::again(&run.get, run.arguments.clone())?;
+    let following = Following::again(&run.get_operation, run.arguments.clone())?;
     let began = Instant::now();
     let (mut pause, mut misses) = (FIRST_PAUSE, 0);
     loop {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::work::Work;
 use exa_mcp_model::Identity;
-use exa_mcp_store::{Expected, Place, Rules, Store, StoreError};
+use exa_mcp_store::{DocumentKey, ExpectedRevision, Store, StoreError, WriteOptions};
 
 /// Where claims are kept. They belong to the server: users share the work that Exa lists.
 const COLLECTION: &str = "work_claims";
@@ -33,13 +33,13 @@ impl<'a> Claims<'a> {
     /// Records the work with which a start was answered, of a task or a plain call.
     pub(crate) async fn record(&self, work: &Work, task: Option<&str>) -> Result<(), StoreError> {
         let owner = task.unwrap_or(PLAIN_CALL).to_owned();
-        let rules = self.rules(Expected::Anything);
+        let rules = self.rules(ExpectedRevision::Any);
         self.0.put(place(work), owner, rules).await.map(drop)
     }
 
     /// Claims work for a task that found it; `false` if somebody else has it.
     pub(crate) async fn take(&self, work: &Work, task: &str) -> Result<bool, StoreError> {
-        let rules = self.rules(Expected::Nothing);
+        let rules = self.rules(ExpectedRevision::Absent);
         match self.0.put(place(work), task.to_owned(), rules).await {
             Ok(_) => Ok(true),
             Err(StoreError::Conflict) => Ok(!self.is_taken(work, task).await?),
@@ -53,22 +53,22 @@ impl<'a> Claims<'a> {
         Ok(document.is_some_and(|document| *document.body != *task))
     }
 
-    fn rules(&self, expected: Expected) -> Rules {
+    fn rules(&self, expected: ExpectedRevision) -> WriteOptions {
         let (kept, most) = if self.0.is_shared() {
             (KEPT, None)
         } else {
             (KEPT_IN_MEMORY, Some(MOST_IN_MEMORY))
         };
-        Rules {
+        WriteOptions {
             time_to_live: Some(kept),
-            most,
+            max_documents: most,
             expected,
         }
     }
 }
 
-fn place(work: &Work) -> Place {
-    Place {
+fn place(work: &Work) -> DocumentKey {
+    DocumentKey {
         owner: Identity::server(),
         collection: COLLECTION,
         id: work.to_string(),

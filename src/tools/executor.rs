@@ -16,7 +16,7 @@ use super::{ResultCache, create_note, suggest};
 use crate::operations::Caller;
 use crate::operations::client::ClientHandle;
 use crate::operations::spend::SpendGuard;
-use exa_mcp_accounts::{KeyDesk, KeyPage};
+use exa_mcp_accounts::{KeyPage, KeyPrompt};
 use exa_mcp_exa_client::{ApiKey, KeyOwner, KeyPool};
 use exa_mcp_model::LocalUser;
 use exa_mcp_store::{MemoryStore, Store};
@@ -32,7 +32,7 @@ pub(crate) struct ToolExecutor {
     task_limits: TaskLimits,
     prompt_policy: PromptPolicy,
     /// Where a missing key is asked for, if anywhere.
-    key_desk: Option<KeyDesk>,
+    key_desk: Option<KeyPrompt>,
 }
 
 impl ToolExecutor {
@@ -86,7 +86,7 @@ impl ToolExecutor {
     #[must_use]
     pub(crate) fn with_key_page(self, _user: &LocalUser) -> Self {
         Self {
-            key_desk: Some(KeyDesk::new(self.caller.keys().clone())),
+            key_desk: Some(KeyPrompt::new(self.caller.keys().clone())),
             ..self
         }
     }
@@ -186,7 +186,7 @@ impl ToolExecutor {
     }
 
     /// Returns where a missing key is asked for, if anywhere.
-    pub(super) fn key_desk(&self) -> Option<&KeyDesk> {
+    pub(super) fn key_desk(&self) -> Option<&KeyPrompt> {
         self.key_desk.as_ref()
     }
 

@@ -8,8 +8,10 @@ use url::Url;
 use super::Address;
 use exa_mcp_model::Identity;
 use exa_mcp_model::ids::{self, NoRandomness};
-use exa_mcp_store::format::{self, Format};
-use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError};
+use exa_mcp_store::format::{self, DocumentFormat};
+use exa_mcp_store::{
+    Document, DocumentKey, DocumentQuery, ExpectedRevision, Store, StoreError, WriteOptions,
+};
 
 const COLLECTION: &str = "notes";
 
@@ -39,7 +41,7 @@ pub struct Draft {
     pub source_urls: Vec<String>,
 }
 
-impl Format for Draft {
+impl DocumentFormat for Draft {
     const KIND: &'static str = "note";
 }
 
@@ -112,9 +114,9 @@ impl Notes {
         let draft = draft.checked()?;
         let id = ids::random()?;
         let body = format::encode(&draft);
-        let rules = Rules {
-            most: Some(MOST_NOTES),
-            expected: Expected::Nothing,
+        let rules = WriteOptions {
+            max_documents: Some(MOST_NOTES),
+            expected: ExpectedRevision::Absent,
             time_to_live: None,
         };
         self.store.put(place(owner, &id), body, rules).await?;
@@ -141,7 +143,7 @@ impl Notes {
         before: Option<u64>,
         limit: usize,
     ) -> Result<Vec<Note>, NoteError> {
-        let query = Query {
+        let query = DocumentQuery {
             owner: Some(owner.clone()),
             collection: COLLECTION,
             before,
@@ -152,8 +154,8 @@ impl Notes {
     }
 }
 
-fn place(owner: &Identity, id: &str) -> Place {
-    Place {
+fn place(owner: &Identity, id: &str) -> DocumentKey {
+    DocumentKey {
         owner: owner.clone(),
         collection: COLLECTION,
         id: id.to_owned(),
@@ -164,8 +166,8 @@ fn note(document: Document) -> Option<Note> {
     Some(Note {
         draft: format::decode(&document.body)?,
         id: document.id,
-        created: document.created,
-        number: document.number,
+        created: document.created_at,
+        number: document.sequence,
     })
 }
 

@@ -241,7 +241,7 @@ impl<'a> Polling<'a> {
     fn claim_for_call(&self, following: &Following) {
         let store = self.tools.store();
         // A store that nobody made holds no tasks.
-        if self.operation.read_only || !store.is_made() {
+        if self.operation.read_only || !store.may_contain_data() {
             return;
         }
         let work = Work::of(following);

@@ -15,8 +15,8 @@ use super::cache::{CachedResult, Limits};
 use crate::render::Level;
 use exa_mcp_model::time::milliseconds;
 use exa_mcp_model::{Identity, to_hex};
-use exa_mcp_store::format::{self, Format};
-use exa_mcp_store::{Place, Rules, Store};
+use exa_mcp_store::format::{self, DocumentFormat};
+use exa_mcp_store::{DocumentKey, Store, WriteOptions};
 
 /// Where answers are kept, and which of them answers which question.
 const RESULTS: &str = "results";
@@ -57,7 +57,7 @@ struct Written {
     extract: Option<usize>,
 }
 
-impl Format for Written {
+impl DocumentFormat for Written {
     const KIND: &'static str = "kept answer";
 }
 
@@ -112,10 +112,10 @@ impl<'a> SharedCache<'a> {
         if body.is_empty() || body.len() > LARGEST {
             return;
         }
-        let rules = Rules {
+        let rules = WriteOptions {
             time_to_live: Some(self.ttl),
-            most: Some(MOST),
-            ..Rules::default()
+            max_documents: Some(MOST),
+            ..WriteOptions::default()
         };
         let question = place(owner, QUESTIONS, &question(&kept.operation, arguments));
         let keep = async {
@@ -128,8 +128,8 @@ impl<'a> SharedCache<'a> {
     }
 }
 
-fn place(owner: &Identity, collection: &'static str, id: &str) -> Place {
-    Place {
+fn place(owner: &Identity, collection: &'static str, id: &str) -> DocumentKey {
+    DocumentKey {
         owner: owner.clone(),
         collection,
         id: id.to_owned(),

@@ -1,8 +1,8 @@
-//! Whether a token may do more just now.
+//! Enforces the limits of a token.
 //!
-//! Requests a minute, calls at once and dollars are counted in the store, so that all servers that share it
-//! count together. While the store fails, each server counts requests and calls for itself; whether calls that
-//! cost something are made then is for the operator to say.
+//! Requests per minute, concurrent calls and dollars are counted in the store, so that servers that share it count
+//! together. While the store fails, each server counts requests and calls on its own; the operator decides whether
+//! paid calls are made then.
 
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,35 +12,38 @@ use std::time::Duration;
 use serde_json::json;
 use tokio::time::timeout;
 
-use super::audit::Audit;
-use super::budget::{self, Account, HeldSlot, Ledger};
-use super::daily::{ANONYMOUS, Day, Spent, dollars};
-use super::usage::Usage;
-use super::{Directory, Token, now};
+use super::audit::AuditLog;
+use super::budget::{self, BudgetAccount, BudgetLedger, CallSlot};
+use super::daily::{ANONYMOUS, Day, Spending, dollars};
+use super::usage::UsageRecorder;
+use super::{Token, TokenDirectory, now};
 use exa_mcp_model::time::format_timestamp;
 use exa_mcp_model::{LimitExceeded, lock};
-use exa_mcp_store::{BudgetState, Pending, SlotLimit, Store, StoreError, Taken, Window, Windows};
+use exa_mcp_store::{
+    BudgetState, MemoryWindows, SlotLimit, Store, StoreError, StoreFuture, WindowDecision,
+    WindowRequest,
+};
 
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// How long the store may take.
-const PATIENCE: Duration = Duration::from_secs(2);
+const STORE_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// When to come back while too many calls are under way.
-const SOON: Duration = Duration::from_secs(1);
+/// When to retry while too many calls are in progress.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 /// Enforces the limits of all tokens.
 pub(super) struct RateLimiter {
     pub(super) store: Arc<dyn Store>,
-    pub(super) directory: Arc<Directory>,
-    pub(super) audit: Audit,
-    pub(super) usage: Usage,
-    pub(super) ledger: Arc<Ledger>,
-    /// Requests, while the store cannot count them.
-    pub(super) spare: Mutex<Windows>,
+    pub(super) directory: Arc<TokenDirectory>,
+    pub(super) audit: AuditLog,
+    pub(super) usage: UsageRecorder,
+    pub(super) ledger: Arc<BudgetLedger>,
+    /// Counts requests while the store fails.
+    pub(super) local_windows: Mutex<MemoryWindows>,
 }
 
-/// What one token may still do. Clones share everything.
+/// The limits of one token. Clones share everything.
 #[derive(Clone)]
 pub struct Allowance {
     limiter: Arc<RateLimiter>,
@@ -48,23 +51,23 @@ pub struct Allowance {
     address: Arc<str>,
 }
 
-/// A call that may be made; it counts as under way until this is dropped.
+/// Permission for a call, which counts as in progress until this is dropped.
 #[derive(Debug, Default)]
-pub struct Permit {
+pub struct CallPermit {
     calls: Option<Arc<AtomicUsize>>,
-    slot: Option<HeldSlot>,
-    /// What the caller should know.
+    slot: Option<CallSlot>,
+    /// Warnings for the caller.
     pub warnings: Vec<String>,
 }
 
-impl Permit {
-    /// The slot of the call, where calls are counted.
-    pub fn slot(&self) -> Option<&HeldSlot> {
+impl CallPermit {
+    /// Returns the slot of the call, if calls are limited.
+    pub fn slot(&self) -> Option<&CallSlot> {
         self.slot.as_ref()
     }
 }
 
-impl Drop for Permit {
+impl Drop for CallPermit {
     fn drop(&mut self) {
         if let Some(calls) = &self.calls {
             calls.fetch_sub(1, Ordering::SeqCst);
@@ -81,62 +84,69 @@ impl Allowance {
         }
     }
 
-    /// The token as it is now: a connection may live longer than its limits.
+    /// Returns the current state of the token, because its limits may change while a connection is open.
     fn token(&self) -> Arc<Token> {
         let current = self.limiter.directory.get(&self.token.id);
         current.unwrap_or_else(|| Arc::clone(&self.token))
     }
 
-    /// Counts requests, or says when to come back.
-    pub async fn requests(&self, amount: u64) -> Result<(), LimitExceeded> {
+    /// Counts requests.
+    ///
+    /// # Errors
+    /// The limit is reached.
+    pub async fn count_requests(&self, amount: u64) -> Result<(), LimitExceeded> {
         let token = self.token();
-        let Some(most) = token.in_force.requests_per_minute.filter(|_| amount > 0) else {
+        let per_minute = token.effective_limits.requests_per_minute;
+        let Some(limit) = per_minute.filter(|_| amount > 0) else {
             return Ok(());
         };
-        let window = Window {
+        let request = WindowRequest {
             key: format!("requests:{}", token.id),
-            most,
+            limit,
             amount,
             length: MINUTE,
         };
-        let taken = self.limiter.take(window).await;
-        if taken.allowed {
+        let decision = self.limiter.consume(request).await;
+        if decision.allowed {
             return Ok(());
         }
-        let mut over = LimitExceeded {
+        let mut exceeded = LimitExceeded {
             limit: "requestsPerMinute",
             message: String::new(),
-            retry_after: taken.retry_after,
+            retry_after: decision.retry_after,
             money: None,
         };
-        over.message = format!(
-            "Limit reached: {most} requests a minute with this token. Come back in {} seconds.",
-            over.seconds()
+        exceeded.message = format!(
+            "Limit reached: {limit} requests per minute with this token. Retry in {} seconds.",
+            exceeded.seconds()
         );
-        Err(self.denied(over))
+        Err(self.audited(exceeded))
     }
 
-    /// Lets a call of a tool begin, or says when to come back. One that starts work, which may cost so many
-    /// millionths of a dollar, counts beside the runs that were started before and have not ended.
-    pub async fn call(&self, starts_work: Option<u64>) -> Result<Permit, LimitExceeded> {
+    /// Permits a tool call. For a call that starts a run, `run_cost` is its possible cost in millionths of a dollar;
+    /// such a call also counts against the runs that are still in progress.
+    ///
+    /// # Errors
+    /// A limit is reached.
+    pub async fn start_call(&self, run_cost: Option<u64>) -> Result<CallPermit, LimitExceeded> {
         let token = self.token();
-        let mut permit = Permit::default();
-        if let Some(most) = token.in_force.concurrent_calls {
+        let mut permit = CallPermit::default();
+        if let Some(max_groups) = token.effective_limits.concurrent_calls {
             let limit = SlotLimit {
-                most,
-                counts_lasting: starts_work.is_some(),
+                max_groups,
+                counts_durable: run_cost.is_some(),
             };
-            self.occupy(&token, limit, &mut permit).await?;
+            self.acquire_slot(&token, limit, &mut permit).await?;
         }
-        if token.in_force.count_dollars() {
+        if token.effective_limits.limits_dollars() {
             let day = Day::of(now());
-            let spent = self.limiter.spent(&token, day).await;
-            // Nobody is told that work has begun which cannot be paid for.
-            let over = starts_work.and_then(|cost| over_budget(&token, spent, day, cost));
-            if let Some(over) = over {
-                return Err(self.denied(over));
+            let spending = self.limiter.spending(&token, day).await;
+            // Fail now instead of reporting that a run has started which cannot be paid for.
+            let exceeded = run_cost.and_then(|cost| exceeded_budget(&token, spending, day, cost));
+            if let Some(exceeded) = exceeded {
+                return Err(self.audited(exceeded));
             }
-            permit.warnings = warnings(&token, spent, day);
+            permit.warnings = warnings(&token, spending, day);
             for warning in &permit.warnings {
                 tracing::warn!(token = token.id, "{warning}");
             }
@@ -144,69 +154,77 @@ impl Allowance {
         Ok(permit)
     }
 
-    /// Lets a call go on that another server began.
-    pub async fn resumed_call(&self) -> Permit {
+    /// Permits a call that another server started.
+    pub async fn resume_call(&self) -> CallPermit {
         let token = self.token();
-        let mut permit = Permit::default();
-        if token.in_force.concurrent_calls.is_some() {
-            let slot = self.limiter.ledger.occupy(&slots(&token), None).await;
+        let mut permit = CallPermit::default();
+        if token.effective_limits.concurrent_calls.is_some() {
+            let slot = self
+                .limiter
+                .ledger
+                .acquire_slot(&slot_key(&token), None)
+                .await;
             permit.slot = slot.ok().flatten();
         }
         permit
     }
 
-    async fn occupy(
+    async fn acquire_slot(
         &self,
         token: &Token,
         limit: SlotLimit,
-        permit: &mut Permit,
+        permit: &mut CallPermit,
     ) -> Result<(), LimitExceeded> {
         let calls = Arc::clone(&token.calls);
         let before = calls.fetch_add(1, Ordering::SeqCst);
-        // From here on the permit takes it back.
+        // From here on dropping the permit decrements the count.
         permit.calls = Some(calls);
-        let has_room = match self.limiter.ledger.occupy(&slots(token), Some(limit)).await {
+        let key = slot_key(token);
+        let slot = self.limiter.ledger.acquire_slot(&key, Some(limit));
+        let is_allowed = match slot.await {
             Ok(slot) => {
                 permit.slot = slot;
                 permit.slot.is_some()
             }
             Err(error) => {
-                tracing::warn!(%error, "calls at once are counted by this server alone");
-                (before as u64) < limit.most
+                tracing::warn!(%error, "store failed; counting concurrent calls on this server only");
+                (before as u64) < limit.max_groups
             }
         };
-        match has_room {
-            true => Ok(()),
-            false => Err(self.denied(too_many_at_once(limit.most))),
+        if is_allowed {
+            Ok(())
+        } else {
+            Err(self.audited(too_many_calls(limit.max_groups)))
         }
     }
 
-    /// The account that pays for what the token's holder asks for.
-    pub fn account(&self) -> Account {
+    /// Returns the account that pays for the requests of the token.
+    pub fn account(&self) -> BudgetAccount {
         let (limiter, token) = (&self.limiter, &self.token);
         let user = token.user.as_deref().unwrap_or(ANONYMOUS);
-        let (own, teller) = (self.clone(), self.clone());
-        let limits = move || own.token().in_force.clone();
+        let (limits_of, audit) = (self.clone(), self.clone());
+        let limits = move || limits_of.token().effective_limits.clone();
         let usage = Some(limiter.usage.clone());
-        let account = Account::new(&limiter.ledger, &token.id, user, limits, usage);
-        account.telling(move |over| teller.tell_denied(over))
+        let account = BudgetAccount::new(&limiter.ledger, &token.id, user, limits, usage);
+        account.on_rejection(move |exceeded| audit.record_denial(exceeded))
     }
 
-    /// The id of the token.
+    /// Returns the id of the token.
     pub fn token_id(&self) -> &str {
         &self.token.id
     }
 
-    fn denied(&self, over: LimitExceeded) -> LimitExceeded {
-        self.tell_denied(&over);
-        over
+    /// Records the rejection in the audit log.
+    fn audited(&self, exceeded: LimitExceeded) -> LimitExceeded {
+        self.record_denial(&exceeded);
+        exceeded
     }
 
-    fn tell_denied(&self, over: &LimitExceeded) {
-        let detail = json!({"limit": over.limit});
+    fn record_denial(&self, exceeded: &LimitExceeded) {
+        let detail = json!({"limit": exceeded.limit});
         let target = Some(self.token.id.as_str());
         let audit = &self.limiter.audit;
-        audit.deny("denied.limit", &self.address, target, Some(detail));
+        audit.record_denial("denied.limit", &self.address, target, Some(detail));
     }
 }
 
@@ -217,117 +235,124 @@ impl fmt::Debug for Allowance {
 }
 
 impl RateLimiter {
-    async fn take(&self, window: Window) -> Taken {
-        match patiently(self.store.take(window.clone())).await {
-            Ok(taken) => taken,
+    async fn consume(&self, request: WindowRequest) -> WindowDecision {
+        match with_timeout(self.store.consume(request.clone())).await {
+            Ok(decision) => decision,
             Err(error) => {
-                tracing::warn!(%error, "requests are counted by this server alone");
+                tracing::warn!(%error, "store failed; counting requests on this server only");
                 let now = u64::try_from(now()).unwrap_or_default();
-                let mut spare = lock(&self.spare);
-                spare.take(window, now)
+                lock(&self.local_windows).consume(request, now)
             }
         }
     }
 
-    async fn spent(&self, token: &Token, day: Day) -> Spent {
-        match patiently(self.store.counts(Some(day.spending(&token.id)))).await {
-            Ok(counts) => Spent::read(day, &counts),
+    async fn spending(&self, token: &Token, day: Day) -> Spending {
+        match with_timeout(self.store.counters(Some(day.spending_subject(&token.id)))).await {
+            Ok(counters) => Spending::from_counters(day, &counters),
             Err(error) => {
-                tracing::warn!(%error, "what was spent cannot be read; the call is made");
-                Spent::default()
+                tracing::warn!(%error, "cannot read the spending of a token; making the call anyway");
+                Spending::default()
             }
         }
     }
 }
 
-/// What the slots of a token's calls are called.
-fn slots(token: &Token) -> String {
+/// Returns the key of the slots for calls of a token.
+fn slot_key(token: &Token) -> String {
     format!("calls:{}", token.id)
 }
 
-/// Waits for the store, but not for long: a request is worth more than its count.
-async fn patiently<T>(pending: Pending<'_, T>) -> Result<T, StoreError> {
-    let late = |_| Err(StoreError::Unavailable("it does not answer".to_owned()));
-    timeout(PATIENCE, pending).await.unwrap_or_else(late)
+/// Waits briefly for the store: serving the request matters more than counting it.
+async fn with_timeout<T>(future: StoreFuture<'_, T>) -> Result<T, StoreError> {
+    let timed_out = |_| Err(StoreError::Unavailable("it does not respond".to_owned()));
+    timeout(STORE_TIMEOUT, future)
+        .await
+        .unwrap_or_else(timed_out)
 }
 
-fn too_many_at_once(most: u64) -> LimitExceeded {
+fn too_many_calls(max: u64) -> LimitExceeded {
     LimitExceeded {
         limit: "concurrentCalls",
         message: format!(
-            "Limit reached: {most} calls at once with this token, tasks and runs under way included. Call again when \
-             one of them has ended."
+            "Limit reached: {max} concurrent calls with this token, including tasks and runs in progress. Call again \
+             when one of them has ended."
         ),
-        retry_after: SOON,
+        retry_after: RETRY_AFTER,
         money: None,
     }
 }
 
-/// The marks of the budgets with what counts towards them.
-fn marks(token: &Token, spent: Spent, day: Day) -> [Budget; 2] {
-    let limits = &token.in_force;
+/// Returns the soft limits of the token with what counts towards them.
+fn soft_budgets(token: &Token, spending: Spending, day: Day) -> [SoftBudget; 2] {
+    let limits = &token.effective_limits;
     [
-        Budget {
-            soft: limits.soft_dollars_per_day,
-            spent: spent.today,
-            reserved: spent.reserved_today,
+        SoftBudget {
+            limit: limits.soft_dollars_per_day,
+            spent: spending.today,
+            reserved: spending.reserved_today,
             period: "day",
-            ends: day.end(),
+            ends_at: day.end(),
         },
-        Budget {
-            soft: limits.soft_dollars_per_month,
-            spent: spent.this_month,
-            reserved: spent.reserved_this_month,
+        SoftBudget {
+            limit: limits.soft_dollars_per_month,
+            spent: spending.this_month,
+            reserved: spending.reserved_this_month,
             period: "month",
-            ends: day.month_end(),
+            ends_at: day.month_end(),
         },
     ]
 }
 
-struct Budget {
-    soft: Option<f64>,
+struct SoftBudget {
+    limit: Option<f64>,
     /// Millionths of a dollar.
     spent: u64,
     reserved: u64,
     period: &'static str,
-    ends: i64,
+    ends_at: i64,
 }
 
-impl Budget {
-    /// What is spent and reserved, in dollars.
+impl SoftBudget {
+    /// Returns the spent and reserved amount in dollars.
     fn used(&self) -> f64 {
         dollars(self.spent.saturating_add(self.reserved))
     }
 }
 
-/// The budget that has not enough left for what costs so much.
-fn over_budget(token: &Token, spent: Spent, day: Day, cost: u64) -> Option<LimitExceeded> {
+/// Returns an error if a budget does not have this cost left.
+fn exceeded_budget(
+    token: &Token,
+    spending: Spending,
+    day: Day,
+    cost: u64,
+) -> Option<LimitExceeded> {
     let states = [
         BudgetState {
-            spent: spent.today,
-            reserved: spent.reserved_today,
+            spent: spending.today,
+            reserved: spending.reserved_today,
         },
         BudgetState {
-            spent: spent.this_month,
-            reserved: spent.reserved_this_month,
+            spent: spending.this_month,
+            reserved: spending.reserved_this_month,
         },
     ];
-    budget::exceeded(&token.in_force, cost, &states, day)
+    budget::exceeded_limit(&token.effective_limits, cost, &states, day)
 }
 
-fn warnings(token: &Token, spent: Spent, day: Day) -> Vec<String> {
-    let budgets = marks(token, spent, day).into_iter();
-    let beyond = budgets.filter(|budget| budget.soft.is_some_and(|soft| budget.used() >= soft));
-    let warning = |budget: Budget| {
+fn warnings(token: &Token, spending: Spending, day: Day) -> Vec<String> {
+    let budgets = soft_budgets(token, spending, day).into_iter();
+    let exceeded =
+        budgets.filter(|budget| budget.limit.is_some_and(|limit| budget.used() >= limit));
+    let warning = |budget: SoftBudget| {
         format!(
-            "this token spent ${:.4} this {} and reserved ${:.4}, beyond the mark of ${}; the {} ends at {} (UTC)",
+            "this token has spent ${:.4} this {} and reserved ${:.4}, above its soft limit of ${}; the {} ends at {} (UTC)",
             dollars(budget.spent),
             budget.period,
             dollars(budget.reserved),
-            budget.soft.unwrap_or_default(),
+            budget.limit.unwrap_or_default(),
             budget.period,
-            format_timestamp(budget.ends),
+            format_timestamp(budget.ends_at),
         )
     };
-    beyond.map(warning).collect()
+    exceeded.map(warning).collect()
 }

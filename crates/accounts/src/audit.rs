@@ -1,9 +1,8 @@
-//! Who did what to the server, and who was denied.
+//! The audit log: admin actions and denied requests.
 //!
-//! What an admin does is kept before it is answered. Denials are kept soon after, those of one address
-//! for one reason in one minute as one entry that counts them, so that guessing fills no disk. There is
-//! room for so many entries of either kind, and the newest stay; no number of denials pushes out what an
-//! admin did.
+//! An admin action is stored before its request is answered. Denials are stored shortly after; those of one address,
+//! reason and minute become one entry with a count, so that guessing does not fill the disk. Each kind has a maximum
+//! number of entries, of which the newest stay, so denials never displace admin actions.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -15,129 +14,133 @@ use tokio::sync::Notify;
 
 use super::now;
 use exa_mcp_model::{Identity, lock};
-use exa_mcp_store::format::{self, Format};
-use exa_mcp_store::{Place, Query, Rules, Store, StoreError, Window};
+use exa_mcp_store::format::{self, DocumentFormat};
+use exa_mcp_store::{DocumentKey, DocumentQuery, Store, StoreError, WindowRequest, WriteOptions};
 
-/// Where entries are kept.
+/// The collection of the entries.
 const AUDIT: &str = "audit";
 
-/// How many entries of a kind there are at most; fewer where memory is all there is.
-const MOST: u64 = 10_000;
-const MOST_IN_MEMORY: u64 = 1_000;
+/// The maximum number of entries of a kind; fewer in a memory store.
+const MAX_ENTRIES: u64 = 10_000;
+const MAX_ENTRIES_IN_MEMORY: u64 = 1_000;
 
-/// How many kinds of denials are told apart in a minute; further addresses are one.
-const MOST_GROUPS: usize = 500;
+/// How many groups of denials are tracked; further addresses share one.
+const MAX_GROUPS: usize = 500;
 
-/// The least time between two writings of denials.
-const PAUSE: Duration = Duration::from_secs(1);
+/// The minimum time between two writes of denials.
+const WRITE_INTERVAL: Duration = Duration::from_secs(1);
 
 const MINUTE: i64 = 60_000;
 
-/// For longer than anybody counts entries.
-const FOR_EVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+/// The length of the window that numbers the entries: effectively forever.
+const FOREVER: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// Something that happened.
+/// A recorded action.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Event {
-    /// When, in milliseconds since 1970.
+pub struct AuditEvent {
+    /// When it happened, in milliseconds since 1970.
     #[serde(rename = "at")]
     pub at: i64,
-    /// The id of the token with which it was done.
+    /// The id of the acting token.
     #[serde(rename = "actor")]
     pub actor: Option<String>,
-    /// Whose token that is.
+    /// The user of the acting token.
     #[serde(rename = "actorUser")]
     pub actor_user: Option<String>,
-    /// What was done, such as `token.create` or `denied.unknown`.
+    /// The action, such as `token.create` or `denied.unknown`.
     #[serde(rename = "action")]
     pub action: String,
-    /// The id of the token to which it was done.
+    /// The id of the affected token.
     #[serde(rename = "target")]
     pub target: Option<String>,
-    /// More about it.
+    /// Further details.
     #[serde(rename = "detail")]
     pub detail: Option<Value>,
-    /// Where it came from.
+    /// The client address.
     #[serde(rename = "address")]
     pub address: Option<String>,
-    /// How often it happened in that minute.
+    /// How often it happened within the minute.
     #[serde(rename = "count")]
     pub count: u64,
 }
 
-impl Format for Event {
+impl DocumentFormat for AuditEvent {
     const KIND: &'static str = "audit entry";
 }
 
-/// An entry, with its place among all.
+/// An event with its position in the log.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
-    /// Grows from entry to entry.
-    pub number: u64,
-    /// What happened.
-    pub event: Event,
+pub struct AuditEntry {
+    /// Increases from entry to entry.
+    pub sequence: u64,
+    /// The event.
+    pub event: AuditEvent,
 }
 
-/// The log of what happened. Clones share everything.
+/// The audit log. Clones share everything.
 #[derive(Clone)]
-pub struct Audit(Arc<Inner>);
+pub struct AuditLog(Arc<Inner>);
 
 struct Inner {
     store: Arc<dyn Store>,
-    denials: Mutex<HashMap<Key, Group>>,
-    news: Notify,
-    /// One writes at a time, so that an entry is not written twice.
-    turn: tokio::sync::Mutex<()>,
+    denials: Mutex<HashMap<DenialKey, DenialGroup>>,
+    has_denials: Notify,
+    /// Held while writing, so that no entry is written twice.
+    write_lock: tokio::sync::Mutex<()>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Key {
+struct DenialKey {
     minute: i64,
     address: String,
     action: &'static str,
     target: Option<String>,
 }
 
-struct Group {
-    event: Event,
-    /// What it is called in the store, once it is there.
+struct DenialGroup {
+    event: AuditEvent,
+    /// The id in the store, once written.
     id: Option<String>,
     is_written: bool,
 }
 
-/// The kinds of entries, which do not push each other out.
+/// The kinds of entries, each with its own maximum.
 #[derive(Clone, Copy)]
-enum Kind {
-    Deed,
+enum EntryKind {
+    AdminAction,
     Denial,
 }
 
-impl Audit {
-    /// A log in a store. Must be called inside a runtime.
+impl AuditLog {
+    /// Creates a log in a store. Must be called inside a runtime.
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         let inner = Arc::new(Inner {
             store,
             denials: Mutex::default(),
-            news: Notify::new(),
-            turn: tokio::sync::Mutex::default(),
+            has_denials: Notify::new(),
+            write_lock: tokio::sync::Mutex::default(),
         });
         let audit = Self(inner);
         let writer = Arc::downgrade(&audit.0);
         tokio::spawn(async move {
             while let Some(inner) = writer.upgrade() {
-                // Not for ever: nobody may be left who has something to write.
-                let _ = tokio::time::timeout(30 * PAUSE, inner.news.notified()).await;
-                Audit(inner).flush().await;
-                tokio::time::sleep(PAUSE).await;
+                // Wake up now and then, to end when all other clones are dropped.
+                let _ =
+                    tokio::time::timeout(30 * WRITE_INTERVAL, inner.has_denials.notified()).await;
+                AuditLog(inner).flush().await;
+                tokio::time::sleep(WRITE_INTERVAL).await;
             }
         });
         audit
     }
 
-    /// Keeps what an admin did; when this returns, it is in the store.
-    pub async fn note(&self, event: Event) -> Result<(), StoreError> {
-        let event = Event {
+    /// Stores an admin action.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn record(&self, event: AuditEvent) -> Result<(), StoreError> {
+        let event = AuditEvent {
             at: now(),
             count: 1,
             ..event
@@ -148,12 +151,12 @@ impl Audit {
             target = event.target,
             "admin"
         );
-        let id = self.0.place(Kind::Deed).await?;
+        let id = self.0.next_id(EntryKind::AdminAction).await?;
         self.0.put(id, &event).await
     }
 
-    /// Keeps that something was denied, before long.
-    pub fn deny(
+    /// Records a denied request, which is stored shortly after.
+    pub fn record_denial(
         &self,
         action: &'static str,
         address: &str,
@@ -161,25 +164,25 @@ impl Audit {
         detail: Option<Value>,
     ) {
         let at = now();
-        let mut key = Key {
+        let mut key = DenialKey {
             minute: at / MINUTE,
             address: address.to_owned(),
             action,
             target: target.map(str::to_owned),
         };
         let mut denials = lock(&self.0.denials);
-        if denials.len() >= MOST_GROUPS && !denials.contains_key(&key) {
+        if denials.len() >= MAX_GROUPS && !denials.contains_key(&key) {
             key.address = "others".to_owned();
             key.target = None;
         }
-        let group = denials.entry(key.clone()).or_insert_with(|| Group {
-            event: Event {
+        let group = denials.entry(key.clone()).or_insert_with(|| DenialGroup {
+            event: AuditEvent {
                 at,
                 action: action.to_owned(),
                 target: key.target,
                 detail,
                 address: Some(key.address),
-                ..Event::default()
+                ..AuditEvent::default()
             },
             id: None,
             is_written: false,
@@ -187,44 +190,48 @@ impl Audit {
         group.event.count += 1;
         group.is_written = false;
         drop(denials);
-        self.0.news.notify_one();
+        self.0.has_denials.notify_one();
     }
 
-    /// Entries, the newest first.
+    /// Lists entries, newest first.
+    ///
+    /// # Errors
+    /// The store fails.
     pub async fn entries(
         &self,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Vec<Entry>, StoreError> {
+    ) -> Result<Vec<AuditEntry>, StoreError> {
         self.flush().await;
-        let query = Query {
+        let query = DocumentQuery {
             owner: Some(Identity::server()),
             collection: AUDIT,
             before,
             limit,
         };
         let documents = self.0.store.list(query).await?;
-        let entries = documents.into_iter().map(|document| Entry {
-            number: document.number,
+        let entries = documents.into_iter().map(|document| AuditEntry {
+            sequence: document.sequence,
             event: format::decode(&document.body).unwrap_or_default(),
         });
         Ok(entries.collect())
     }
 
-    /// Writes the denials that are not in the store yet. Those that cannot be written stay.
+    /// Writes the denials that are not stored yet. Those that cannot be written are retried later.
     pub async fn flush(&self) {
         let inner = &self.0;
-        let _turn = inner.turn.lock().await;
-        let news: Vec<(Key, Event, Option<String>)> = {
+        let _writing = inner.write_lock.lock().await;
+        let unwritten: Vec<(DenialKey, AuditEvent, Option<String>)> = {
             let denials = lock(&inner.denials);
-            let news = denials.iter().filter(|(_, group)| !group.is_written);
-            news.map(|(key, group)| (key.clone(), group.event.clone(), group.id.clone()))
+            let unwritten = denials.iter().filter(|(_, group)| !group.is_written);
+            unwritten
+                .map(|(key, group)| (key.clone(), group.event.clone(), group.id.clone()))
                 .collect()
         };
-        for (key, event, id) in news {
+        for (key, event, id) in unwritten {
             let id = match id {
                 Some(id) => Ok(id),
-                None => inner.place(Kind::Denial).await,
+                None => inner.next_id(EntryKind::Denial).await,
             };
             let written = match id {
                 Ok(id) => inner.put(id.clone(), &event).await.map(|()| id),
@@ -238,7 +245,7 @@ impl Audit {
                     }
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "denials cannot be kept now");
+                    tracing::warn!(%error, "cannot store denials in the audit log; trying again");
                     break;
                 }
             }
@@ -250,37 +257,40 @@ impl Audit {
 }
 
 impl Inner {
-    /// A place for a new entry; the oldest of its kind makes way when there is no other.
-    async fn place(&self, kind: Kind) -> Result<String, StoreError> {
+    /// Returns the id of a new entry, and deletes the oldest of its kind if it is full.
+    async fn next_id(&self, kind: EntryKind) -> Result<String, StoreError> {
         let kind = match kind {
-            Kind::Deed => "deed",
-            Kind::Denial => "denial",
+            EntryKind::AdminAction => "deed",
+            EntryKind::Denial => "denial",
         };
-        // All servers count together, so that no two write to the same place.
-        let counted = self.store.take(Window {
+        // Numbered in the store, so that no two servers use the same id.
+        let number = self.store.consume(WindowRequest {
             key: format!("audit:{kind}"),
-            most: u64::MAX,
+            limit: u64::MAX,
             amount: 1,
-            length: FOR_EVER,
+            length: FOREVER,
         });
-        let most = match self.store.is_shared() {
-            true => MOST,
-            false => MOST_IN_MEMORY,
+        let max = if self.store.is_shared() {
+            MAX_ENTRIES
+        } else {
+            MAX_ENTRIES_IN_MEMORY
         };
-        let id = format!("{kind}:{}", counted.await?.used % most);
-        self.store.delete(place(&id)).await?;
+        let id = format!("{kind}:{}", number.await?.used % max);
+        self.store.delete(document_key(&id)).await?;
         Ok(id)
     }
 
-    async fn put(&self, id: String, event: &Event) -> Result<(), StoreError> {
+    async fn put(&self, id: String, event: &AuditEvent) -> Result<(), StoreError> {
         let body = format::encode(event);
-        let put = self.store.put(place(&id), body, Rules::default());
+        let put = self
+            .store
+            .put(document_key(&id), body, WriteOptions::default());
         put.await.map(drop)
     }
 }
 
-fn place(id: &str) -> Place {
-    Place {
+fn document_key(id: &str) -> DocumentKey {
+    DocumentKey {
         owner: Identity::server(),
         collection: AUDIT,
         id: id.to_owned(),
@@ -293,39 +303,40 @@ mod tests {
     use super::*;
     use exa_mcp_store::MemoryStore;
 
-    fn audit() -> Audit {
-        Audit::new(Arc::new(MemoryStore::default()))
+    fn audit() -> AuditLog {
+        AuditLog::new(Arc::new(MemoryStore::default()))
     }
 
-    fn event(action: &str) -> Event {
-        Event {
+    fn event(action: &str) -> AuditEvent {
+        AuditEvent {
             action: action.to_owned(),
-            ..Event::default()
+            ..AuditEvent::default()
         }
     }
 
     #[tokio::test]
-    async fn denials_of_a_minute_are_one_entry() {
+    async fn groups_denials_by_minute() {
         let audit = audit();
         for _ in 0..3 {
-            audit.deny("denied.unknown", "10.0.0.1", None, None);
+            audit.record_denial("denied.unknown", "10.0.0.1", None, None);
         }
-        // All of one minute, however late the test runs: the minute may turn once in between.
-        let counts = |entries: &[Entry]| entries.iter().map(|entry| entry.event.count).sum::<u64>();
+        // The minute may change once during the test.
+        let counts =
+            |entries: &[AuditEntry]| entries.iter().map(|entry| entry.event.count).sum::<u64>();
         let entries = audit.entries(None, 10).await.unwrap();
         assert!(entries.len() <= 2 && counts(&entries) == 3, "{entries:?}");
-        audit.deny("denied.unknown", "10.0.0.1", None, None);
-        audit.deny("denied.unknown", "10.0.0.2", None, None);
+        audit.record_denial("denied.unknown", "10.0.0.1", None, None);
+        audit.record_denial("denied.unknown", "10.0.0.2", None, None);
         let entries = audit.entries(None, 10).await.unwrap();
         assert!(entries.len() <= 4 && counts(&entries) == 5, "{entries:?}");
     }
 
     #[tokio::test]
-    async fn many_addresses_fill_neither_memory_nor_the_log() {
+    async fn limits_memory_and_entries_for_many_addresses() {
         let audit = audit();
-        audit.note(event("token.create")).await.unwrap();
+        audit.record(event("token.create")).await.unwrap();
         for n in 0..20_000 {
-            audit.deny(
+            audit.record_denial(
                 "denied.unknown",
                 &format!("10.0.{}.{}", n / 256, n % 256),
                 None,
@@ -335,7 +346,7 @@ mod tests {
                 audit.flush().await;
             }
         }
-        assert!(lock(&audit.0.denials).len() <= 2 * MOST_GROUPS + 2);
+        assert!(lock(&audit.0.denials).len() <= 2 * MAX_GROUPS + 2);
         let entries = audit.entries(None, 5_000).await.unwrap();
         assert!(entries.len() <= 1_001);
         assert!(
@@ -346,24 +357,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_oldest_entries_make_way() {
+    async fn evicts_the_oldest_entries() {
         let audit = audit();
         for n in 0..1_005 {
-            audit.note(event(&format!("deed {n}"))).await.unwrap();
+            audit.record(event(&format!("action {n}"))).await.unwrap();
         }
         let entries = audit.entries(None, 5_000).await.unwrap();
         assert_eq!(entries.len(), 1_000);
-        assert_eq!(entries[0].event.action, "deed 1004");
-        assert_eq!(entries[999].event.action, "deed 5");
-        let older = audit.entries(Some(entries[0].number), 1).await.unwrap();
-        assert_eq!(older[0].event.action, "deed 1003");
+        assert_eq!(entries[0].event.action, "action 1004");
+        assert_eq!(entries[999].event.action, "action 5");
+        let older = audit.entries(Some(entries[0].sequence), 1).await.unwrap();
+        assert_eq!(older[0].event.action, "action 1003");
     }
 
-    /// The format of audit entries in stores. Whoever changes it breaks the stores of others: see
-    /// docs/upgrading.md.
+    /// A change of this format breaks existing stores: see docs/upgrading.md.
     #[test]
-    fn the_format_of_a_stored_entry_does_not_change() {
-        let event = Event {
+    fn the_stored_format_is_stable() {
+        let event = AuditEvent {
             at: 1,
             actor: Some("a".to_owned()),
             actor_user: Some("ann".to_owned()),

@@ -1,13 +1,12 @@
-//! The address of a client, as quotas count it.
+//! The address of a client, as used for quotas.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// The bits of an IPv6 address that name a network; one host may use all addresses in it.
+/// The network part of an IPv6 address. A host may use every address of its network.
 const NETWORK_BITS: u128 = u128::MAX << 64;
 
-/// An IPv4 address, or the /64 network of an IPv6 address. An IPv4 address that is written as an IPv6
-/// address is the IPv4 address.
+/// An IPv4 address, or the /64 network of an IPv6 address. IPv4-mapped IPv6 addresses count as IPv4.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ClientAddress(IpAddr);
 
@@ -41,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_cannot_pass_for_many() {
+    fn a_host_has_one_client_address() {
         assert_eq!(address("2001:db8::1"), address("2001:db8::ffff:0:0:1"));
         assert_ne!(address("2001:db8::1"), address("2001:db8:0:1::1"));
         assert_eq!(address("::ffff:192.0.2.7"), address("192.0.2.7"));

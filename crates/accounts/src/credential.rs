@@ -1,4 +1,4 @@
-//! The credential of a request, which may end while the request is served.
+//! The credential of a request, which may become invalid while the request is served.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,17 +8,17 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::secret::Digest;
-use super::{Denied, Directory, Token, now};
+use super::{AuthError, Token, TokenDirectory, now};
 use exa_mcp_model::Identity;
 
-/// The longest time between two looks at the clock: it may be set while somebody waits.
-const LONGEST_WAIT: Duration = Duration::from_secs(60);
+/// How long to wait before reading the clock again, because it may be adjusted meanwhile.
+const MAX_WAIT: Duration = Duration::from_secs(60);
 
-/// A token as a request showed it. It ends when the token expires, is revoked, is given to another user, or
-/// gets a new text by rotation and the grace period of the old one is over.
+/// A token as a request presented it. It becomes invalid when the token expires, is revoked, is assigned to another
+/// user, or is rotated and the grace period of the old text has passed.
 #[derive(Clone)]
 pub struct Credential {
-    directory: Arc<Directory>,
+    directory: Arc<TokenDirectory>,
     digest: Digest,
     owner: Identity,
     /// Notified whenever the token changes.
@@ -26,30 +26,30 @@ pub struct Credential {
 }
 
 impl Credential {
-    pub(super) fn new(directory: &Arc<Directory>, token: &Token, shown: &str) -> Self {
+    pub(super) fn new(directory: &Arc<TokenDirectory>, token: &Token, presented: &str) -> Self {
         Self {
             directory: Arc::clone(directory),
-            digest: directory.digest(shown),
+            digest: directory.digest(presented),
             owner: token.owner(),
             changes: Arc::clone(&token.changes),
         }
     }
 
-    /// Returns until when it is valid, in milliseconds since 1970, or why it is not; `None` is for ever.
-    fn validity(&self) -> Result<Option<i64>, Denied> {
+    /// Returns until when it is valid, in milliseconds since 1970; `None` is forever.
+    fn validity(&self) -> Result<Option<i64>, AuthError> {
         self.directory.validity(&self.digest, &self.owner, now())
     }
 
-    /// Waits until it has ended; returns why.
-    pub async fn ended(&self) -> Denied {
+    /// Waits until it is invalid and returns why.
+    pub async fn wait_until_invalid(&self) -> AuthError {
         let mut changes = self.changes.subscribe();
         loop {
             let wait = match self.validity() {
-                Err(why) => return why,
+                Err(error) => return error,
                 Ok(None) => None,
-                Ok(Some(end)) => {
-                    let left = u64::try_from(end.saturating_sub(now())).unwrap_or_default();
-                    Some(Duration::from_millis(left).min(LONGEST_WAIT))
+                Ok(Some(until)) => {
+                    let left = u64::try_from(until.saturating_sub(now())).unwrap_or_default();
+                    Some(Duration::from_millis(left).min(MAX_WAIT))
                 }
             };
             match wait {
@@ -74,112 +74,117 @@ mod tests {
     use tokio::task::JoinHandle;
 
     use super::*;
-    use crate::record::{Former, Record};
+    use crate::token_record::{PreviousToken, TokenRecord};
     use crate::{Secret, TokenLimits};
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
-    struct Stage {
-        directory: Arc<Directory>,
+    struct Fixture {
+        directory: Arc<TokenDirectory>,
     }
 
-    impl Stage {
+    impl Fixture {
         fn new() -> Self {
-            let secret = Secret::chosen("s");
-            let directory = Directory::new(Some("admin"), None, &secret, TokenLimits::default());
+            let secret = Secret::from_passphrase("s");
+            let directory =
+                TokenDirectory::new(Some("admin"), None, &secret, TokenLimits::default());
             Self {
                 directory: Arc::new(directory.unwrap()),
             }
         }
 
-        fn record(&self, text: &str) -> Record {
-            Record {
+        fn record(&self, text: &str) -> TokenRecord {
+            TokenRecord {
                 id: "t".to_owned(),
                 user: Some("ann".to_owned()),
-                hash: Some(self.directory.digest(text).written()),
-                ..Record::default()
+                hash: Some(self.directory.digest(text).to_hex()),
+                ..TokenRecord::default()
             }
         }
 
-        /// Learns a token; waits for the end of its credential.
-        async fn open(&self, record: Record, shown: &'static str) -> JoinHandle<Denied> {
-            self.directory.learn(&record);
-            let token = self.directory.find(Some(shown), HERE).unwrap();
-            let credential = Credential::new(&self.directory, &token, shown);
-            let waiting = tokio::spawn(async move { credential.ended().await });
+        /// Adds a token and waits for its credential to become invalid.
+        async fn open(
+            &self,
+            record: TokenRecord,
+            presented: &'static str,
+        ) -> JoinHandle<AuthError> {
+            self.directory.apply(&record);
+            let token = self.directory.authenticate(Some(presented), HERE).unwrap();
+            let credential = Credential::new(&self.directory, &token, presented);
+            let waiting = tokio::spawn(async move { credential.wait_until_invalid().await });
             tokio::time::sleep(Duration::from_millis(20)).await;
             assert!(!waiting.is_finished());
             waiting
         }
     }
 
-    async fn soon(waiting: JoinHandle<Denied>) -> Denied {
+    async fn result_of(waiting: JoinHandle<AuthError>) -> AuthError {
         let ended = timeout(Duration::from_secs(1), waiting).await;
         ended.unwrap().unwrap()
     }
 
     #[tokio::test]
-    async fn it_ends_when_its_token_does() {
-        let stage = Stage::new();
-        let record = stage.record("one");
-        let waiting = stage.open(record.clone(), "one").await;
-        stage.directory.learn(&Record {
+    async fn becomes_invalid_with_its_token() {
+        let fixture = Fixture::new();
+        let record = fixture.record("one");
+        let waiting = fixture.open(record.clone(), "one").await;
+        fixture.directory.apply(&TokenRecord {
             revoked: Some(1),
             ..record.clone()
         });
-        assert_eq!(soon(waiting).await, Denied::Revoked);
-        let waiting = stage.open(record.clone(), "one").await;
-        stage.directory.learn(&Record {
+        assert_eq!(result_of(waiting).await, AuthError::Revoked);
+        let waiting = fixture.open(record.clone(), "one").await;
+        fixture.directory.apply(&TokenRecord {
             expires: Some(now()),
             ..record.clone()
         });
-        assert_eq!(soon(waiting).await, Denied::Expired);
-        let waiting = stage.open(record.clone(), "one").await;
-        stage.directory.learn(&stage.record("two"));
-        assert_eq!(soon(waiting).await, Denied::Unknown);
-        let waiting = stage.open(record.clone(), "one").await;
-        stage.directory.learn(&Record {
+        assert_eq!(result_of(waiting).await, AuthError::Expired);
+        let waiting = fixture.open(record.clone(), "one").await;
+        fixture.directory.apply(&fixture.record("two"));
+        assert_eq!(result_of(waiting).await, AuthError::Unknown);
+        let waiting = fixture.open(record.clone(), "one").await;
+        fixture.directory.apply(&TokenRecord {
             user: Some("ben".to_owned()),
             ..record
         });
-        assert_eq!(soon(waiting).await, Denied::Unknown);
+        assert_eq!(result_of(waiting).await, AuthError::Unknown);
     }
 
     #[tokio::test]
-    async fn it_ends_by_itself_at_its_time() {
-        let stage = Stage::new();
-        let expiring = Record {
+    async fn becomes_invalid_at_its_expiry() {
+        let fixture = Fixture::new();
+        let expiring = TokenRecord {
             expires: Some(now() + 300),
-            ..stage.record("one")
+            ..fixture.record("one")
         };
-        let waiting = stage.open(expiring, "one").await;
-        assert_eq!(soon(waiting).await, Denied::Expired);
-        let rotated = Record {
-            former: Some(Former {
-                hash: stage.directory.digest("one").written(),
+        let waiting = fixture.open(expiring, "one").await;
+        assert_eq!(result_of(waiting).await, AuthError::Expired);
+        let rotated = TokenRecord {
+            previous: Some(PreviousToken {
+                hash: fixture.directory.digest("one").to_hex(),
                 until: now() + 300,
             }),
-            ..stage.record("two")
+            ..fixture.record("two")
         };
-        let old = stage.open(rotated.clone(), "one").await;
-        let new = stage.open(rotated, "two").await;
-        assert_eq!(soon(old).await, Denied::Unknown);
+        let old = fixture.open(rotated.clone(), "one").await;
+        let new = fixture.open(rotated, "two").await;
+        assert_eq!(result_of(old).await, AuthError::Unknown);
         assert!(!new.is_finished());
     }
 
     #[tokio::test]
-    async fn it_goes_on_through_other_changes() {
-        let stage = Stage::new();
-        let record = Record {
+    async fn survives_other_changes() {
+        let fixture = Fixture::new();
+        let record = TokenRecord {
             expires: Some(now() + 400),
-            ..stage.record("one")
+            ..fixture.record("one")
         };
-        let waiting = stage.open(record.clone(), "one").await;
-        stage.directory.learn(&Record {
+        let waiting = fixture.open(record.clone(), "one").await;
+        fixture.directory.apply(&TokenRecord {
             expires: None,
             ..record
         });
         tokio::time::sleep(Duration::from_millis(600)).await;
-        assert!(!waiting.is_finished(), "its end was put off");
+        assert!(!waiting.is_finished(), "the expiry was removed");
     }
 }

@@ -1,7 +1,7 @@
-//! What was used by day, and what was spent by each token in a month.
+//! Counters of usage per day, and of spending per token and month.
 //!
-//! Every day is a subject of its own, so that a look at some days reads those alone, and every month of
-//! a token too, so that a look at what it may still spend reads a few dozen numbers at most.
+//! Each day is its own subject, so that reading some days reads only their counters. Each month of a token is one
+//! too, so that reading its spending reads a few dozen counters at most.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -9,20 +9,20 @@ use std::ops::Range;
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate};
 
 use super::usage::REQUESTS;
-use exa_mcp_store::{Count, CountChange, Step};
+use exa_mcp_store::{Counter, CounterOp, CounterUpdate};
 
-/// What is counted of an answer.
+/// The counter of failed calls.
 pub const ERRORS: &str = "errors";
-/// Tokens of answers.
+/// The counter of tokens in results.
 pub const TOKENS: &str = "tokens";
-/// Answers out of memory.
+/// The counter of results served from the cache.
 pub const CACHE_HITS: &str = "cacheHits";
-/// Millionths of a dollar.
+/// The counter of costs, in millionths of a dollar.
 pub const MICRODOLLARS: &str = "microdollars";
-/// Calls whose cost is not known, or not all of it.
+/// The counter of calls whose cost is not or only partly known.
 pub const UNPRICED_CALLS: &str = "unpricedCalls";
 
-/// What is counted by day.
+/// The counters per day.
 const BY_DAY: [&str; 6] = [
     REQUESTS,
     ERRORS,
@@ -32,92 +32,92 @@ const BY_DAY: [&str; 6] = [
     UNPRICED_CALLS,
 ];
 
-/// What is counted by day and person.
+/// The counters per day and user.
 const BY_USER: [&str; 2] = [REQUESTS, MICRODOLLARS];
 
-/// Days that are kept unless something else is asked for, and at most.
-pub const USUAL_DAYS_KEPT: u64 = 400;
-/// The most days that are kept.
-pub const MOST_DAYS_KEPT: u64 = 4_000;
+/// How many days of usage are retained by default.
+pub const DEFAULT_RETENTION_DAYS: u64 = 400;
+/// The maximum number of days of usage that can be retained.
+pub const MAX_RETENTION_DAYS: u64 = 4_000;
 
-/// Whoever holds a token that names nobody.
+/// The user of a token without a user.
 pub const ANONYMOUS: &str = "anonymous";
 
-/// What the names of reserved sums begin with.
-const RESERVED: &str = "reserved:";
+/// The prefix of the names of reserved amounts.
+const RESERVED_PREFIX: &str = "reserved:";
 
-/// The name under which a month's sum is kept.
-const WHOLE: &str = "month";
+/// The name of the total of a month.
+const MONTH_TOTAL: &str = "month";
 
-/// What the subjects of days begin with; no token's id has a colon.
-const DAY: &str = "day:";
-/// What the subjects of spending begin with.
-const SPENT: &str = "spent:";
+/// The prefix of the subjects of days; token ids contain no colon.
+const DAY_PREFIX: &str = "day:";
+/// The prefix of the subjects of spending.
+const SPENDING_PREFIX: &str = "spent:";
 
-/// A day by UTC.
+/// A day in UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Day(NaiveDate);
 
 impl Day {
-    /// The day of a moment in milliseconds since 1970.
-    pub fn of(moment: i64) -> Self {
-        let moment = DateTime::from_timestamp_millis(moment).unwrap_or_default();
-        Self(moment.date_naive())
+    /// Returns the day of a time in milliseconds since 1970.
+    pub fn of(time: i64) -> Self {
+        let time = DateTime::from_timestamp_millis(time).unwrap_or_default();
+        Self(time.date_naive())
     }
 
-    /// Reads a day as it is written.
+    /// Parses a day in the form `YYYY-MM-DD`.
     pub(super) fn parse(text: &str) -> Option<Self> {
         text.parse().ok().map(Self)
     }
 
-    /// The counters of what a token spent and reserved, on the day and in its month: the names of each pair.
+    /// Returns the names of the counters of spent and reserved amounts, for the day and for its month.
     pub(super) fn spending_counters(self) -> [(String, String); 2] {
-        let names = [self.in_month(), WHOLE.to_owned()];
+        let names = [self.day_of_month(), MONTH_TOTAL.to_owned()];
         names.map(|spent| {
-            let reserved = format!("{RESERVED}{spent}");
+            let reserved = format!("{RESERVED_PREFIX}{spent}");
             (spent, reserved)
         })
     }
 
-    /// The day so many days before.
+    /// Returns the day this many days earlier.
     pub fn before(self, days: u64) -> Self {
         Self(self.0.checked_sub_days(Days::new(days)).unwrap_or(self.0))
     }
 
-    /// When the next day begins, in milliseconds since 1970.
+    /// Returns when the next day starts, in milliseconds since 1970.
     pub fn end(self) -> i64 {
-        begin(self.0.checked_add_days(Days::new(1)))
+        start_of_day(self.0.checked_add_days(Days::new(1)))
     }
 
-    /// When the next month begins, in milliseconds since 1970.
+    /// Returns when the next month starts, in milliseconds since 1970.
     pub(crate) fn month_end(self) -> i64 {
         let first = self.0.with_day(1);
-        begin(first.and_then(|first| first.checked_add_months(Months::new(1))))
+        start_of_day(first.and_then(|first| first.checked_add_months(Months::new(1))))
     }
 
-    /// Whose numbers those of the day are.
+    /// Returns the subject of the counters of the day.
     pub fn subject(self) -> String {
-        format!("{DAY}{}", self.0)
+        format!("{DAY_PREFIX}{}", self.0)
     }
 
-    /// Whose numbers those are that a token spent in the month.
-    pub fn spending(self, token: &str) -> String {
-        format!("{SPENT}{}:{token}", self.0.format("%Y-%m"))
+    /// Returns the subject of the spending of a token in the month.
+    pub fn spending_subject(self, token: &str) -> String {
+        format!("{SPENDING_PREFIX}{}:{token}", self.0.format("%Y-%m"))
     }
 
-    /// Which subjects are too old on this day, if so many days are kept: days before those, and what was
-    /// spent before the last month. What a token used in all is not among them.
-    pub(super) fn past(self, days_kept: u64) -> [Range<String>; 2] {
-        let first_day = self.before(days_kept.saturating_sub(1));
-        // Nobody asks for a month that is over; a server whose clock is late may still count in it.
+    /// Returns the ranges of subjects to delete on this day: days beyond the retention, and spending before the last
+    /// month. Totals of tokens are not among them.
+    pub(super) fn expired_subjects(self, retention_days: u64) -> [Range<String>; 2] {
+        let first_day = self.before(retention_days.saturating_sub(1));
+        // The last month is no longer read, but a server with a slow clock may still count in it.
         let last_month = self.0.checked_sub_months(Months::new(1)).unwrap_or(self.0);
         [
-            DAY.to_owned()..first_day.subject(),
-            SPENT.to_owned()..Self(last_month).spending(""),
+            DAY_PREFIX.to_owned()..first_day.subject(),
+            SPENDING_PREFIX.to_owned()..Self(last_month).spending_subject(""),
         ]
     }
 
-    fn in_month(self) -> String {
+    fn day_of_month(self) -> String {
         format!("{:02}", self.0.day())
     }
 }
@@ -128,26 +128,25 @@ impl std::fmt::Display for Day {
     }
 }
 
-fn begin(day: Option<NaiveDate>) -> i64 {
+fn start_of_day(day: Option<NaiveDate>) -> i64 {
     let midnight = day.and_then(|day| day.and_hms_opt(0, 0, 0));
     midnight.map_or(i64::MAX, |midnight| midnight.and_utc().timestamp_millis())
 }
 
-/// What a change of a token's number changes beside it.
-pub(super) fn also(day: Day, token: &str, user: &str, change: &CountChange) -> Vec<CountChange> {
-    let Step::Add(amount) = change.step else {
+/// Returns the updates per day, user and month that follow from an update of a token's counter.
+pub(super) fn derived_updates(
+    day: Day,
+    token: &str,
+    user: &str,
+    update: &CounterUpdate,
+) -> Vec<CounterUpdate> {
+    let CounterOp::Add(amount) = update.op else {
         return Vec::new();
     };
-    let name = change.name.as_str();
-    let step = Step::Add(amount);
-    let mut also = Vec::new();
-    let mut add = |subject: String, name: String| {
-        also.push(CountChange {
-            subject,
-            name,
-            step,
-        })
-    };
+    let name = update.name.as_str();
+    let op = CounterOp::Add(amount);
+    let mut updates = Vec::new();
+    let mut add = |subject: String, name: String| updates.push(CounterUpdate { subject, name, op });
     if BY_DAY.contains(&name) {
         add(day.subject(), name.to_owned());
     }
@@ -155,73 +154,73 @@ pub(super) fn also(day: Day, token: &str, user: &str, change: &CountChange) -> V
         add(day.subject(), format!("user:{user}:{name}"));
     }
     if name == MICRODOLLARS {
-        add(day.spending(token), day.in_month());
-        add(day.spending(token), WHOLE.to_owned());
+        add(day.spending_subject(token), day.day_of_month());
+        add(day.spending_subject(token), MONTH_TOTAL.to_owned());
     }
-    also
+    updates
 }
 
-/// What was used on a day.
+/// The usage of one day.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Used {
-    /// The numbers of all together.
-    pub numbers: BTreeMap<String, u64>,
-    /// Those of each person.
+pub struct DailyUsage {
+    /// The totals by counter name.
+    pub totals: BTreeMap<String, u64>,
+    /// The counters by user, then by name.
     pub by_user: BTreeMap<String, BTreeMap<String, u64>>,
 }
 
-impl Used {
-    /// Reads the numbers of a day.
-    pub fn read(counts: Vec<Count>) -> Self {
-        let mut used = Self::default();
-        for count in counts {
-            // A name may have colons of its own; what is counted has none.
-            let of_user = count.name.strip_prefix("user:");
+impl DailyUsage {
+    /// Collects the counters of a day.
+    pub fn from_counters(counters: Vec<Counter>) -> Self {
+        let mut usage = Self::default();
+        for counter in counters {
+            // A user id may contain colons; a counter name does not.
+            let of_user = counter.name.strip_prefix("user:");
             match of_user.and_then(|rest| rest.rsplit_once(':')) {
                 Some((user, name)) => {
-                    let numbers = used.by_user.entry(user.to_owned()).or_default();
-                    numbers.insert(name.to_owned(), count.value);
+                    let values = usage.by_user.entry(user.to_owned()).or_default();
+                    values.insert(name.to_owned(), counter.value);
                 }
-                None => drop(used.numbers.insert(count.name, count.value)),
+                None => drop(usage.totals.insert(counter.name, counter.value)),
             }
         }
-        used
+        usage
     }
 }
 
-/// What a token spent, in millionths of a dollar.
+/// The spending of a token, in millionths of a dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spent {
-    /// On the day.
+pub struct Spending {
+    /// The amount spent on the day.
     pub today: u64,
-    /// In its month.
+    /// The amount spent in the month.
     pub this_month: u64,
-    /// What is reserved beside that for calls and runs that were begun on the day and have not ended.
+    /// The amount reserved for calls and runs in progress that started on the day.
     pub reserved_today: u64,
-    /// The same for those that were begun in the month.
+    /// The amount reserved for calls and runs in progress that started in the month.
     pub reserved_this_month: u64,
 }
 
-impl Spent {
-    /// Reads the numbers of a token's month.
-    pub fn read<'a>(day: Day, counts: impl IntoIterator<Item = &'a Count>) -> Self {
-        let mut spent = Self::default();
+impl Spending {
+    /// Collects the counters of a token's month.
+    pub fn from_counters<'a>(day: Day, counters: impl IntoIterator<Item = &'a Counter>) -> Self {
+        let mut spending = Self::default();
         let [(today, reserved_today), (month, reserved_month)] = day.spending_counters();
-        for count in counts {
-            let number = match &count.name {
-                name if *name == today => &mut spent.today,
-                name if *name == month => &mut spent.this_month,
-                name if *name == reserved_today => &mut spent.reserved_today,
-                name if *name == reserved_month => &mut spent.reserved_this_month,
+        for counter in counters {
+            let amount = match &counter.name {
+                name if *name == today => &mut spending.today,
+                name if *name == month => &mut spending.this_month,
+                name if *name == reserved_today => &mut spending.reserved_today,
+                name if *name == reserved_month => &mut spending.reserved_this_month,
                 _ => continue,
             };
-            *number = count.value;
+            *amount = counter.value;
         }
-        spent
+        spending
     }
 }
 
-/// Dollars of millionths of a dollar.
+/// Converts millionths of a dollar to dollars.
 pub fn dollars(microdollars: u64) -> f64 {
     microdollars as f64 / 1e6
 }
@@ -246,54 +245,59 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_old_is_neither_this_month_nor_a_total() {
+    fn expired_subjects_exclude_this_month_and_totals() {
         let day = Day::of(LATE);
-        let [days, spending] = day.past(30);
+        let [days, spending] = day.expired_subjects(30);
         assert!(days.contains(&day.before(30).subject()));
         assert!(!days.contains(&day.before(29).subject()));
         assert!(
-            spending.contains(&Day::of(LATE).before(61).spending("t")),
+            spending.contains(&Day::of(LATE).before(61).spending_subject("t")),
             "October"
         );
         assert!(
-            !spending.contains(&day.before(31).spending("t")),
+            !spending.contains(&day.before(31).spending_subject("t")),
             "November"
         );
-        assert!(!spending.contains(&day.spending("t")));
+        assert!(!spending.contains(&day.spending_subject("t")));
         for total in ["t", "day", "0123456789abcdef", "spent", "zzz"] {
             assert!(!days.contains(&total.to_owned()) && !spending.contains(&total.to_owned()));
         }
-        // However few days are kept, today is.
-        assert!(!day.past(0)[0].contains(&day.subject()));
+        // Today is retained even with a retention of zero days.
+        assert!(!day.expired_subjects(0)[0].contains(&day.subject()));
     }
 
     #[test]
-    fn what_was_counted_is_read_again() {
+    fn counters_can_be_read_back() {
         let day = Day::of(LATE);
-        let change = |name: &str, amount| CountChange {
+        let update = |name: &str, amount| CounterUpdate {
             subject: "t".to_owned(),
             name: name.to_owned(),
-            step: Step::Add(amount),
+            op: CounterOp::Add(amount),
         };
-        let mut changes = also(day, "t", "a:b", &change(REQUESTS, 2));
-        changes.extend(also(day, "t", "a:b", &change(MICRODOLLARS, 5_000)));
-        assert!(also(day, "t", "a:b", &change("tool:x", 1)).is_empty());
+        let mut updates = derived_updates(day, "t", "a:b", &update(REQUESTS, 2));
+        updates.extend(derived_updates(
+            day,
+            "t",
+            "a:b",
+            &update(MICRODOLLARS, 5_000),
+        ));
+        assert!(derived_updates(day, "t", "a:b", &update("tool:x", 1)).is_empty());
         let of = |subject: String| {
-            let own = changes.iter().filter(|change| change.subject == subject);
-            own.map(|change| Count {
-                subject: change.subject.clone(),
-                name: change.name.clone(),
-                value: match change.step {
-                    Step::Add(value) | Step::Reach(value) => value,
+            let own = updates.iter().filter(|update| update.subject == subject);
+            own.map(|update| Counter {
+                subject: update.subject.clone(),
+                name: update.name.clone(),
+                value: match update.op {
+                    CounterOp::Add(value) | CounterOp::RaiseTo(value) => value,
                 },
             })
             .collect::<Vec<_>>()
         };
-        let used = Used::read(of(day.subject()));
-        assert_eq!(used.numbers.get(REQUESTS), Some(&2));
-        let user = used.by_user.get("a:b");
+        let usage = DailyUsage::from_counters(of(day.subject()));
+        assert_eq!(usage.totals.get(REQUESTS), Some(&2));
+        let user = usage.by_user.get("a:b");
         assert_eq!(user.and_then(|user| user.get(MICRODOLLARS)), Some(&5_000));
-        let spent = Spent::read(day, &of(day.spending("t")));
-        assert_eq!((spent.today, spent.this_month), (5_000, 5_000));
+        let spending = Spending::from_counters(day, &of(day.spending_subject("t")));
+        assert_eq!((spending.today, spending.this_month), (5_000, 5_000));
     }
 }

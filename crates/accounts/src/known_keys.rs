@@ -1,4 +1,4 @@
-//! Keys of clients that Exa has accepted: a made-up key costs nothing, a paid call does.
+//! API keys of clients that Exa has accepted. Anyone can invent a key, but only a real one gets a response.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
@@ -8,13 +8,13 @@ use tokio::time::Instant;
 
 use exa_mcp_model::{Identity, lock};
 
-/// The most keys that are remembered; the one that was accepted longest ago makes way.
+/// The maximum number of remembered keys; the one accepted longest ago is evicted.
 const MAX_KEYS: usize = 10_000;
 
 /// How long a key is remembered after Exa last accepted it.
 const REMEMBERED_FOR: Duration = Duration::from_secs(60 * 60);
 
-/// Keys that Exa has accepted, by the identities of their holders. Clones share everything.
+/// Keys that Exa has accepted, by the identity of their owner. Clones share everything.
 #[derive(Clone, Debug, Default)]
 pub struct KnownKeys(Arc<Mutex<HashMap<Identity, Instant>>>);
 
@@ -25,7 +25,7 @@ impl KnownKeys {
         accepted.is_some_and(|at| at.elapsed() < REMEMBERED_FOR)
     }
 
-    /// Returns what records that Exa accepted the key of this identity.
+    /// Returns a handle that records that Exa accepted the key of this identity.
     pub fn proof(&self, owner: &Identity) -> KeyProof {
         KeyProof {
             keys: self.clone(),
@@ -34,7 +34,7 @@ impl KnownKeys {
     }
 }
 
-/// Notes that Exa has accepted a key.
+/// Records that Exa has accepted a key.
 #[derive(Clone, Debug)]
 pub struct KeyProof {
     keys: KnownKeys,
@@ -42,7 +42,7 @@ pub struct KeyProof {
 }
 
 impl KeyProof {
-    /// Records that a call with the key was answered, and paid for.
+    /// Records that a paid call with the key succeeded.
     pub fn accept(&self) {
         let mut accepted = lock(&self.keys.0);
         if accepted.len() >= MAX_KEYS && !accepted.contains_key(&self.owner) {
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn a_key_is_known_for_a_while_after_it_was_accepted() {
+    async fn remembers_accepted_keys_for_an_hour() {
         let keys = KnownKeys::default();
         let (one, other) = (Identity::key("one"), Identity::key("other"));
         let proof = keys.proof(&one);

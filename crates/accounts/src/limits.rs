@@ -1,129 +1,133 @@
-//! What a token may do, and how much of it.
+//! The limits of a token.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// The most tools that a list may name.
-const MOST_TOOLS: usize = 200;
+/// The maximum length of a list of tools.
+const MAX_TOOLS: usize = 200;
 
-/// What a token may do, and how much of it. Whatever is not limited is allowed.
+/// The limits of a token. `None` means unlimited.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TokenLimits {
-    /// Requests a minute.
+    /// Requests per minute.
     #[serde(rename = "requestsPerMinute")]
     pub requests_per_minute: Option<u64>,
-    /// Calls of tools at once.
+    /// Concurrent tool calls.
     #[serde(rename = "concurrentCalls")]
     pub concurrent_calls: Option<u64>,
-    /// Dollars a day; then calls are refused until the next, by UTC.
+    /// Dollars per day (UTC), after which calls are rejected.
     #[serde(rename = "dollarsPerDay")]
     pub dollars_per_day: Option<f64>,
-    /// Dollars a month; then calls are refused until the next, by UTC.
+    /// Dollars per month (UTC), after which calls are rejected.
     #[serde(rename = "dollarsPerMonth")]
     pub dollars_per_month: Option<f64>,
-    /// Dollars a day beyond which answers carry a warning.
+    /// Dollars per day above which results carry a warning.
     #[serde(rename = "softDollarsPerDay")]
     pub soft_dollars_per_day: Option<f64>,
-    /// Dollars a month beyond which answers carry a warning.
+    /// Dollars per month above which results carry a warning.
     #[serde(rename = "softDollarsPerMonth")]
     pub soft_dollars_per_month: Option<f64>,
-    /// The sets and tools that are offered.
+    /// The sets and tools that may be used.
     #[serde(rename = "tools")]
     pub tools: Option<Vec<String>>,
-    /// Nothing may be changed.
+    /// Whether tools that change something are forbidden.
     #[serde(rename = "readOnly")]
     pub read_only: Option<bool>,
 }
 
-/// Why limits cannot be used.
+/// An error in limits.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitsError {
-    /// They are not what limits look like.
+    /// The JSON does not describe limits.
     #[error("limits: {0}")]
-    Form(String),
-    /// A number is of no use.
-    #[error("limits: {0} must be a number of at least 1; use null for no limit")]
+    Invalid(String),
+    /// A count is out of range.
+    #[error("limits: {0} must be an integer of at least 1; use null for no limit")]
     Count(&'static str),
-    /// A sum is of no use.
-    #[error("limits: {0} must be a number of dollars from 0 up; use null for no limit")]
+    /// An amount is out of range.
+    #[error("limits: {0} must be a number of dollars of at least 0; use null for no limit")]
     Dollars(&'static str),
-    /// A list of tools is of no use.
+    /// The list of tools is empty or too long.
     #[error("limits: tools must name 1 to 200 tools or sets; use null to allow all")]
     Tools,
 }
 
 impl TokenLimits {
-    /// The most dollars that a limit may name; beyond it there is no need for one.
-    pub const MOST_DOLLARS: f64 = 1e9;
+    /// The maximum amount of a limit.
+    pub const MAX_DOLLARS: f64 = 1e9;
 
-    /// These limits with the changes of a JSON object: what it names is replaced, `null` takes a limit
-    /// away, everything else stays.
-    pub fn changed(&self, changes: &Value) -> Result<Self, LimitsError> {
+    /// Returns these limits with the changes of a JSON object: fields replace limits, `null` removes them.
+    ///
+    /// # Errors
+    /// A field is unknown or invalid.
+    pub fn with_changes(&self, changes: &Value) -> Result<Self, LimitsError> {
         let Value::Object(changes) = changes else {
-            return Err(LimitsError::Form("they must be an object".to_owned()));
+            return Err(LimitsError::Invalid("they must be an object".to_owned()));
         };
         let mut value = serde_json::to_value(self).unwrap_or_default();
         if let Value::Object(fields) = &mut value {
-            // A store may hold limits that only a newer program knows; nobody may set such here.
+            // Checked here and not by serde, because stored limits may contain fields of a newer program.
             if let Some(unknown) = changes.keys().find(|name| !fields.contains_key(*name)) {
                 let known: Vec<&str> = fields.keys().map(String::as_str).collect();
                 let known = known.join(", ");
-                return Err(LimitsError::Form(format!(
+                return Err(LimitsError::Invalid(format!(
                     "unknown field `{unknown}`, expected one of {known}"
                 )));
             }
             fields.extend(changes.clone());
         }
-        let limits: Self =
-            serde_json::from_value(value).map_err(|error| LimitsError::Form(error.to_string()))?;
+        let limits: Self = serde_json::from_value(value)
+            .map_err(|error| LimitsError::Invalid(error.to_string()))?;
         limits.check()?;
         Ok(limits)
     }
 
-    /// These limits, and where there is none that of others.
+    /// Returns these limits, completed by the defaults.
     #[must_use]
-    pub fn or(&self, others: &Self) -> Self {
-        let others = others.clone();
+    pub fn or(&self, defaults: &Self) -> Self {
+        let defaults = defaults.clone();
         let own = self.clone();
         Self {
-            requests_per_minute: own.requests_per_minute.or(others.requests_per_minute),
-            concurrent_calls: own.concurrent_calls.or(others.concurrent_calls),
-            dollars_per_day: own.dollars_per_day.or(others.dollars_per_day),
-            dollars_per_month: own.dollars_per_month.or(others.dollars_per_month),
-            soft_dollars_per_day: own.soft_dollars_per_day.or(others.soft_dollars_per_day),
-            soft_dollars_per_month: own.soft_dollars_per_month.or(others.soft_dollars_per_month),
-            tools: own.tools.or(others.tools),
-            read_only: own.read_only.or(others.read_only),
+            requests_per_minute: own.requests_per_minute.or(defaults.requests_per_minute),
+            concurrent_calls: own.concurrent_calls.or(defaults.concurrent_calls),
+            dollars_per_day: own.dollars_per_day.or(defaults.dollars_per_day),
+            dollars_per_month: own.dollars_per_month.or(defaults.dollars_per_month),
+            soft_dollars_per_day: own.soft_dollars_per_day.or(defaults.soft_dollars_per_day),
+            soft_dollars_per_month: own
+                .soft_dollars_per_month
+                .or(defaults.soft_dollars_per_month),
+            tools: own.tools.or(defaults.tools),
+            read_only: own.read_only.or(defaults.read_only),
         }
     }
 
-    /// The tools as a list of names, if they are limited.
+    /// Returns the allowed tools as a comma-separated list, if they are limited.
     pub fn tool_list(&self) -> Option<String> {
         self.tools.as_ref().map(|tools| tools.join(","))
     }
 
-    /// The most that may be spent a day and a month, in millionths of a dollar.
+    /// Returns the budgets per day and month, in millionths of a dollar.
     pub(super) fn budgets(&self) -> [Option<u64>; 2] {
-        // Rounded down: no budget is exceeded by a fraction.
+        // Rounded down, so that a fraction never exceeds the budget.
         [self.dollars_per_day, self.dollars_per_month]
-            .map(|sum| sum.map(|dollars| (dollars * 1e6 + 1e-3).floor() as u64))
+            .map(|budget| budget.map(|dollars| (dollars * 1e6 + 1e-3).floor() as u64))
     }
 
-    /// Whether money is limited, and not only warned about.
+    /// Returns whether there is a hard limit on spending.
     pub fn has_budget(&self) -> bool {
         self.dollars_per_day.is_some() || self.dollars_per_month.is_some()
     }
 
-    /// Whether money is limited in any way.
-    pub(super) fn count_dollars(&self) -> bool {
-        let sums = [
+    /// Returns whether there is a hard or soft limit on spending.
+    pub(super) fn limits_dollars(&self) -> bool {
+        let limits = [
             self.dollars_per_day,
             self.dollars_per_month,
             self.soft_dollars_per_day,
             self.soft_dollars_per_month,
         ];
-        sums.iter().any(Option::is_some)
+        limits.iter().any(Option::is_some)
     }
 
     fn check(&self) -> Result<(), LimitsError> {
@@ -141,15 +145,15 @@ impl TokenLimits {
             ("softDollarsPerDay", self.soft_dollars_per_day),
             ("softDollarsPerMonth", self.soft_dollars_per_month),
         ] {
-            if dollars.is_some_and(|dollars| !(0.0..=Self::MOST_DOLLARS).contains(&dollars)) {
+            if dollars.is_some_and(|dollars| !(0.0..=Self::MAX_DOLLARS).contains(&dollars)) {
                 return Err(LimitsError::Dollars(name));
             }
         }
-        let fits = |tools: &Vec<String>| (1..=MOST_TOOLS).contains(&tools.len());
-        match self.tools.as_ref().is_none_or(fits) {
-            true => Ok(()),
-            false => Err(LimitsError::Tools),
+        let fits = |tools: &Vec<String>| (1..=MAX_TOOLS).contains(&tools.len());
+        if !self.tools.as_ref().is_none_or(fits) {
+            return Err(LimitsError::Tools);
         }
+        Ok(())
     }
 }
 
@@ -161,11 +165,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_change_leaves_what_it_does_not_name() {
+    fn changes_leave_other_limits_alone() {
         let limits = TokenLimits::default();
         let first = json!({"requestsPerMinute": 5, "dollarsPerDay": 1.5, "readOnly": true});
-        let limits = limits.changed(&first).unwrap();
-        let limits = limits.changed(&json!({"dollarsPerDay": null, "tools": ["a"]}));
+        let limits = limits.with_changes(&first).unwrap();
+        let limits = limits.with_changes(&json!({"dollarsPerDay": null, "tools": ["a"]}));
         let limits = limits.unwrap();
         assert_eq!(limits.requests_per_minute, Some(5));
         assert_eq!(limits.dollars_per_day, None);
@@ -174,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_makes_no_sense_is_refused() {
+    fn rejects_invalid_limits() {
         for wrong in [
             json!([]),
             json!({"requestsPerMinute": 0}),
@@ -187,13 +191,16 @@ mod tests {
             json!({"tools": "search"}),
             json!({"readOnly": 1}),
         ] {
-            assert!(TokenLimits::default().changed(&wrong).is_err(), "{wrong}");
+            assert!(
+                TokenLimits::default().with_changes(&wrong).is_err(),
+                "{wrong}"
+            );
         }
     }
 
     #[test]
-    fn own_limits_go_before_the_usual_ones() {
-        let limits = |value| TokenLimits::default().changed(&value).unwrap();
+    fn own_limits_override_the_defaults() {
+        let limits = |value| TokenLimits::default().with_changes(&value).unwrap();
         let own = limits(json!({"requestsPerMinute": 5}));
         let both = own.or(&limits(json!({"requestsPerMinute": 1, "readOnly": true})));
         assert_eq!(both.requests_per_minute, Some(5));

@@ -1,45 +1,45 @@
-//! Who makes a request, and with what.
+//! Who makes a request, and what the request brings.
 
 use std::sync::Arc;
 
 use super::allowance::Allowance;
 use super::credential::Credential;
-use super::usage::Meter;
+use super::usage::UsageMeter;
 use super::{ClientAddress, KeyProof};
 use exa_mcp_exa_client::ApiKey;
 use exa_mcp_model::Identity;
 
-/// Who makes a request over HTTP, where each request says for itself. Such a requester is remote,
-/// whatever identity it has: see [`exa_mcp_model::Owner`].
+/// Who makes an HTTP request. Requests over HTTP are remote whatever their identity: see
+/// [`exa_mcp_model::Owner`].
 #[derive(Clone, Debug)]
 pub struct Requester {
-    /// To whom belongs what the request leaves behind.
+    /// The identity that owns what the request creates.
     pub owner: Identity,
-    /// The key that the request brought; without one the server's own is used, if it has any.
+    /// The key that the request brings; without one the server uses its own, if it has any.
     pub key: Option<ApiKey>,
-    /// The request brought a key in its address, where none is taken.
+    /// Whether the URL of the request contains a key although keys in URLs are not accepted.
     pub key_in_address: bool,
-    /// The sets and tools to which the request narrows down what is offered.
+    /// The sets and tools to which the request narrows the offered ones.
     pub tools: Option<Arc<str>>,
-    /// Where the request is counted, if it is.
-    pub meter: Option<Meter>,
-    /// What limits the request, if anything does.
+    /// Records the usage of the request, if usage is recorded.
+    pub meter: Option<UsageMeter>,
+    /// Enforces the limits of the requester, if it has any.
     pub allowance: Option<Allowance>,
     /// The sets and tools that the requester may use at all.
-    pub allowed: Option<Arc<str>>,
-    /// Nothing may be changed.
+    pub allowed_tools: Option<Arc<str>>,
+    /// Whether the requester may not change anything.
     pub read_only: bool,
-    /// The address whose quotas count, for somebody who has proved nothing.
+    /// The address whose quotas apply, for a requester that has not authenticated.
     pub guest_address: Option<ClientAddress>,
-    /// Notes that Exa has accepted the key that the request brought.
+    /// Records that Exa has accepted the key of the request.
     pub key_proof: Option<KeyProof>,
-    /// The token that the request showed, where tokens are needed. What is done for the request ends
-    /// with it.
+    /// The token that the request presented, where tokens are required. Work for the request stops when it becomes
+    /// invalid.
     pub credential: Option<Credential>,
 }
 
 impl Requester {
-    /// Someone who brings nothing.
+    /// Creates a requester without a key, token or limits.
     pub fn new(owner: Identity) -> Self {
         Self {
             owner,
@@ -48,7 +48,7 @@ impl Requester {
             tools: None,
             meter: None,
             allowance: None,
-            allowed: None,
+            allowed_tools: None,
             read_only: false,
             guest_address: None,
             key_proof: None,

@@ -1,4 +1,4 @@
-//! Keyed hashes: tokens and keys are known again by them, and cannot be read from them.
+//! Keyed hashes, which identify tokens and keys without revealing them.
 
 use std::fmt;
 
@@ -9,10 +9,10 @@ use subtle::ConstantTimeEq;
 use exa_mcp_model::ids::NoRandomness;
 use exa_mcp_model::to_hex;
 
-/// Bytes of a secret: as many as the hash takes without folding them.
-const LENGTH: usize = 64;
+/// The length of a secret in bytes: the block size of SHA-256.
+const SECRET_LENGTH: usize = 64;
 
-/// What hashes are keyed with.
+/// The key of the hashes.
 #[derive(Clone)]
 pub struct Secret(Hmac<Sha256>);
 
@@ -21,36 +21,35 @@ pub struct Secret(Hmac<Sha256>);
 pub struct Digest([u8; 32]);
 
 impl Secret {
-    /// A secret that nobody knows.
+    /// Creates a random secret.
     ///
     /// # Errors
-    /// The operating system gives no random numbers.
+    /// The operating system does not provide random numbers.
     pub fn random() -> Result<Self, NoRandomness> {
         Ok(Self::from(Self::random_bytes()?))
     }
 
-    /// The bytes of a secret that is to be kept.
+    /// Returns the bytes of a random secret that is to be stored.
     ///
     /// # Errors
-    /// The operating system gives no random numbers.
-    pub(super) fn random_bytes() -> Result<[u8; LENGTH], NoRandomness> {
-        let mut bytes = [0; LENGTH];
+    /// The operating system does not provide random numbers.
+    pub(super) fn random_bytes() -> Result<[u8; SECRET_LENGTH], NoRandomness> {
+        let mut bytes = [0; SECRET_LENGTH];
         exa_mcp_model::ids::fill(&mut bytes)?;
         Ok(bytes)
     }
 
-    /// The secret that an operator chose.
-    pub fn chosen(text: &str) -> Self {
-        // Texts of any length become a whole key.
-        let short = Self::from([0; LENGTH]);
-        let mut bytes = [0; LENGTH];
-        let (first, second) = bytes.split_at_mut(LENGTH / 2);
-        first.copy_from_slice(&short.digest("first", text).0);
-        second.copy_from_slice(&short.digest("second", text).0);
+    /// Derives a secret from a text of any length.
+    pub fn from_passphrase(text: &str) -> Self {
+        let fixed = Self::from([0; SECRET_LENGTH]);
+        let mut bytes = [0; SECRET_LENGTH];
+        let (first, second) = bytes.split_at_mut(SECRET_LENGTH / 2);
+        first.copy_from_slice(&fixed.digest("first", text).0);
+        second.copy_from_slice(&fixed.digest("second", text).0);
         Self::from(bytes)
     }
 
-    /// The hash of a text. Hashes for different purposes have nothing in common.
+    /// Returns the hash of a text. Hashes for different purposes are unrelated.
     pub fn digest(&self, purpose: &str, text: &str) -> Digest {
         let mut mac = self.0.clone();
         mac.update(purpose.as_bytes());
@@ -60,8 +59,8 @@ impl Secret {
     }
 }
 
-impl From<[u8; LENGTH]> for Secret {
-    fn from(bytes: [u8; LENGTH]) -> Self {
+impl From<[u8; SECRET_LENGTH]> for Secret {
+    fn from(bytes: [u8; SECRET_LENGTH]) -> Self {
         Self(Hmac::new(&bytes.into()))
     }
 }
@@ -73,25 +72,24 @@ impl fmt::Debug for Secret {
 }
 
 impl Digest {
-    /// A number by which to look for it; how long that takes tells nothing, since nobody can choose
-    /// the hash of a text.
-    pub(super) fn number(&self) -> u64 {
+    /// Returns a hash-table key. Its lookup time reveals nothing, because nobody can choose the hash of a text.
+    pub(super) fn bucket(&self) -> u64 {
         let [a, b, c, d, e, f, g, h, ..] = self.0;
         u64::from_le_bytes([a, b, c, d, e, f, g, h])
     }
 
-    /// Compares in a time that does not depend on where they differ.
+    /// Compares in constant time.
     pub(super) fn is(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
 
-    /// All of it in letters, to be kept and read again.
-    pub(super) fn written(&self) -> String {
+    /// Returns the whole hash in hexadecimal.
+    pub(super) fn to_hex(&self) -> String {
         to_hex(&self.0)
     }
 
-    /// Reads what was written.
-    pub(super) fn read(text: &str) -> Option<Self> {
+    /// Parses the result of `to_hex`.
+    pub(super) fn from_hex(text: &str) -> Option<Self> {
         let mut bytes = [0; 32];
         if text.len() != 2 * bytes.len() {
             return None;
@@ -103,8 +101,8 @@ impl Digest {
         Some(Self(bytes))
     }
 
-    /// Half of it in letters, which is enough to tell people apart.
-    pub fn name(&self) -> String {
+    /// Returns the first half in hexadecimal, which is enough for a unique id.
+    pub fn short_hex(&self) -> String {
         to_hex(self.0.iter().take(16))
     }
 }
@@ -115,22 +113,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_is_known_again_by_the_same_secret_only() {
+    fn hashes_depend_on_secret_purpose_and_text() {
         let (one, other) = (Secret::random().unwrap(), Secret::random().unwrap());
         let hash = one.digest("token", "abc");
         assert!(hash.is(&one.digest("token", "abc")));
         assert!(!hash.is(&one.digest("token", "abd")));
         assert!(!hash.is(&one.digest("key", "abc")));
         assert!(!hash.is(&other.digest("token", "abc")));
-        assert!(Digest::read(&hash.written()).unwrap().is(&hash));
-        assert!(Digest::read("é").is_none() && Digest::read(&"x".repeat(64)).is_none());
-        assert_eq!(hash.name().len(), 32);
-        assert_eq!(hash.name(), one.digest("token", "abc").name());
+        assert!(Digest::from_hex(&hash.to_hex()).unwrap().is(&hash));
+        assert!(Digest::from_hex("é").is_none() && Digest::from_hex(&"x".repeat(64)).is_none());
+        assert_eq!(hash.short_hex().len(), 32);
+        assert_eq!(hash.short_hex(), one.digest("token", "abc").short_hex());
     }
 
     #[test]
-    fn a_chosen_secret_is_the_same_after_a_restart() {
-        let hash = |secret: &str| Secret::chosen(secret).digest("key", "k").name();
+    fn secrets_from_passphrases_are_stable() {
+        let hash = |secret: &str| {
+            Secret::from_passphrase(secret)
+                .digest("key", "k")
+                .short_hex()
+        };
         assert_eq!(hash("mine"), hash("mine"));
         assert_ne!(hash("mine"), hash("yours"));
         let long = "x".repeat(1000);
@@ -138,8 +140,8 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_shown() {
-        let text = format!("{:?}", Secret::chosen("hunter2"));
+    fn debug_output_hides_the_secret() {
+        let text = format!("{:?}", Secret::from_passphrase("hunter2"));
         assert_eq!(text, "Secret");
     }
 }

@@ -1,8 +1,8 @@
-//! Limits the wrong tokens that an address may show.
+//! Limits how many wrong tokens an address may present.
 //!
-//! Only wrong tokens count, and only they are refused: a token that is right lets its holder in, whatever
-//! was guessed from the same address before. Tokens that this server makes have 256 random bits, which
-//! nobody guesses at any rate; the limit keeps guesses cheap to refuse and visible in the audit log.
+//! Only wrong tokens count, and only they are rejected: a valid token is accepted whatever was guessed from the same
+//! address before. Tokens created by this server have 256 random bits and cannot be guessed at any rate; the limit
+//! keeps guesses cheap to reject and visible in the audit log.
 
 use exa_mcp_model::lock;
 use std::collections::HashMap;
@@ -10,42 +10,42 @@ use std::net::IpAddr;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How often an address may be wrong at once.
-const TRIES: f64 = 10.0;
+/// How many failures in a row an address may have.
+const BURST: f64 = 10.0;
 
-/// How long it takes until another try is free.
-const REFILL: Duration = Duration::from_secs(6);
+/// How long until another attempt is allowed.
+const REFILL_INTERVAL: Duration = Duration::from_secs(6);
 
-/// How many addresses are remembered.
-const MOST: usize = 10_000;
+/// How many addresses are tracked.
+const MAX_ADDRESSES: usize = 10_000;
 
-/// Who was wrong how often.
+/// A token bucket per address.
 #[derive(Default)]
-pub(super) struct Throttle(Mutex<Memory>);
+pub(super) struct Throttle(Mutex<Buckets>);
 
 #[derive(Default)]
-struct Memory {
-    wrong: HashMap<Source, Bucket>,
-    /// When it was last looked for what can be forgotten.
-    swept: Option<Instant>,
+struct Buckets {
+    by_address: HashMap<AddressKey, Bucket>,
+    /// When full buckets were last removed.
+    cleaned_at: Option<Instant>,
 }
 
-/// Tries that are left.
+/// The attempts that an address has left.
 struct Bucket {
-    tries: f64,
-    at: Instant,
+    attempts: f64,
+    updated_at: Instant,
 }
 
-/// An address; of the newer kind a whole network, since everybody has one.
+/// An IPv4 address, or the /64 network of an IPv6 address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Source {
+enum AddressKey {
     V4(u32),
     V6(u64),
-    /// Everybody else, when too many addresses were wrong.
-    Rest,
+    /// All further addresses when too many are tracked.
+    Others,
 }
 
-impl From<IpAddr> for Source {
+impl From<IpAddr> for AddressKey {
     fn from(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V4(address) => Self::V4(address.to_bits()),
@@ -55,60 +55,62 @@ impl From<IpAddr> for Source {
 }
 
 impl Throttle {
-    /// Counts a wrong token; returns how long to wait if there were too many.
-    pub(super) fn wrong(&self, address: IpAddr) -> Result<(), Duration> {
-        self.wrong_at(address, Instant::now())
+    /// Records a wrong token. Fails with the time to wait if there were too many.
+    pub(super) fn record_failure(&self, address: IpAddr) -> Result<(), Duration> {
+        self.record_failure_at(address, Instant::now())
     }
 
-    fn wrong_at(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
-        let mut memory = lock(&self.0);
-        if memory.wrong.len() >= MOST && memory.may_sweep(now) {
-            memory.wrong.retain(|_, bucket| {
+    fn record_failure_at(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
+        let mut buckets = lock(&self.0);
+        if buckets.by_address.len() >= MAX_ADDRESSES && buckets.is_cleanup_due(now) {
+            buckets.by_address.retain(|_, bucket| {
                 bucket.refill(now);
-                bucket.tries < TRIES
+                bucket.attempts < BURST
             });
         }
-        let source = memory.source(address);
-        let bucket = memory.wrong.entry(source).or_insert(Bucket {
-            tries: TRIES,
-            at: now,
+        let key = buckets.key(address);
+        let bucket = buckets.by_address.entry(key).or_insert(Bucket {
+            attempts: BURST,
+            updated_at: now,
         });
         bucket.refill(now);
-        if bucket.tries < 1.0 {
-            return Err(REFILL.mul_f64(1.0 - bucket.tries));
+        if bucket.attempts < 1.0 {
+            return Err(REFILL_INTERVAL.mul_f64(1.0 - bucket.attempts));
         }
-        bucket.tries -= 1.0;
+        bucket.attempts -= 1.0;
         Ok(())
     }
 }
 
-impl Memory {
-    /// Whether to look for what can be forgotten: not at every request, since there is much to look at.
-    fn may_sweep(&mut self, now: Instant) -> bool {
-        let since = |swept| now.saturating_duration_since(swept);
-        let due = self.swept.is_none_or(|swept| since(swept) >= REFILL);
+impl Buckets {
+    /// Returns whether to remove full buckets now: not at every request, because that visits all of them.
+    fn is_cleanup_due(&mut self, now: Instant) -> bool {
+        let elapsed = |at| now.saturating_duration_since(at);
+        let due = self
+            .cleaned_at
+            .is_none_or(|at| elapsed(at) >= REFILL_INTERVAL);
         if due {
-            self.swept = Some(now);
+            self.cleaned_at = Some(now);
         }
         due
     }
 
-    /// Under which an address is remembered.
-    fn source(&self, address: IpAddr) -> Source {
-        let source = Source::from(address);
-        match self.wrong.len() >= MOST && !self.wrong.contains_key(&source) {
-            true => Source::Rest,
-            false => source,
+    /// Returns the key under which an address is tracked.
+    fn key(&self, address: IpAddr) -> AddressKey {
+        let key = AddressKey::from(address);
+        if self.by_address.len() >= MAX_ADDRESSES && !self.by_address.contains_key(&key) {
+            return AddressKey::Others;
         }
+        key
     }
 }
 
 impl Bucket {
     fn refill(&mut self, now: Instant) {
-        let passed = now.saturating_duration_since(self.at);
-        let refilled = passed.as_secs_f64() / REFILL.as_secs_f64();
-        self.tries = (self.tries + refilled).min(TRIES);
-        self.at = now;
+        let elapsed = now.saturating_duration_since(self.updated_at);
+        let refilled = elapsed.as_secs_f64() / REFILL_INTERVAL.as_secs_f64();
+        self.attempts = (self.attempts + refilled).min(BURST);
+        self.updated_at = now;
     }
 }
 
@@ -122,43 +124,60 @@ mod tests {
     }
 
     fn exhaust(throttle: &Throttle, from: IpAddr, now: Instant) {
-        for _ in 0..TRIES as usize {
-            assert_eq!(throttle.wrong_at(from, now), Ok(()));
+        for _ in 0..BURST as usize {
+            assert_eq!(throttle.record_failure_at(from, now), Ok(()));
         }
     }
 
     #[test]
-    fn many_wrong_tokens_must_wait() {
+    fn throttles_repeated_failures() {
         let (throttle, now) = (Throttle::default(), Instant::now());
         let attacker = address("192.0.2.1");
         exhaust(&throttle, attacker, now);
-        assert_eq!(throttle.wrong_at(attacker, now), Err(REFILL));
-        assert_eq!(throttle.wrong_at(address("192.0.2.2"), now), Ok(()));
-        let later = now + REFILL;
-        assert_eq!(throttle.wrong_at(attacker, later), Ok(()));
-        assert!(throttle.wrong_at(attacker, later).is_err());
+        assert_eq!(
+            throttle.record_failure_at(attacker, now),
+            Err(REFILL_INTERVAL)
+        );
+        assert_eq!(
+            throttle.record_failure_at(address("192.0.2.2"), now),
+            Ok(())
+        );
+        let later = now + REFILL_INTERVAL;
+        assert_eq!(throttle.record_failure_at(attacker, later), Ok(()));
+        assert!(throttle.record_failure_at(attacker, later).is_err());
     }
 
     #[test]
-    fn a_network_of_the_newer_kind_is_one_address() {
+    fn an_ipv6_network_counts_as_one_address() {
         let (throttle, now) = (Throttle::default(), Instant::now());
         exhaust(&throttle, address("2001:db8::1"), now);
-        assert!(throttle.wrong_at(address("2001:db8::ffff:2"), now).is_err());
+        assert!(
+            throttle
+                .record_failure_at(address("2001:db8::ffff:2"), now)
+                .is_err()
+        );
         exhaust(&throttle, address("::ffff:192.0.2.1"), now);
-        assert!(throttle.wrong_at(address("192.0.2.1"), now).is_err());
+        assert!(
+            throttle
+                .record_failure_at(address("192.0.2.1"), now)
+                .is_err()
+        );
     }
 
     #[test]
-    fn memory_is_bounded_and_those_beyond_it_are_throttled_together() {
+    fn limits_tracked_addresses_and_throttles_the_others_together() {
         let (throttle, now) = (Throttle::default(), Instant::now());
-        for number in 0..MOST as u32 {
-            assert_eq!(throttle.wrong_at(IpAddr::V4(number.into()), now), Ok(()));
+        for number in 0..MAX_ADDRESSES as u32 {
+            assert_eq!(
+                throttle.record_failure_at(IpAddr::V4(number.into()), now),
+                Ok(())
+            );
         }
-        let beyond = |number: u32| IpAddr::V4((MOST as u32 + number).into());
-        for number in 0..TRIES as u32 {
-            assert_eq!(throttle.wrong_at(beyond(number), now), Ok(()));
+        let beyond = |number: u32| IpAddr::V4((MAX_ADDRESSES as u32 + number).into());
+        for number in 0..BURST as u32 {
+            assert_eq!(throttle.record_failure_at(beyond(number), now), Ok(()));
         }
-        assert!(throttle.wrong_at(beyond(99), now).is_err());
-        assert!(lock(&throttle.0).wrong.len() <= MOST + 1);
+        assert!(throttle.record_failure_at(beyond(99), now).is_err());
+        assert!(lock(&throttle.0).by_address.len() <= MAX_ADDRESSES + 1);
     }
 }

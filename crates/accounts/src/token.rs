@@ -1,4 +1,4 @@
-//! Tokens as an operator writes them: `token:userId:expiry`, comma-separated.
+//! Tokens, and their configuration as a comma-separated list of `token:userId:expiry`.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,35 +6,37 @@ use std::sync::atomic::AtomicUsize;
 
 use tokio::sync::watch;
 
+use super::AuthError;
 use super::limits::TokenLimits;
 use super::secret::{Digest, Secret};
+use exa_mcp_model::Identity;
 use exa_mcp_model::time::{format_timestamp, parse_timestamp};
 
-/// The words for a token without an end.
+/// The expiry of a token that never expires, in all accepted spellings.
 const NEVER: [&str; 6] = ["", "never", "infinite", "∞", "none", "-"];
 
-/// The longest name of a user, in characters.
-const LONGEST_USER: usize = 128;
+/// The maximum length of a user id, in characters.
+const MAX_USER_LENGTH: usize = 128;
 
-/// Tokens from this length on show their beginning; of shorter ones much less is shown.
-const LONG: usize = 16;
-const SHOWN: usize = 8;
+/// Tokens of at least this length are displayed with a prefix of `PREFIX_LENGTH`; shorter ones with less.
+const LONG_TOKEN: usize = 16;
+const PREFIX_LENGTH: usize = 8;
 
-/// What hashes of tokens are for: to know them again in this process, and to name them in a store.
-pub(super) const KNOWN_BY: &str = "token";
-const NAMED_BY: &str = "token id";
+/// The purposes of token hashes: authentication, and the ids in a store.
+pub(super) const TOKEN_HASH: &str = "token";
+const TOKEN_ID: &str = "token id";
 
-/// What a token allows.
+/// The role of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// The tools.
+pub enum TokenRole {
+    /// May call tools.
     User,
-    /// The tools, and looking after the server.
+    /// May call tools and manage the server.
     Admin,
 }
 
-impl Role {
-    /// How it is written.
+impl TokenRole {
+    /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::User => "user",
@@ -43,17 +45,17 @@ impl Role {
     }
 }
 
-/// Where a token comes from.
+/// The source of a token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum TokenSource {
     /// The environment of the server.
     Environment,
-    /// An admin, at run time.
+    /// An admin created it at run time.
     Admin,
 }
 
-impl Source {
-    /// How it is written.
+impl TokenSource {
+    /// Returns the name in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Environment => "environment",
@@ -62,227 +64,273 @@ impl Source {
     }
 }
 
-/// A token, by its hash alone.
+/// A token. Only its hash is stored, never its text.
 #[derive(Clone)]
 pub struct Token {
     pub(super) digest: Digest,
-    /// The hash of the token before it was renewed, and until when that one may be used.
-    pub(super) former: Option<(Digest, i64)>,
-    /// What it is called in a store.
+    /// The hash of the text before a rotation, and the end of its grace period.
+    pub(super) previous: Option<(Digest, i64)>,
+    /// The id.
     pub id: String,
-    /// So much of it that its holder knows it again, and nobody guesses the rest.
+    /// The start of the text, for display: enough to recognise it, too little to guess it.
     pub prefix: String,
-    /// Whose it is.
+    /// The user it belongs to.
     pub user: Option<String>,
-    /// Whose it was before; `None` is a time without a user.
-    pub(super) former_users: Vec<Option<String>>,
-    /// What it allows.
-    pub role: Role,
-    /// When it ends, in milliseconds since 1970.
+    /// The users it belonged to before; `None` for a time without a user.
+    pub(super) previous_users: Vec<Option<String>>,
+    /// The role.
+    pub role: TokenRole,
+    /// When it expires, in milliseconds since 1970.
     pub expires: Option<i64>,
-    /// Where it comes from.
-    pub source: Source,
-    /// When it was made, if that was at run time.
+    /// The source.
+    pub source: TokenSource,
+    /// When it was created, if that was at run time.
     pub created: Option<i64>,
     /// When it was revoked.
     pub revoked: Option<i64>,
     /// Its own limits.
     pub limits: TokenLimits,
-    /// Its own limits, and the usual ones where it has none.
-    pub in_force: TokenLimits,
-    /// The calls under way with it in this process.
+    /// Its own limits, completed by the default ones.
+    pub effective_limits: TokenLimits,
+    /// The number of calls in progress in this process.
     pub(super) calls: Arc<AtomicUsize>,
-    /// Notifies what is open with it whenever it changes.
+    /// Notifies open requests whenever the token changes.
     pub(super) changes: Arc<watch::Sender<()>>,
 }
 
 impl Token {
-    /// Whether it lets its holder in.
+    /// Returns whether it is neither revoked nor expired.
     pub fn is_active(&self, now: i64) -> bool {
         self.revoked.is_none() && !self.is_expired(now)
     }
 
-    /// Whether it has ended.
+    /// Returns whether it has expired.
     pub fn is_expired(&self, now: i64) -> bool {
         self.expires.is_some_and(|end| end <= now)
     }
 
-    /// When it ends, as JavaScript writes dates.
+    /// Returns when it expires, in RFC 3339 format.
     pub fn expires_at(&self) -> Option<String> {
         self.expires.map(format_timestamp)
     }
+
+    /// Returns the identity that owns what is created with it. All tokens of a user share one identity.
+    pub fn owner(&self) -> Identity {
+        self.owner_as(self.user.as_deref())
+    }
+
+    /// Returns the identity while it belongs to this user.
+    pub(super) fn owner_as(&self, user: Option<&str>) -> Identity {
+        match user {
+            Some(user) => Identity::user(user),
+            None => Identity::token(&self.id),
+        }
+    }
+
+    /// Returns when it was created, in milliseconds since 1970; 0 if unknown.
+    pub fn created_at(&self) -> i64 {
+        self.created.unwrap_or_default()
+    }
+
+    /// Checks that it is neither revoked nor expired.
+    ///
+    /// # Errors
+    /// It is revoked or expired.
+    pub fn check_active(&self, now: i64) -> Result<(), AuthError> {
+        if self.revoked.is_some() {
+            return Err(AuthError::Revoked);
+        }
+        if self.is_expired(now) {
+            return Err(AuthError::Expired);
+        }
+        Ok(())
+    }
+
+    /// Checks that it is an admin token.
+    ///
+    /// # Errors
+    /// It is not an admin token.
+    pub fn check_admin(&self) -> Result<(), AuthError> {
+        match self.role {
+            TokenRole::Admin => Ok(()),
+            TokenRole::User => Err(AuthError::NotAdmin),
+        }
+    }
 }
 
-/// Why a token cannot be used. No text of it repeats anything of the token.
+/// An invalid configured token. The message never contains any part of the token.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{variable}{}: {why}", .entry.map(|entry| format!(", entry {entry}")).unwrap_or_default())]
+#[error("{variable}{}: {reason}", .entry.map(|entry| format!(", entry {entry}")).unwrap_or_default())]
 pub struct TokenError {
-    /// The variable that it stands in.
+    /// The environment variable.
     pub variable: &'static str,
-    /// Its place among the others, from 1.
+    /// The position in the list, starting at 1.
     pub entry: Option<usize>,
-    /// What is wrong with it.
-    pub why: &'static str,
+    /// What is wrong.
+    pub reason: &'static str,
 }
 
-/// The hashes that are made of tokens.
-pub(super) struct Hashes<'a> {
-    /// Keys the hashes by which tokens are known again.
-    pub(super) known: &'a Secret,
-    /// Keys the hashes by which a store names them; it must stay the same as long as the store.
-    pub(super) named: &'a Secret,
-}
-
-/// Reads the admin token and the list of user tokens.
-pub(super) fn read(
+/// Parses the admin token and the list of user tokens. The secret keys their hashes.
+pub(super) fn parse_tokens(
     admin: Option<&str>,
     users: Option<&str>,
-    hashes: &Hashes<'_>,
+    secret: &Secret,
 ) -> Result<Vec<Token>, TokenError> {
     let mut tokens = Vec::new();
-    let mut known = HashSet::new();
+    let mut ids = HashSet::new();
     if let Some(text) = admin {
-        let error = |why| TokenError {
+        let error = |reason| TokenError {
             variable: "MCP_AUTH_TOKEN",
             entry: None,
-            why,
+            reason,
         };
         let text = text.trim();
-        check(text).map_err(error)?;
-        let token = token(text, None, Role::Admin, None, hashes);
-        known.insert(token.id.clone());
+        check_text(text).map_err(error)?;
+        let token = new_token(text, None, TokenRole::Admin, None, secret);
+        ids.insert(token.id.clone());
         tokens.push(token);
     }
     let entries = users.unwrap_or_default().split(',').map(str::trim);
     let entries = entries.enumerate().filter(|(_, entry)| !entry.is_empty());
     for (index, entry) in entries {
-        let error = |why| TokenError {
+        let error = |reason| TokenError {
             variable: "USER_TOKENS",
             entry: Some(index + 1),
-            why,
+            reason,
         };
-        let token = user_token(entry, hashes).map_err(error)?;
-        if !known.insert(token.id.clone()) {
-            return Err(error("the same token is there twice"));
+        let token = parse_user_token(entry, secret).map_err(error)?;
+        if !ids.insert(token.id.clone()) {
+            return Err(error("the same token appears twice"));
         }
         tokens.push(token);
     }
-    warn_of_short(admin, users);
+    warn_about_short_tokens(admin, users);
     if tokens.is_empty() {
         return Err(TokenError {
             variable: "USER_TOKENS",
             entry: None,
-            why: "there is no token in it",
+            reason: "the list contains no token",
         });
     }
     Ok(tokens)
 }
 
-/// Warns of tokens that could be guessed: wrong ones are refused, but a right one always lets its holder in.
-fn warn_of_short(admin: Option<&str>, users: Option<&str>) {
+/// Warns about tokens that are short enough to guess: only wrong tokens are throttled.
+fn warn_about_short_tokens(admin: Option<&str>, users: Option<&str>) {
     let texts = users.unwrap_or_default().split(',');
     let texts = texts.filter_map(|entry| entry.split(':').next());
     let texts = texts.chain(admin).map(str::trim);
-    let short = texts.filter(|text| !text.is_empty() && text.len() < LONG);
+    let short = texts.filter(|text| !text.is_empty() && text.len() < LONG_TOKEN);
     let count = short.count();
     if count > 0 {
         tracing::warn!(
             count,
-            "tokens of fewer than {LONG} characters can be guessed; use random ones of 32 or more"
+            "tokens of fewer than {LONG_TOKEN} characters can be guessed; use random ones of 32 or more"
         );
     }
 }
 
-/// Reads `token:userId:expiry`; the time in an expiry has colons of its own.
-fn user_token(entry: &str, hashes: &Hashes<'_>) -> Result<Token, &'static str> {
+/// Parses `token:userId:expiry`. The expiry may itself contain colons.
+fn parse_user_token(entry: &str, secret: &Secret) -> Result<Token, &'static str> {
     let mut fields = entry.splitn(3, ':').map(str::trim);
     let text = fields.next().unwrap_or_default();
-    check(text)?;
+    check_text(text)?;
     let user = fields.next().filter(|user| !user.is_empty());
     if let Some(user) = user {
-        check_user(user)?;
+        validate_user(user)?;
     }
-    let expires = expiry(fields.next().unwrap_or_default())?;
-    Ok(token(text, user, Role::User, expires, hashes))
+    let expires = parse_expiry(fields.next().unwrap_or_default())?;
+    Ok(new_token(text, user, TokenRole::User, expires, secret))
 }
 
-fn token(
+fn new_token(
     text: &str,
     user: Option<&str>,
-    role: Role,
+    role: TokenRole,
     expires: Option<i64>,
-    hashes: &Hashes<'_>,
+    secret: &Secret,
 ) -> Token {
     Token {
-        digest: hashes.known.digest(KNOWN_BY, text),
-        id: hashes.named.digest(NAMED_BY, text).name(),
-        prefix: prefix(text),
+        digest: secret.digest(TOKEN_HASH, text),
+        id: secret.digest(TOKEN_ID, text).short_hex(),
+        prefix: display_prefix(text),
         user: user.map(str::to_owned),
-        former_users: Vec::new(),
+        previous_users: Vec::new(),
         role,
         expires,
-        former: None,
-        source: Source::Environment,
+        previous: None,
+        source: TokenSource::Environment,
         created: None,
         revoked: None,
         limits: TokenLimits::default(),
-        in_force: TokenLimits::default(),
+        effective_limits: TokenLimits::default(),
         calls: Arc::default(),
         changes: Arc::default(),
     }
 }
 
-fn check(token: &str) -> Result<(), &'static str> {
+fn check_text(token: &str) -> Result<(), &'static str> {
     if token.is_empty() {
         return Err("the token is empty; write token:userId:expiry");
     }
-    match token.bytes().all(|byte| byte.is_ascii_graphic()) {
-        true => Ok(()),
-        false => Err("a token has letters, digits and signs of ASCII only, without spaces"),
+    if !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err("a token may only contain printable ASCII characters without spaces");
     }
+    Ok(())
 }
 
-/// Whether a name can be a user's.
-pub fn check_user(user: &str) -> Result<(), &'static str> {
-    if user.chars().count() > LONGEST_USER || user.chars().any(char::is_control) {
-        return Err("a user id has at most 128 characters and no control characters");
+/// Checks that a name is a valid user id.
+///
+/// # Errors
+/// What is wrong with it.
+pub fn validate_user(user: &str) -> Result<(), &'static str> {
+    if user.chars().count() > MAX_USER_LENGTH || user.chars().any(char::is_control) {
+        return Err("a user id may have at most 128 characters and no control characters");
     }
-    // Taken for a name it would leave a token without an end.
-    match moment(user) {
-        None => Ok(()),
-        Some(_) => {
-            Err("the second field is the user id, but looks like an expiry; write token::expiry")
-        }
+    // An expiry in the wrong field would leave the token without one.
+    if parse_time(user).is_some() {
+        return Err(
+            "the second field is the user id, but looks like an expiry; write token::expiry",
+        );
     }
+    Ok(())
 }
 
-/// Reads when a token ends; `None` is never.
-pub fn expiry(text: &str) -> Result<Option<i64>, &'static str> {
+/// Parses the expiry of a token; `None` is never.
+///
+/// # Errors
+/// It is not a date.
+pub fn parse_expiry(text: &str) -> Result<Option<i64>, &'static str> {
     if NEVER.contains(&text.to_lowercase().as_str()) {
         return Ok(None);
     }
-    let end = moment(text);
-    end.map(Some)
-        .ok_or("the expiry is no date; write for example 2030-12-31, 2030-12-31T23:59:59Z or never")
+    let expires = parse_time(text);
+    expires.map(Some).ok_or(
+        "the expiry is not a date; write for example 2030-12-31, 2030-12-31T23:59:59Z or never",
+    )
 }
 
-/// A day or a moment; a day begins at midnight UTC.
-fn moment(text: &str) -> Option<i64> {
-    // A year alone is more likely a slip.
+/// Parses a date or a time. A date means midnight UTC.
+fn parse_time(text: &str) -> Option<i64> {
+    // A year alone is most likely a mistake.
     if text.len() < "2030-12-31".len() {
         return None;
     }
-    // Seconds may be left out before the zone too.
+    // Accept a time without seconds before the zone.
     let without_zone = || text.strip_suffix(['Z', 'z']).and_then(parse_timestamp);
     parse_timestamp(text).or_else(without_zone)
 }
 
-/// The beginning of a long token; of a short one a quarter, so that the rest cannot be guessed.
-fn prefix(token: &str) -> String {
+/// Returns the displayed start of a token; a quarter of a short one, so that the rest cannot be guessed.
+fn display_prefix(token: &str) -> String {
     let length = token.chars().count();
-    let shown = if length >= LONG { SHOWN } else { length / 4 };
-    let shown: String = token.chars().take(shown).collect();
-    format!("{shown}...")
+    let shown = if length >= LONG_TOKEN {
+        PREFIX_LENGTH
+    } else {
+        length / 4
+    };
+    let prefix: String = token.chars().take(shown).collect();
+    format!("{prefix}...")
 }
 
 #[cfg(test)]
@@ -290,31 +338,26 @@ fn prefix(token: &str) -> String {
 mod tests {
     use super::*;
 
-    fn read(admin: Option<&str>, users: &str) -> Result<Vec<Token>, TokenError> {
-        let secret = Secret::chosen("test");
-        let hashes = Hashes {
-            known: &secret,
-            named: &secret,
-        };
-        super::read(admin, Some(users), &hashes)
+    fn parse(admin: Option<&str>, users: &str) -> Result<Vec<Token>, TokenError> {
+        parse_tokens(admin, Some(users), &Secret::from_passphrase("test"))
     }
 
-    /// The user and the end of the only token.
-    fn only(entry: &str) -> (Option<String>, Option<String>) {
-        let tokens = read(None, entry).unwrap();
+    /// Returns the user and the expiry of the only token.
+    fn parse_one(entry: &str) -> (Option<String>, Option<String>) {
+        let tokens = parse(None, entry).unwrap();
         assert_eq!(tokens.len(), 1, "{entry}");
-        assert_eq!(tokens[0].role, Role::User);
-        let secret = Secret::chosen("test");
+        assert_eq!(tokens[0].role, TokenRole::User);
+        let secret = Secret::from_passphrase("test");
         let text = entry.trim().split(':').next().unwrap().trim();
         assert!(
-            tokens[0].digest.is(&secret.digest(KNOWN_BY, text)),
+            tokens[0].digest.is(&secret.digest(TOKEN_HASH, text)),
             "{entry}"
         );
         (tokens[0].user.clone(), tokens[0].expires_at())
     }
 
     #[test]
-    fn every_form_is_read() {
+    fn accepts_every_documented_form() {
         let day = "2025-12-31T00:00:00.000Z";
         for (entry, user, end) in [
             ("abc123:alice:2025-12-31", Some("alice"), Some(day)),
@@ -351,20 +394,20 @@ mod tests {
             ("t:u:-", Some("u"), None),
         ] {
             let expected = (user.map(str::to_owned), end.map(str::to_owned));
-            assert_eq!(only(entry), expected, "{entry}");
+            assert_eq!(parse_one(entry), expected, "{entry}");
         }
     }
 
     #[test]
-    fn lists_may_have_gaps_and_the_admin_is_one_whole_token() {
-        let tokens = read(Some("admin:secret:x"), "a:u, ,b,\n c:v:never,").unwrap();
+    fn skips_empty_entries_and_does_not_split_the_admin_token() {
+        let tokens = parse(Some("admin:secret:x"), "a:u, ,b,\n c:v:never,").unwrap();
         let roles: Vec<_> = tokens.iter().map(|token| token.role.as_str()).collect();
         assert_eq!(roles, ["admin", "user", "user", "user"]);
         assert_eq!(tokens[0].user, None);
     }
 
     #[test]
-    fn what_is_malformed_is_named_by_its_place_and_not_repeated() {
+    fn errors_name_the_position_but_not_the_token() {
         for (admin, users, part) in [
             (
                 None,
@@ -375,13 +418,13 @@ mod tests {
             (None, "hunter2:u:2025", "entry 1: the expiry"),
             (None, "hunter2:2025-12-31", "entry 1: the second field"),
             (None, ":hunter2", "entry 1: the token is empty"),
-            (None, "hunter 2", "entry 1: a token has"),
-            (None, "hünter2", "entry 1: a token has"),
+            (None, "hunter 2", "entry 1: a token may"),
+            (None, "hünter2", "entry 1: a token may"),
             (None, "a,hunter2,b,hunter2:u", "entry 4: the same token"),
             (Some("hunter2"), "a,hunter2", "entry 2: the same token"),
-            (Some("hunter 2"), "", "MCP_AUTH_TOKEN: a token has"),
+            (Some("hunter 2"), "", "MCP_AUTH_TOKEN: a token may"),
         ] {
-            let error = read(admin, users).map(drop).unwrap_err().to_string();
+            let error = parse(admin, users).map(drop).unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
             assert!(
                 !error.contains("hunter") && !error.contains("hünter"),
@@ -391,24 +434,24 @@ mod tests {
     }
 
     #[test]
-    fn a_prefix_gives_no_short_token_away() {
-        for (token, shown) in [
+    fn short_tokens_have_short_prefixes() {
+        for (token, prefix) in [
             ("admin-token-here", "admin-to..."),
             ("0123456789abcdef", "01234567..."),
             ("admin-secret", "adm..."),
             ("token1", "t..."),
             ("abc", "..."),
         ] {
-            assert_eq!(prefix(token), shown);
+            assert_eq!(display_prefix(token), prefix);
         }
     }
 
     #[test]
-    fn an_end_is_exact() {
-        let token = &read(None, "t:u:2025-12-31").unwrap()[0];
-        let end = token.expires.unwrap();
-        assert!(!token.is_expired(end - 1));
-        assert!(token.is_expired(end));
-        assert!(!read(None, "t").unwrap()[0].is_expired(i64::MAX));
+    fn expires_at_the_exact_millisecond() {
+        let token = &parse(None, "t:u:2025-12-31").unwrap()[0];
+        let expires = token.expires.unwrap();
+        assert!(!token.is_expired(expires - 1));
+        assert!(token.is_expired(expires));
+        assert!(!parse(None, "t").unwrap()[0].is_expired(i64::MAX));
     }
 }

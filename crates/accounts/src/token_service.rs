@@ -1,7 +1,7 @@
-//! Tokens at run time: made, renewed, changed and taken back, on all servers that share a store.
+//! Creates, rotates, changes and revokes tokens on all servers that share a store.
 //!
-//! A change is in the store before it counts here, and the others hear of it within a second or two.
-//! While the store fails, everybody goes on with the tokens that they know.
+//! A change is stored before it takes effect here, and reaches the other servers within a second or two. While the
+//! store fails, each server continues with the tokens it knows.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -11,225 +11,240 @@ use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::limits::{LimitsError, TokenLimits};
-use super::record::{Former, Record};
-use super::token::{Role, Source};
-use super::{Directory, Token, now};
+use super::token::{TokenRole, TokenSource};
+use super::token_record::{PreviousToken, TokenRecord};
+use super::{Token, TokenDirectory, now};
 use exa_mcp_model::ids::{self, NoRandomness};
 use exa_mcp_model::{Identity, to_hex};
-use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
+use exa_mcp_store::{
+    Document, DocumentKey, DocumentQuery, ExpectedRevision, Store, StoreError, WriteOptions, format,
+};
 
-/// What every token begins with that is made here.
+/// The prefix of generated tokens.
 const PREFIX: &str = "exa_mcp_";
 
-/// Random bytes of a token.
-const RANDOM: usize = 32;
+/// The number of random bytes of a token.
+const RANDOM_BYTES: usize = 32;
 
-/// How much of a token is shown: what all begin with, and four letters by which to tell them apart.
-const SHOWN: usize = PREFIX.len() + 4;
+/// How much of a token is displayed: the prefix and four characters to tell tokens apart.
+const DISPLAYED: usize = PREFIX.len() + 4;
 
 /// The collections of tokens and of their change feed.
 const TOKENS: &str = "tokens";
 const CHANGES: &str = "token_changes";
 
-/// How long a change is told; a server that was out of touch for longer reads everything anew.
-const TOLD_FOR: Duration = Duration::from_secs(60 * 60);
+/// How long changes stay in the feed. A server that missed more reloads everything.
+const CHANGE_RETENTION: Duration = Duration::from_secs(60 * 60);
 
-/// How often changes are looked for, and how often everything is read in case one was missed.
-const LOOK: Duration = Duration::from_secs(1);
-const READ_ALL: Duration = Duration::from_secs(5 * 60);
+/// How often the change feed is polled, and how often everything is reloaded in case a change was missed.
+const POLL_INTERVAL: Duration = Duration::from_secs(1);
+const RELOAD_INTERVAL: Duration = Duration::from_secs(5 * 60);
 
-/// How many documents are read at once.
-const PAGE: usize = 1_000;
-const MOST_CHANGES: usize = 100;
+/// How many tokens and how many changes are read at once.
+const PAGE_SIZE: usize = 1_000;
+const MAX_CHANGES: usize = 100;
 
 /// Creates, rotates, changes and revokes the tokens of a server. Clones share everything.
 #[derive(Clone)]
 pub struct TokenService {
     store: Arc<dyn Store>,
-    directory: Arc<Directory>,
-    /// The number of the last change that was seen. Who holds it changes tokens; nobody else does.
-    seen: Arc<Mutex<u64>>,
+    directory: Arc<TokenDirectory>,
+    /// The sequence number of the last processed change. Held while tokens change.
+    last_change: Arc<Mutex<u64>>,
 }
 
-/// What a new token is to be.
+/// The properties of a new token.
 #[derive(Clone, Debug)]
 pub struct NewToken {
-    /// Whose it is.
+    /// The user it belongs to.
     pub user: Option<String>,
-    /// What it allows.
-    pub role: Role,
-    /// When it ends, in milliseconds since 1970.
+    /// The role.
+    pub role: TokenRole,
+    /// When it expires, in milliseconds since 1970.
     pub expires: Option<i64>,
-    /// Its limits.
+    /// The limits.
     pub limits: TokenLimits,
 }
 
-/// What is to change about a token.
+/// Changes of a token. Fields that are `None` stay as they are.
 #[derive(Clone, Debug, Default)]
-pub struct Amendment {
-    /// Whose it is from now on.
+pub struct TokenUpdate {
+    /// The new user.
     pub user: Option<Option<String>>,
-    /// When it ends from now on.
+    /// The new expiry.
     pub expires: Option<Option<i64>>,
-    /// Changes of its limits, as a JSON object.
+    /// Changes of the limits, as a JSON object.
     pub limits: Option<Value>,
 }
 
-/// Why a token was not made or changed.
+/// An error of [`TokenService`].
 #[derive(Debug, thiserror::Error)]
 pub enum TokenServiceError {
-    /// There is no such token.
-    #[error("There is no token of this id")]
+    /// The token does not exist.
+    #[error("There is no token with this id")]
     Unknown,
-    /// This token cannot be changed so.
+    /// The token cannot be changed in this way.
     #[error("{0}")]
-    Fixed(&'static str),
-    /// The limits cannot be used.
+    Immutable(&'static str),
+    /// The limits are invalid.
     #[error(transparent)]
     Limits(#[from] LimitsError),
-    /// Nothing can be kept now.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// No token can be made now.
+    /// The operating system does not provide random numbers.
     #[error(transparent)]
     Randomness(#[from] NoRandomness),
 }
 
 const IN_ENVIRONMENT: &str = "This token is set in the environment of the server: it can be limited and revoked here, \
-                              but its text, user and expiry are changed in USER_TOKENS";
-const LAST_ADMIN: &str = "This is the admin token of the server's environment: change or remove MCP_AUTH_TOKEN, then \
+                              but change its text, user and expiry in USER_TOKENS";
+const ENVIRONMENT_ADMIN: &str = "This is the admin token of the server's environment: change or remove MCP_AUTH_TOKEN, then \
                           restart the server";
-const IS_REVOKED: &str = "This token was revoked; make a new one";
+const IS_REVOKED: &str = "This token was revoked; create a new one";
 
 impl TokenService {
-    /// Reads the tokens of a store into the directory.
+    /// Loads the tokens of a store into the directory.
     pub(crate) async fn open(
         store: Arc<dyn Store>,
-        directory: Arc<Directory>,
+        directory: Arc<TokenDirectory>,
     ) -> Result<Self, StoreError> {
         let token_service = Self {
             store,
             directory,
-            seen: Arc::default(),
+            last_change: Arc::default(),
         };
-        token_service.read_all().await?;
+        token_service.load_all().await?;
         Ok(token_service)
     }
 
-    /// Learns what other servers change, for ever.
-    pub(crate) async fn follow(self) {
+    /// Applies the changes of other servers as they arrive.
+    pub(crate) async fn follow_changes(self) {
         if !self.store.is_shared() {
             return;
         }
-        let mut read = Instant::now();
-        let mut fails = false;
+        let mut loaded_at = Instant::now();
+        let mut has_warned = false;
         loop {
-            tokio::time::sleep(LOOK).await;
-            let all = read.elapsed() >= READ_ALL;
-            let learnt = match all {
-                true => self.read_all().await,
-                false => self.catch_up().await,
+            tokio::time::sleep(POLL_INTERVAL).await;
+            let reload = loaded_at.elapsed() >= RELOAD_INTERVAL;
+            let result = if reload {
+                self.load_all().await
+            } else {
+                self.load_changes().await
             };
-            if all && learnt.is_ok() {
-                read = Instant::now();
+            if reload && result.is_ok() {
+                loaded_at = Instant::now();
             }
-            match learnt {
-                Ok(()) => fails = false,
-                Err(error) if !fails => {
-                    fails = true;
-                    tracing::warn!(%error, "changes of tokens cannot be read; those that are known stay");
+            match result {
+                Ok(()) => has_warned = false,
+                Err(error) if !has_warned => {
+                    has_warned = true;
+                    tracing::warn!(%error, "cannot read token changes; using the known tokens");
                 }
                 Err(_) => {}
             }
         }
     }
 
-    /// Makes a token; gives its text, which is nowhere else, and what is known about it.
+    /// Creates a token and returns its text, which is not stored anywhere.
+    ///
+    /// # Errors
+    /// The store fails.
     pub async fn create(&self, new: NewToken) -> Result<(String, Arc<Token>), TokenServiceError> {
         let text = random_token()?;
-        let record = Record {
+        let record = TokenRecord {
             id: ids::random()?,
-            hash: Some(self.directory.digest(&text).written()),
-            former: None,
-            prefix: shown(&text),
+            hash: Some(self.directory.digest(&text).to_hex()),
+            previous: None,
+            prefix: display_prefix(&text),
             user: new.user,
-            former_users: Vec::new(),
-            admin: new.role == Role::Admin,
+            previous_users: Vec::new(),
+            admin: new.role == TokenRole::Admin,
             created: Some(now()),
             expires: new.expires,
             revoked: None,
             limits: new.limits,
         };
-        let _turn = self.seen.lock().await;
-        self.put(&record, Expected::Nothing).await?;
-        let token = self.learn(&record).await?;
+        let _changing = self.last_change.lock().await;
+        self.put(&record, ExpectedRevision::Absent).await?;
+        let token = self.apply(&record).await?;
         Ok((text, token))
     }
 
-    /// Gives a token another text; the former one may be used a while longer.
+    /// Gives a token a new text. The old one stays valid for the grace period.
+    ///
+    /// # Errors
+    /// The token does not exist, is revoked or configured in the environment, or the store fails.
     pub async fn rotate(
         &self,
         id: &str,
         grace: Duration,
     ) -> Result<(String, Arc<Token>), TokenServiceError> {
         let text = random_token()?;
-        let hash = self.directory.digest(&text).written();
+        let hash = self.directory.digest(&text).to_hex();
         let until = now().saturating_add(i64::try_from(grace.as_millis()).unwrap_or(i64::MAX));
         let token = self
             .change(id, |record| {
-                let former = record
+                let previous = record
                     .hash
                     .clone()
-                    .ok_or(TokenServiceError::Fixed(IN_ENVIRONMENT))?;
+                    .ok_or(TokenServiceError::Immutable(IN_ENVIRONMENT))?;
                 if record.revoked.is_some() {
-                    return Err(TokenServiceError::Fixed(IS_REVOKED));
+                    return Err(TokenServiceError::Immutable(IS_REVOKED));
                 }
-                record.former = (!grace.is_zero()).then_some(Former {
-                    hash: former,
+                record.previous = (!grace.is_zero()).then_some(PreviousToken {
+                    hash: previous,
                     until,
                 });
                 record.hash = Some(hash.clone());
-                record.prefix = shown(&text);
+                record.prefix = display_prefix(&text);
                 Ok(())
             })
             .await?;
         Ok((text, token))
     }
 
-    /// Takes a token back, at once and for ever.
+    /// Revokes a token immediately and permanently.
+    ///
+    /// # Errors
+    /// The token does not exist or is the admin token of the environment, or the store fails.
     pub async fn revoke(&self, id: &str) -> Result<Arc<Token>, TokenServiceError> {
         let known = self.directory.get(id);
-        if known
-            .is_some_and(|token| token.source == Source::Environment && token.role == Role::Admin)
-        {
-            return Err(TokenServiceError::Fixed(LAST_ADMIN));
+        if known.is_some_and(|token| {
+            token.source == TokenSource::Environment && token.role == TokenRole::Admin
+        }) {
+            return Err(TokenServiceError::Immutable(ENVIRONMENT_ADMIN));
         }
-        let revoke = |record: &mut Record| {
+        let revoke = |record: &mut TokenRecord| {
             record.revoked.get_or_insert_with(now);
-            record.former = None;
+            record.previous = None;
             Ok(())
         };
         self.change(id, revoke).await
     }
 
-    /// Changes what is known about a token.
-    pub async fn amend(
+    /// Changes a token.
+    ///
+    /// # Errors
+    /// The token does not exist, the change is invalid, or the store fails.
+    pub async fn update(
         &self,
         id: &str,
-        amendment: Amendment,
+        update: TokenUpdate,
     ) -> Result<Arc<Token>, TokenServiceError> {
         self.change(id, |record| {
-            let of_environment = record.hash.is_none();
-            if of_environment && (amendment.user.is_some() || amendment.expires.is_some()) {
-                return Err(TokenServiceError::Fixed(IN_ENVIRONMENT));
+            let is_configured = record.hash.is_none();
+            if is_configured && (update.user.is_some() || update.expires.is_some()) {
+                return Err(TokenServiceError::Immutable(IN_ENVIRONMENT));
             }
-            if let Some(limits) = &amendment.limits {
-                record.limits = record.limits.changed(limits)?;
+            if let Some(limits) = &update.limits {
+                record.limits = record.limits.with_changes(limits)?;
             }
-            if let Some(user) = &amendment.user {
-                record.give_to(user.as_deref());
+            if let Some(user) = &update.user {
+                record.assign_to(user.as_deref());
             }
-            if let Some(expires) = amendment.expires {
+            if let Some(expires) = update.expires {
                 record.expires = expires;
             }
             Ok(())
@@ -237,62 +252,68 @@ impl TokenService {
         .await
     }
 
-    /// Changes a token as it is in the store; made again if another server was faster.
+    /// Changes the stored record of a token. Retried if another server changes it at the same time.
     async fn change(
         &self,
         id: &str,
-        mut change: impl FnMut(&mut Record) -> Result<(), TokenServiceError>,
+        mut change: impl FnMut(&mut TokenRecord) -> Result<(), TokenServiceError>,
     ) -> Result<Arc<Token>, TokenServiceError> {
-        let _turn = self.seen.lock().await;
+        let _changing = self.last_change.lock().await;
         loop {
-            let document = self.store.get(place(TOKENS, id)).await?;
+            let document = self.store.get(document_key(TOKENS, id)).await?;
             let (mut record, expected) = match (&document, self.directory.get(id)) {
                 (Some(document), _) => {
-                    let record = read(document).ok_or(TokenServiceError::Unknown)?;
-                    (record, Expected::Revision(document.revision))
+                    let record = decode(document).ok_or(TokenServiceError::Unknown)?;
+                    (record, ExpectedRevision::Exact(document.revision))
                 }
-                (None, Some(token)) if token.source == Source::Environment => {
+                (None, Some(token)) if token.source == TokenSource::Environment => {
                     let id = id.to_owned();
                     (
-                        Record {
+                        TokenRecord {
                             id,
-                            ..Record::default()
+                            ..TokenRecord::default()
                         },
-                        Expected::Nothing,
+                        ExpectedRevision::Absent,
                     )
                 }
                 (None, _) => return Err(TokenServiceError::Unknown),
             };
             change(&mut record)?;
             match self.put(&record, expected).await {
-                Ok(()) => return self.learn(&record).await,
+                Ok(()) => return self.apply(&record).await,
                 Err(StoreError::Conflict) => {}
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    async fn put(&self, record: &Record, expected: Expected) -> Result<(), StoreError> {
+    async fn put(
+        &self,
+        record: &TokenRecord,
+        expected: ExpectedRevision,
+    ) -> Result<(), StoreError> {
         let body = format::encode(record);
-        let rules = Rules {
+        let options = WriteOptions {
             expected,
-            ..Rules::default()
+            ..WriteOptions::default()
         };
-        let put = self.store.put(place(TOKENS, &record.id), body, rules);
+        let put = self
+            .store
+            .put(document_key(TOKENS, &record.id), body, options);
         put.await.map(drop)
     }
 
-    /// A change counts here at once; the others are told.
-    async fn learn(&self, record: &Record) -> Result<Arc<Token>, TokenServiceError> {
-        self.directory.learn(record);
+    /// Applies a change here and publishes it to the other servers.
+    async fn apply(&self, record: &TokenRecord) -> Result<Arc<Token>, TokenServiceError> {
+        self.directory.apply(record);
         if self.store.is_shared() {
-            let rules = Rules {
-                time_to_live: Some(TOLD_FOR),
-                ..Rules::default()
+            let options = WriteOptions {
+                time_to_live: Some(CHANGE_RETENTION),
+                ..WriteOptions::default()
             };
-            let told = place(CHANGES, &ids::random()?);
-            if let Err(error) = self.store.put(told, record.id.clone(), rules).await {
-                tracing::warn!(%error, "a change of a token was kept, but other servers hear of it later");
+            let change = document_key(CHANGES, &ids::random()?);
+            if let Err(error) = self.store.put(change, record.id.clone(), options).await {
+                tracing::warn!(%error, "token change stored, but not published; other servers apply it later");
             }
         }
         self.directory
@@ -300,77 +321,85 @@ impl TokenService {
             .ok_or(TokenServiceError::Unknown)
     }
 
-    /// Learns what changed since the last look.
-    async fn catch_up(&self) -> Result<(), StoreError> {
-        let mut seen = self.seen.lock().await;
-        let changes = self.store.list(query(CHANGES, None, MOST_CHANGES)).await?;
-        let Some(newest) = changes.first().map(|change| change.number) else {
+    /// Applies the changes since the last call.
+    async fn load_changes(&self) -> Result<(), StoreError> {
+        let mut last_change = self.last_change.lock().await;
+        let changes = self.store.list(query(CHANGES, None, MAX_CHANGES)).await?;
+        let Some(newest) = changes.first().map(|change| change.sequence) else {
             return Ok(());
         };
-        let news = changes.iter().filter(|change| change.number > *seen);
-        let ids: HashSet<&str> = news.map(|change| &*change.body).collect();
-        if changes.len() == MOST_CHANGES && changes.iter().all(|change| change.number > *seen) {
-            drop(seen);
-            return self.read_all().await;
+        let new = changes
+            .iter()
+            .filter(|change| change.sequence > *last_change);
+        let ids: HashSet<&str> = new.map(|change| &*change.body).collect();
+        if changes.len() == MAX_CHANGES
+            && changes.iter().all(|change| change.sequence > *last_change)
+        {
+            drop(last_change);
+            return self.load_all().await;
         }
         for id in ids {
-            let document = self.store.get(place(TOKENS, id)).await?;
-            if let Some(record) = document.as_ref().and_then(read) {
-                self.directory.learn(&record);
+            let document = self.store.get(document_key(TOKENS, id)).await?;
+            if let Some(record) = document.as_ref().and_then(decode) {
+                self.directory.apply(&record);
             }
         }
-        *seen = newest;
+        *last_change = newest;
         Ok(())
     }
 
-    /// Reads all tokens.
-    async fn read_all(&self) -> Result<(), StoreError> {
-        let mut seen = self.seen.lock().await;
-        // Looked at first: what changes meanwhile is found by the next look.
+    /// Loads all tokens.
+    async fn load_all(&self) -> Result<(), StoreError> {
+        let mut last_change = self.last_change.lock().await;
+        // Read first, so that the next call finds changes that happen meanwhile.
         let changes = self.store.list(query(CHANGES, None, 1)).await?;
         let mut documents = Vec::new();
         loop {
-            let before = documents.last().map(|document: &Document| document.number);
-            let page = self.store.list(query(TOKENS, before, PAGE)).await?;
-            let is_last = page.len() < PAGE;
+            let before = documents
+                .last()
+                .map(|document: &Document| document.sequence);
+            let page = self.store.list(query(TOKENS, before, PAGE_SIZE)).await?;
+            let is_last = page.len() < PAGE_SIZE;
             documents.extend(page);
             if is_last {
                 break;
             }
         }
-        for record in documents.iter().rev().filter_map(read) {
-            self.directory.learn(&record);
+        for record in documents.iter().rev().filter_map(decode) {
+            self.directory.apply(&record);
         }
-        *seen = changes.first().map_or(*seen, |change| change.number);
+        *last_change = changes
+            .first()
+            .map_or(*last_change, |change| change.sequence);
         Ok(())
     }
 }
 
 fn random_token() -> Result<String, NoRandomness> {
-    let mut bytes = [0; RANDOM];
+    let mut bytes = [0; RANDOM_BYTES];
     ids::fill(&mut bytes)?;
     Ok(format!("{PREFIX}{}", to_hex(&bytes)))
 }
 
-fn shown(token: &str) -> String {
-    let shown: String = token.chars().take(SHOWN).collect();
-    format!("{shown}...")
+fn display_prefix(token: &str) -> String {
+    let prefix: String = token.chars().take(DISPLAYED).collect();
+    format!("{prefix}...")
 }
 
-fn read(document: &Document) -> Option<Record> {
+fn decode(document: &Document) -> Option<TokenRecord> {
     format::decode(&document.body)
 }
 
-fn place(collection: &'static str, id: &str) -> Place {
-    Place {
+fn document_key(collection: &'static str, id: &str) -> DocumentKey {
+    DocumentKey {
         owner: Identity::server(),
         collection,
         id: id.to_owned(),
     }
 }
 
-fn query(collection: &'static str, before: Option<u64>, limit: usize) -> Query {
-    Query {
+fn query(collection: &'static str, before: Option<u64>, limit: usize) -> DocumentQuery {
+    DocumentQuery {
         owner: Some(Identity::server()),
         collection,
         before,
@@ -386,103 +415,112 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::{Denied, Secret};
+    use crate::{AuthError, Secret};
     use exa_mcp_store::SqliteStore;
 
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     async fn server(path: &std::path::Path) -> TokenService {
         let store = Arc::new(SqliteStore::new(path.to_owned()));
-        let usual = TokenLimits::default();
-        let secret = Secret::chosen("s");
-        let directory = Directory::new(Some("admin"), Some("a:ann"), &secret, usual).unwrap();
+        let limits = TokenLimits::default();
+        let secret = Secret::from_passphrase("s");
+        let directory = TokenDirectory::new(Some("admin"), Some("a:ann"), &secret, limits).unwrap();
         TokenService::open(store, Arc::new(directory))
             .await
             .unwrap()
     }
 
-    fn new() -> NewToken {
+    fn new_token() -> NewToken {
         NewToken {
             user: Some("bob".to_owned()),
-            role: Role::User,
+            role: TokenRole::User,
             expires: None,
             limits: TokenLimits::default(),
         }
     }
 
     #[tokio::test]
-    async fn servers_that_share_a_store_share_tokens() {
+    async fn servers_share_tokens() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.db");
         let (one, two) = (server(&path).await, server(&path).await);
         let find = |server: &TokenService, token: &str| {
-            let found = server.directory.find(Some(token), HERE);
+            let found = server.directory.authenticate(Some(token), HERE);
             found.map(|token| token.id.clone())
         };
-        let (text, token) = one.create(new()).await.unwrap();
+        let (text, token) = one.create(new_token()).await.unwrap();
         assert_eq!(find(&one, &text), Ok(token.id.clone()));
-        assert_eq!(find(&two, &text), Err(Denied::Unknown));
-        two.catch_up().await.unwrap();
+        assert_eq!(find(&two, &text), Err(AuthError::Unknown));
+        two.load_changes().await.unwrap();
         assert_eq!(find(&two, &text), Ok(token.id.clone()));
-        let (renewed, _) = two.rotate(&token.id, Duration::ZERO).await.unwrap();
-        one.catch_up().await.unwrap();
-        assert_eq!(find(&one, &text), Err(Denied::Unknown));
-        assert_eq!(find(&one, &renewed), Ok(token.id.clone()));
+        let (rotated, _) = two.rotate(&token.id, Duration::ZERO).await.unwrap();
+        one.load_changes().await.unwrap();
+        assert_eq!(find(&one, &text), Err(AuthError::Unknown));
+        assert_eq!(find(&one, &rotated), Ok(token.id.clone()));
         for n in 1..=150 {
             let limits = Some(json!({"requestsPerMinute": n}));
-            let amendment = Amendment {
+            let update = TokenUpdate {
                 limits,
-                ..Amendment::default()
+                ..TokenUpdate::default()
             };
-            one.amend(&token.id, amendment).await.unwrap();
+            one.update(&token.id, update).await.unwrap();
         }
         one.revoke(&token.id).await.unwrap();
-        two.catch_up().await.unwrap();
-        assert_eq!(find(&two, &renewed), Err(Denied::Revoked));
+        two.load_changes().await.unwrap();
+        assert_eq!(find(&two, &rotated), Err(AuthError::Revoked));
         let known = two.directory.get(&token.id).unwrap();
         assert_eq!(known.limits.requests_per_minute, Some(150));
-        assert_eq!(find(&server(&path).await, &renewed), Err(Denied::Revoked));
+        assert_eq!(
+            find(&server(&path).await, &rotated),
+            Err(AuthError::Revoked)
+        );
     }
 
     #[tokio::test]
-    async fn servers_that_share_a_store_know_former_users() {
+    async fn servers_share_previous_users() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.db");
         let (one, two) = (server(&path).await, server(&path).await);
-        let (_, token) = one.create(new()).await.unwrap();
-        let amendment = Amendment {
+        let (_, token) = one.create(new_token()).await.unwrap();
+        let update = TokenUpdate {
             user: Some(Some("ben".to_owned())),
-            ..Amendment::default()
+            ..TokenUpdate::default()
         };
-        one.amend(&token.id, amendment).await.unwrap();
-        two.catch_up().await.unwrap();
+        one.update(&token.id, update).await.unwrap();
+        two.load_changes().await.unwrap();
         let bob = Identity::user("bob");
         let owners = HashSet::from([bob.clone(), Identity::user("ben")]);
         for server in [one, two, server(&path).await] {
-            let ended = server.directory.ended_owners(&owners, now());
-            assert_eq!(ended, [(bob.clone(), Denied::Unknown)]);
+            let without_access = server.directory.owners_without_access(&owners, now());
+            assert_eq!(without_access, [(bob.clone(), AuthError::Unknown)]);
         }
     }
 
     #[tokio::test]
-    async fn tokens_of_the_environment_are_limited_and_revoked_only() {
+    async fn configured_tokens_can_only_be_limited_and_revoked() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.db");
         let one = server(&path).await;
-        let id = |token| one.directory.find(Some(token), HERE).unwrap().id.clone();
-        let (admin, ann) = (id("admin"), id("a"));
-        let fixed = |error| matches!(error, Some(TokenServiceError::Fixed(_)));
-        assert!(fixed(one.revoke(&admin).await.err()));
-        assert!(fixed(one.rotate(&ann, Duration::ZERO).await.err()));
-        let amendment = Amendment {
-            user: Some(None),
-            ..Amendment::default()
+        let id = |token| {
+            one.directory
+                .authenticate(Some(token), HERE)
+                .unwrap()
+                .id
+                .clone()
         };
-        assert!(fixed(one.amend(&ann, amendment).await.err()));
+        let (admin, ann) = (id("admin"), id("a"));
+        let is_immutable = |error| matches!(error, Some(TokenServiceError::Immutable(_)));
+        assert!(is_immutable(one.revoke(&admin).await.err()));
+        assert!(is_immutable(one.rotate(&ann, Duration::ZERO).await.err()));
+        let update = TokenUpdate {
+            user: Some(None),
+            ..TokenUpdate::default()
+        };
+        assert!(is_immutable(one.update(&ann, update).await.err()));
         one.revoke(&ann).await.unwrap();
         let again = server(&path).await;
-        let found = again.directory.find(Some("a"), HERE);
-        assert_eq!(found.err(), Some(Denied::Revoked));
+        let found = again.directory.authenticate(Some("a"), HERE);
+        assert_eq!(found.err(), Some(AuthError::Revoked));
         assert!(matches!(
             one.revoke("nobody").await.err(),
             Some(TokenServiceError::Unknown)

@@ -1,4 +1,4 @@
-//! Who used how much. A count is in the store before the answer it belongs to leaves.
+//! Records usage. Counters are stored before the response of the request is sent.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, hash_map};
@@ -13,204 +13,210 @@ use super::daily::{self, Day};
 use super::now;
 use exa_mcp_model::ids;
 use exa_mcp_model::lock;
-use exa_mcp_store::{Batch, Count, CountChange, Step, Store, StoreError};
+use exa_mcp_store::{Counter, CounterBatch, CounterOp, CounterUpdate, Store, StoreError};
 
-/// Requests, whatever they asked for.
+/// The counter of requests.
 pub const REQUESTS: &str = "requests";
-/// When the last request came, in milliseconds since 1970.
+/// The counter with the time of the last request, in milliseconds since 1970.
 pub const LAST_USED: &str = "lastUsedAt";
 
-/// The most counts that are written together.
-const MOST_AT_ONCE: usize = 1_000;
+/// The maximum number of entries in a batch.
+const MAX_BATCH: usize = 1_000;
 
-/// How long an answer waits for its count when the store is stuck.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a response waits for the store.
+const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long to wait before counts that could not be written are tried again.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How long to wait before a failed write is retried.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// Counts for all. Clones share everything.
+/// Records the usage of all tokens. Clones share everything.
 #[derive(Clone)]
-pub struct Usage {
-    queue: mpsc::UnboundedSender<Entry>,
+pub struct UsageRecorder {
+    queue: mpsc::UnboundedSender<UsageEntry>,
     store: Arc<dyn Store>,
 }
 
-/// What someone did, and whom to tell that it is written.
-struct Entry {
-    who: Who,
-    steps: Vec<Noted>,
+/// Usage to write, and a channel that reports when it is written.
+struct UsageEntry {
+    subject: UsageSubject,
+    changes: Vec<UsageChange>,
     written: oneshot::Sender<()>,
 }
 
-/// A number, and how it changes.
-type Noted = (Cow<'static, str>, Step);
+/// The name of a counter and its change.
+type UsageChange = (Cow<'static, str>, CounterOp);
 
-/// Who is counted, and on which day.
+/// Whose usage is recorded, and on which day.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Who {
-    subject: String,
+struct UsageSubject {
+    token: String,
     user: String,
     day: Day,
 }
 
-impl Usage {
-    /// Counts into a store. Must be called inside a runtime.
+impl UsageRecorder {
+    /// Creates a recorder for a store. Must be called inside a runtime.
     pub(crate) fn new(store: Arc<dyn Store>) -> Self {
         let (queue, entries) = mpsc::unbounded_channel();
-        tokio::spawn(write(Arc::clone(&store), entries));
+        tokio::spawn(run_writer(Arc::clone(&store), entries));
         Self { queue, store }
     }
 
-    /// A meter for one of those who are counted, and the person that is counted by day with them.
-    pub(crate) fn meter(&self, subject: &str, user: &str) -> Meter {
-        Meter(Arc::new(Reading {
-            usage: self.clone(),
-            subject: subject.to_owned(),
+    /// Returns a meter for a token and its user.
+    pub(crate) fn meter(&self, token: &str, user: &str) -> UsageMeter {
+        UsageMeter(Arc::new(MeterState {
+            recorder: self.clone(),
+            token: token.to_owned(),
             user: user.to_owned(),
             pending: Mutex::default(),
         }))
     }
 
-    /// What is counted, of one or of all.
-    pub async fn counts(&self, subject: Option<&str>) -> Result<Vec<Count>, StoreError> {
-        self.store.counts(subject.map(str::to_owned)).await
+    /// Returns the counters of one subject, or of all.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn counters(&self, subject: Option<&str>) -> Result<Vec<Counter>, StoreError> {
+        self.store.counters(subject.map(str::to_owned)).await
     }
 
-    async fn write(&self, who: Who, steps: Vec<Noted>) {
+    async fn write(&self, subject: UsageSubject, changes: Vec<UsageChange>) {
         let (written, done) = oneshot::channel();
-        let entry = Entry {
-            who,
-            steps,
+        let entry = UsageEntry {
+            subject,
+            changes,
             written,
         };
         if self.queue.send(entry).is_ok() {
-            // A store that is stuck must not hold up answers for ever; the count stays in the queue.
-            let _ = timeout(PATIENCE, done).await;
+            // A hanging store must not block responses forever; the entry stays in the queue.
+            let _ = timeout(STORE_TIMEOUT, done).await;
         }
     }
 }
 
-/// Counts for one of those who are counted. Clones share everything.
+/// Records the usage of one token. Clones share everything.
 #[derive(Clone)]
-pub struct Meter(Arc<Reading>);
+pub struct UsageMeter(Arc<MeterState>);
 
-struct Reading {
-    usage: Usage,
-    subject: String,
+struct MeterState {
+    recorder: UsageRecorder,
+    token: String,
     user: String,
-    pending: Mutex<Vec<Noted>>,
+    pending: Mutex<Vec<UsageChange>>,
 }
 
-impl Meter {
-    /// Notes a request.
-    pub fn request(&self) {
-        let moment = u64::try_from(now()).unwrap_or_default();
-        self.step(REQUESTS.into(), Step::Add(1));
-        self.step(LAST_USED.into(), Step::Reach(moment));
+impl UsageMeter {
+    /// Records a request.
+    pub fn record_request(&self) {
+        let time = u64::try_from(now()).unwrap_or_default();
+        self.push(REQUESTS.into(), CounterOp::Add(1));
+        self.push(LAST_USED.into(), CounterOp::RaiseTo(time));
     }
 
-    /// Notes so many of something.
+    /// Adds to a counter.
     pub fn add(&self, name: impl Into<Cow<'static, str>>, amount: u64) {
-        self.step(name.into(), Step::Add(amount));
+        self.push(name.into(), CounterOp::Add(amount));
     }
 
-    fn step(&self, name: Cow<'static, str>, step: Step) {
-        lock(&self.0.pending).push((name, step));
+    fn push(&self, name: Cow<'static, str>, op: CounterOp) {
+        lock(&self.0.pending).push((name, op));
     }
 
-    /// Writes what was noted; when this returns, it is in the store.
+    /// Writes the recorded usage and waits until it is stored.
     pub async fn commit(&self) {
-        let steps = std::mem::take(&mut *lock(&self.0.pending));
-        if !steps.is_empty() {
-            self.0.usage.write(self.0.who(), steps).await;
+        let changes = std::mem::take(&mut *lock(&self.0.pending));
+        if !changes.is_empty() {
+            self.0.recorder.write(self.0.subject(), changes).await;
         }
     }
 }
 
-impl Drop for Reading {
-    /// A request that was never answered counts as well, only nobody waits for it.
+impl Drop for MeterState {
+    /// Queues usage that was not committed, without waiting for it.
     fn drop(&mut self) {
-        let steps = std::mem::take(&mut *lock(&self.pending));
-        if !steps.is_empty() {
+        let changes = std::mem::take(&mut *lock(&self.pending));
+        if !changes.is_empty() {
             let (written, _) = oneshot::channel();
-            let _ = self.usage.queue.send(Entry {
-                who: self.who(),
-                steps,
+            let _ = self.recorder.queue.send(UsageEntry {
+                subject: self.subject(),
+                changes,
                 written,
             });
         }
     }
 }
 
-impl Reading {
-    fn who(&self) -> Who {
-        Who {
-            subject: self.subject.clone(),
+impl MeterState {
+    fn subject(&self) -> UsageSubject {
+        UsageSubject {
+            token: self.token.clone(),
             user: self.user.clone(),
             day: Day::of(now()),
         }
     }
 }
 
-impl std::fmt::Debug for Meter {
+impl std::fmt::Debug for UsageMeter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple("Meter").field(&self.0.subject).finish()
+        f.debug_tuple("UsageMeter").field(&self.0.token).finish()
     }
 }
 
-/// Writes what is queued, as much at once as there is: many answers share one write.
-async fn write(store: Arc<dyn Store>, mut entries: mpsc::UnboundedReceiver<Entry>) {
+/// Writes queued entries in batches, so that many responses share one write.
+async fn run_writer(store: Arc<dyn Store>, mut entries: mpsc::UnboundedReceiver<UsageEntry>) {
     let mut unwritten = Unwritten::default();
     loop {
-        let first = match unwritten.is_empty() {
-            true => entries.recv().await,
-            // What could not be written is tried again, with or without company.
-            false => timeout(PAUSE, entries.recv()).await.unwrap_or_default(),
+        let first = if unwritten.is_empty() {
+            entries.recv().await
+        } else {
+            // A failed write is retried even if no new entry arrives.
+            timeout(RETRY_DELAY, entries.recv())
+                .await
+                .unwrap_or_default()
         };
         if first.is_none() && unwritten.is_empty() {
             return;
         }
-        // Whoever is about to finish now is written with the first.
+        // Let requests that are about to finish join the batch.
         yield_now().await;
         let mut waiting = Vec::new();
         let mut next = first;
         while let Some(entry) = next {
-            unwritten.fresh.note(entry.who, entry.steps);
+            unwritten.pending.add(entry.subject, entry.changes);
             waiting.push(entry.written);
-            next = match waiting.len() < MOST_AT_ONCE {
-                true => entries.try_recv().ok(),
-                false => None,
+            next = if waiting.len() < MAX_BATCH {
+                entries.try_recv().ok()
+            } else {
+                None
             };
         }
         if let Err(error) = unwritten.write(&*store).await {
-            tracing::warn!(%error, "usage could not be written; it is kept and tried again");
+            tracing::warn!(%error, "cannot write usage; trying again");
             if entries.is_closed() {
                 return;
             }
         }
         for written in waiting {
-            // Whoever asked may have gone away.
+            // The request may have been cancelled.
             let _ = written.send(());
         }
     }
 }
 
-/// What is not known to be in the store.
+/// Usage that is not known to be stored.
 #[derive(Default)]
 struct Unwritten {
-    /// Who writes, and how many batches it has told.
+    /// The name of the writer and the number of its last batch.
     writer: String,
-    number: u64,
-    /// What was told to the store without hearing that it is written. It may be, so it is told again as
-    /// it was, and nothing is added to it.
-    told: Option<Batch>,
-    fresh: Fresh,
+    sequence: u64,
+    /// The batch that was sent without a response. It may be stored, so it is resent unchanged.
+    sent: Option<CounterBatch>,
+    pending: PendingUsage,
 }
 
 impl Unwritten {
     fn is_empty(&self) -> bool {
-        self.told.is_none() && self.fresh.is_empty()
+        self.sent.is_none() && self.pending.is_empty()
     }
 
     async fn write(&mut self, store: &dyn Store) -> Result<(), StoreError> {
@@ -219,88 +225,74 @@ impl Unwritten {
             self.writer = name.map_err(|error| StoreError::Unavailable(error.to_string()))?;
         }
         while !self.is_empty() {
-            let batch = self.told.get_or_insert_with(|| {
-                self.number += 1;
-                Batch {
+            let batch = self.sent.get_or_insert_with(|| {
+                self.sequence += 1;
+                CounterBatch {
                     writer: self.writer.clone(),
-                    number: self.number,
-                    changes: std::mem::take(&mut self.fresh).spread().changes(),
+                    sequence: self.sequence,
+                    updates: std::mem::take(&mut self.pending).into_updates(),
                 }
             });
-            store.count_once(batch.clone()).await?;
-            self.told = None;
+            store.update_counters_once(batch.clone()).await?;
+            self.sent = None;
         }
         Ok(())
     }
 }
 
-/// What was noted since the last batch, taken together for each of those who are counted.
+/// Usage since the last batch, merged by subject and counter.
 #[derive(Default)]
-struct Fresh(HashMap<Who, HashMap<Cow<'static, str>, Step>>);
+struct PendingUsage(HashMap<UsageSubject, HashMap<Cow<'static, str>, CounterOp>>);
 
-impl Fresh {
+impl PendingUsage {
     fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    fn note(&mut self, who: Who, steps: Vec<Noted>) {
-        let sums = self.0.entry(who).or_default();
-        for (name, step) in steps {
-            join(sums.entry(name), step);
+    fn add(&mut self, subject: UsageSubject, changes: Vec<UsageChange>) {
+        let totals = self.0.entry(subject).or_default();
+        for (name, op) in changes {
+            merge(totals.entry(name), op);
         }
     }
 
-    /// The same with everything that it changes: the numbers of the day, of the month, of the person.
-    fn spread(self) -> Sum {
-        let mut sum = Sum::default();
-        for (who, steps) in self.0 {
-            for (name, step) in steps {
-                let change = CountChange {
-                    subject: who.subject.clone(),
+    /// Returns the updates of the tokens' counters and those derived from them, merged by counter.
+    fn into_updates(self) -> Vec<CounterUpdate> {
+        let mut totals: HashMap<(String, String), CounterOp> = HashMap::new();
+        let mut add = |update: CounterUpdate| {
+            merge(totals.entry((update.subject, update.name)), update.op);
+        };
+        for (UsageSubject { token, user, day }, changes) in self.0 {
+            for (name, op) in changes {
+                let update = CounterUpdate {
+                    subject: token.clone(),
                     name: name.into_owned(),
-                    step,
+                    op,
                 };
-                let also = daily::also(who.day, &who.subject, &who.user, &change);
-                also.into_iter().for_each(|change| sum.add(change));
-                sum.add(change);
+                let derived = daily::derived_updates(day, &token, &user, &update);
+                derived.into_iter().for_each(&mut add);
+                add(update);
             }
         }
-        sum
+        let updates = totals.into_iter();
+        updates
+            .map(|((subject, name), op)| CounterUpdate { subject, name, op })
+            .collect()
     }
 }
 
-/// Takes a step together with those of the same number.
-fn join<K>(known: hash_map::Entry<'_, K, Step>, step: Step) {
-    known
-        .and_modify(|sum| {
-            *sum = match (*sum, step) {
-                (Step::Add(a), Step::Add(b)) => Step::Add(a.saturating_add(b)),
-                (Step::Reach(a), Step::Reach(b)) => Step::Reach(a.max(b)),
-                // Each number is of one kind.
+/// Merges a change with the earlier ones of the same counter.
+fn merge<K>(entry: hash_map::Entry<'_, K, CounterOp>, op: CounterOp) {
+    entry
+        .and_modify(|total| {
+            *total = match (*total, op) {
+                (CounterOp::Add(a), CounterOp::Add(b)) => CounterOp::Add(a.saturating_add(b)),
+                (CounterOp::RaiseTo(a), CounterOp::RaiseTo(b)) => CounterOp::RaiseTo(a.max(b)),
+                // Each counter is only ever changed in one way.
                 (_, latest) => latest,
             }
         })
-        .or_insert(step);
-}
-
-/// Changes, with those of the same number taken together.
-#[derive(Default)]
-struct Sum(HashMap<(String, String), Step>);
-
-impl Sum {
-    fn add(&mut self, change: CountChange) {
-        join(self.0.entry((change.subject, change.name)), change.step);
-    }
-
-    fn changes(self) -> Vec<CountChange> {
-        let changes = self.0.into_iter();
-        let changes = changes.map(|((subject, name), step)| CountChange {
-            subject,
-            name,
-            step,
-        });
-        changes.collect()
-    }
+        .or_insert(op);
 }
 
 #[cfg(test)]
@@ -309,101 +301,104 @@ mod tests {
     use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
     use super::*;
-    use exa_mcp_store::{MemoryStore, Pending, kept_in_memory};
+    use exa_mcp_store::{MemoryStore, StoreFuture, delegate_store_methods};
 
-    async fn requests(usage: &Usage, subject: &str) -> u64 {
-        let counts = usage.counts(Some(subject)).await.unwrap();
-        let requests = counts.iter().find(|count| count.name == REQUESTS);
-        requests.map_or(0, |count| count.value)
+    async fn requests(usage: &UsageRecorder, subject: &str) -> u64 {
+        let counters = usage.counters(Some(subject)).await.unwrap();
+        let requests = counters.iter().find(|counter| counter.name == REQUESTS);
+        requests.map_or(0, |counter| counter.value)
     }
 
     #[tokio::test]
-    async fn what_is_committed_is_in_the_store() {
-        let usage = Usage::new(Arc::new(MemoryStore::default()));
+    async fn committed_usage_is_stored() {
+        let usage = UsageRecorder::new(Arc::new(MemoryStore::default()));
         let meter = usage.meter("ann", "ann");
-        meter.request();
+        meter.record_request();
         meter.add("tokens", 7);
         assert_eq!(requests(&usage, "ann").await, 0);
         meter.commit().await;
         meter.commit().await;
         assert_eq!(requests(&usage, "ann").await, 1);
         assert_eq!(requests(&usage, "bob").await, 0);
-        let counts = usage.counts(Some("ann")).await.unwrap();
-        let names: Vec<_> = counts.iter().map(|count| count.name.as_str()).collect();
+        let counters = usage.counters(Some("ann")).await.unwrap();
+        let names: Vec<_> = counters
+            .iter()
+            .map(|counter| counter.name.as_str())
+            .collect();
         assert_eq!(names, [LAST_USED, REQUESTS, "tokens"]);
     }
 
     #[derive(Default)]
-    struct Moody {
+    struct FailingStore {
         store: MemoryStore,
         fails: AtomicBool,
         writes: AtomicUsize,
-        told: Mutex<Vec<Batch>>,
+        batches: Mutex<Vec<CounterBatch>>,
     }
 
-    /// A store that fails to count as long as it is told to.
-    impl Store for Moody {
-        kept_in_memory!();
+    /// A store that fails to count while `fails` is set.
+    impl Store for FailingStore {
+        delegate_store_methods!();
 
-        fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()> {
+        fn update_counters(&self, updates: Vec<CounterUpdate>) -> StoreFuture<'_, ()> {
             self.writes.fetch_add(1, Ordering::SeqCst);
-            match self.fails.load(Ordering::SeqCst) {
-                true => Box::pin(async { Err(StoreError::Unavailable("moody".to_owned())) }),
-                false => self.store.count(changes),
+            if self.fails.load(Ordering::SeqCst) {
+                return Box::pin(async { Err(StoreError::Unavailable("test".to_owned())) });
             }
+            self.store.update_counters(updates)
         }
-        fn count_once(&self, batch: Batch) -> Pending<'_, ()> {
-            self.told.lock().unwrap().push(batch.clone());
-            self.count(batch.changes)
+        fn update_counters_once(&self, batch: CounterBatch) -> StoreFuture<'_, ()> {
+            self.batches.lock().unwrap().push(batch.clone());
+            self.update_counters(batch.updates)
         }
     }
 
-    /// Three requests while the store fails, and a while in which it does not any more.
-    async fn through_bad_times(store: &Arc<Moody>) -> Usage {
+    /// Records three requests while the store fails, and waits for the retry.
+    async fn record_during_failure(store: &Arc<FailingStore>) -> UsageRecorder {
         store.fails.store(true, Ordering::SeqCst);
-        let usage = Usage::new(store.clone());
+        let usage = UsageRecorder::new(store.clone());
         for _ in 0..3 {
             let meter = usage.meter("ann", "ann");
-            meter.request();
+            meter.record_request();
             meter.commit().await;
         }
         assert_eq!(requests(&usage, "ann").await, 0);
         store.fails.store(false, Ordering::SeqCst);
-        tokio::time::sleep(2 * PAUSE).await;
+        tokio::time::sleep(2 * RETRY_DELAY).await;
         usage
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nothing_is_lost_while_the_store_fails() {
-        let usage = through_bad_times(&Arc::default()).await;
+    async fn retries_failed_writes() {
+        let usage = record_during_failure(&Arc::default()).await;
         assert_eq!(requests(&usage, "ann").await, 3);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn what_may_have_been_written_is_told_again_as_it_was() {
-        let store = Arc::new(Moody::default());
-        let usage = through_bad_times(&store).await;
-        let told = std::mem::take(&mut *store.told.lock().unwrap());
-        let (last, tries) = told.split_last().unwrap();
+    async fn resends_a_failed_batch_unchanged() {
+        let store = Arc::new(FailingStore::default());
+        let usage = record_during_failure(&store).await;
+        let batches = std::mem::take(&mut *store.batches.lock().unwrap());
+        let (last, tries) = batches.split_last().unwrap();
         let first = tries.first().unwrap();
-        assert!(tries.len() > 1 && tries.iter().all(|told| told == first));
-        // What came later is another batch.
+        assert!(tries.len() > 1 && tries.iter().all(|batch| batch == first));
+        // Later usage is another batch.
         assert_eq!(
-            (&last.writer, last.number),
-            (&first.writer, first.number + 1)
+            (&last.writer, last.sequence),
+            (&first.writer, first.sequence + 1)
         );
         assert_eq!(requests(&usage, "ann").await, 3);
     }
 
     #[tokio::test]
-    async fn many_answers_share_a_write() {
-        let store = Arc::new(Moody::default());
-        let usage = Usage::new(store.clone());
+    async fn responses_share_writes() {
+        let store = Arc::new(FailingStore::default());
+        let usage = UsageRecorder::new(store.clone());
         let mut all = tokio::task::JoinSet::new();
         for _ in 0..500 {
             let meter = usage.meter("ann", "ann");
             all.spawn(async move {
-                meter.request();
+                meter.record_request();
                 meter.commit().await;
             });
         }

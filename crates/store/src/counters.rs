@@ -1,91 +1,87 @@
-//! Numbers that only grow: how often, how much, when last.
+//! Counters that only grow: totals and timestamps of the latest event.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// A number of someone, by its name.
+/// A counter and its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Count {
-    /// Whose it is.
+pub struct Counter {
+    /// The entity that is counted for, such as a token or a day.
     pub subject: String,
-    /// What it counts.
+    /// The name of the counter.
     pub name: String,
-    /// How much.
+    /// The value.
     pub value: u64,
 }
 
-/// How a number changes.
+/// How a counter changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// By this much.
+pub enum CounterOp {
+    /// Adds this amount.
     Add(u64),
-    /// To this, unless it is further already.
-    Reach(u64),
+    /// Raises the counter to this value, unless it is already larger.
+    RaiseTo(u64),
 }
 
-/// A change of a number. A number that was never changed is zero.
+/// A change of one counter. Counters start at zero.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CountChange {
-    /// Whose number.
+pub struct CounterUpdate {
+    /// The subject of the counter.
     pub subject: String,
-    /// Which.
+    /// The name of the counter.
     pub name: String,
-    /// How.
-    pub step: Step,
+    /// The change.
+    pub op: CounterOp,
 }
 
-/// Changes that one writer tells together. Each writer tells one batch after the other and counts them, so
-/// that a batch whose answer got lost is known when it is told again.
+/// Updates that one writer sends together. A writer numbers its batches, so that the store recognises one that is
+/// sent again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Batch {
-    /// Who writes; nobody else has this name.
+pub struct CounterBatch {
+    /// The unique name of the writer.
     pub writer: String,
-    /// Which of its batches, from one on.
-    pub number: u64,
-    /// What changes.
-    pub changes: Vec<CountChange>,
+    /// The number of the batch, starting at 1.
+    pub sequence: u64,
+    /// The changes.
+    pub updates: Vec<CounterUpdate>,
 }
 
-/// Numbers in memory.
+/// Counters in memory.
 #[derive(Default)]
-pub(super) struct Numbers(BTreeMap<String, BTreeMap<String, u64>>);
+pub(super) struct MemoryCounters(BTreeMap<String, BTreeMap<String, u64>>);
 
-impl Numbers {
-    pub(super) fn change(&mut self, change: CountChange) {
-        let CountChange {
-            subject,
-            name,
-            step,
-        } = change;
-        let number = self.0.entry(subject).or_default().entry(name).or_default();
-        *number = match step {
-            Step::Add(by) => number.saturating_add(by),
-            Step::Reach(to) => (*number).max(to),
+impl MemoryCounters {
+    pub(super) fn apply(&mut self, update: CounterUpdate) {
+        let CounterUpdate { subject, name, op } = update;
+        let value = self.0.entry(subject).or_default().entry(name).or_default();
+        *value = match op {
+            CounterOp::Add(amount) => value.saturating_add(amount),
+            CounterOp::RaiseTo(minimum) => (*value).max(minimum),
         };
     }
 
     pub(super) fn get(&self, subject: &str, name: &str) -> u64 {
-        let numbers = self.0.get(subject);
-        let number = numbers.and_then(|numbers| numbers.get(name));
-        number.copied().unwrap_or_default()
+        let counters = self.0.get(subject);
+        let value = counters.and_then(|counters| counters.get(name));
+        value.copied().unwrap_or_default()
     }
 
-    pub(super) fn add(&mut self, subject: &str, name: &str, by: u64) {
-        self.change(CountChange {
+    pub(super) fn add(&mut self, subject: &str, name: &str, amount: u64) {
+        self.apply(CounterUpdate {
             subject: subject.to_owned(),
             name: name.to_owned(),
-            step: Step::Add(by),
+            op: CounterOp::Add(amount),
         });
     }
 
-    pub(super) fn subtract(&mut self, subject: &str, name: &str, by: u64) {
-        let numbers = self.0.get_mut(subject);
-        if let Some(number) = numbers.and_then(|numbers| numbers.get_mut(name)) {
-            *number = number.saturating_sub(by);
+    pub(super) fn subtract(&mut self, subject: &str, name: &str, amount: u64) {
+        let counters = self.0.get_mut(subject);
+        if let Some(value) = counters.and_then(|counters| counters.get_mut(name)) {
+            *value = value.saturating_sub(amount);
         }
     }
 
-    pub(super) fn forget(&mut self, subjects: &Range<String>) {
+    pub(super) fn delete(&mut self, subjects: &Range<String>) {
         if subjects.start >= subjects.end {
             return;
         }
@@ -93,18 +89,18 @@ impl Numbers {
         self.0.append(&mut later.split_off(&subjects.end));
     }
 
-    pub(super) fn list(&self, subject: Option<&str>) -> Vec<Count> {
-        // One subject is found at once, however many there are.
+    pub(super) fn list(&self, subject: Option<&str>) -> Vec<Counter> {
+        // A single subject is looked up directly instead of scanning all of them.
         let one = subject.map(|subject| self.0.get_key_value(subject));
         let all = subject.is_none().then(|| self.0.iter());
         let subjects = one.flatten().into_iter().chain(all.into_iter().flatten());
-        let counts = subjects.flat_map(|(subject, numbers)| {
-            numbers.iter().map(|(name, value)| Count {
+        let counters = subjects.flat_map(|(subject, counters)| {
+            counters.iter().map(|(name, value)| Counter {
                 subject: subject.clone(),
                 name: name.clone(),
                 value: *value,
             })
         });
-        counts.collect()
+        counters.collect()
     }
 }

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// A kind of document.
-pub trait Format: Serialize + DeserializeOwned {
+pub trait DocumentFormat: Serialize + DeserializeOwned {
     /// What it is called in the log.
     const KIND: &'static str;
 
@@ -34,13 +34,13 @@ fn first() -> u32 {
 }
 
 /// The text of a document.
-pub fn encode<T: Format>(document: &T) -> String {
+pub fn encode<T: DocumentFormat>(document: &T) -> String {
     let v = T::VERSION;
     serde_json::to_string(&Marked { v, document }).unwrap_or_default()
 }
 
 /// Reads a document; `None` if it is not one of this kind, or of a version that is not known here.
-pub fn decode<T: Format>(body: &str) -> Option<T> {
+pub fn decode<T: DocumentFormat>(body: &str) -> Option<T> {
     let Mark { v } = serde_json::from_str(body).ok()?;
     if v > T::VERSION {
         tracing::error!(
@@ -66,7 +66,7 @@ mod tests {
         second: Option<String>,
     }
 
-    impl Format for Pair {
+    impl DocumentFormat for Pair {
         const KIND: &'static str = "pair";
         const VERSION: u32 = 2;
     }

@@ -1,213 +1,215 @@
-//! Reservations of money, and slots for work under way.
+//! Budget reservations, and slots that bound concurrent work.
 //!
-//! A reservation sets money aside before it is spent. It counts towards one or more budgets, each of which is
-//! a pair of counters: what is spent, and what is reserved. It is settled exactly once, however often that is
-//! asked for.
+//! A reservation sets money aside before it is spent. It counts towards one or more budgets, each of which is a pair
+//! of counters: the amount spent and the amount reserved. However often a caller settles a reservation, it is
+//! settled once.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use super::counters::{CountChange, Numbers};
+use super::counters::{CounterUpdate, MemoryCounters};
 
-/// Money that is set aside until it is known how much of it was spent.
+/// An amount that is set aside until the actual cost is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reservation {
-    /// Its id, which no other reservation ever has.
+    /// The unique id.
     pub id: String,
-    /// The process that settles it; another one does when that process has ended.
+    /// The process that settles it. If that process ends, another one takes over.
     pub holder: String,
-    /// How much is set aside.
+    /// The amount that is set aside.
     pub amount: u64,
     /// The budgets that it counts towards.
     pub budgets: Vec<BudgetCounters>,
-    /// Whatever its holder needs to settle it; not read by the store.
+    /// Data that its holder needs to settle it; opaque to the store.
     pub body: String,
 }
 
 /// The counters of one budget.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BudgetCounters {
-    /// Whose counters.
+    /// The subject of both counters.
     #[serde(rename = "subject")]
     pub subject: String,
-    /// The name of the counter of what is spent.
+    /// The name of the counter of spent amounts.
     #[serde(rename = "spent")]
     pub spent: String,
-    /// The name of the counter of what is reserved.
+    /// The name of the counter of reserved amounts.
     #[serde(rename = "reserved")]
     pub reserved: String,
-    /// The most that may be spent and reserved together.
+    /// The most that may be spent and reserved in total.
     #[serde(rename = "most")]
-    pub most: Option<u64>,
+    pub limit: Option<u64>,
 }
 
-/// How a budget stands.
+/// The current values of a budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BudgetState {
-    /// What is spent.
+    /// The amount spent.
     pub spent: u64,
-    /// What is reserved beside it.
+    /// The amount reserved on top of that.
     pub reserved: u64,
 }
 
-/// The outcome of a reservation, with the state of each budget after it.
+/// The outcome of [`Store::reserve`](crate::Store::reserve), with the state of each budget after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reserved {
-    /// The money is set aside.
+pub enum ReserveOutcome {
+    /// The amount is set aside.
     Held(Vec<BudgetState>),
-    /// At least one budget has not enough left; nothing is set aside.
+    /// At least one budget does not have enough left; nothing is set aside.
     Exceeded(Vec<BudgetState>),
-    /// A reservation of this id was settled before it arrived.
-    Closed,
+    /// A reservation with this id was settled before this call arrived.
+    AlreadySettled,
 }
 
-/// The outcome of a change of a reservation.
+/// The outcome of [`Store::reassign`](crate::Store::reassign).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reassigned {
-    /// It is changed.
+pub enum ReassignOutcome {
+    /// The reservation is changed.
     Done,
     /// The claim belongs to another reservation; nothing is changed.
     Claimed,
-    /// It is settled, or another process holds it.
+    /// The reservation is settled, or another process holds it.
     Gone,
 }
 
-/// A place among a bounded number of pieces of work under way.
+/// One of a bounded number of concurrent jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
-    /// What is bounded.
+    /// The name of the bounded resource.
     pub key: String,
-    /// The id of this entry.
+    /// The id of this slot.
     pub id: String,
-    /// Entries of the same group count as one.
+    /// Slots of the same group count as one.
     pub group: String,
     /// The process that does the work.
     pub holder: String,
-    /// The work goes on when its process ends.
-    pub is_lasting: bool,
+    /// Whether the work continues when its process ends.
+    pub is_durable: bool,
 }
 
-/// How many slots there may be for another one to be taken.
+/// How many slots may be in use for another one to be acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SlotLimit {
-    /// The most groups.
-    pub most: u64,
-    /// Whether groups of lasting entries alone count.
-    pub counts_lasting: bool,
+    /// The maximum number of groups.
+    pub max_groups: u64,
+    /// Whether groups that consist of durable slots count.
+    pub counts_durable: bool,
 }
 
 impl SlotLimit {
-    /// Whether there is room beside the groups of these entries, given as group and whether it is lasting.
-    pub(super) fn allows<'a>(self, entries: impl Iterator<Item = (&'a str, bool)>) -> bool {
-        let counted = entries.filter(|(_, is_lasting)| self.counts_lasting || !is_lasting);
+    /// Returns whether another group fits beside these slots, given as `(group, is_durable)`.
+    pub(super) fn allows<'a>(self, slots: impl Iterator<Item = (&'a str, bool)>) -> bool {
+        let counted = slots.filter(|(_, is_durable)| self.counts_durable || !is_durable);
         let groups: BTreeSet<&str> = counted.map(|(group, _)| group).collect();
-        (groups.len() as u64) < self.most
+        (groups.len() as u64) < self.max_groups
     }
 }
 
-/// Whether each budget has enough left.
+/// Returns whether each budget has this amount left.
 pub(super) fn fits(amount: u64, budgets: &[BudgetCounters], states: &[BudgetState]) -> bool {
     budgets.iter().zip(states).all(|(budget, state)| {
-        let wanted = state
+        let total = state
             .spent
             .saturating_add(state.reserved)
             .saturating_add(amount);
-        budget.most.is_none_or(|most| wanted <= most)
+        budget.limit.is_none_or(|limit| total <= limit)
     })
 }
 
 /// Reservations and slots in memory.
 #[derive(Default)]
-pub(super) struct Ledger {
+pub(super) struct MemoryLedger {
     open: BTreeMap<String, Reservation>,
     claims: HashMap<String, String>,
     slots: BTreeMap<String, BTreeMap<String, Slot>>,
 }
 
-impl Ledger {
-    pub(super) fn reserve(&mut self, numbers: &mut Numbers, wanted: Reservation) -> Reserved {
-        let states = |numbers: &Numbers| -> Vec<BudgetState> {
+impl MemoryLedger {
+    pub(super) fn reserve(
+        &mut self,
+        counters: &mut MemoryCounters,
+        reservation: Reservation,
+    ) -> ReserveOutcome {
+        let states = |counters: &MemoryCounters| -> Vec<BudgetState> {
             let state = |budget: &BudgetCounters| BudgetState {
-                spent: numbers.get(&budget.subject, &budget.spent),
-                reserved: numbers.get(&budget.subject, &budget.reserved),
+                spent: counters.get(&budget.subject, &budget.spent),
+                reserved: counters.get(&budget.subject, &budget.reserved),
             };
-            wanted.budgets.iter().map(state).collect()
+            reservation.budgets.iter().map(state).collect()
         };
-        if self.open.contains_key(&wanted.id) {
-            return Reserved::Held(states(numbers));
+        if self.open.contains_key(&reservation.id) {
+            return ReserveOutcome::Held(states(counters));
         }
-        let before = states(numbers);
-        if !fits(wanted.amount, &wanted.budgets, &before) {
-            return Reserved::Exceeded(before);
+        let before = states(counters);
+        if !fits(reservation.amount, &reservation.budgets, &before) {
+            return ReserveOutcome::Exceeded(before);
         }
-        for budget in &wanted.budgets {
-            numbers.add(&budget.subject, &budget.reserved, wanted.amount);
+        for budget in &reservation.budgets {
+            counters.add(&budget.subject, &budget.reserved, reservation.amount);
         }
-        let after = states(numbers);
-        self.open.insert(wanted.id.clone(), wanted);
-        Reserved::Held(after)
+        let after = states(counters);
+        self.open.insert(reservation.id.clone(), reservation);
+        ReserveOutcome::Held(after)
     }
 
     pub(super) fn settle(
         &mut self,
-        numbers: &mut Numbers,
+        counters: &mut MemoryCounters,
         id: &str,
-        changes: Vec<CountChange>,
+        updates: Vec<CounterUpdate>,
     ) -> bool {
         let Some(settled) = self.open.remove(id) else {
             return false;
         };
         for budget in &settled.budgets {
-            numbers.subtract(&budget.subject, &budget.reserved, settled.amount);
+            counters.subtract(&budget.subject, &budget.reserved, settled.amount);
         }
-        changes
-            .into_iter()
-            .for_each(|change| numbers.change(change));
+        for update in updates {
+            counters.apply(update);
+        }
         true
     }
 
     pub(super) fn reassign(
         &mut self,
-        present: &Reservation,
+        current: &Reservation,
         changed: Reservation,
         claim: Option<String>,
-    ) -> Reassigned {
+    ) -> ReassignOutcome {
         let Some(known) = self.open.get_mut(&changed.id) else {
-            return Reassigned::Gone;
+            return ReassignOutcome::Gone;
         };
-        if known != present {
-            return Reassigned::Gone;
+        if known != current {
+            return ReassignOutcome::Gone;
         }
         if let Some(claim) = claim {
             let owner = self.claims.entry(claim).or_insert(changed.id.clone());
             if *owner != changed.id {
-                return Reassigned::Claimed;
+                return ReassignOutcome::Claimed;
             }
         }
         known.holder = changed.holder;
         known.body = changed.body;
-        Reassigned::Done
+        ReassignOutcome::Done
     }
 
     pub(super) fn reservations(&self) -> Vec<Reservation> {
         self.open.values().cloned().collect()
     }
 
-    pub(super) fn occupy(&mut self, slot: Slot, limit: Option<SlotLimit>) -> bool {
+    pub(super) fn acquire_slot(&mut self, slot: Slot, limit: Option<SlotLimit>) -> bool {
         let slots = self.slots.entry(slot.key.clone()).or_default();
-        let mut others = slots.values().filter(|other| other.id != slot.id);
-        let entries = others
-            .by_ref()
-            .map(|other| (other.group.as_str(), other.is_lasting));
-        if limit.is_some_and(|limit| !limit.allows(entries)) {
+        let others = slots.values().filter(|other| other.id != slot.id);
+        let others = others.map(|other| (other.group.as_str(), other.is_durable));
+        if limit.is_some_and(|limit| !limit.allows(others)) {
             return false;
         }
         slots.insert(slot.id.clone(), slot);
         true
     }
 
-    pub(super) fn vacate(&mut self, key: &str, id: &str) {
+    pub(super) fn release_slot(&mut self, key: &str, id: &str) {
         if let Some(slots) = self.slots.get_mut(key) {
             slots.remove(id);
             if slots.is_empty() {

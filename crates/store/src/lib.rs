@@ -1,23 +1,48 @@
-//! What outlives a call: small documents, each owned by an identity.
+//! Storage shared by the servers of one deployment: documents, counters, rate-limit windows, budget
+//! reservations and messages.
 //!
-//! A document is JSON text at a [`Place`]: an owner, a collection such as `notes`, and an id. There is
-//! one trait and an implementation for each way of keeping; a call of any of them is one atomic step, so
-//! that several processes may share a store.
+//! [`Store`] is the one trait. [`MemoryStore`] forgets everything with the process, [`SqliteStore`] persists
+//! to a file that several processes may open, and [`RedisStore`] is shared by servers on several machines.
+//! [`StoreConfig`] parses `EXA_MCP_STORE` and opens the store it names. Every call is one atomic operation, so
+//! any number of processes may use a store at the same time.
+//!
+//! A document is JSON text under a [`DocumentKey`]: an owner, a collection such as `notes`, and an id. The
+//! [`mod@format`] module versions that JSON.
+//!
+//! ```
+//! use exa_mcp_model::Identity;
+//! use exa_mcp_store::{DocumentKey, ExpectedRevision, Store, StoreConfig, StoreError, WriteOptions};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = "memory:".parse::<StoreConfig>()?.open();
+//! let key = DocumentKey {
+//!     owner: Identity::user("ann"),
+//!     collection: "notes",
+//!     id: "todo".to_owned(),
+//! };
+//! let create = WriteOptions {
+//!     expected: ExpectedRevision::Absent,
+//!     ..WriteOptions::default()
+//! };
+//! assert_eq!(store.put(key.clone(), "{}".to_owned(), create).await?, 1);
+//!
+//! // Creating it again fails: the document exists.
+//! let again = store.put(key.clone(), "{}".to_owned(), create).await;
+//! assert_eq!(again, Err(StoreError::Conflict));
+//! assert_eq!(store.get(key).await?.map(|document| document.revision), Some(1));
+//! # Ok(())
+//! # }
+//! ```
 
 mod config;
 mod counters;
 pub mod format;
 mod ledger;
-mod liveness;
 mod memory;
 mod pubsub;
 mod redis;
 mod sqlite;
-mod sqlite_counters;
-mod sqlite_file;
-mod sqlite_ledger;
-mod sqlite_probe;
-mod sqlite_windows;
 #[cfg(test)]
 mod tests;
 mod windows;
@@ -32,317 +57,322 @@ use std::time::Duration;
 use tokio::sync::broadcast;
 
 pub use config::{STORE_VARIABLE, StoreConfig, StoreConfigError};
-pub use counters::{Batch, Count, CountChange, Step};
-pub use ledger::{BudgetCounters, BudgetState, Reassigned, Reservation, Reserved, Slot, SlotLimit};
-pub use memory::{Bounds, MemoryStore};
+pub use counters::{Counter, CounterBatch, CounterOp, CounterUpdate};
+pub use ledger::{
+    BudgetCounters, BudgetState, ReassignOutcome, Reservation, ReserveOutcome, Slot, SlotLimit,
+};
+pub use memory::{MemoryLimits, MemoryStore};
 pub use pubsub::StoreMessage;
 pub use redis::{RedisAddress, RedisStore};
 pub use sqlite::SqliteStore;
-pub use windows::Windows;
-pub use windows::{Taken, Window};
+pub use windows::{MemoryWindows, WindowDecision, WindowRequest};
 
 use exa_mcp_model::{Identity, time};
 
-/// Implements the methods of [`Store`] by those of a field `store`, apart from counting and messages. For stores
-/// in tests.
+/// Implements the methods of [`Store`] by delegating to a field `store`, except `update_counters`, `publish` and
+/// `subscribe`. For test doubles.
 #[cfg(any(test, feature = "test-util"))]
 #[macro_export]
-macro_rules! kept_in_memory {
+macro_rules! delegate_store_methods {
     () => {
-        $crate::kept_in_memory! {
-            fn put(place: $crate::Place, body: String, rules: $crate::Rules) -> u64;
-            fn get(place: $crate::Place) -> Option<$crate::Document>;
-            fn delete(place: $crate::Place) -> bool;
-            fn list(query: $crate::Query) -> Vec<$crate::Document>;
-            fn counts(subject: Option<String>) -> Vec<$crate::Count>;
-            fn forget(subjects: std::ops::Range<String>) -> bool;
-            fn take(window: $crate::Window) -> $crate::Taken;
-            fn reserve(wanted: $crate::Reservation) -> $crate::Reserved;
+        $crate::delegate_store_methods! {
+            fn put(
+                key: $crate::DocumentKey,
+                body: String,
+                options: $crate::WriteOptions
+            ) -> u64;
+            fn get(key: $crate::DocumentKey) -> Option<$crate::Document>;
+            fn delete(key: $crate::DocumentKey) -> bool;
+            fn list(query: $crate::DocumentQuery) -> Vec<$crate::Document>;
+            fn counters(subject: Option<String>) -> Vec<$crate::Counter>;
+            fn delete_counters(subjects: std::ops::Range<String>) -> bool;
+            fn consume(request: $crate::WindowRequest) -> $crate::WindowDecision;
+            fn reserve(reservation: $crate::Reservation) -> $crate::ReserveOutcome;
             fn settle(
-                settled: $crate::Reservation,
-                changes: Vec<$crate::CountChange>
+                reservation: $crate::Reservation,
+                updates: Vec<$crate::CounterUpdate>
             ) -> bool;
             fn reassign(
-                present: $crate::Reservation,
+                current: $crate::Reservation,
                 changed: $crate::Reservation,
                 claim: Option<String>
-            ) -> $crate::Reassigned;
+            ) -> $crate::ReassignOutcome;
             fn reservations() -> Vec<$crate::Reservation>;
-            fn occupy(
+            fn acquire_slot(
                 slot: $crate::Slot,
                 limit: Option<$crate::SlotLimit>
             ) -> bool;
-            fn vacate(key: String, id: String) -> ();
+            fn release_slot(key: String, id: String) -> ();
             fn slots(key: String) -> Vec<$crate::Slot>;
-            fn announce(name: String) -> $crate::LivenessGuard;
-            fn lives(name: String) -> bool;
+            fn mark_alive(name: String) -> $crate::LivenessGuard;
+            fn is_alive(name: String) -> bool;
             fn check() -> String;
         }
     };
-    ($(fn $method:ident($($name:ident: $kind:ty),*) -> $answer:ty;)*) => {
-        $(fn $method(&self, $($name: $kind),*) -> $crate::Pending<'_, $answer> {
+    ($(fn $method:ident($($name:ident: $kind:ty),*) -> $output:ty;)*) => {
+        $(fn $method(&self, $($name: $kind),*) -> $crate::StoreFuture<'_, $output> {
             self.store.$method($($name),*)
         })*
     };
 }
-/// What a call of a store comes to.
-pub type Pending<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
 
-/// A way of keeping documents.
+/// The future that a [`Store`] method returns.
+pub type StoreFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, StoreError>> + Send + 'a>>;
+
+/// A storage backend. Each method is one atomic operation.
 pub trait Store: Send + Sync + 'static {
-    /// Puts a document, in place of an earlier one if there is one, and gives its revision.
-    fn put(&self, place: Place, body: String, rules: Rules) -> Pending<'_, u64>;
+    /// Creates or replaces a document and returns its new revision.
+    fn put(&self, key: DocumentKey, body: String, options: WriteOptions) -> StoreFuture<'_, u64>;
 
-    /// Gets a document; `None` if there is none, or no longer.
-    fn get(&self, place: Place) -> Pending<'_, Option<Document>>;
+    /// Returns a document, or `None` if it does not exist or has expired.
+    fn get(&self, key: DocumentKey) -> StoreFuture<'_, Option<Document>>;
 
-    /// Deletes a document; says whether there was one.
-    fn delete(&self, place: Place) -> Pending<'_, bool>;
+    /// Deletes a document and returns whether it existed.
+    fn delete(&self, key: DocumentKey) -> StoreFuture<'_, bool>;
 
-    /// Lists documents, the newest first.
-    fn list(&self, query: Query) -> Pending<'_, Vec<Document>>;
+    /// Lists documents, newest first.
+    fn list(&self, query: DocumentQuery) -> StoreFuture<'_, Vec<Document>>;
 
-    /// Changes numbers: all of them, or none.
-    fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()>;
+    /// Applies all updates, or none if the store fails.
+    fn update_counters(&self, updates: Vec<CounterUpdate>) -> StoreFuture<'_, ()>;
 
-    /// Changes numbers like [`Store::count`], but once however often the batch is told: where an answer may
-    /// get lost on its way, a change whose fate is unknown must be safe to repeat. No batch is told before
-    /// the one before it is known to be written.
-    fn count_once(&self, batch: Batch) -> Pending<'_, ()> {
-        self.count(batch.changes)
+    /// Applies a batch exactly once, however often it is sent.
+    ///
+    /// A remote store may apply a batch and lose the response, so a writer must be able to resend a batch of
+    /// unknown outcome. It sends the next batch only after this one succeeded.
+    fn update_counters_once(&self, batch: CounterBatch) -> StoreFuture<'_, ()> {
+        self.update_counters(batch.updates)
     }
 
-    /// The numbers of a subject, or of all subjects.
-    fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>>;
+    /// Returns the counters of one subject, or of all.
+    fn counters(&self, subject: Option<String>) -> StoreFuture<'_, Vec<Counter>>;
 
-    /// Forgets the numbers of the subjects from one name on and before another, a bounded part of them at
-    /// once; says whether there may be more.
-    fn forget(&self, subjects: Range<String>) -> Pending<'_, bool>;
+    /// Deletes a bounded number of counters whose subjects are in the range. Returns whether more may be left.
+    fn delete_counters(&self, subjects: Range<String>) -> StoreFuture<'_, bool>;
 
-    /// Takes something from a window, or says when to come back. Nobody comes in between: of several who
-    /// take at once no more get something than there is.
-    fn take(&self, window: Window) -> Pending<'_, Taken>;
+    /// Consumes an amount from a rate-limit window. Concurrent callers never get more than its limit in total.
+    fn consume(&self, request: WindowRequest) -> StoreFuture<'_, WindowDecision>;
 
-    /// Sets money aside, if each budget has enough left. Nobody comes in between: of several who reserve at
-    /// once no more get something than there is. Safe to repeat.
-    fn reserve(&self, wanted: Reservation) -> Pending<'_, Reserved>;
+    /// Reserves an amount if every budget has enough left. Concurrent callers never exceed a budget in total.
+    /// Idempotent.
+    fn reserve(&self, reservation: Reservation) -> StoreFuture<'_, ReserveOutcome>;
 
-    /// Settles a reservation: what it set aside is free again, and the counters change. Repeated, it changes
-    /// nothing; says whether it changed something.
-    fn settle(&self, settled: Reservation, changes: Vec<CountChange>) -> Pending<'_, bool>;
+    /// Releases what a reservation set aside and applies the updates. Returns `false`, and changes nothing, if the
+    /// reservation is already settled.
+    fn settle(
+        &self,
+        reservation: Reservation,
+        updates: Vec<CounterUpdate>,
+    ) -> StoreFuture<'_, bool>;
 
-    /// Changes the holder and the body of a reservation, if it still is as it was read. A claim belongs to the
-    /// reservation that names it first.
+    /// Changes the holder and the body of a reservation that is still as `current` describes it. A claim belongs to
+    /// the reservation that names it first.
     fn reassign(
         &self,
-        present: Reservation,
+        current: Reservation,
         changed: Reservation,
         claim: Option<String>,
-    ) -> Pending<'_, Reassigned>;
+    ) -> StoreFuture<'_, ReassignOutcome>;
 
-    /// All reservations that are not settled.
-    fn reservations(&self) -> Pending<'_, Vec<Reservation>>;
+    /// Returns all reservations that are not settled.
+    fn reservations(&self) -> StoreFuture<'_, Vec<Reservation>>;
 
-    /// Takes a slot, if the limit allows another one; says whether it did. Safe to repeat.
-    fn occupy(&self, slot: Slot, limit: Option<SlotLimit>) -> Pending<'_, bool>;
+    /// Acquires a slot if the limit allows another one, and returns whether it did. Idempotent.
+    fn acquire_slot(&self, slot: Slot, limit: Option<SlotLimit>) -> StoreFuture<'_, bool>;
 
-    /// Gives a slot back. Safe to repeat.
-    fn vacate(&self, key: String, id: String) -> Pending<'_, ()>;
+    /// Releases a slot. Idempotent.
+    fn release_slot(&self, key: String, id: String) -> StoreFuture<'_, ()>;
 
-    /// The slots that are taken.
-    fn slots(&self, key: String) -> Pending<'_, Vec<Slot>>;
+    /// Returns the slots in use under a key.
+    fn slots(&self, key: String) -> StoreFuture<'_, Vec<Slot>>;
 
-    /// Whether there may be something in it; to find out must not make anything.
-    fn is_made(&self) -> bool {
+    /// Returns whether the store may contain data. Must not create anything to find out.
+    fn may_contain_data(&self) -> bool {
         true
     }
 
-    /// Whether documents outlive the process, so that other processes see them.
+    /// Returns whether documents outlive the process, so that other processes see them.
     fn is_shared(&self) -> bool {
         true
     }
 
-    /// Whether servers on several machines may share it, so that a client of one may come to another.
+    /// Returns whether servers on several machines may share it, so that a client may switch between them.
     fn is_remote(&self) -> bool {
         false
     }
 
-    /// Shows other processes that one of this name lives, for as long as the sign is kept; it goes with
-    /// the process, whatever its end.
-    fn announce(&self, name: String) -> Pending<'_, LivenessGuard>;
+    /// Marks a process as alive until the guard is dropped or the process ends, even by a crash.
+    fn mark_alive(&self, name: String) -> StoreFuture<'_, LivenessGuard>;
 
-    /// Whether a process of this name lives.
-    fn lives(&self, name: String) -> Pending<'_, bool>;
+    /// Returns whether the process of this name is alive.
+    fn is_alive(&self, name: String) -> StoreFuture<'_, bool>;
 
-    /// Tells something to all servers that share the store and listen at this moment, this one too. It must do
-    /// no harm to hear it twice.
-    fn tell(&self, _words: Vec<String>) -> Pending<'_, ()> {
+    /// Sends messages to all servers that are subscribed to the store, including this one. A message may arrive
+    /// twice.
+    fn publish(&self, _messages: Vec<String>) -> StoreFuture<'_, ()> {
         Box::pin(ready(Ok(())))
     }
 
-    /// What is told from now on; `None` where there are no others. Must be called inside a runtime.
-    fn hear(&self) -> Option<broadcast::Receiver<StoreMessage>> {
+    /// Subscribes to messages; `None` if the store does not connect servers. Must be called inside a runtime.
+    fn subscribe(&self) -> Option<broadcast::Receiver<StoreMessage>> {
         None
     }
 
-    /// Leaves nothing behind that another program would miss: the end of the server. What is used
-    /// afterwards is opened again.
-    fn close(&self) -> Pending<'_, ()> {
+    /// Flushes and closes the store when the server shuts down. Later calls open it again.
+    fn close(&self) -> StoreFuture<'_, ()> {
         Box::pin(ready(Ok(())))
     }
 
-    /// Writes something, to see whether documents can be kept, and tells in a few words where.
-    fn check(&self) -> Pending<'_, String>;
+    /// Writes a probe to see whether the store works, and returns a short description of it.
+    fn check(&self) -> StoreFuture<'_, String>;
 
-    /// Looks whether it still is the store that it was at its first use, see [`Store::refusal`].
-    fn confirm(&self) -> Pending<'_, ()> {
+    /// Verifies that this still is the store of the first call; see [`Store::blocking_error`].
+    fn verify(&self) -> StoreFuture<'_, ()> {
         Box::pin(ready(Ok(())))
     }
 
-    /// Why nothing must be served with it, as far as was noticed: it holds other data than before, or a
-    /// newer program has taken it over.
-    fn refusal(&self) -> Option<StoreError> {
+    /// Returns why the server must reject requests, as of the last call: the store was replaced by another one, or
+    /// a newer version of the program upgraded it.
+    fn blocking_error(&self) -> Option<StoreError> {
         None
     }
 
-    /// Decides a value together with all servers that share the store: the first one does, and all get
-    /// what it decided.
-    fn agree(&self, _name: &'static str, value: String) -> Pending<'_, String> {
+    /// Returns the value of this name on which all servers agree: the value of the first caller.
+    fn get_or_init(&self, _name: &'static str, value: String) -> StoreFuture<'_, String> {
         Box::pin(ready(Ok(value)))
     }
 }
 
-/// A sign that a process lives.
+/// Marks a process as alive until dropped.
 pub struct LivenessGuard(
-    #[expect(dead_code, reason = "kept for its end")] Box<dyn Any + Send + Sync>,
+    #[expect(dead_code, reason = "only its drop matters")] Box<dyn Any + Send + Sync>,
 );
 
 impl LivenessGuard {
-    /// A sign that ends with this value.
-    fn new(sign: impl Send + Sync + 'static) -> Self {
-        Self(Box::new(sign))
+    fn new(guard: impl Send + Sync + 'static) -> Self {
+        Self(Box::new(guard))
     }
 }
 
-/// Where a document is.
+/// Identifies a document.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Place {
-    /// To whom it belongs.
+pub struct DocumentKey {
+    /// The identity that owns the document.
     pub owner: Identity,
-    /// What kind of document it is.
+    /// The kind of document, such as `notes`.
     pub collection: &'static str,
-    /// What it is called among its kind.
+    /// The id, unique within the owner's collection.
     pub id: String,
 }
 
-/// What must hold for a document to be put, and for how long it is kept.
+/// Conditions and lifetime of a write.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Rules {
-    /// How long it is kept; for ever without it.
+pub struct WriteOptions {
+    /// How long the document lives; forever if `None`.
     pub time_to_live: Option<Duration>,
-    /// The most documents that its owner may have in its collection.
-    pub most: Option<usize>,
-    /// What must be there before.
-    pub expected: Expected,
+    /// How many documents the owner may have in the collection.
+    pub max_documents: Option<usize>,
+    /// The revision that the write replaces.
+    pub expected: ExpectedRevision,
 }
 
-/// What must be at a place for something to be put there.
+/// The revision that a write expects to replace.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Expected {
-    /// Whatever is there.
+pub enum ExpectedRevision {
+    /// Any revision, or no document.
     #[default]
-    Anything,
-    /// Nothing.
-    Nothing,
-    /// The document with this revision: nobody has changed it since it was read.
-    Revision(u64),
+    Any,
+    /// No document.
+    Absent,
+    /// This revision: the document is unchanged since it was read.
+    Exact(u64),
 }
 
-/// Which documents to list.
+/// Selects documents to list.
 #[derive(Clone, Debug)]
-pub struct Query {
-    /// Whose; everybody's without it.
+pub struct DocumentQuery {
+    /// Only documents of this owner.
     pub owner: Option<Identity>,
-    /// Of which kind.
+    /// The collection to list.
     pub collection: &'static str,
-    /// Only those put before the document with this number.
+    /// Only documents with a smaller [`Document::sequence`].
     pub before: Option<u64>,
-    /// How many at most.
+    /// The maximum number of documents.
     pub limit: usize,
 }
 
-/// A kept document.
+/// A stored document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Document {
-    /// To whom it belongs.
+    /// The owner, as stored.
     pub owner: String,
-    /// Its id.
+    /// The id.
     pub id: String,
-    /// Its text.
+    /// The content.
     pub body: Arc<str>,
-    /// Grows by one with each change.
+    /// Starts at 1 and grows by one with each write.
     pub revision: u64,
-    /// Its number in the order in which documents were first put.
-    pub number: u64,
-    /// When it was first put, in milliseconds since 1970.
-    pub created: u64,
-    /// When it was last put, in milliseconds since 1970.
-    pub modified: u64,
+    /// The position in the order of creation. Stays the same when the document changes.
+    pub sequence: u64,
+    /// When the document was created, in milliseconds since 1970.
+    pub created_at: u64,
+    /// When the document was last written, in milliseconds since 1970.
+    pub modified_at: u64,
 }
 
-/// Why a store did not do what was asked.
+/// An error of a store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreError {
-    /// The owner has as many documents of the kind as allowed.
-    #[error("There is no room for more than {0} of these. Delete some, then try again.")]
+    /// The owner has reached the limit of documents in the collection.
+    #[error("The limit of {0} stored entries is reached. Delete some, then try again.")]
     TooMany(usize),
     /// The store as a whole is full.
     #[error(
-        "The store is full. Delete something, or keep things in a file: set EXA_MCP_STORE to sqlite:PATH."
+        "The store is full. Delete something, or use a file: set EXA_MCP_STORE to sqlite:PATH."
     )]
     Full,
-    /// Something else is at the place than expected.
+    /// The stored revision is not the expected one.
     #[error("Someone else changed this at the same time. Read it again, then try again.")]
     Conflict,
-    /// The store cannot be used now.
-    #[error("The store cannot be used: {0}")]
+    /// The store cannot be reached or fails.
+    #[error("The store is unavailable: {0}")]
     Unavailable(String),
-    /// A newer program has written it.
+    /// A newer version of the program has upgraded the store.
     #[error(
-        "The store cannot be used: {0}. Nothing was changed in it. Update this program, or set EXA_MCP_STORE to \
+        "The store is unavailable: {0}. Nothing was changed in it. Update this program, or set EXA_MCP_STORE to \
          another store."
     )]
     Newer(String),
-    /// It holds other data than when this process began.
+    /// The store holds other data than when this process started.
     #[error(
-        "The store holds other data than when this server began: it lost its data or was replaced. Tokens, \
-         revocations and identities may differ, so nothing is served. Bring the data back, or restart all \
+        "The store holds other data than when this server started: it lost its data or was replaced. Tokens, \
+         revocations and identities may differ, so all requests are rejected. Restore the data, or restart all \
          servers to accept the store as it is."
     )]
     Replaced,
 }
 
 impl StoreError {
-    /// A store of a version that a newer program has written, if it is known which.
-    fn newer(found: &str, program: Option<&str>, known: u32) -> Self {
+    /// Creates a [`StoreError::Newer`] for a store in format version `found`.
+    fn newer(found: &str, program: Option<&str>, supported: u32) -> Self {
         let program = program.filter(|program| !program.is_empty());
-        let by = program.map_or("a newer version".to_owned(), |it| format!("version {it}"));
+        let writer = program.map_or("a newer version".to_owned(), |it| format!("version {it}"));
         Self::Newer(format!(
-            "{by} of this program has written it, with version {found} of the format; this is version {}, which reads \
-             up to version {known} of the format",
+            "{writer} of this program wrote it in version {found} of the format; this is version {}, which supports \
+             versions up to {supported} of the format",
             env!("CARGO_PKG_VERSION")
         ))
     }
 }
 
-/// Tells the time in milliseconds since 1970; tests have one of their own.
+/// Returns the time in milliseconds since 1970. Tests supply their own.
 type Clock = Arc<dyn Fn() -> u64 + Send + Sync>;
 
 fn system_clock() -> Clock {
     Arc::new(time::now)
 }
 
-/// When something ends that begins now.
-fn end(now: u64, time_to_live: Duration) -> u64 {
+/// Returns when something expires that starts now.
+fn expiry(now: u64, time_to_live: Duration) -> u64 {
     now.saturating_add(u64::try_from(time_to_live.as_millis()).unwrap_or(u64::MAX))
 }

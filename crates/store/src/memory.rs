@@ -1,248 +1,263 @@
-//! Documents in memory: gone with the process, bounded while it lives.
+//! A store in memory, bounded in size and lost with the process.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::future::ready;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::counters::Numbers;
-use super::ledger::Ledger;
+use super::counters::MemoryCounters;
+use super::ledger::MemoryLedger;
 use super::{
-    Clock, Count, CountChange, Document, Expected, LivenessGuard, Pending, Place, Query,
-    Reassigned, Reservation, Reserved, Rules, Slot, SlotLimit, Store, StoreError, Taken, Window,
-    Windows, end, system_clock,
+    Clock, Counter, CounterUpdate, Document, DocumentKey, DocumentQuery, ExpectedRevision,
+    LivenessGuard, MemoryWindows, ReassignOutcome, Reservation, ReserveOutcome, Slot, SlotLimit,
+    Store, StoreError, StoreFuture, WindowDecision, WindowRequest, WriteOptions, expiry,
+    system_clock,
 };
 use exa_mcp_model::lock;
 
-/// What a document costs beside its text.
+/// The estimated size of a document besides its id and body.
 const OVERHEAD: usize = 256;
 
-/// How much a store in memory holds, of everybody together.
+/// The size limits of a [`MemoryStore`], for all owners together.
 #[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// Documents.
-    pub entries: usize,
-    /// Bytes.
+pub struct MemoryLimits {
+    /// The maximum number of documents.
+    pub documents: usize,
+    /// The maximum size in bytes.
     pub bytes: usize,
 }
 
-impl Default for Bounds {
+impl Default for MemoryLimits {
     fn default() -> Self {
         Self {
-            entries: 10_000,
+            documents: 10_000,
             bytes: 64 * 1024 * 1024,
         }
     }
 }
 
-/// Documents in memory.
+/// A store in memory.
 pub struct MemoryStore {
-    shelf: Mutex<Shelf>,
-    numbers: Mutex<Numbers>,
-    windows: Mutex<Windows>,
-    /// Locked after the numbers.
-    ledger: Mutex<Ledger>,
-    bounds: Bounds,
+    documents: Mutex<Documents>,
+    counters: Mutex<MemoryCounters>,
+    windows: Mutex<MemoryWindows>,
+    /// Locked after the counters.
+    ledger: Mutex<MemoryLedger>,
+    limits: MemoryLimits,
     clock: Clock,
 }
 
 #[derive(Default)]
-struct Shelf {
-    kept: BTreeMap<u64, Kept>,
-    numbers: HashMap<Place, u64>,
-    /// When documents expire, with their numbers.
-    ends: BTreeSet<(u64, u64)>,
-    last: u64,
+struct Documents {
+    entries: BTreeMap<u64, DocumentEntry>,
+    sequences: HashMap<DocumentKey, u64>,
+    /// Expiry times with the sequence numbers of their documents.
+    expiries: BTreeSet<(u64, u64)>,
+    last_sequence: u64,
     bytes: usize,
 }
 
-struct Kept {
-    place: Place,
+struct DocumentEntry {
+    key: DocumentKey,
     document: Document,
-    expires: Option<u64>,
+    expires_at: Option<u64>,
 }
 
 impl Default for MemoryStore {
     fn default() -> Self {
-        Self::new(Bounds::default())
+        Self::new(MemoryLimits::default())
     }
 }
 
 impl MemoryStore {
-    /// An empty store.
-    pub fn new(bounds: Bounds) -> Self {
-        Self::with_clock(bounds, system_clock())
+    /// Creates an empty store.
+    pub fn new(limits: MemoryLimits) -> Self {
+        Self::with_clock(limits, system_clock())
     }
 
-    pub(super) fn with_clock(bounds: Bounds, clock: Clock) -> Self {
+    pub(super) fn with_clock(limits: MemoryLimits, clock: Clock) -> Self {
         Self {
-            shelf: Mutex::default(),
-            numbers: Mutex::default(),
+            documents: Mutex::default(),
+            counters: Mutex::default(),
             windows: Mutex::default(),
             ledger: Mutex::default(),
-            bounds,
+            limits,
             clock,
         }
     }
 
-    /// The shelf without what has expired.
-    fn shelf(&self, now: u64) -> MutexGuard<'_, Shelf> {
-        let mut shelf = lock(&self.shelf);
-        shelf.sweep(now);
-        shelf
+    /// Locks the documents after removing expired ones.
+    fn documents(&self, now: u64) -> MutexGuard<'_, Documents> {
+        let mut documents = lock(&self.documents);
+        documents.remove_expired(now);
+        documents
     }
 
-    fn put_now(&self, place: Place, body: String, rules: Rules) -> Result<u64, StoreError> {
+    fn put_now(
+        &self,
+        key: DocumentKey,
+        body: String,
+        options: WriteOptions,
+    ) -> Result<u64, StoreError> {
         let now = (self.clock)();
-        let mut shelf = self.shelf(now);
-        let present = shelf.find(&place).map(|kept| &kept.document);
-        check(rules.expected, present)?;
-        let present = present.map(|document| (document.clone(), cost(&place, &document.body)));
-        if present.is_none()
-            && let Some(most) = rules.most
-            && shelf.count(&place) >= most
+        let mut documents = self.documents(now);
+        let current = documents.find(&key).map(|entry| &entry.document);
+        check_revision(options.expected, current)?;
+        let current = current.map(|document| (document.clone(), size(&key, &document.body)));
+        if current.is_none()
+            && let Some(max) = options.max_documents
+            && documents.count_like(&key) >= max
         {
-            return Err(StoreError::TooMany(most));
+            return Err(StoreError::TooMany(max));
         }
-        let freed = present.as_ref().map_or(0, |(_, cost)| *cost);
-        let bytes = (shelf.bytes - freed).saturating_add(cost(&place, &body));
-        let entries = shelf.kept.len() + usize::from(present.is_none());
-        if bytes > self.bounds.bytes || entries > self.bounds.entries {
+        let freed = current.as_ref().map_or(0, |(_, size)| *size);
+        let bytes = (documents.bytes - freed).saturating_add(size(&key, &body));
+        let count = documents.entries.len() + usize::from(current.is_none());
+        if bytes > self.limits.bytes || count > self.limits.documents {
             return Err(StoreError::Full);
         }
-        shelf.take(&place);
-        let document = shelf.document(&place, body, present.map(|(document, _)| document), now);
+        documents.remove(&key);
+        let current = current.map(|(document, _)| document);
+        let document = documents.build(&key, body, current, now);
         let revision = document.revision;
-        shelf.add(Kept {
-            place,
-            expires: rules.time_to_live.map(|time| end(now, time)),
+        documents.insert(DocumentEntry {
+            key,
+            expires_at: options.time_to_live.map(|time| expiry(now, time)),
             document,
         });
         Ok(revision)
     }
 
-    fn list_now(&self, query: &Query) -> Vec<Document> {
-        let shelf = self.shelf((self.clock)());
-        let wanted = |kept: &&Kept| {
+    fn list_now(&self, query: &DocumentQuery) -> Vec<Document> {
+        let documents = self.documents((self.clock)());
+        let matches = |entry: &&DocumentEntry| {
             let owner = query.owner.as_ref();
-            kept.place.collection == query.collection
-                && owner.is_none_or(|owner| *owner == kept.place.owner)
+            entry.key.collection == query.collection
+                && owner.is_none_or(|owner| *owner == entry.key.owner)
         };
         let before = query.before.unwrap_or(u64::MAX);
-        let kept = shelf.kept.range(..before).rev().map(|(_, kept)| kept);
-        kept.filter(wanted)
+        let newest_first = documents.entries.range(..before).rev();
+        newest_first
+            .map(|(_, entry)| entry)
+            .filter(matches)
             .take(query.limit)
-            .map(|kept| kept.document.clone())
+            .map(|entry| entry.document.clone())
             .collect()
     }
 }
 
-/// Refuses a document where something else is than its writer thinks.
-pub(super) fn check(expected: Expected, present: Option<&Document>) -> Result<(), StoreError> {
-    let met = match (expected, present) {
-        (Expected::Anything, _) | (Expected::Nothing, None) => true,
-        (Expected::Revision(revision), Some(present)) => revision == present.revision,
-        (Expected::Nothing, Some(_)) | (Expected::Revision(_), None) => false,
+/// Rejects a write whose expected revision is not the stored one.
+pub(super) fn check_revision(
+    expected: ExpectedRevision,
+    current: Option<&Document>,
+) -> Result<(), StoreError> {
+    let matches = match (expected, current) {
+        (ExpectedRevision::Any, _) | (ExpectedRevision::Absent, None) => true,
+        (ExpectedRevision::Exact(revision), Some(current)) => revision == current.revision,
+        (ExpectedRevision::Absent, Some(_)) | (ExpectedRevision::Exact(_), None) => false,
     };
-    met.then_some(()).ok_or(StoreError::Conflict)
+    matches.then_some(()).ok_or(StoreError::Conflict)
 }
 
-fn cost(place: &Place, body: &str) -> usize {
-    OVERHEAD + place.id.len() + body.len()
+fn size(key: &DocumentKey, body: &str) -> usize {
+    OVERHEAD + key.id.len() + body.len()
 }
 
-impl Shelf {
-    fn find(&self, place: &Place) -> Option<&Kept> {
-        self.kept.get(self.numbers.get(place)?)
+impl Documents {
+    fn find(&self, key: &DocumentKey) -> Option<&DocumentEntry> {
+        self.entries.get(self.sequences.get(key)?)
     }
 
-    fn count(&self, like: &Place) -> usize {
-        let same =
-            |place: &&Place| place.owner == like.owner && place.collection == like.collection;
-        self.numbers.keys().filter(same).count()
+    /// Counts the documents of the same owner and collection.
+    fn count_like(&self, key: &DocumentKey) -> usize {
+        let is_like =
+            |other: &&DocumentKey| other.owner == key.owner && other.collection == key.collection;
+        self.sequences.keys().filter(is_like).count()
     }
 
-    fn document(
+    /// Builds the next revision of a document, or the first one.
+    fn build(
         &mut self,
-        place: &Place,
+        key: &DocumentKey,
         body: String,
-        present: Option<Document>,
+        current: Option<Document>,
         now: u64,
     ) -> Document {
         let body = Arc::from(body);
-        if let Some(present) = present {
+        if let Some(current) = current {
             return Document {
                 body,
-                revision: present.revision + 1,
-                modified: now,
-                ..present
+                revision: current.revision + 1,
+                modified_at: now,
+                ..current
             };
         }
-        self.last += 1;
+        self.last_sequence += 1;
         Document {
-            owner: place.owner.as_str().to_owned(),
-            id: place.id.clone(),
+            owner: key.owner.as_str().to_owned(),
+            id: key.id.clone(),
             body,
             revision: 1,
-            number: self.last,
-            created: now,
-            modified: now,
+            sequence: self.last_sequence,
+            created_at: now,
+            modified_at: now,
         }
     }
 
-    fn add(&mut self, kept: Kept) {
-        let number = kept.document.number;
+    fn insert(&mut self, entry: DocumentEntry) {
+        let sequence = entry.document.sequence;
         self.bytes = self
             .bytes
-            .saturating_add(cost(&kept.place, &kept.document.body));
-        self.ends.extend(kept.expires.map(|end| (end, number)));
-        self.numbers.insert(kept.place.clone(), number);
-        self.kept.insert(number, kept);
+            .saturating_add(size(&entry.key, &entry.document.body));
+        self.expiries
+            .extend(entry.expires_at.map(|expires_at| (expires_at, sequence)));
+        self.sequences.insert(entry.key.clone(), sequence);
+        self.entries.insert(sequence, entry);
     }
 
-    fn take(&mut self, place: &Place) -> bool {
-        let Some(number) = self.numbers.remove(place) else {
+    fn remove(&mut self, key: &DocumentKey) -> bool {
+        let Some(sequence) = self.sequences.remove(key) else {
             return false;
         };
-        let Some(kept) = self.kept.remove(&number) else {
+        let Some(entry) = self.entries.remove(&sequence) else {
             return false;
         };
-        if let Some(end) = kept.expires {
-            self.ends.remove(&(end, number));
+        if let Some(expires_at) = entry.expires_at {
+            self.expiries.remove(&(expires_at, sequence));
         }
-        self.bytes = self.bytes.saturating_sub(cost(place, &kept.document.body));
+        self.bytes = self.bytes.saturating_sub(size(key, &entry.document.body));
         true
     }
 
-    fn sweep(&mut self, now: u64) {
-        while let Some((end, number)) = self.ends.first().copied()
-            && end <= now
+    fn remove_expired(&mut self, now: u64) {
+        while let Some((expires_at, sequence)) = self.expiries.first().copied()
+            && expires_at <= now
         {
-            self.ends.remove(&(end, number));
-            if let Some(place) = self.kept.get(&number).map(|kept| kept.place.clone()) {
-                self.take(&place);
+            self.expiries.remove(&(expires_at, sequence));
+            if let Some(key) = self.entries.get(&sequence).map(|entry| entry.key.clone()) {
+                self.remove(&key);
             }
         }
     }
 }
 
 impl Store for MemoryStore {
-    fn put(&self, place: Place, body: String, rules: Rules) -> Pending<'_, u64> {
-        Box::pin(ready(self.put_now(place, body, rules)))
+    fn put(&self, key: DocumentKey, body: String, options: WriteOptions) -> StoreFuture<'_, u64> {
+        Box::pin(ready(self.put_now(key, body, options)))
     }
 
-    fn get(&self, place: Place) -> Pending<'_, Option<Document>> {
-        let shelf = self.shelf((self.clock)());
-        let found = shelf.find(&place).map(|kept| kept.document.clone());
-        Box::pin(ready(Ok(found)))
+    fn get(&self, key: DocumentKey) -> StoreFuture<'_, Option<Document>> {
+        let documents = self.documents((self.clock)());
+        let document = documents.find(&key).map(|entry| entry.document.clone());
+        Box::pin(ready(Ok(document)))
     }
 
-    fn delete(&self, place: Place) -> Pending<'_, bool> {
-        let gone = self.shelf((self.clock)()).take(&place);
-        Box::pin(ready(Ok(gone)))
+    fn delete(&self, key: DocumentKey) -> StoreFuture<'_, bool> {
+        let existed = self.documents((self.clock)()).remove(&key);
+        Box::pin(ready(Ok(existed)))
     }
 
-    fn list(&self, query: Query) -> Pending<'_, Vec<Document>> {
+    fn list(&self, query: DocumentQuery) -> StoreFuture<'_, Vec<Document>> {
         Box::pin(ready(Ok(self.list_now(&query))))
     }
 
@@ -250,78 +265,82 @@ impl Store for MemoryStore {
         false
     }
 
-    fn announce(&self, _name: String) -> Pending<'_, LivenessGuard> {
+    fn mark_alive(&self, _name: String) -> StoreFuture<'_, LivenessGuard> {
         Box::pin(ready(Ok(LivenessGuard::new(()))))
     }
 
-    fn lives(&self, _name: String) -> Pending<'_, bool> {
+    fn is_alive(&self, _name: String) -> StoreFuture<'_, bool> {
         Box::pin(ready(Ok(false)))
     }
 
-    fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()> {
-        let mut numbers = lock(&self.numbers);
-        changes
-            .into_iter()
-            .for_each(|change| numbers.change(change));
+    fn update_counters(&self, updates: Vec<CounterUpdate>) -> StoreFuture<'_, ()> {
+        let mut counters = lock(&self.counters);
+        for update in updates {
+            counters.apply(update);
+        }
         Box::pin(ready(Ok(())))
     }
 
-    fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
-        let counts = lock(&self.numbers).list(subject.as_deref());
-        Box::pin(ready(Ok(counts)))
+    fn counters(&self, subject: Option<String>) -> StoreFuture<'_, Vec<Counter>> {
+        let counters = lock(&self.counters).list(subject.as_deref());
+        Box::pin(ready(Ok(counters)))
     }
 
-    fn forget(&self, subjects: Range<String>) -> Pending<'_, bool> {
-        lock(&self.numbers).forget(&subjects);
+    fn delete_counters(&self, subjects: Range<String>) -> StoreFuture<'_, bool> {
+        lock(&self.counters).delete(&subjects);
         Box::pin(ready(Ok(false)))
     }
 
-    fn take(&self, window: Window) -> Pending<'_, Taken> {
+    fn consume(&self, request: WindowRequest) -> StoreFuture<'_, WindowDecision> {
         let mut windows = lock(&self.windows);
-        Box::pin(ready(Ok(windows.take(window, (self.clock)()))))
+        Box::pin(ready(Ok(windows.consume(request, (self.clock)()))))
     }
 
-    fn reserve(&self, wanted: Reservation) -> Pending<'_, Reserved> {
-        let mut numbers = lock(&self.numbers);
-        let reserved = lock(&self.ledger).reserve(&mut numbers, wanted);
-        Box::pin(ready(Ok(reserved)))
+    fn reserve(&self, reservation: Reservation) -> StoreFuture<'_, ReserveOutcome> {
+        let mut counters = lock(&self.counters);
+        let outcome = lock(&self.ledger).reserve(&mut counters, reservation);
+        Box::pin(ready(Ok(outcome)))
     }
 
-    fn settle(&self, settled: Reservation, changes: Vec<CountChange>) -> Pending<'_, bool> {
-        let mut numbers = lock(&self.numbers);
-        let done = lock(&self.ledger).settle(&mut numbers, &settled.id, changes);
-        Box::pin(ready(Ok(done)))
+    fn settle(
+        &self,
+        reservation: Reservation,
+        updates: Vec<CounterUpdate>,
+    ) -> StoreFuture<'_, bool> {
+        let mut counters = lock(&self.counters);
+        let settled = lock(&self.ledger).settle(&mut counters, &reservation.id, updates);
+        Box::pin(ready(Ok(settled)))
     }
 
     fn reassign(
         &self,
-        present: Reservation,
+        current: Reservation,
         changed: Reservation,
         claim: Option<String>,
-    ) -> Pending<'_, Reassigned> {
-        let outcome = lock(&self.ledger).reassign(&present, changed, claim);
+    ) -> StoreFuture<'_, ReassignOutcome> {
+        let outcome = lock(&self.ledger).reassign(&current, changed, claim);
         Box::pin(ready(Ok(outcome)))
     }
 
-    fn reservations(&self) -> Pending<'_, Vec<Reservation>> {
+    fn reservations(&self) -> StoreFuture<'_, Vec<Reservation>> {
         Box::pin(ready(Ok(lock(&self.ledger).reservations())))
     }
 
-    fn occupy(&self, slot: Slot, limit: Option<SlotLimit>) -> Pending<'_, bool> {
-        Box::pin(ready(Ok(lock(&self.ledger).occupy(slot, limit))))
+    fn acquire_slot(&self, slot: Slot, limit: Option<SlotLimit>) -> StoreFuture<'_, bool> {
+        Box::pin(ready(Ok(lock(&self.ledger).acquire_slot(slot, limit))))
     }
 
-    fn vacate(&self, key: String, id: String) -> Pending<'_, ()> {
-        lock(&self.ledger).vacate(&key, &id);
+    fn release_slot(&self, key: String, id: String) -> StoreFuture<'_, ()> {
+        lock(&self.ledger).release_slot(&key, &id);
         Box::pin(ready(Ok(())))
     }
 
-    fn slots(&self, key: String) -> Pending<'_, Vec<Slot>> {
+    fn slots(&self, key: String) -> StoreFuture<'_, Vec<Slot>> {
         Box::pin(ready(Ok(lock(&self.ledger).slots(&key))))
     }
 
-    fn check(&self) -> Pending<'_, String> {
-        let place = "in memory; gone when the server ends";
-        Box::pin(ready(Ok(place.to_owned())))
+    fn check(&self) -> StoreFuture<'_, String> {
+        let description = "in memory; lost when the server stops";
+        Box::pin(ready(Ok(description.to_owned())))
     }
 }

@@ -1,11 +1,11 @@
-//! Messages between the processes that share a store.
+//! Messages between the servers that share a store.
 
 use std::sync::Arc;
 
-/// A message from another process.
+/// An event of a subscription.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum StoreMessage {
-    /// The text of the message.
+    /// A message was received.
     Received(Arc<str>),
     /// Messages may have been lost.
     Missed,

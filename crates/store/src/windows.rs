@@ -1,86 +1,105 @@
-//! So much in so much time: what limits are made of.
+//! Fixed windows for rate limits.
 
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::end;
+use super::expiry;
 
-/// How many windows there may be before ended ones are looked for.
-const FEW: usize = 1_024;
+/// How many windows may exist before expired ones are removed.
+const MIN_CLEANUP_SIZE: usize = 1_024;
 
-/// So much of something in so much time.
+/// A request to consume some of a rate limit.
 ///
-/// A window begins when something is first taken from it and ends `length` later, by the clock of the
-/// store; whatever is taken after that begins the next one. All processes that share a store take from
-/// the same windows.
+/// A window opens when something is first consumed from it and closes `length` later, by the clock of the store;
+/// the next request opens a new one. All processes that share a store share its windows.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Window {
-    /// Which window.
+pub struct WindowRequest {
+    /// The name of the window.
     pub key: String,
-    /// How much there is in it.
-    pub most: u64,
-    /// How much is wanted: all of it is taken, or nothing. Nothing at all begins no window.
+    /// How much may be consumed within the window.
+    pub limit: u64,
+    /// How much to consume: all of it, or nothing. Zero does not open a window.
     pub amount: u64,
-    /// How long it lasts. One that has begun keeps its end.
+    /// How long a new window lasts. An open window keeps its end.
     pub length: Duration,
 }
 
-/// What came of taking something from a window.
+/// The result of a [`WindowRequest`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
-    /// It was taken.
+pub struct WindowDecision {
+    /// Whether the amount was consumed.
     pub allowed: bool,
-    /// What has been taken from the window, this time included.
+    /// How much of the limit is used, including this request.
     pub used: u64,
-    /// How long it takes until the window ends; nothing, if there was room.
+    /// How long until the window closes; zero if the request was allowed.
     pub retry_after: Duration,
 }
 
-impl Window {
-    /// What comes of it, and what is to be kept then: how much is used, and when the window ends.
-    pub fn take(&self, present: Option<(u64, u64)>, now: u64) -> (Taken, Option<(u64, u64)>) {
-        let present = present.filter(|(_, ends)| *ends > now);
-        let (used, ends) = present.unwrap_or((0, end(now, self.length)));
-        let wanted = used.saturating_add(self.amount);
-        let allowed = wanted <= self.most;
-        let taken = Taken {
+/// The stored state of a window.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct WindowState {
+    pub(super) used: u64,
+    /// When the window closes, in milliseconds since 1970.
+    pub(super) ends_at: u64,
+}
+
+impl WindowRequest {
+    /// Returns the decision, and the state to store if it changes.
+    pub(super) fn decide(
+        &self,
+        current: Option<WindowState>,
+        now: u64,
+    ) -> (WindowDecision, Option<WindowState>) {
+        let open = current.filter(|state| state.ends_at > now);
+        let WindowState { used, ends_at } = open.unwrap_or_else(|| WindowState {
+            used: 0,
+            ends_at: expiry(now, self.length),
+        });
+        let total = used.saturating_add(self.amount);
+        let allowed = total <= self.limit;
+        let decision = WindowDecision {
             allowed,
-            used: if allowed { wanted } else { used },
-            retry_after: match allowed {
-                true => Duration::ZERO,
-                // Whoever had to wait for a turn comes with a moment from before the window began.
-                false => Duration::from_millis(ends.saturating_sub(now)).min(self.length),
+            used: if allowed { total } else { used },
+            retry_after: if allowed {
+                Duration::ZERO
+            } else {
+                // A caller that had to wait for the store may carry a time from before the window opened.
+                Duration::from_millis(ends_at.saturating_sub(now)).min(self.length)
             },
         };
-        let kept = (allowed && self.amount > 0).then_some((wanted, ends));
-        (taken, kept)
+        let state = WindowState {
+            used: total,
+            ends_at,
+        };
+        (decision, (allowed && self.amount > 0).then_some(state))
     }
 }
 
 /// Windows in memory.
 #[derive(Default)]
-pub struct Windows {
-    open: HashMap<String, (u64, u64)>,
-    /// How many there may be before ended ones are looked for again.
-    room: usize,
+pub struct MemoryWindows {
+    windows: HashMap<String, WindowState>,
+    /// How many windows may exist before expired ones are removed again.
+    cleanup_size: usize,
 }
 
-impl Windows {
+impl MemoryWindows {
     #[cfg(test)]
     pub(super) fn len(&self) -> usize {
-        self.open.len()
+        self.windows.len()
     }
 
-    /// Takes from a window, or says when to come back.
-    pub fn take(&mut self, window: Window, now: u64) -> Taken {
-        let (taken, kept) = window.take(self.open.get(&window.key).copied(), now);
-        if let Some(kept) = kept {
-            self.open.insert(window.key, kept);
+    /// Consumes from a window, or reports when to retry.
+    pub fn consume(&mut self, request: WindowRequest, now: u64) -> WindowDecision {
+        let current = self.windows.get(&request.key).copied();
+        let (decision, state) = request.decide(current, now);
+        if let Some(state) = state {
+            self.windows.insert(request.key, state);
         }
-        if self.open.len() > self.room.max(FEW) {
-            self.open.retain(|_, (_, ends)| *ends > now);
-            self.room = self.open.len().saturating_mul(2);
+        if self.windows.len() > self.cleanup_size.max(MIN_CLEANUP_SIZE) {
+            self.windows.retain(|_, state| state.ends_at > now);
+            self.cleanup_size = self.windows.len().saturating_mul(2);
         }
-        taken
+        decision
     }
 }

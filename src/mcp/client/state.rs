@@ -113,7 +113,7 @@ static CODEC: OnceLock<RequestStateCodec> = OnceLock::new();
 
 /// Seals with a key that other servers have, too: a call may be answered by one and go on at another.
 pub(crate) fn share_key(secret: &Secret) {
-    let parts = ["first", "second"].map(|part| secret.digest("request state", part).name());
+    let parts = ["first", "second"].map(|part| secret.digest("request state", part).short_hex());
     CODEC.get_or_init(|| RequestStateCodec::new_unchecked(parts.concat().into_bytes()));
 }
 

@@ -32,8 +32,10 @@ use store::{Change, Shelf};
 
 use super::tools::{ParsedCall, Tools};
 use crate::tools::{Attempt, TaskLimits, Work};
-use exa_mcp_accounts::usage::Meter;
-use exa_mcp_accounts::{Allowance, ClientAddress, Directory, Payers, Permit, Requester};
+use exa_mcp_accounts::usage::UsageMeter;
+use exa_mcp_accounts::{
+    Allowance, CallPermit, ClientAddress, PayerLookup, Requester, TokenDirectory,
+};
 use exa_mcp_model::ids;
 use exa_mcp_model::{Identity, LocalUser, lock};
 use exa_mcp_store::{LivenessGuard, Store, StoreError};
@@ -46,7 +48,7 @@ const MOST_COUNTED: usize = 200;
 pub(super) struct Tasks<T> {
     tools: T,
     /// Where what comes of tasks is counted, if it is.
-    meter: Option<Meter>,
+    meter: Option<UsageMeter>,
     /// The local user, where the calls of tasks may be theirs.
     user: Option<LocalUser>,
     /// The address whose quota counts, for somebody who has proved nothing.
@@ -68,11 +70,11 @@ struct Shared {
     /// Whether tasks of earlier processes wait for their owners, who alone have the keys for them.
     on_demand: AtomicBool,
     /// Those who pay for tasks of earlier processes.
-    payers: OnceLock<Payers>,
+    payers: OnceLock<PayerLookup>,
     /// What clients are being asked in sessions.
     asked: input_responses::Asked,
     /// The tokens without which nobody's tasks go on, where tokens are needed.
-    tokens: OnceLock<Arc<Directory>>,
+    tokens: OnceLock<Arc<TokenDirectory>>,
 }
 
 struct Runner {
@@ -146,14 +148,14 @@ impl<T: Tools> Tasks<T> {
     }
 
     /// The same tasks for whoever pays for a task of an earlier process, with a permit for it.
-    async fn paid_as(&self, record: &Record) -> (Self, Permit) {
+    async fn paid_as(&self, record: &Record) -> (Self, CallPermit) {
         let Some(payer) = &record.payer else {
-            return (self.clone(), Permit::default());
+            return (self.clone(), CallPermit::default());
         };
         let payers = self.shared.payers.get();
         match payers.and_then(|payers| Some((payers.allowance(payer)?, payers.meter(payer)?))) {
             Some((allowance, meter)) => {
-                let permit = allowance.resumed_call().await;
+                let permit = allowance.resume_call().await;
                 let tasks = Self {
                     meter: Some(meter),
                     allowance: Some(allowance),
@@ -167,18 +169,18 @@ impl<T: Tools> Tasks<T> {
                     tools,
                     ..self.clone()
                 };
-                (tasks, Permit::default())
+                (tasks, CallPermit::default())
             }
         }
     }
 
     /// Says who pays for tasks of earlier processes.
-    pub(super) fn set_payers(&self, payers: Payers) {
+    pub(super) fn set_payers(&self, payers: PayerLookup) {
         let _ = self.shared.payers.set(payers);
     }
 
     /// The tools for a task that was let in.
-    fn tools_for(&self, permit: &Permit) -> T {
+    fn tools_for(&self, permit: &CallPermit) -> T {
         match &self.allowance {
             Some(allowance) => self.tools.paid_by(allowance, permit),
             None => self.tools.clone(),
@@ -374,7 +376,7 @@ impl<T: Tools> Tasks<T> {
     async fn runner(&self) -> Result<&str, StoreError> {
         let announce = || async {
             let name = ids::random().map_err(|error| StoreError::Unavailable(error.to_string()))?;
-            let sign = self.shared.shelf.store().announce(name.clone()).await?;
+            let sign = self.shared.shelf.store().mark_alive(name.clone()).await?;
             Ok(Runner { name, _sign: sign })
         };
         let runner = self.shared.runner.get_or_try_init(announce).await?;

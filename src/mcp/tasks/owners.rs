@@ -12,7 +12,7 @@ use tokio::time::{MissedTickBehavior, interval};
 
 use super::super::scope::ended;
 use super::{Record, Tasks, Tools};
-use exa_mcp_accounts::{Denied, Directory, now};
+use exa_mcp_accounts::{AuthError, TokenDirectory, now};
 use exa_mcp_model::Identity;
 
 /// How often the tokens of those with tasks are looked at.
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 impl<T: Tools> Tasks<T> {
     /// Makes tasks depend on the tokens of their owners. Must be called inside a runtime.
-    pub(in super::super) fn depend_on(&self, tokens: Arc<Directory>) {
+    pub(in super::super) fn depend_on(&self, tokens: Arc<TokenDirectory>) {
         // Known at once: tasks of earlier processes are taken up right after this.
         let _ = self.shared.tokens.set(Arc::clone(&tokens));
         let tasks = self.clone();
@@ -28,7 +28,7 @@ impl<T: Tools> Tasks<T> {
     }
 
     /// Stops the tasks of those whose tokens have all ended, for ever.
-    async fn follow(&self, tokens: &Directory) {
+    async fn follow(&self, tokens: &TokenDirectory) {
         let mut ticks = interval(PAUSE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -37,14 +37,14 @@ impl<T: Tools> Tasks<T> {
                 let running = self.running();
                 running.values().map(|task| task.owner.clone()).collect()
             };
-            for (owner, why) in tokens.ended_owners(&owners, now()) {
+            for (owner, why) in tokens.owners_without_access(&owners, now()) {
                 self.stop_all(&owner, why).await;
             }
         }
     }
 
     /// Stops the tasks of an owner that run here.
-    async fn stop_all(&self, owner: &Identity, why: Denied) {
+    async fn stop_all(&self, owner: &Identity, why: AuthError) {
         let ids: Vec<String> = {
             let running = self.running();
             let own = running.iter().filter(|(_, task)| task.owner == *owner);
@@ -56,7 +56,7 @@ impl<T: Tools> Tasks<T> {
     }
 
     /// Stops a task whose owner is not admitted any more.
-    async fn stop_for(&self, owner: &Identity, id: &str, why: Denied) {
+    async fn stop_for(&self, owner: &Identity, id: &str, why: AuthError) {
         let text = format!("stopped: {}, and its owner has no other", ended(why));
         match self.stop(owner, id, &text).await {
             Ok(_) => tracing::info!(task = id, reason = ?why, "stopped: its token has ended"),
@@ -74,7 +74,7 @@ impl<T: Tools> Tasks<T> {
             return false;
         };
         let owners = HashSet::from([owner.clone()]);
-        let ended = tokens.ended_owners(&owners, now());
+        let ended = tokens.owners_without_access(&owners, now());
         let Some((_, why)) = ended.first() else {
             return false;
         };

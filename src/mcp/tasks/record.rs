@@ -10,7 +10,7 @@ use super::input::{Answer, Questions};
 use crate::operations::client::Question;
 use crate::tools::Work;
 use exa_mcp_model::time::{format_timestamp, now};
-use exa_mcp_store::format::Format;
+use exa_mcp_store::format::DocumentFormat;
 
 /// How often a client should ask, in milliseconds.
 const POLL_INTERVAL: u64 = 2_000;
@@ -71,7 +71,7 @@ pub(in super::super) struct Record {
     pub(super) error: Option<ErrorData>,
 }
 
-impl Format for Record {
+impl DocumentFormat for Record {
     const KIND: &'static str = "task";
 }
 

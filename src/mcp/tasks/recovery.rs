@@ -49,7 +49,7 @@ impl<T: Tools> Tasks<T> {
     async fn take_up(&self) -> Result<usize, StoreError> {
         let shelf = &self.shared.shelf;
         // A store that nobody made is not made by looking.
-        if !shelf.store().is_made() {
+        if !shelf.store().may_contain_data() {
             return Ok(0);
         }
         let mut lives = HashMap::new();
@@ -109,7 +109,7 @@ impl<T: Tools> Tasks<T> {
             return *lives;
         }
         let lives = self.is_own(runner) || {
-            let lives = self.shared.shelf.store().lives(runner.to_owned()).await;
+            let lives = self.shared.shelf.store().is_alive(runner.to_owned()).await;
             // One that left no usable name behind cannot come back; but where the store may not have
             // answered, nobody is taken for dead.
             lives.unwrap_or(self.shared.shelf.store().is_remote())

@@ -21,7 +21,7 @@ use crate::operations::client::{ClientCapabilities, ClientHandle};
 use crate::operations::{Progress, Step};
 use crate::telemetry;
 use crate::tools::{Attempt, TaskCall, ToolContext, ToolOutcome};
-use exa_mcp_accounts::Permit;
+use exa_mcp_accounts::CallPermit;
 use exa_mcp_model::time::now;
 use exa_mcp_model::{Identity, Owner};
 use exa_mcp_store::StoreError;
@@ -39,7 +39,7 @@ pub(in super::super) struct Watcher {
     /// What the task may ask it for.
     pub(in super::super) capabilities: ClientCapabilities,
     /// Lets the task go on; it counts as under way until it ends.
-    pub(in super::super) permit: Permit,
+    pub(in super::super) permit: CallPermit,
 }
 
 impl Watcher {
@@ -51,7 +51,7 @@ impl Watcher {
             steps: Steps::none(),
             client: ClientHandle::mute(),
             capabilities: ClientCapabilities::default(),
-            permit: Permit::default(),
+            permit: CallPermit::default(),
         }
     }
 }

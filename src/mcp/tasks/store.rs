@@ -12,7 +12,9 @@ use crate::tools::Work;
 use crate::tools::claims::Claims;
 use exa_mcp_model::Identity;
 use exa_mcp_model::time::now;
-use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
+use exa_mcp_store::{
+    Document, DocumentKey, DocumentQuery, ExpectedRevision, Store, StoreError, WriteOptions, format,
+};
 
 /// Where tasks are kept.
 const TASKS: &str = "tasks";
@@ -92,13 +94,13 @@ impl Shelf {
     ) -> Result<(), StoreError> {
         if self.store.is_remote() {
             let open = place(owner, OPEN, &record.id);
-            let rules = Rules {
-                most: Some(most_open),
-                ..rules(record, Expected::Anything)
+            let rules = WriteOptions {
+                max_documents: Some(most_open),
+                ..rules(record, ExpectedRevision::Any)
             };
             self.store.put(open, String::new(), rules).await?;
         }
-        self.put(owner, record, Expected::Nothing).await
+        self.put(owner, record, ExpectedRevision::Absent).await
     }
 
     /// Everybody's tasks that may be open, the newest first.
@@ -109,25 +111,25 @@ impl Shelf {
             let next = last.filter(|_| tasks.len() == limit);
             return Ok(Left { tasks, next });
         }
-        let query = Query {
+        let query = DocumentQuery {
             owner: None,
             collection: OPEN,
             before,
             limit,
         };
         let entered = self.store.list(query).await?;
-        let last = entered.last().map(|entered| entered.number);
+        let last = entered.last().map(|entered| entered.sequence);
         let next = last.filter(|_| entered.len() == limit);
         let mut tasks = Vec::new();
         for entry in entered {
-            let (owner, number) = (Identity::from_stored(&entry.owner), entry.number);
+            let (owner, number) = (Identity::from_stored(&entry.owner), entry.sequence);
             match self.get(&owner, &entry.id).await? {
                 Some(record) if record.is_open() => tasks.push(Kept {
                     owner,
                     number,
                     record,
                 }),
-                None if now().saturating_sub(entry.created) < ENTERING => {}
+                None if now().saturating_sub(entry.created_at) < ENTERING => {}
                 _ => drop(self.store.delete(place(&owner, OPEN, &entry.id)).await?),
             }
         }
@@ -151,7 +153,7 @@ impl Shelf {
         before: Option<u64>,
         limit: usize,
     ) -> Result<Vec<Kept>, StoreError> {
-        let query = Query {
+        let query = DocumentQuery {
             owner: owner.cloned(),
             collection: TASKS,
             before,
@@ -161,7 +163,7 @@ impl Shelf {
         let kept = documents.iter().filter_map(|document| {
             Some(Kept {
                 owner: Identity::from_stored(&document.owner),
-                number: document.number,
+                number: document.sequence,
                 record: read(document)?,
             })
         });
@@ -185,7 +187,7 @@ impl Shelf {
             if !change(&mut record) {
                 return Ok(Change::Refused(record));
             }
-            let expected = Expected::Revision(document.revision);
+            let expected = ExpectedRevision::Exact(document.revision);
             match self.put(owner, &record, expected).await {
                 Ok(()) => {
                     if self.store.is_remote() && !record.is_open() {
@@ -204,7 +206,7 @@ impl Shelf {
         &self,
         owner: &Identity,
         record: &Record,
-        expected: Expected,
+        expected: ExpectedRevision,
     ) -> Result<(), StoreError> {
         let body = format::encode(record);
         let rules = rules(record, expected);
@@ -248,7 +250,7 @@ impl Shelf {
     ) -> Result<bool, StoreError> {
         let claim = || place(owner, OWNER_CLAIMS, &work.to_string());
         let body = record.id.clone();
-        let rules = rules(record, Expected::Nothing);
+        let rules = rules(record, ExpectedRevision::Absent);
         match self.store.put(claim(), body, rules).await {
             Ok(_) => Ok(true),
             Err(StoreError::Conflict) => {
@@ -279,14 +281,14 @@ impl Shelf {
         let mut claims = HashMap::new();
         let mut before = None;
         loop {
-            let query = Query {
+            let query = DocumentQuery {
                 owner: None,
                 collection: OWNER_CLAIMS,
                 before,
                 limit: CLAIMS_PAGE,
             };
             let page = self.store.list(query).await?;
-            let last = page.last().map(|claim| claim.number);
+            let last = page.last().map(|claim| claim.sequence);
             before = last.filter(|_| page.len() == CLAIMS_PAGE);
             let page = page.into_iter();
             claims.extend(page.map(|claim| (claim.id, claim.body.to_string())));
@@ -301,16 +303,16 @@ fn read(document: &Document) -> Option<Record> {
     format::decode(&document.body)
 }
 
-fn rules(record: &Record, expected: Expected) -> Rules {
-    Rules {
+fn rules(record: &Record, expected: ExpectedRevision) -> WriteOptions {
+    WriteOptions {
         time_to_live: Some(record.left().max(Duration::from_millis(1))),
-        most: None,
+        max_documents: None,
         expected,
     }
 }
 
-fn place(owner: &Identity, collection: &'static str, id: &str) -> Place {
-    Place {
+fn place(owner: &Identity, collection: &'static str, id: &str) -> DocumentKey {
+    DocumentKey {
         owner: owner.clone(),
         collection,
         id: id.to_owned(),
@@ -378,7 +380,7 @@ mod tests {
         let [shelf, _] = shelves(&folder);
         let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
         let earlier = place(&bob, OWNER_CLAIMS, "agent.runs.get 1");
-        let rules = rules(&task("b"), Expected::Nothing);
+        let rules = rules(&task("b"), ExpectedRevision::Absent);
         shelf
             .store()
             .put(earlier, "b".to_owned(), rules)

@@ -31,7 +31,7 @@ pub(in super::super) async fn require_key(
     let Some(desk) = tools.key_desk().filter(|_| client.capabilities().urls) else {
         return Err(ToolError::NoKey(keys.owner()).into());
     };
-    let _turn = desk.turn().await;
+    let _turn = desk.lock().await;
     // Another call may have asked meanwhile.
     if !keys.is_empty() {
         return Ok(());

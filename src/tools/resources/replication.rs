@@ -68,7 +68,7 @@ enum Told {
 /// Carries changes to and from other servers from now on, if the store is one that they share. Must be
 /// called inside a runtime.
 pub(super) fn start(shared: &Arc<Shared>, store: &Arc<dyn Store>) {
-    let (Some(news), Ok(name)) = (store.hear(), ids::random()) else {
+    let (Some(news), Ok(name)) = (store.subscribe(), ids::random()) else {
         return;
     };
     let outbox = Outbox {
@@ -224,7 +224,7 @@ impl Outbox {
         });
         let words = words.filter_map(|word| serde_json::to_string(&word).ok());
         let (store, words) = (Arc::clone(&self.store), words.collect());
-        self.telling = Some(Box::pin(async move { store.tell(words).await }));
+        self.telling = Some(Box::pin(async move { store.publish(words).await }));
     }
 
     /// What could not be told is told later.

@@ -10,7 +10,7 @@ use super::*;
 use crate::operations::Caller;
 use crate::tools::ResultCache;
 use exa_mcp_exa_client::{ExaConfig, ExaHttp};
-use exa_mcp_store::{CountChange, MemoryStore, Pending, StoreError, kept_in_memory};
+use exa_mcp_store::{CounterUpdate, MemoryStore, StoreError, StoreFuture, delegate_store_methods};
 
 /// A store whose words reach everybody who has it, unless it is told to fail.
 struct Square {
@@ -30,12 +30,12 @@ impl Default for Square {
 }
 
 impl Store for Square {
-    kept_in_memory!();
+    delegate_store_methods!();
 
-    fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()> {
-        self.store.count(changes)
+    fn update_counters(&self, updates: Vec<CounterUpdate>) -> StoreFuture<'_, ()> {
+        self.store.update_counters(updates)
     }
-    fn tell(&self, words: Vec<String>) -> Pending<'_, ()> {
+    fn publish(&self, words: Vec<String>) -> StoreFuture<'_, ()> {
         if self.fails.load(Ordering::SeqCst) {
             return Box::pin(async { Err(StoreError::Unavailable("moody".to_owned())) });
         }
@@ -44,7 +44,7 @@ impl Store for Square {
         }
         Box::pin(async { Ok(()) })
     }
-    fn hear(&self) -> Option<Receiver<StoreMessage>> {
+    fn subscribe(&self) -> Option<Receiver<StoreMessage>> {
         Some(self.words.subscribe())
     }
 }

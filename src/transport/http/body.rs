@@ -167,7 +167,7 @@ pub(super) fn while_valid(body: Body, credential: Option<Credential>) -> Body {
     let is_complete = HttpBody::size_hint(&body).exact().is_some();
     match credential.filter(|_| !is_complete) {
         Some(credential) => cut(body, async move {
-            let reason = credential.ended().await;
+            let reason = credential.wait_until_invalid().await;
             tracing::info!(?reason, "a stream was cut: its token has ended");
         }),
         None => body,

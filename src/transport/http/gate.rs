@@ -8,7 +8,9 @@ use http::request::Parts;
 use http::{HeaderMap, HeaderName, Response, Uri, header};
 
 use crate::http_response::{bad_request, denied};
-use exa_mcp_accounts::{Denied, Directory, KnownKeys, Pool, Requester, Secret, Token, now};
+use exa_mcp_accounts::{
+    Accounts, AuthError, KnownKeys, Requester, Secret, Token, TokenDirectory, now,
+};
 use exa_mcp_exa_client::ApiKey;
 use exa_mcp_model::Identity;
 use exa_mcp_model::ids;
@@ -25,7 +27,7 @@ pub(super) const KEY_IN_URL: &str = "exaApiKey";
 /// Who is let in.
 pub enum Gate {
     /// Those with a token; the server's own keys are used.
-    Pool(Box<Pool>),
+    Pool(Box<Accounts>),
     /// Everybody; each brings a key of their own.
     Passthrough {
         /// Makes identities of keys.
@@ -71,7 +73,7 @@ impl Gate {
     }
 
     /// The tokens, where they are needed.
-    pub(crate) fn tokens(&self) -> Option<Arc<Directory>> {
+    pub(crate) fn tokens(&self) -> Option<Arc<TokenDirectory>> {
         match self {
             Self::Pool(pool) => Some(Arc::clone(&pool.directory)),
             Self::Passthrough { .. } => None,
@@ -83,9 +85,9 @@ impl Gate {
         let shown = Shown::of(parts)?;
         match self {
             Self::Pool(pool) => {
-                let found = pool.directory.known(shown.bearer.as_deref(), address);
+                let found = pool.directory.lookup(shown.bearer.as_deref(), address);
                 let token = found.map_err(|why| turned_away(pool, why, None, &shown, address))?;
-                let admitted = token.admit(now());
+                let admitted = token.check_active(now());
                 admitted.map_err(|why| turned_away(pool, why, Some(&token), &shown, address))?;
                 let bearer = shown.bearer.as_deref().unwrap_or_default();
                 Ok(Entry {
@@ -122,13 +124,13 @@ impl Gate {
 }
 
 fn turned_away(
-    pool: &Pool,
-    why: Denied,
+    pool: &Accounts,
+    why: AuthError,
     token: Option<&Token>,
     shown: &Shown,
     address: IpAddr,
 ) -> Answer {
-    if !matches!(why, Denied::Unknown) || shown.bearer.is_some() {
+    if !matches!(why, AuthError::Unknown) || shown.bearer.is_some() {
         let user = token.map(Token::owner);
         let (user, id) = (
             user.as_ref().map(Identity::as_str),
@@ -137,21 +139,21 @@ fn turned_away(
         tracing::info!(%address, reason = ?why, user, token = id, "denied");
     }
     let action = match why {
-        Denied::Unknown if shown.bearer.is_none() => "denied.missing",
-        Denied::Unknown => "denied.unknown",
-        Denied::Expired => "denied.expired",
-        Denied::Revoked => "denied.revoked",
-        Denied::NotAdmin => "denied.not_admin",
-        Denied::Throttled(_) => "denied.throttled",
+        AuthError::Unknown if shown.bearer.is_none() => "denied.missing",
+        AuthError::Unknown => "denied.unknown",
+        AuthError::Expired => "denied.expired",
+        AuthError::Revoked => "denied.revoked",
+        AuthError::NotAdmin => "denied.not_admin",
+        AuthError::Throttled(_) => "denied.throttled",
     };
     let target = token.map(|token| token.id.as_str());
     let address = address.to_canonical().to_string();
-    pool.audit.deny(action, &address, target, None);
+    pool.audit.record_denial(action, &address, target, None);
     Box::new(denied(why, shown.bearer.is_some()))
 }
 
 fn with_key(key: &str, secret: &Secret) -> Result<Entry, Answer> {
-    let owner = Identity::key(&secret.digest("key", key.trim()).name());
+    let owner = Identity::key(&secret.digest("key", key.trim()).short_hex());
     let key = ApiKey::new(key).map_err(|error| Box::new(bad_request(&error.to_string())))?;
     Ok(Entry {
         requester: Requester {

@@ -52,7 +52,7 @@ pub(super) async fn guard<M: Send + Sync + 'static>(
     let mut answer = match check(&shared, &request) {
         Err(refused) => *refused,
         Ok(()) if request.method() == Method::OPTIONS => permission(request.headers()),
-        Ok(()) if !is_look(&request) && shared.store.refusal().is_some() => {
+        Ok(()) if !is_look(&request) && shared.store.blocking_error().is_some() => {
             with_origin(refused_by_store(&*shared.store), origin.as_ref())
         }
         Ok(()) => {
@@ -104,7 +104,7 @@ fn check<M>(shared: &Shared<M>, request: &Request<Body>) -> Result<(), Box<Respo
 
 /// Nothing is served with a store that holds other data than before, or that a newer program has taken over.
 fn refused_by_store(store: &dyn Store) -> Response<Body> {
-    let why = store.refusal().map(|why| why.to_string());
+    let why = store.blocking_error().map(|why| why.to_string());
     let why = why.unwrap_or_default();
     refuse(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, &why)
 }
@@ -131,7 +131,7 @@ fn deny<M>(shared: &Shared<M>, request: &Request<Body>, action: &'static str) {
         let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
         let address = shared.config.proxies.client(peer, request.headers());
         let address = address.to_canonical().to_string();
-        pool.audit.deny(action, &address, None, None);
+        pool.audit.record_denial(action, &address, None, None);
     }
 }
 

@@ -9,8 +9,10 @@ use serde::{Deserialize, Serialize};
 
 use super::config::HttpLimits;
 use exa_mcp_model::Identity;
-use exa_mcp_store::format::{self, Format};
-use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError};
+use exa_mcp_store::format::{self, DocumentFormat};
+use exa_mcp_store::{
+    Document, DocumentKey, DocumentQuery, ExpectedRevision, Store, StoreError, WriteOptions,
+};
 
 /// Where sessions are kept.
 const SESSIONS: &str = "sessions";
@@ -51,7 +53,7 @@ pub(super) struct KeptSession {
     pub(super) followed: BTreeSet<String>,
 }
 
-impl Format for KeptSession {
+impl DocumentFormat for KeptSession {
     const KIND: &'static str = "session";
 }
 
@@ -90,7 +92,7 @@ impl KeptSessions {
         })
         .unwrap_or_default();
         // Who does not hear of it looks when the session is used there.
-        let _ = self.store.tell(vec![word]).await;
+        let _ = self.store.publish(vec![word]).await;
     }
 
     /// The sessions in a store, if it is one that others share.
@@ -122,10 +124,10 @@ impl KeptSessions {
             true => self.limits.sessions,
             false => self.limits.sessions_per_owner,
         };
-        let rules = Rules {
+        let rules = WriteOptions {
             time_to_live: Some(self.life()),
-            most: Some(most),
-            expected: Expected::Anything,
+            max_documents: Some(most),
+            expected: ExpectedRevision::Any,
         };
         for _ in 0..TRIES {
             let put = self.store.put(place(&owner, id), body.clone(), rules).await;
@@ -138,7 +140,7 @@ impl KeptSessions {
     }
 
     async fn remove_oldest(&self, owner: &Identity, most: usize) -> Result<(), StoreError> {
-        let query = Query {
+        let query = DocumentQuery {
             owner: Some(shelf(owner)),
             collection: SESSIONS,
             before: None,
@@ -180,10 +182,10 @@ impl KeptSessions {
             };
             change(&mut session);
             let body = format::encode(&session);
-            let rules = Rules {
+            let rules = WriteOptions {
                 time_to_live: Some(self.life()),
-                most: None,
-                expected: Expected::Revision(revision),
+                max_documents: None,
+                expected: ExpectedRevision::Exact(revision),
             };
             match self.store.put(place(owner, id), body, rules).await {
                 Err(StoreError::Conflict) => {}
@@ -205,8 +207,8 @@ fn read(document: &Document) -> Option<KeptSession> {
 
 /// Only its owner finds a session. Guests are another one with each request; the session's name, which
 /// nobody can guess, says who they are.
-fn place(owner: &Identity, id: &str) -> Place {
-    Place {
+fn place(owner: &Identity, id: &str) -> DocumentKey {
+    DocumentKey {
         owner: shelf(owner),
         collection: SESSIONS,
         id: id.to_owned(),

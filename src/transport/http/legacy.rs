@@ -34,7 +34,7 @@ use super::state::Shared;
 use crate::http_response::{FORBIDDEN, bad_request, busy, over_limit, refusal, refuse};
 use crate::telemetry::logging;
 use crate::transport::Backlog;
-use exa_mcp_accounts::usage::Meter;
+use exa_mcp_accounts::usage::UsageMeter;
 use exa_mcp_exa_client::ApiKey;
 use exa_mcp_model::ids;
 use exa_mcp_model::{Identity, lock};
@@ -63,7 +63,7 @@ pub(super) struct Streams(Mutex<HashMap<String, Arc<Connection>>>);
 struct Connection {
     owner: Identity,
     input: tokio::sync::Mutex<WriteHalf<DuplexStream>>,
-    meter: Option<Meter>,
+    meter: Option<UsageMeter>,
     backlog: Arc<Backlog>,
     /// Idle until the first call of a tool.
     activity: Arc<Activity>,
@@ -256,7 +256,7 @@ async fn take<M: Mcp>(
         connection.activity.set(Use::Guest);
     }
     if let Some(allowance) = &entry.requester.allowance {
-        let allowed = allowance.requests(requests(&message) as u64).await;
+        let allowed = allowance.count_requests(requests(&message) as u64).await;
         allowed.map_err(|over| {
             tracing::info!(limit = over.limit, "denied: over a limit");
             Box::new(over_limit(&Value::Null, &over))
@@ -284,7 +284,7 @@ async fn deliver(connection: &Connection, message: &Value) -> Result<(), Refused
         )));
     }
     if let Some(meter) = &connection.meter {
-        (0..requests).for_each(|_| meter.request());
+        (0..requests).for_each(|_| meter.record_request());
         meter.commit().await;
     }
     let mut line = message.to_string().into_bytes();

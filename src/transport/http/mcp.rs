@@ -102,7 +102,7 @@ async fn while_admitted(
     tokio::select! {
         // The handler stops with the credential, too; the status says so only if this is looked at first.
         biased;
-        why = credential.ended() => Err(Box::new(denied(why, true))),
+        why = credential.wait_until_invalid() => Err(Box::new(denied(why, true))),
         answer = served => answer,
     }
 }
@@ -137,7 +137,7 @@ async fn single<M: Mcp>(
     };
     let meter = visit.entry.requester.meter.as_ref();
     if let Some(meter) = meter {
-        meter.request();
+        meter.record_request();
     }
     let started = Instant::now();
     let answer = forward(shared, visit, message.content).await;
@@ -172,7 +172,7 @@ async fn count_refused(visit: &Visit, id: &Value) {
         .as_ref()
         .filter(|_| !id.is_null())
     {
-        meter.request();
+        meter.record_request();
         meter.add(daily::ERRORS, 1);
         meter.commit().await;
     }
@@ -183,7 +183,7 @@ async fn within_limits(visit: &Visit, id: &Value) -> Result<(), Refused> {
     let Some(allowance) = &visit.entry.requester.allowance else {
         return Ok(());
     };
-    let allowed = allowance.requests(1).await;
+    let allowed = allowance.count_requests(1).await;
     allowed.map_err(|over| {
         note_limited(&over);
         Box::new(over_limit(id, &over))
@@ -300,14 +300,14 @@ async fn member_answer<M: Mcp>(
         return None;
     };
     if let Some(allowance) = &visit.entry.requester.allowance
-        && let Err(over) = allowance.requests(1).await
+        && let Err(over) = allowance.count_requests(1).await
     {
         note_limited(&over);
         let error = limit_error(&over);
         return Some(serde_json::json!({"jsonrpc": "2.0", "id": asked.id, "error": error}));
     }
     if let Some(meter) = &visit.entry.requester.meter {
-        meter.request();
+        meter.record_request();
         meter.commit().await;
     }
     let _turn = turn(shared, visit, &asked.id).await;

@@ -78,7 +78,11 @@ impl SharedSubscriptions for Sessions {
 
 /// Looks at sessions that run here whenever another server says that they are others now, for ever.
 pub(super) async fn follow_others<M: Mcp>(shared: Arc<Shared<M>>) {
-    let Some(mut news) = shared.store.hear().filter(|_| shared.sessions.are_shared()) else {
+    let Some(mut news) = shared
+        .store
+        .subscribe()
+        .filter(|_| shared.sessions.are_shared())
+    else {
         return;
     };
     loop {

@@ -17,7 +17,7 @@ use super::state::Shared;
 use super::{Mcp, admission, body, observe, parsing};
 use crate::http_response::bad_parameters;
 use crate::telemetry::Gauges;
-use exa_mcp_accounts::{Pool, Token};
+use exa_mcp_accounts::{Accounts, Token};
 use exa_mcp_exa_client::KeyPool;
 
 type Refused = Box<Response<Body>>;
@@ -27,7 +27,7 @@ impl<M: Mcp> Shared<M> {
         self.gate.mode()
     }
 
-    pub(crate) fn pool(&self) -> Option<&Pool> {
+    pub(crate) fn pool(&self) -> Option<&Accounts> {
         match &self.gate {
             Gate::Pool(pool) => Some(pool),
             Gate::Passthrough { .. } => None,

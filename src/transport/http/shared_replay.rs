@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use super::kept_sessions::shelf;
 use super::request_stream::RequestStream;
 use exa_mcp_model::Identity;
-use exa_mcp_store::{Expected, Place, Rules, Store, StoreError};
+use exa_mcp_store::{DocumentKey, ExpectedRevision, Store, StoreError, WriteOptions};
 
 const COLLECTION: &str = "streams";
 
@@ -99,22 +99,22 @@ impl SharedReplay {
         });
     }
 
-    async fn put(&self, place: &Place, stream: &SharedStream) -> Result<(), StoreError> {
+    async fn put(&self, place: &DocumentKey, stream: &SharedStream) -> Result<(), StoreError> {
         let body = serde_json::to_string(stream).unwrap_or_default();
         let life = if stream.events.is_some() {
             LIFE
         } else {
             RUNNING_LIFE
         };
-        let rules = Rules {
+        let rules = WriteOptions {
             time_to_live: Some(life),
-            most: Some(MAX_STREAMS),
-            expected: Expected::Anything,
+            max_documents: Some(MAX_STREAMS),
+            expected: ExpectedRevision::Any,
         };
         self.0.put(place.clone(), body, rules).await.map(drop)
     }
 
-    async fn get(&self, place: &Place) -> Result<Option<SharedStream>, StoreError> {
+    async fn get(&self, place: &DocumentKey) -> Result<Option<SharedStream>, StoreError> {
         let document = self.0.get(place.clone()).await?;
         let read = |body: &str| serde_json::from_str::<SharedStream>(body).ok();
         let stream = document.and_then(|document| read(&document.body));
@@ -146,7 +146,7 @@ impl SharedReplay {
     /// Sends the events after one of them, once the stream has ended.
     async fn forward(
         &self,
-        place: &Place,
+        place: &DocumentKey,
         mut stream: SharedStream,
         index: u64,
         sender: &mpsc::Sender<Bytes>,
@@ -173,8 +173,8 @@ impl SharedReplay {
 }
 
 /// Only the owner of a session finds its streams.
-fn place(owner: &Identity, session: &SessionId, stream_id: &str) -> Place {
-    Place {
+fn place(owner: &Identity, session: &SessionId, stream_id: &str) -> DocumentKey {
+    DocumentKey {
         owner: shelf(owner),
         collection: COLLECTION,
         id: format!("{session}/{stream_id}"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::gate::Gate;
 use super::state::Shared;
-use exa_mcp_accounts::{Source, Token};
+use exa_mcp_accounts::{Token, TokenSource};
 use exa_mcp_store::StoreError;
 
 /// How often the store is looked at.
@@ -17,7 +17,7 @@ pub(super) async fn watch<M>(shared: Arc<Shared<M>>) {
     loop {
         tokio::time::sleep(LOOK).await;
         // A store that does not answer is another matter: it may still be the same.
-        let replaced = matches!(shared.store.confirm().await, Err(StoreError::Replaced));
+        let replaced = matches!(shared.store.verify().await, Err(StoreError::Replaced));
         if replaced && !told {
             tell_revoked(&shared.gate);
         }
@@ -32,7 +32,7 @@ fn tell_revoked(gate: &Gate) {
         return;
     };
     let is_revoked =
-        |token: &&Arc<Token>| token.source == Source::Environment && token.revoked.is_some();
+        |token: &&Arc<Token>| token.source == TokenSource::Environment && token.revoked.is_some();
     for token in pool.directory.tokens().iter().filter(is_revoked) {
         tracing::error!(
             token = token.id,

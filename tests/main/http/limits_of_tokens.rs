@@ -35,7 +35,7 @@ fn answered(servers: &[&HttpServer], token: &str, requests: usize) -> usize {
                         assert!((1..=60).contains(&wait), "{wait}");
                         let error = &reply.json()["error"];
                         assert_eq!(error["data"]["limit"], "requestsPerMinute", "{error}");
-                        assert!(error["message"].as_str().unwrap().contains("Come back in"));
+                        assert!(error["message"].as_str().unwrap().contains("Retry in"));
                     }
                     reply.status
                 })
@@ -225,15 +225,21 @@ fn a_soft_limit_warns() {
     let (text, _) =
         admin.create(&json!({"limits": {"softDollarsPerDay": 0.000_001, "dollarsPerDay": 5}}));
     let first = call(&server, &text, search());
-    assert!(!first.to_string().contains("beyond the mark"), "{first}");
+    assert!(
+        !first.to_string().contains("above its soft limit"),
+        "{first}"
+    );
     for format in ["markdown", "json"] {
         let arguments = json!({"query": "rust", "numResults": 1, "output_format": format});
         let second = call(&server, &text, arguments);
         assert_eq!(second["isError"], false, "{second}");
         let warnings = &second["structuredContent"]["metadata"]["warnings"];
-        assert!(warnings.to_string().contains("beyond the mark"), "{second}");
+        assert!(
+            warnings.to_string().contains("above its soft limit"),
+            "{second}"
+        );
         let told = second["content"][0]["text"].as_str().unwrap();
-        assert!(told.contains("beyond the mark"), "{told}");
+        assert!(told.contains("above its soft limit"), "{told}");
         if told.starts_with('{') {
             let told: Value = serde_json::from_str(told).expect("still JSON");
             assert_eq!(&told["metadata"]["warnings"], warnings);

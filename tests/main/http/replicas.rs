@@ -326,7 +326,7 @@ fn while_redis_is_away_answers_go_on_and_counts_are_kept() {
         expected += 1;
         let text = note.text();
         assert!(text.contains("\"isError\":true"), "{way}: {text}");
-        assert!(text.contains("The store cannot be used"), "{way}: {text}");
+        assert!(text.contains("The store is unavailable"), "{way}: {text}");
         let health = replicas.servers[0].get("/health", &[]);
         assert_eq!(health.status, 200);
         eventually("the store is seen to be away", || {

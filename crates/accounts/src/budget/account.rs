@@ -1,92 +1,91 @@
-//! Who pays for requests, and what is left for them.
+//! Accounts that pay for requests.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::Unenforced;
-use super::entry::{Entry, RunRecord, RunSlot, budgets};
-use super::ledger::{Hold, Ledger, NotReserved};
-use super::permits::HeldSlot;
+use super::UnenforcedAction;
+use super::call_slots::CallSlot;
+use super::ledger::{BudgetHold, BudgetLedger, ReserveError};
+use super::record::{ReservationBody, RunRecord, RunSlot, budget_counters};
 use crate::daily::{Day, MICRODOLLARS, UNPRICED_CALLS, dollars};
 use crate::limits::TokenLimits;
 use crate::now;
-use crate::usage::{Meter, Usage};
+use crate::usage::{UsageMeter, UsageRecorder};
 use exa_mcp_model::time::format_timestamp;
 use exa_mcp_model::{BudgetRefusal, LimitExceeded};
 use exa_mcp_store::{BudgetState, StoreError};
 
-/// When to come back while the store fails.
-const SOON: Duration = Duration::from_secs(5);
+/// When to retry while the store fails.
+const RETRY_AFTER: Duration = Duration::from_secs(5);
 
-/// Someone who pays for requests. Clones share everything.
+/// The account of a token, which pays for its requests. Clones share everything.
 #[derive(Clone)]
-pub struct Account {
-    pub(crate) ledger: Arc<Ledger>,
+pub struct BudgetAccount {
+    pub(crate) ledger: Arc<BudgetLedger>,
     payer: Arc<str>,
     user: Arc<str>,
     limits: Arc<dyn Fn() -> TokenLimits + Send + Sync>,
-    /// Where money is counted that needs no reservation.
-    usage: Option<Usage>,
-    /// The call that the requests are made for, where calls are counted.
+    /// Records costs that need no reservation.
+    usage: Option<UsageRecorder>,
+    /// The slot of the call that the requests belong to, if calls are limited.
     slot: Option<RunSlot>,
-    /// Told what was refused.
-    refused: Option<Refused>,
+    /// Called for each rejection.
+    on_rejection: Option<RejectionCallback>,
 }
 
-/// Told what was refused.
-type Refused = Arc<dyn Fn(&LimitExceeded) + Send + Sync>;
+type RejectionCallback = Arc<dyn Fn(&LimitExceeded) + Send + Sync>;
 
-/// What becomes of one attempt of a request.
+/// The charge for one attempt of a request.
 pub enum Charge {
-    /// It costs nothing.
+    /// The attempt is free.
     Free,
-    /// Its cost is counted, and not limited.
+    /// The cost is counted but not limited.
     Counted(CountedCharge),
-    /// Money is set aside for it.
-    Held(Box<Hold>, Option<RunSlotHandle>),
+    /// The possible cost is reserved.
+    Held(Box<BudgetHold>, Option<RunSlotHandle>),
 }
 
-/// The slot that a run takes over from its call.
+/// The slot that a run shares with the call that started it.
 pub struct RunSlotHandle(RunSlot);
 
-/// A cost that is counted and not limited. Dropped, the estimate counts.
+/// A cost that is counted but not limited. If dropped, the estimate counts.
 pub struct CountedCharge {
-    meter: Meter,
+    meter: UsageMeter,
     estimate: u64,
     unpriced: bool,
     is_open: bool,
 }
 
-/// How a run stands.
+/// The state of a run.
 pub enum RunOutcome {
-    /// It goes on.
+    /// It is still running.
     Running,
-    /// It has ended, at this cost if that is known.
+    /// It has ended, with its cost if known.
     Ended(Option<u64>),
 }
 
-/// What an attempt can cost.
+/// The most that one attempt of a request can cost.
 #[derive(Clone, Copy, Debug)]
-pub struct Worst<'a> {
+pub struct WorstCaseCost<'a> {
     /// The operation.
     pub operation: &'a str,
-    /// The most that is known, in millionths of a dollar.
+    /// The known maximum, in millionths of a dollar.
     pub microdollars: u64,
-    /// Some or all of the cost is not known.
+    /// Whether some or all of the cost is unknown.
     pub unpriced: bool,
-    /// It starts a run that is charged when it ends.
+    /// Whether it starts a run that is charged when it ends.
     pub starts_run: bool,
 }
 
-impl Account {
-    /// The account of a payer, whose limits may change.
+impl BudgetAccount {
+    /// Creates the account of a payer. `limits` returns its current limits.
     pub fn new(
-        ledger: &Arc<Ledger>,
+        ledger: &Arc<BudgetLedger>,
         payer: &str,
         user: &str,
         limits: impl Fn() -> TokenLimits + Send + Sync + 'static,
-        usage: Option<Usage>,
+        usage: Option<UsageRecorder>,
     ) -> Self {
         Self {
             ledger: Arc::clone(ledger),
@@ -95,22 +94,25 @@ impl Account {
             limits: Arc::new(limits),
             usage,
             slot: None,
-            refused: None,
+            on_rejection: None,
         }
     }
 
-    /// The same account, which tells what it refuses.
+    /// Sets a callback for rejections.
     #[must_use]
-    pub(crate) fn telling(self, refused: impl Fn(&LimitExceeded) + Send + Sync + 'static) -> Self {
+    pub(crate) fn on_rejection(
+        self,
+        callback: impl Fn(&LimitExceeded) + Send + Sync + 'static,
+    ) -> Self {
         Self {
-            refused: Some(Arc::new(refused)),
+            on_rejection: Some(Arc::new(callback)),
             ..self
         }
     }
 
-    /// The same account for the requests of one call.
+    /// Returns the same account for the requests of one call.
     #[must_use]
-    pub fn of_call(&self, slot: Option<&HeldSlot>) -> Self {
+    pub fn for_call(&self, slot: Option<&CallSlot>) -> Self {
         let slot = slot.map(|slot| RunSlot {
             key: slot.key.clone(),
             group: slot.id.clone(),
@@ -121,82 +123,84 @@ impl Account {
         }
     }
 
-    /// The ledger of the account.
-    pub fn ledger(&self) -> &Arc<Ledger> {
+    /// Returns the ledger.
+    pub fn ledger(&self) -> &Arc<BudgetLedger> {
         &self.ledger
     }
 
-    /// Who pays.
+    /// Returns the id of the paying token.
     pub fn payer(&self) -> &str {
         &self.payer
     }
 
-    /// Sets aside what an attempt can cost.
+    /// Reserves the possible cost of an attempt.
     ///
     /// # Errors
-    /// A budget does not allow it.
-    pub async fn reserve(&self, worst: Worst<'_>) -> Result<Charge, LimitExceeded> {
-        let reserved = self.try_reserve(worst).await;
-        if let (Err(over), Some(refused)) = (&reserved, &self.refused) {
-            refused(over);
+    /// A budget does not have enough left, or cannot be checked.
+    pub async fn reserve(&self, cost: WorstCaseCost<'_>) -> Result<Charge, LimitExceeded> {
+        let result = self.try_reserve(cost).await;
+        if let (Err(exceeded), Some(callback)) = (&result, &self.on_rejection) {
+            callback(exceeded);
         }
-        reserved
+        result
     }
 
-    async fn try_reserve(&self, worst: Worst<'_>) -> Result<Charge, LimitExceeded> {
+    async fn try_reserve(&self, cost: WorstCaseCost<'_>) -> Result<Charge, LimitExceeded> {
         let limits = (self.limits)();
-        if worst.unpriced && limits.has_budget() && self.ledger.policy.unpriced == Unenforced::Deny
+        if cost.unpriced
+            && limits.has_budget()
+            && self.ledger.policy.unpriced == UnenforcedAction::Deny
         {
-            return Err(unpriced(&limits, worst.operation));
+            return Err(unpriced(&limits, cost.operation));
         }
-        let occupies = worst.starts_run && self.slot.is_some();
-        if worst.microdollars == 0 && !worst.unpriced && !occupies {
+        let needs_slot = cost.starts_run && self.slot.is_some();
+        if cost.microdollars == 0 && !cost.unpriced && !needs_slot {
             return Ok(Charge::Free);
         }
-        if !limits.count_dollars() && !worst.starts_run {
-            return Ok(self.counted(worst));
+        if !limits.limits_dollars() && !cost.starts_run {
+            return Ok(self.counted(cost));
         }
         let day = Day::of(now());
         let (payer, user) = (&*self.payer, &*self.user);
-        let entry = Entry::new(payer, user, day, worst.operation, worst.unpriced);
+        let body = ReservationBody::new(payer, user, day, cost.operation, cost.unpriced);
         let [per_day, per_month] = limits.budgets();
-        let budgets = budgets(payer, day, per_day, per_month);
-        let held = self.ledger.reserve(entry, worst.microdollars, budgets);
-        match held.await {
+        let budgets = budget_counters(payer, day, per_day, per_month);
+        let hold = self.ledger.reserve(body, cost.microdollars, budgets);
+        match hold.await {
             Ok(hold) => {
                 let slot = self.slot.clone().map(RunSlotHandle);
                 Ok(Charge::Held(Box::new(hold), slot))
             }
-            Err(NotReserved::Exceeded(states)) => {
-                let over = exceeded(&limits, worst.microdollars, &states, day);
-                // A limit that was raised meanwhile.
-                let changed = || store_failed(&limits, worst.microdollars, &StoreError::Conflict);
-                Err(over.unwrap_or_else(changed))
+            Err(ReserveError::Exceeded(states)) => {
+                let exceeded = exceeded_limit(&limits, cost.microdollars, &states, day);
+                // Otherwise the limit was raised meanwhile.
+                let changed = || store_failed(&limits, cost.microdollars, &StoreError::Conflict);
+                Err(exceeded.unwrap_or_else(changed))
             }
-            Err(NotReserved::Store(error)) => {
-                let allows = self.ledger.policy.on_store_failure == Unenforced::Allow;
+            Err(ReserveError::Store(error)) => {
+                let allows = self.ledger.policy.on_store_failure == UnenforcedAction::Allow;
                 if allows || !limits.has_budget() {
-                    tracing::warn!(%error, "nothing could be reserved; the call is made");
-                    return Ok(self.counted(worst));
+                    tracing::warn!(%error, "cannot reserve the cost of a call; making the call anyway");
+                    return Ok(self.counted(cost));
                 }
-                Err(store_failed(&limits, worst.microdollars, &error))
+                Err(store_failed(&limits, cost.microdollars, &error))
             }
         }
     }
 
-    fn counted(&self, worst: Worst<'_>) -> Charge {
+    fn counted(&self, cost: WorstCaseCost<'_>) -> Charge {
         match &self.usage {
             None => Charge::Free,
             Some(usage) => Charge::Counted(CountedCharge {
                 meter: usage.meter(&self.payer, &self.user),
-                estimate: worst.microdollars,
-                unpriced: worst.unpriced,
+                estimate: cost.microdollars,
+                unpriced: cost.unpriced,
                 is_open: true,
             }),
         }
     }
 
-    /// Charges a run that was seen to have ended, if this process follows it.
+    /// Charges a run that has ended, if this process follows it.
     pub async fn observe(&self, key: &str, outcome: RunOutcome) {
         if let RunOutcome::Ended(cost) = outcome {
             self.ledger.charge_run(key, cost).await;
@@ -204,14 +208,14 @@ impl Account {
     }
 }
 
-impl fmt::Debug for Account {
+impl fmt::Debug for BudgetAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Account").field(&self.payer).finish()
+        f.debug_tuple("BudgetAccount").field(&self.payer).finish()
     }
 }
 
 impl Charge {
-    /// Ends it without a cost.
+    /// Releases the reservation without a cost.
     pub async fn release(self) {
         match self {
             Self::Free => {}
@@ -220,7 +224,7 @@ impl Charge {
         }
     }
 
-    /// Ends it with what was spent; without a figure, with all that was set aside.
+    /// Settles the charge at this cost, or at the reserved amount if the cost is unknown.
     pub async fn settle(self, spent: Option<u64>) {
         match (self, spent) {
             (Self::Free, _) => {}
@@ -230,7 +234,7 @@ impl Charge {
         }
     }
 
-    /// Keeps it until a run has ended.
+    /// Holds the reservation until the run has ended.
     pub async fn follow(self, run: RunRecord, outcome: RunOutcome) {
         let ended = match outcome {
             RunOutcome::Running => None,
@@ -248,7 +252,7 @@ impl Charge {
 }
 
 impl CountedCharge {
-    /// Written with what else is counted of the call, which its answer waits for.
+    /// Adds the cost to the meter, which is committed before the response is sent.
     fn settle(mut self, spent: Option<u64>) {
         self.count(spent.unwrap_or(self.estimate));
     }
@@ -272,8 +276,9 @@ impl Drop for CountedCharge {
     }
 }
 
-/// The budget that has not enough left for what costs so much; of several the one that renews last.
-pub(crate) fn exceeded(
+/// Returns an error for the budget that does not have this cost left; if there are several, for the one that renews
+/// last.
+pub(crate) fn exceeded_limit(
     limits: &TokenLimits,
     cost: u64,
     states: &[BudgetState],
@@ -284,26 +289,26 @@ pub(crate) fn exceeded(
         ("dollarsPerMonth", "month", day.month_end()),
     ];
     let budgets = limits.budgets().into_iter().zip(names).zip(states);
-    let refusing = budgets.filter_map(|((most, name), state)| {
-        let most = most?;
+    let exceeded = budgets.filter_map(|((budget, name), state)| {
+        let budget = budget?;
         let used = state.spent.saturating_add(state.reserved);
-        (used.saturating_add(cost) > most).then_some((most, name, state))
+        (used.saturating_add(cost) > budget).then_some((budget, name, state))
     });
-    let (most, (limit, period, ends), state) = refusing.max_by_key(|(_, name, _)| name.2)?;
-    let left = most.saturating_sub(state.spent.saturating_add(state.reserved));
+    let (budget, (limit, period, ends), state) = exceeded.max_by_key(|(_, name, _)| name.2)?;
+    let left = budget.saturating_sub(state.spent.saturating_add(state.reserved));
     let wait = u64::try_from(ends.saturating_sub(now())).unwrap_or_default();
-    let begin = match left {
+    let summary = match left {
         0 => "Budget used up",
         _ => "Budget too small for this call",
     };
     Some(LimitExceeded {
         limit,
         message: format!(
-            "{begin}: the call can cost up to ${:.4}, and ${:.4} of ${} a {period} is left (${:.4} spent, ${:.4} \
-             reserved for calls and runs under way). The call was not made; the budget renews at {} (UTC).",
+            "{summary}: the call can cost up to ${:.4}, and ${:.4} of ${} per {period} is left (${:.4} spent, ${:.4} \
+             reserved for calls and runs in progress). The call was not made; the budget renews at {} (UTC).",
             dollars(cost),
             dollars(left),
-            dollars(most),
+            dollars(budget),
             dollars(state.spent),
             dollars(state.reserved),
             format_timestamp(ends),
@@ -322,9 +327,9 @@ fn unpriced(limits: &TokenLimits, operation: &str) -> LimitExceeded {
     LimitExceeded {
         limit: "unpriced",
         message: format!(
-            "`{operation}` has no known price in dollars, so the budget of {} cannot be kept with it. The call was \
-             not made. The operator allows such calls with EXA_MCP_BUDGET_UNPRICED=allow.",
-            in_words(limits)
+            "`{operation}` has no known price in dollars, so the budget of {} cannot be enforced. The call was not \
+             made. The operator can allow such calls with EXA_MCP_BUDGET_UNPRICED=allow.",
+            describe_budgets(limits)
         ),
         retry_after: Duration::from_secs(24 * 60 * 60),
         money: None,
@@ -339,23 +344,23 @@ fn store_failed(limits: &TokenLimits, cost: u64, error: &StoreError) -> LimitExc
     LimitExceeded {
         limit,
         message: format!(
-            "The budget of {} cannot be checked, because the store of the server fails: {error} The call, which can \
+            "The budget of {} cannot be checked, because the store of the server failed: {error} The call, which can \
              cost up to ${:.4}, was not made. Try again later.",
-            in_words(limits),
+            describe_budgets(limits),
             dollars(cost),
         ),
-        retry_after: SOON,
+        retry_after: RETRY_AFTER,
         money: None,
     }
 }
 
-fn in_words(limits: &TokenLimits) -> String {
-    let sums = [
+fn describe_budgets(limits: &TokenLimits) -> String {
+    let budgets = [
         (limits.dollars_per_day, "day"),
         (limits.dollars_per_month, "month"),
     ];
-    let sums = sums
+    let budgets = budgets
         .iter()
-        .filter_map(|(sum, period)| Some(format!("${} a {period}", (*sum)?)));
-    sums.collect::<Vec<_>>().join(" and ")
+        .filter_map(|(dollars, period)| Some(format!("${} per {period}", (*dollars)?)));
+    budgets.collect::<Vec<_>>().join(" and ")
 }

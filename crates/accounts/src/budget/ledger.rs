@@ -1,4 +1,4 @@
-//! The ledger: reservations of all who pay, in a store that several processes may share.
+//! The ledger: the reservations of all accounts, in a store that several processes may share.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -9,33 +9,33 @@ use tokio::sync::{OnceCell, mpsc};
 use tokio::time::timeout;
 
 use super::BudgetPolicy;
-use super::entry::{Entry, RunRecord, RunSlot};
-use super::queue::{Duty, Queue};
+use super::record::{ReservationBody, RunRecord, RunSlot};
+use super::write_queue::{LedgerWrite, WriteQueue};
 use exa_mcp_model::ids;
 use exa_mcp_model::lock;
 use exa_mcp_store::{
-    BudgetCounters, BudgetState, LivenessGuard, Pending, Reassigned, Reservation, Reserved, Slot,
-    Store, StoreError,
+    BudgetCounters, BudgetState, LivenessGuard, ReassignOutcome, Reservation, ReserveOutcome, Slot,
+    Store, StoreError, StoreFuture,
 };
 
 /// How long a request waits for the store.
-pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+pub(super) const STORE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The ledger of a server.
-pub struct Ledger {
+pub struct BudgetLedger {
     pub(super) store: Arc<dyn Store>,
     pub(super) policy: BudgetPolicy,
     process: OnceCell<Process>,
-    pub(super) queue: Queue,
-    /// The runs that this process follows, by their keys.
+    pub(super) queue: WriteQueue,
+    /// The reservations of the runs that this process follows, by run key.
     runs: Mutex<HashMap<String, Reservation>>,
     followers: OnceLock<mpsc::UnboundedSender<OpenRun>>,
 }
 
-/// This process, as others know it.
+/// The identity of this process in the store.
 struct Process {
     name: String,
-    _sign: LivenessGuard,
+    _liveness: LivenessGuard,
 }
 
 /// A run that is charged when it ends.
@@ -45,20 +45,20 @@ pub struct OpenRun {
     pub run: RunRecord,
 }
 
-/// Why nothing was set aside.
+/// Why nothing was reserved.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum NotReserved {
-    /// A budget has not enough left.
+pub(super) enum ReserveError {
+    /// A budget does not have enough left.
     Exceeded(Vec<BudgetState>),
     /// The store failed.
     Store(StoreError),
 }
 
-impl Ledger {
-    /// The ledger in a store. Must be called inside a runtime.
+impl BudgetLedger {
+    /// Creates a ledger in a store. Must be called inside a runtime.
     pub fn new(store: Arc<dyn Store>, policy: BudgetPolicy) -> Arc<Self> {
         Arc::new(Self {
-            queue: Queue::new(Arc::clone(&store)),
+            queue: WriteQueue::new(Arc::clone(&store)),
             store,
             policy,
             process: OnceCell::new(),
@@ -67,27 +67,30 @@ impl Ledger {
         })
     }
 
-    /// The name of this process, which shows a sign of life from now on.
+    /// Returns the name of this process, and marks it as alive at the first call.
     pub(super) async fn process(&self) -> Result<&str, StoreError> {
-        let announce = || async {
+        let register = || async {
             let name = ids::random().map_err(|error| StoreError::Unavailable(error.to_string()))?;
-            let sign = self.store.announce(name.clone()).await?;
-            Ok::<_, StoreError>(Process { name, _sign: sign })
+            let liveness = self.store.mark_alive(name.clone()).await?;
+            Ok::<_, StoreError>(Process {
+                name,
+                _liveness: liveness,
+            })
         };
-        let process = self.process.get_or_try_init(announce).await?;
+        let process = self.process.get_or_try_init(register).await?;
         Ok(&process.name)
     }
 
-    /// Whether a name is this process's.
+    /// Returns whether a name is that of this process.
     pub(super) fn is_own(&self, holder: &str) -> bool {
         let process = self.process.get();
         process.is_some_and(|process| process.name == holder)
     }
 
-    /// Where the runs come out that must be followed to their end; only the first who asks gets them.
+    /// Returns a channel of the runs to follow until they end. Only the first caller gets it.
     pub fn runs_to_follow(&self) -> Option<mpsc::UnboundedReceiver<OpenRun>> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        // Nothing is added meanwhile, and so nothing is followed twice or not at all.
+        // The lock is held until the sender is set, so that no run is missed or sent twice.
         let known = lock(&self.runs);
         for run in runs_of(&known) {
             let _ = sender.send(OpenRun { run });
@@ -95,97 +98,102 @@ impl Ledger {
         self.followers.set(sender).ok().map(|()| receiver)
     }
 
-    /// Sets money aside.
+    /// Reserves an amount.
     pub(super) async fn reserve(
         self: &Arc<Self>,
-        entry: Entry,
+        body: ReservationBody,
         amount: u64,
         budgets: Vec<BudgetCounters>,
-    ) -> Result<Hold, NotReserved> {
-        let holder = patiently(Box::pin(async { self.process().await.map(str::to_owned) }));
-        let holder = holder.await.map_err(NotReserved::Store)?;
+    ) -> Result<BudgetHold, ReserveError> {
+        let holder = with_timeout(Box::pin(async { self.process().await.map(str::to_owned) }));
+        let holder = holder.await.map_err(ReserveError::Store)?;
         let id = ids::random();
         let id =
-            id.map_err(|error| NotReserved::Store(StoreError::Unavailable(error.to_string())))?;
+            id.map_err(|error| ReserveError::Store(StoreError::Unavailable(error.to_string())))?;
         let reservation = Reservation {
             id,
             holder,
             amount,
             budgets,
-            body: entry.written(),
+            body: body.encode(),
         };
-        // Until the store has answered, nothing is sent: whatever becomes of the answer, it is free.
-        let mut asked = Hold {
+        // No request is sent before the store responds. If this future is dropped, the reservation costs nothing.
+        let mut hold = BudgetHold {
             ledger: Arc::clone(self),
-            open: Some((reservation.clone(), entry)),
+            open: Some((reservation.clone(), body)),
             is_sent: false,
         };
-        match patiently(self.store.reserve(reservation)).await {
-            Ok(Reserved::Held(_)) => {
-                asked.is_sent = true;
-                Ok(asked)
+        match with_timeout(self.store.reserve(reservation)).await {
+            Ok(ReserveOutcome::Held(_)) => {
+                hold.is_sent = true;
+                Ok(hold)
             }
-            Ok(Reserved::Exceeded(states)) => {
-                asked.open = None;
-                Err(NotReserved::Exceeded(states))
+            Ok(ReserveOutcome::Exceeded(states)) => {
+                hold.open = None;
+                Err(ReserveError::Exceeded(states))
             }
-            Ok(Reserved::Closed) => Err(NotReserved::Store(StoreError::Conflict)),
-            Err(error) => Err(NotReserved::Store(error)),
+            Ok(ReserveOutcome::AlreadySettled) => Err(ReserveError::Store(StoreError::Conflict)),
+            Err(error) => Err(ReserveError::Store(error)),
         }
     }
 
-    /// Settles a reservation, now or as soon as the store answers.
-    pub(super) async fn settle(&self, reservation: Reservation, entry: &Entry, spent: u64) {
+    /// Settles a reservation, or queues it if the store fails.
+    pub(super) async fn settle(
+        &self,
+        reservation: Reservation,
+        body: &ReservationBody,
+        spent: u64,
+    ) {
         if spent > reservation.amount {
             tracing::warn!(
-                operation = entry.operation,
+                operation = body.operation,
                 reserved = reservation.amount,
                 spent,
-                "a call cost more than was reserved for it (millionths of a dollar)"
+                "a call cost more than its reservation (in millionths of a dollar)"
             );
         }
-        let slot = entry.slot.clone();
+        let slot = body.slot.clone();
         let id = reservation.id.clone();
-        let duty = Duty::Settle(reservation, entry.changes(spent));
-        self.carry_out(duty).await;
+        let settle = LedgerWrite::Settle(reservation, body.updates(spent));
+        self.write(settle).await;
         if let Some(RunSlot { key, .. }) = slot {
-            self.carry_out(Duty::Vacate { key, id }).await;
+            self.write(LedgerWrite::ReleaseSlot { key, id }).await;
         }
     }
 
-    pub(super) async fn carry_out(&self, duty: Duty) {
-        let _writing = self.queue.begin();
-        let done = patiently(Box::pin(duty.carry_out(&*self.store)));
+    pub(super) async fn write(&self, write: LedgerWrite) {
+        let _writing = self.queue.start_write();
+        let done = with_timeout(Box::pin(write.apply(&*self.store)));
         if let Err(error) = done.await {
-            tracing::warn!(%error, "a budget could not be settled; trying again");
-            self.queue.add(duty);
+            tracing::warn!(%error, "cannot settle a budget; trying again");
+            self.queue.add(write);
         }
     }
 
-    /// Waits until everything is written, but not for long.
-    pub async fn drain(&self, patience: Duration) {
-        self.queue.drain(patience).await;
+    /// Waits until all writes are done, at most this long.
+    pub async fn drain(&self, limit: Duration) {
+        self.queue.drain(limit).await;
     }
 
-    /// Charges a run that has ended; without a cost, all that was set aside. Does nothing for a run that this
+    /// Charges a run that has ended, at the reserved amount if its cost is unknown. Does nothing for a run that this
     /// process does not follow.
     pub async fn charge_run(&self, key: &str, cost: Option<u64>) {
         let reservation = lock(&self.runs).remove(key);
         let Some(reservation) = reservation else {
             return;
         };
-        if let Some(entry) = Entry::read(&reservation.body) {
+        if let Some(body) = ReservationBody::decode(&reservation.body) {
             let spent = cost.unwrap_or(reservation.amount);
-            self.settle(reservation, &entry, spent).await;
+            self.settle(reservation, &body, spent).await;
         }
     }
 
-    /// Whether this process follows a run.
+    /// Returns whether this process follows a run.
     pub fn follows(&self, key: &str) -> bool {
         lock(&self.runs).contains_key(key)
     }
 
-    /// Who pays for a run that is not charged yet.
+    /// Returns who pays for a run that is not charged yet.
     ///
     /// # Errors
     /// The store failed.
@@ -193,73 +201,76 @@ impl Ledger {
         let own = lock(&self.runs).get(key).cloned();
         let open = match own {
             Some(own) => vec![own],
-            None => patiently(self.store.reservations()).await?,
+            None => with_timeout(self.store.reservations()).await?,
         };
-        let mut entries = open.iter().filter_map(|open| Entry::read(&open.body));
-        let is_of_run = |entry: &Entry| entry.run.as_ref().is_some_and(|run| run.key == key);
-        Ok(entries.find(is_of_run).map(|entry| entry.payer))
+        let mut bodies = open
+            .iter()
+            .filter_map(|open| ReservationBody::decode(&open.body));
+        let is_of_run =
+            |body: &ReservationBody| body.run.as_ref().is_some_and(|run| run.key == key);
+        Ok(bodies.find(is_of_run).map(|body| body.payer))
     }
 
-    /// The runs that this process follows.
+    /// Returns the runs that this process follows.
     pub fn open_runs(&self) -> Vec<RunRecord> {
         runs_of(&lock(&self.runs)).collect()
     }
 
-    /// Begins to follow a run.
+    /// Starts to follow a run.
     pub(super) fn follow(&self, run: RunRecord, reservation: Reservation) {
         let mut runs = lock(&self.runs);
         runs.insert(run.key.clone(), reservation);
         if let Some(followers) = self.followers.get() {
-            // Without a follower another process takes it up.
+            // Without a receiver, another process follows the run.
             let _ = followers.send(OpenRun { run });
         }
     }
 
-    /// Keeps a reservation until a run has ended, unless the run is charged already.
-    async fn hand_over(
+    /// Binds a reservation to a run until it ends, unless the run is already charged.
+    async fn assign_to_run(
         &self,
         reservation: Reservation,
-        entry: Entry,
+        body: ReservationBody,
         run: RunRecord,
         ended: Option<Option<u64>>,
     ) {
-        let present = reservation.clone();
-        let entry = Entry {
+        let current = reservation.clone();
+        let body = ReservationBody {
             run: Some(run.clone()),
-            ..entry
+            ..body
         };
         let changed = Reservation {
-            body: entry.written(),
+            body: body.encode(),
             ..reservation
         };
         let claim = Some(run.key.clone());
-        let outcome = patiently(self.store.reassign(present, changed.clone(), claim)).await;
+        let outcome = with_timeout(self.store.reassign(current, changed.clone(), claim)).await;
         match outcome {
-            Ok(Reassigned::Gone) => return,
-            Ok(Reassigned::Claimed) => {
-                tracing::info!(run = run.key, "is charged already");
-                self.settle(changed, &entry, 0).await;
+            Ok(ReassignOutcome::Gone) => return,
+            Ok(ReassignOutcome::Claimed) => {
+                tracing::info!(run = run.key, "run is already charged");
+                self.settle(changed, &body, 0).await;
                 return;
             }
-            Ok(Reassigned::Done) => {}
-            // It is followed all the same; only another process would not know of the run.
-            Err(error) => tracing::warn!(run = run.key, %error, "could not be kept"),
+            Ok(ReassignOutcome::Done) => {}
+            // This process follows the run anyway; only another one could not take over.
+            Err(error) => tracing::warn!(run = run.key, %error, "cannot store a run"),
         }
         if let Some(cost) = ended {
             let spent = cost.unwrap_or(changed.amount);
-            self.settle(changed, &entry, spent).await;
+            self.settle(changed, &body, spent).await;
             return;
         }
-        if let Some(RunSlot { key, group }) = entry.slot.clone() {
+        if let Some(RunSlot { key, group }) = body.slot.clone() {
             let slot = Slot {
                 key,
                 id: changed.id.clone(),
                 group,
                 holder: changed.holder.clone(),
-                is_lasting: true,
+                is_durable: true,
             };
-            if let Err(error) = patiently(self.store.occupy(slot, None)).await {
-                tracing::warn!(run = run.key, %error, "does not count among the calls under way");
+            if let Err(error) = with_timeout(self.store.acquire_slot(slot, None)).await {
+                tracing::warn!(run = run.key, %error, "cannot count a run as a call in progress");
             }
         }
         self.follow(run, changed);
@@ -267,92 +278,96 @@ impl Ledger {
 }
 
 fn runs_of(open: &HashMap<String, Reservation>) -> impl Iterator<Item = RunRecord> {
-    let entries = open.values().map(|open| Entry::read(&open.body));
-    entries.filter_map(|entry| entry?.run)
+    let bodies = open
+        .values()
+        .map(|open| ReservationBody::decode(&open.body));
+    bodies.filter_map(|body| body?.run)
 }
 
-/// Waits for the store, but not for long.
-pub(super) async fn patiently<T>(pending: Pending<'_, T>) -> Result<T, StoreError> {
-    let late = |_| Err(StoreError::Unavailable("it does not answer".to_owned()));
-    timeout(PATIENCE, pending).await.unwrap_or_else(late)
+/// Waits for the store, at most [`STORE_TIMEOUT`].
+pub(super) async fn with_timeout<T>(future: StoreFuture<'_, T>) -> Result<T, StoreError> {
+    let timed_out = |_| Err(StoreError::Unavailable("it does not respond".to_owned()));
+    timeout(STORE_TIMEOUT, future)
+        .await
+        .unwrap_or_else(timed_out)
 }
 
-/// Money that is set aside for one attempt. Dropped, all of it is spent: whether the request was charged is not
-/// known.
-pub struct Hold {
-    ledger: Arc<Ledger>,
-    open: Option<(Reservation, Entry)>,
-    /// The request may have been sent.
+/// An amount reserved for one attempt. If dropped, all of it counts as spent, because it is unknown whether Exa
+/// charged the request.
+pub struct BudgetHold {
+    ledger: Arc<BudgetLedger>,
+    open: Option<(Reservation, ReservationBody)>,
+    /// Whether the request may have been sent.
     is_sent: bool,
 }
 
-impl Hold {
-    /// Ends it with what was spent.
+impl BudgetHold {
+    /// Settles it at this cost.
     pub(crate) async fn settle(mut self, spent: u64) {
-        if let Some((reservation, entry)) = self.open.take() {
+        if let Some((reservation, body)) = self.open.take() {
             let ledger = Arc::clone(&self.ledger);
-            finish(async move { ledger.settle(reservation, &entry, spent).await }).await;
+            finish(async move { ledger.settle(reservation, &body, spent).await }).await;
         }
     }
 
-    /// Ends it with all that was set aside.
+    /// Settles it at the reserved amount.
     pub(crate) async fn settle_in_full(self) {
         let amount = self.open.as_ref().map_or(0, |(open, _)| open.amount);
         self.settle(amount).await;
     }
 
-    /// Ends it without a cost: nothing was sent, or it was refused.
+    /// Releases it without a cost: nothing was sent, or Exa rejected it.
     pub(crate) async fn release(mut self) {
-        if let Some((reservation, entry)) = self.open.take() {
+        if let Some((reservation, body)) = self.open.take() {
             let ledger = Arc::clone(&self.ledger);
-            let entry = Entry {
+            let body = ReservationBody {
                 unpriced: false,
-                ..entry
+                ..body
             };
-            finish(async move { ledger.settle(reservation, &entry, 0).await }).await;
+            finish(async move { ledger.settle(reservation, &body, 0).await }).await;
         }
     }
 
-    /// Keeps it until a run has ended; `ended` says what a run cost that has ended already.
+    /// Holds it until a run has ended. `ended` is the cost of a run that has already ended.
     pub(super) async fn follow(
         mut self,
         run: RunRecord,
         slot: Option<RunSlot>,
         ended: Option<Option<u64>>,
     ) {
-        if let Some((reservation, entry)) = self.open.take() {
+        if let Some((reservation, body)) = self.open.take() {
             let ledger = Arc::clone(&self.ledger);
-            let entry = Entry { slot, ..entry };
-            finish(async move { ledger.hand_over(reservation, entry, run, ended).await }).await;
+            let body = ReservationBody { slot, ..body };
+            finish(async move { ledger.assign_to_run(reservation, body, run, ended).await }).await;
         }
     }
 }
 
-/// Goes on when nobody waits for it any more: a client that goes away must not keep money from being counted.
+/// Runs to completion even if the caller is dropped: a client that disconnects must not prevent accounting.
 async fn finish(work: impl Future<Output = ()> + Send + 'static) {
     let _ = tokio::spawn(work).await;
 }
 
-impl Drop for Hold {
+impl Drop for BudgetHold {
     fn drop(&mut self) {
-        let Some((reservation, entry)) = self.open.take() else {
+        let Some((reservation, body)) = self.open.take() else {
             return;
         };
-        // Without a runtime the process ends, and another one settles.
+        // Without a runtime the process is ending, and another one settles the reservation.
         let Ok(runtime) = Handle::try_current() else {
             return;
         };
         let ledger = Arc::clone(&self.ledger);
-        let (spent, entry) = if self.is_sent {
+        let (spent, body) = if self.is_sent {
             tracing::info!(
-                operation = entry.operation,
-                "its answer is lost; it is charged at its reservation"
+                operation = body.operation,
+                "response lost; charging the call at its reservation"
             );
-            (reservation.amount, entry)
+            (reservation.amount, body)
         } else {
             let unpriced = false;
-            (0, Entry { unpriced, ..entry })
+            (0, ReservationBody { unpriced, ..body })
         };
-        runtime.spawn(async move { ledger.settle(reservation, &entry, spent).await });
+        runtime.spawn(async move { ledger.settle(reservation, &body, spent).await });
     }
 }

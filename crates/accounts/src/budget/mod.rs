@@ -1,43 +1,43 @@
-//! Budgets: money is set aside before a request is sent, and settled after it.
+//! Budgets: each request to Exa reserves its possible cost before it is sent, and settles the actual cost after.
 
 mod account;
-mod entry;
+mod call_slots;
 mod ledger;
-mod permits;
-mod queue;
-mod sweep;
+mod record;
+mod recovery;
 #[cfg(test)]
 mod tests;
+mod write_queue;
 
-pub(super) use account::exceeded;
-pub use account::{Account, Charge, CountedCharge, RunOutcome, RunSlotHandle, Worst};
-pub use entry::RunRecord;
-pub use ledger::{Hold, Ledger, OpenRun};
-pub use permits::HeldSlot;
+pub(super) use account::exceeded_limit;
+pub use account::{BudgetAccount, Charge, CountedCharge, RunOutcome, RunSlotHandle, WorstCaseCost};
+pub use call_slots::CallSlot;
+pub use ledger::{BudgetHold, BudgetLedger, OpenRun};
+pub use record::RunRecord;
 
-/// What happens where a budget cannot be enforced.
+/// What to do when a budget cannot be enforced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unenforced {
-    /// The call is refused.
+pub enum UnenforcedAction {
+    /// Reject the call.
     Deny,
-    /// The call is made.
+    /// Make the call.
     Allow,
 }
 
-/// What happens where budgets cannot be enforced.
+/// How the server treats budgets that it cannot enforce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BudgetPolicy {
     /// While the store fails.
-    pub on_store_failure: Unenforced,
+    pub on_store_failure: UnenforcedAction,
     /// For operations without a known price.
-    pub unpriced: Unenforced,
+    pub unpriced: UnenforcedAction,
 }
 
 impl Default for BudgetPolicy {
     fn default() -> Self {
         Self {
-            on_store_failure: Unenforced::Deny,
-            unpriced: Unenforced::Deny,
+            on_store_failure: UnenforcedAction::Deny,
+            unpriced: UnenforcedAction::Deny,
         }
     }
 }

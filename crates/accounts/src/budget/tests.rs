@@ -1,4 +1,4 @@
-//! Budgets hold, whatever becomes of calls and processes.
+//! Budgets hold whatever happens to calls and processes.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Map;
 
 use super::*;
-use crate::daily::{Day, Spent};
+use crate::daily::{Day, Spending};
 use crate::limits::TokenLimits;
 use crate::now;
 use exa_mcp_store::{MemoryStore, Store};
@@ -19,14 +19,14 @@ fn limits(per_day: f64) -> TokenLimits {
     }
 }
 
-fn account(store: &Arc<MemoryStore>, per_day: f64) -> Account {
+fn account(store: &Arc<MemoryStore>, per_day: f64) -> BudgetAccount {
     let store: Arc<dyn Store> = store.clone();
-    let ledger = Ledger::new(store, BudgetPolicy::default());
-    Account::new(&ledger, "t", "ann", move || limits(per_day), None)
+    let ledger = BudgetLedger::new(store, BudgetPolicy::default());
+    BudgetAccount::new(&ledger, "t", "ann", move || limits(per_day), None)
 }
 
-fn worst(microdollars: u64, starts_run: bool) -> Worst<'static> {
-    Worst {
+fn cost(microdollars: u64, starts_run: bool) -> WorstCaseCost<'static> {
+    WorstCaseCost {
         operation: "search",
         microdollars,
         unpriced: false,
@@ -36,75 +36,80 @@ fn worst(microdollars: u64, starts_run: bool) -> Worst<'static> {
 
 async fn spent(store: &MemoryStore) -> (u64, u64) {
     let day = Day::of(now());
-    let counts = store.counts(Some(day.spending("t"))).await.unwrap();
-    let spent = Spent::read(day, &counts);
-    assert_eq!(spent.today, spent.this_month);
-    (spent.today, spent.reserved_today)
+    let subject = day.spending_subject("t");
+    let counters = store.counters(Some(subject)).await.unwrap();
+    let spending = Spending::from_counters(day, &counters);
+    assert_eq!(spending.today, spending.this_month);
+    (spending.today, spending.reserved_today)
 }
 
 fn run(id: &str) -> RunRecord {
     RunRecord {
         key: format!("agent.runs.get {id}"),
-        get: "agent.runs.get".to_owned(),
+        get_operation: "agent.runs.get".to_owned(),
         arguments: Map::new(),
     }
 }
 
-/// Lets what was dropped be settled.
-async fn settled(account: &Account) {
+/// Waits until dropped charges are settled.
+async fn wait_for_settlement(account: &BudgetAccount) {
     tokio::task::yield_now().await;
     tokio::time::sleep(Duration::from_millis(20)).await;
     account.ledger.drain(Duration::from_secs(5)).await;
 }
 
 #[tokio::test]
-async fn money_is_reserved_and_then_spent() {
+async fn reserves_and_settles_costs() {
     let store = Arc::new(MemoryStore::default());
     let account = account(&store, 0.02);
-    let first = account.reserve(worst(15_000, false)).await.unwrap();
+    let first = account.reserve(cost(15_000, false)).await.unwrap();
     assert_eq!(spent(&store).await, (0, 15_000));
-    let over = account.reserve(worst(7_000, false)).await.err().unwrap();
-    let money = over.money.unwrap();
+    let exceeded = account.reserve(cost(7_000, false)).await.err().unwrap();
+    let money = exceeded.money.unwrap();
     assert_eq!(
         (money.would_cost, money.left, money.reserved),
         (7_000, 5_000, 15_000)
     );
-    assert_eq!(over.limit, "dollarsPerDay");
-    for part in ["$0.0070", "$0.0050", "$0.02 a day", "(UTC)"] {
-        assert!(over.message.contains(part), "{part}: {}", over.message);
+    assert_eq!(exceeded.limit, "dollarsPerDay");
+    for part in ["$0.0070", "$0.0050", "$0.02 per day", "(UTC)"] {
+        assert!(
+            exceeded.message.contains(part),
+            "{part}: {}",
+            exceeded.message
+        );
     }
     first.settle(Some(4_000)).await;
     assert_eq!(spent(&store).await, (4_000, 0));
-    let second = account.reserve(worst(7_000, false)).await.unwrap();
+    let second = account.reserve(cost(7_000, false)).await.unwrap();
     second.release().await;
     assert_eq!(spent(&store).await, (4_000, 0));
-    // What was not heard of again is spent.
-    drop(account.reserve(worst(7_000, false)).await.unwrap());
-    settled(&account).await;
+    // A dropped charge counts as spent.
+    drop(account.reserve(cost(7_000, false)).await.unwrap());
+    wait_for_settlement(&account).await;
     assert_eq!(spent(&store).await, (11_000, 0));
     account
-        .reserve(worst(7_000, false))
+        .reserve(cost(7_000, false))
         .await
         .unwrap()
         .settle(None)
         .await;
     assert_eq!(spent(&store).await, (18_000, 0));
-    // What is free needs no budget.
+    // A free request needs no budget.
     assert!(matches!(
-        account.reserve(worst(0, false)).await,
+        account.reserve(cost(0, false)).await,
         Ok(Charge::Free)
     ));
 }
 
 #[tokio::test]
-async fn a_run_is_charged_once_by_its_id() {
+async fn charges_a_run_once() {
     let store = Arc::new(MemoryStore::default());
     let account = account(&store, 10.0);
-    let charge = account.reserve(worst(5_000_000, true)).await.unwrap();
+    let charge = account.reserve(cost(5_000_000, true)).await.unwrap();
     charge.follow(run("a"), RunOutcome::Running).await;
     assert_eq!(spent(&store).await, (0, 5_000_000));
     // The same start again, with the same idempotency key: the same run.
-    let again = account.reserve(worst(5_000_000, true)).await.unwrap();
+    let again = account.reserve(cost(5_000_000, true)).await.unwrap();
     again.follow(run("a"), RunOutcome::Running).await;
     assert_eq!(spent(&store).await, (0, 5_000_000));
     // Reads of other runs are not charged.
@@ -117,41 +122,43 @@ async fn a_run_is_charged_once_by_its_id() {
             .await;
     }
     assert_eq!(spent(&store).await, (2_500_000, 0));
-    let late = account.reserve(worst(5_000_000, true)).await.unwrap();
+    let late = account.reserve(cost(5_000_000, true)).await.unwrap();
     late.follow(run("a"), RunOutcome::Ended(Some(2_500_000)))
         .await;
     assert_eq!(spent(&store).await, (2_500_000, 0));
-    let other = account.reserve(worst(5_000_000, true)).await.unwrap();
+    let other = account.reserve(cost(5_000_000, true)).await.unwrap();
     other.follow(run("b"), RunOutcome::Ended(None)).await;
     assert_eq!(spent(&store).await, (7_500_000, 0));
 }
 
 #[tokio::test]
-async fn what_has_no_price_is_refused_to_budgets_unless_allowed() {
+async fn rejects_unpriced_operations_unless_allowed() {
     let store = Arc::new(MemoryStore::default());
-    let unpriced = Worst {
+    let unpriced = WorstCaseCost {
         unpriced: true,
-        ..worst(0, false)
+        ..cost(0, false)
     };
     let strict = account(&store, 1.0);
-    let over = strict.reserve(unpriced).await.err().unwrap();
-    assert_eq!(over.limit, "unpriced");
-    assert!(over.message.contains("EXA_MCP_BUDGET_UNPRICED"));
+    let exceeded = strict.reserve(unpriced).await.err().unwrap();
+    assert_eq!(exceeded.limit, "unpriced");
+    assert!(exceeded.message.contains("EXA_MCP_BUDGET_UNPRICED"));
     let policy = BudgetPolicy {
-        unpriced: Unenforced::Allow,
+        unpriced: UnenforcedAction::Allow,
         ..BudgetPolicy::default()
     };
-    let ledger = Ledger::new(store.clone(), policy);
-    let open = Account::new(&ledger, "t", "ann", || limits(1.0), None);
+    let ledger = BudgetLedger::new(store.clone(), policy);
+    let open = BudgetAccount::new(&ledger, "t", "ann", || limits(1.0), None);
     open.reserve(unpriced).await.unwrap().settle(None).await;
-    let counts = store.counts(Some("t".to_owned())).await.unwrap();
-    let calls = counts.iter().find(|count| count.name == "unpricedCalls");
-    assert_eq!(calls.map(|count| count.value), Some(1));
+    let counters = store.counters(Some("t".to_owned())).await.unwrap();
+    let calls = counters
+        .iter()
+        .find(|counter| counter.name == "unpricedCalls");
+    assert_eq!(calls.map(|counter| counter.value), Some(1));
     assert_eq!(spent(&store).await, (0, 0));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn many_at_once_never_exceed_a_budget() {
+async fn concurrent_requests_never_exceed_a_budget() {
     const BUDGET: u64 = 1_000_000;
     let store = Arc::new(MemoryStore::default());
     let account = account(&store, 1.0);
@@ -159,14 +166,14 @@ async fn many_at_once_never_exceed_a_budget() {
     for number in 0..400_u64 {
         let (account, store) = (account.clone(), store.clone());
         all.spawn(async move {
-            let most = 5_000 + fastrand::u64(0..20_000);
-            let Ok(charge) = account.reserve(worst(most, number % 5 == 0)).await else {
+            let max = 5_000 + fastrand::u64(0..20_000);
+            let Ok(charge) = account.reserve(cost(max, number % 5 == 0)).await else {
                 return 0;
             };
             let (spent, reserved) = spent(&store).await;
             assert!(spent + reserved <= BUDGET, "{spent} + {reserved}");
             tokio::task::yield_now().await;
-            let cost = fastrand::u64(0..=most);
+            let actual = fastrand::u64(0..=max);
             match number % 5 {
                 0 => {
                     let id = number.to_string();
@@ -174,13 +181,13 @@ async fn many_at_once_never_exceed_a_budget() {
                     tokio::task::yield_now().await;
                     let key = run(&id).key;
                     for _ in 0..2 {
-                        account.observe(&key, RunOutcome::Ended(Some(cost))).await;
+                        account.observe(&key, RunOutcome::Ended(Some(actual))).await;
                     }
-                    cost
+                    actual
                 }
                 1 => {
                     drop(charge);
-                    most
+                    max
                 }
                 2 => {
                     charge.release().await;
@@ -188,17 +195,17 @@ async fn many_at_once_never_exceed_a_budget() {
                 }
                 3 => {
                     charge.settle(None).await;
-                    most
+                    max
                 }
                 _ => {
-                    charge.settle(Some(cost)).await;
-                    cost
+                    charge.settle(Some(actual)).await;
+                    actual
                 }
             }
         });
     }
     let sum: u64 = all.join_all().await.into_iter().sum();
-    settled(&account).await;
+    wait_for_settlement(&account).await;
     assert_eq!(spent(&store).await, (sum, 0));
     assert!(sum <= BUDGET);
     assert!(store.reservations().await.unwrap().is_empty());

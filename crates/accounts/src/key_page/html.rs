@@ -1,6 +1,6 @@
-//! What the page looks like. Nothing in it comes from outside, and it loads nothing.
+//! The HTML of the page. It contains no external input and loads nothing.
 
-/// The page with its form.
+/// Returns the page with the form.
 pub(super) fn form(path: &str, token: &str, nonce: &str, problem: Option<&str>) -> String {
     let problem = problem.map_or(String::new(), |problem| {
         format!("<p class=\"problem\" role=\"alert\">{problem}</p>")
@@ -11,9 +11,9 @@ pub(super) fn form(path: &str, token: &str, nonce: &str, problem: Option<&str>) 
         &format!(
             "<h1>Exa API key</h1>\
              <p>The program <b>exa-mcp-server</b> (process {process}), which your MCP client started on this \
-             computer, needs your Exa API key to go on.</p>\
+             computer, needs your Exa API key to continue.</p>\
              <p>The key stays in the memory of that process until it ends. It is not shown to the client or its \
-             model, not written to a file or a log, and sent to Exa alone.</p>\
+             model, not written to a file or a log, and sent only to Exa.</p>\
              {problem}\
              <form method=\"post\" action=\"{path}\" autocomplete=\"off\">\
              <input type=\"hidden\" name=\"token\" value=\"{token}\">\
@@ -22,23 +22,23 @@ pub(super) fn form(path: &str, token: &str, nonce: &str, problem: Option<&str>) 
              autocomplete=\"off\" spellcheck=\"false\">\
              <button type=\"submit\">Use this key</button>\
              </form>\
-             <p class=\"small\">Keys are made at dashboard.exa.ai. This page is gone once it was used, and after five \
+             <p class=\"small\">Create keys at dashboard.exa.ai. This page closes after use, and after five \
              minutes. If you did not expect it, close it.</p>"
         ),
     )
 }
 
-/// The page after a key was entered.
-pub(super) fn thanks(nonce: &str) -> String {
+/// Returns the page after a key was entered.
+pub(super) fn success(nonce: &str) -> String {
     page(
         nonce,
-        "<h1>Thank you</h1><p>The key is in use. You can close this page and go back to your client.</p>",
+        "<h1>Thank you</h1><p>The key is in use. You can close this page and return to your client.</p>",
     )
 }
 
-/// A page that says why there is none.
-pub(super) fn none(nonce: &str, why: &str) -> String {
-    page(nonce, &format!("<h1>Nothing here</h1><p>{why}</p>"))
+/// Returns a page with an error.
+pub(super) fn error(nonce: &str, reason: &str) -> String {
+    page(nonce, &format!("<h1>Nothing here</h1><p>{reason}</p>"))
 }
 
 fn page(nonce: &str, body: &str) -> String {

@@ -1,10 +1,9 @@
-//! A page on this machine where a person enters the Exa API key.
+//! A local page where the user enters the Exa API key.
 //!
-//! A key must not pass through the client, whose model would read it. So it is entered on a page that
-//! only this machine can reach, at an address that nobody can guess, once. The key is held in the memory
-//! of this process and nowhere else.
+//! A key must not pass through the client, whose model would read it. The user enters it on a page on the loopback
+//! interface, at an unguessable address that works once. The key only exists in the memory of this process.
 
-mod answer;
+mod handler;
 mod html;
 
 use std::io;
@@ -19,70 +18,73 @@ use tokio::time::{sleep, timeout};
 use exa_mcp_exa_client::KeyPool;
 use exa_mcp_model::ids::{self, NoRandomness};
 
-/// How long a page waits for its visitor.
-const LIFE: Duration = Duration::from_secs(5 * 60);
+/// How long a page stays open.
+const LIFETIME: Duration = Duration::from_secs(5 * 60);
 
-/// How long a closed page may take to say goodbye.
-const GOODBYE: Duration = Duration::from_secs(2);
+/// How long a closed page may take to finish its responses.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why there is no page.
+/// An error opening a page.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyPageError {
-    /// No address on this machine could be used.
+    /// No port could be opened.
     #[error("The page for the key could not be opened on 127.0.0.1: {0}.")]
     Listen(#[from] io::Error),
-    /// The address would be easy to guess.
+    /// The operating system does not provide random numbers for the address.
     #[error(transparent)]
     Random(#[from] NoRandomness),
 }
 
-/// Where keys are asked for: at most one page at a time. Clones share it.
+/// Asks the user for a key, on at most one page at a time. Clones share it.
 #[derive(Clone)]
-pub struct KeyDesk(Arc<Inner>);
+pub struct KeyPrompt(Arc<Inner>);
 
 struct Inner {
     keys: KeyPool,
     page: Mutex<Option<KeyPage>>,
-    turn: Mutex<()>,
+    prompt_lock: Mutex<()>,
 }
 
 /// An open page.
 #[derive(Clone, Debug)]
 pub struct KeyPage {
-    /// Names the visit.
+    /// The id of the prompt.
     pub id: String,
-    /// Where the page is.
+    /// The URL of the page.
     pub url: String,
-    state: watch::Sender<State>,
+    status: watch::Sender<PageStatus>,
 }
 
-/// How a page stands.
+/// The status of a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum State {
-    /// It waits for its visitor.
+enum PageStatus {
+    /// It waits for a key.
     Open,
     /// A key was entered.
     Done,
-    /// It was closed, or nobody came.
-    Gone,
+    /// It was closed or has expired.
+    Closed,
 }
 
-impl KeyDesk {
-    /// Puts the keys that are entered into this pool.
+impl KeyPrompt {
+    /// Creates a prompt that adds entered keys to this pool.
     pub fn new(keys: KeyPool) -> Self {
         Self(Arc::new(Inner {
             keys,
             page: Mutex::default(),
-            turn: Mutex::default(),
+            prompt_lock: Mutex::default(),
         }))
     }
 
-    /// Waits until nobody else asks: one person is asked one question at a time.
-    pub async fn turn(&self) -> MutexGuard<'_, ()> {
-        self.0.turn.lock().await
+    /// Waits for other prompts, because the user should see one at a time.
+    pub async fn lock(&self) -> MutexGuard<'_, ()> {
+        self.0.prompt_lock.lock().await
     }
 
-    /// The page that is open, or a new one.
+    /// Returns the open page, or opens a new one.
+    ///
+    /// # Errors
+    /// The page cannot be opened.
     pub async fn page(&self) -> Result<KeyPage, KeyPageError> {
         let mut page = self.0.page.lock().await;
         if let Some(open) = page.as_ref().filter(|page| page.is_open()) {
@@ -99,37 +101,37 @@ impl KeyPage {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
         let (path, token) = (format!("/{}", ids::random()?), ids::random()?);
-        let (state, _) = watch::channel(State::Open);
+        let (status, _) = watch::channel(PageStatus::Open);
         let page = Self {
             id: ids::random()?,
             url: format!("http://{address}{path}"),
-            state,
+            status,
         };
-        let desk = answer::Desk {
+        let state = handler::PageState {
             host: address.to_string(),
             path,
             token,
             keys,
             page: page.clone(),
         };
-        tokio::spawn(page.clone().serve(listener, desk));
+        tokio::spawn(page.clone().serve(listener, state));
         Ok(page)
     }
 
-    /// Serves until a key was entered, the page was closed, or nobody came.
-    async fn serve(self, listener: TcpListener, desk: answer::Desk) {
+    /// Serves the page until a key is entered, it is closed, or it expires.
+    async fn serve(self, listener: TcpListener, state: handler::PageState) {
         let router = Router::new()
-            .fallback(answer::answer)
-            .with_state(Arc::new(desk));
+            .fallback(handler::handle)
+            .with_state(Arc::new(state));
         let closed = self.clone();
         let serving = axum::serve(listener, router)
-            .with_graceful_shutdown(async move { closed.over().await });
+            .with_graceful_shutdown(async move { closed.wait().await });
         let ended = async {
-            if timeout(LIFE, self.over()).await.is_err() {
+            if timeout(LIFETIME, self.wait()).await.is_err() {
                 self.close();
             }
-            // A browser may hold its connection open without a word.
-            sleep(GOODBYE).await;
+            // A browser may keep an idle connection open.
+            sleep(SHUTDOWN_TIMEOUT).await;
         };
         tokio::select! {
             _ = serving => {}
@@ -139,33 +141,35 @@ impl KeyPage {
     }
 
     fn is_open(&self) -> bool {
-        *self.state.borrow() == State::Open
+        *self.status.borrow() == PageStatus::Open
     }
 
-    /// Closes the page, unless a key was entered.
+    /// Closes the page unless a key was entered.
     pub fn close(&self) {
-        self.leave(State::Gone);
+        self.finish(PageStatus::Closed);
     }
 
-    fn leave(&self, to: State) -> bool {
-        self.state.send_if_modified(|state| {
-            let open = *state == State::Open;
-            if open {
-                *state = to;
+    /// Changes the status of an open page, and returns whether it was open.
+    fn finish(&self, new: PageStatus) -> bool {
+        self.status.send_if_modified(|status| {
+            let is_open = *status == PageStatus::Open;
+            if is_open {
+                *status = new;
             }
-            open
+            is_open
         })
     }
 
-    async fn over(&self) {
-        let mut state = self.state.subscribe();
-        let _ = state.wait_for(|state| *state != State::Open).await;
+    /// Waits until the page is no longer open.
+    async fn wait(&self) {
+        let mut status = self.status.subscribe();
+        let _ = status.wait_for(|status| *status != PageStatus::Open).await;
     }
 
-    /// Waits until the page is over; says whether a key was entered.
+    /// Waits until the page is closed and returns whether a key was entered.
     pub async fn is_done(&self) -> bool {
-        self.over().await;
-        *self.state.borrow() == State::Done
+        self.wait().await;
+        *self.status.borrow() == PageStatus::Done
     }
 }
 

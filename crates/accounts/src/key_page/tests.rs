@@ -1,4 +1,4 @@
-//! The page as a browser, and as somebody who tries to deceive, sees it.
+//! The page as seen by a browser and by an attacker.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -6,18 +6,18 @@ use tokio::net::TcpStream;
 
 use super::*;
 
-/// A page and its parts.
-struct Visit {
+/// A browser with an open page.
+struct Browser {
     keys: KeyPool,
     page: KeyPage,
     host: String,
     path: String,
 }
 
-impl Visit {
+impl Browser {
     async fn new() -> Self {
         let keys = KeyPool::new([]);
-        let page = KeyDesk::new(keys.clone()).page().await.unwrap();
+        let page = KeyPrompt::new(keys.clone()).page().await.unwrap();
         let rest = page.url.strip_prefix("http://").unwrap();
         let (host, path) = rest.split_once('/').unwrap();
         Self {
@@ -35,9 +35,9 @@ impl Visit {
         let length = body.len();
         let text = format!("{head}\r\nContent-Length: {length}\r\n\r\n{body}");
         stream.write_all(text.as_bytes()).await.unwrap();
-        let mut answer = String::new();
-        stream.read_to_string(&mut answer).await.unwrap();
-        answer
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        response
     }
 
     async fn get(&self, path: &str, host: &str) -> String {
@@ -60,23 +60,23 @@ impl Visit {
     }
 }
 
-fn status(answer: &str) -> &str {
-    answer.split(' ').nth(1).unwrap_or(answer)
+fn status(response: &str) -> &str {
+    response.split(' ').nth(1).unwrap_or(response)
 }
 
 #[tokio::test]
-async fn a_key_is_taken_once_and_the_page_is_gone() {
-    let visit = Visit::new().await;
-    assert!(visit.page.url.starts_with("http://127.0.0.1:"));
-    let token = visit.token().await;
-    let origin = format!("\r\nOrigin: http://{}", visit.host);
+async fn accepts_one_key_and_closes() {
+    let browser = Browser::new().await;
+    assert!(browser.page.url.starts_with("http://127.0.0.1:"));
+    let token = browser.token().await;
+    let origin = format!("\r\nOrigin: http://{}", browser.host);
     let body = format!("token={token}&key=+exa-key%2D1%0A");
-    let answer = visit.post(&origin, &body).await;
-    assert_eq!(status(&answer), "200", "{answer}");
-    assert!(!answer.contains("exa-key"), "{answer}");
-    assert!(visit.page.is_done().await);
+    let response = browser.post(&origin, &body).await;
+    assert_eq!(status(&response), "200", "{response}");
+    assert!(!response.contains("exa-key"), "{response}");
+    assert!(browser.page.is_done().await);
     assert_eq!(
-        visit
+        browser
             .keys
             .lease("search", None, &[])
             .unwrap()
@@ -84,15 +84,18 @@ async fn a_key_is_taken_once_and_the_page_is_gone() {
             .redact("exa-key-1"),
         "[redacted]"
     );
-    let again = visit.post(&origin, &body).await;
+    let again = browser.post(&origin, &body).await;
     assert!(["410", "closed"].contains(&status(&again)), "{again}");
-    assert_eq!(visit.keys.len(), 1);
+    assert_eq!(browser.keys.len(), 1);
 }
 
 #[tokio::test]
-async fn the_page_loads_nothing_and_is_kept_nowhere() {
-    let visit = Visit::new().await;
-    let answer = visit.get(&visit.path, &visit.host).await.to_lowercase();
+async fn loads_nothing_and_is_not_cached() {
+    let browser = Browser::new().await;
+    let response = browser
+        .get(&browser.path, &browser.host)
+        .await
+        .to_lowercase();
     for part in [
         "default-src 'none'",
         "frame-ancestors 'none'",
@@ -101,27 +104,27 @@ async fn the_page_loads_nothing_and_is_kept_nowhere() {
         "x-content-type-options: nosniff",
         "referrer-policy: same-origin",
     ] {
-        assert!(answer.contains(part), "{part} in {answer}");
+        assert!(response.contains(part), "{part} in {response}");
     }
-    assert!(!answer.contains("<script"));
+    assert!(!response.contains("<script"));
 }
 
 #[tokio::test]
-async fn who_does_not_know_the_address_finds_nothing() {
-    let visit = Visit::new().await;
-    for path in ["/", "/favicon.ico", &format!("{}x", visit.path)] {
-        let answer = visit.get(path, &visit.host).await;
-        assert_eq!(status(&answer), "404", "{path}");
+async fn responds_only_to_its_address() {
+    let browser = Browser::new().await;
+    for path in ["/", "/favicon.ico", &format!("{}x", browser.path)] {
+        let response = browser.get(path, &browser.host).await;
+        assert_eq!(status(&response), "404", "{path}");
     }
-    // A name of another host that points to this machine.
-    let answer = visit.get(&visit.path, "evil.example").await;
-    assert_eq!(status(&answer), "404");
+    // DNS rebinding: another host name that resolves to this machine.
+    let response = browser.get(&browser.path, "evil.example").await;
+    assert_eq!(status(&response), "404");
 }
 
 #[tokio::test]
-async fn forms_of_other_pages_are_refused() {
-    let visit = Visit::new().await;
-    let token = visit.token().await;
+async fn rejects_forms_of_other_pages() {
+    let browser = Browser::new().await;
+    let token = browser.token().await;
     let good = format!("token={token}&key=k-1");
     for (more, body) in [
         ("", "key=k-1"),
@@ -129,43 +132,43 @@ async fn forms_of_other_pages_are_refused() {
         ("\r\nOrigin: https://evil.example", good.as_str()),
         ("\r\nOrigin: null", good.as_str()),
     ] {
-        let answer = visit.post(more, body).await;
-        assert_eq!(status(&answer), "403", "{more} {body}");
+        let response = browser.post(more, body).await;
+        assert_eq!(status(&response), "403", "{more} {body}");
     }
-    assert!(visit.keys.is_empty());
+    assert!(browser.keys.is_empty());
 }
 
 #[tokio::test]
-async fn what_is_no_key_can_be_corrected() {
-    let visit = Visit::new().await;
-    let token = visit.token().await;
+async fn an_invalid_key_can_be_corrected() {
+    let browser = Browser::new().await;
+    let token = browser.token().await;
     for key in ["", "%20", "sch%C3%BCssel", "a%0D%0Ab"] {
-        let answer = visit.post("", &format!("token={token}&key={key}")).await;
-        assert_eq!(status(&answer), "400", "{key}");
+        let response = browser.post("", &format!("token={token}&key={key}")).await;
+        assert_eq!(status(&response), "400", "{key}");
     }
     let long = format!("token={token}&key={}", "k".repeat(5_000));
-    assert_eq!(status(&visit.post("", &long).await), "413");
-    let answer = visit.post("", &format!("token={token}&key=k-1")).await;
-    assert_eq!(status(&answer), "200");
+    assert_eq!(status(&browser.post("", &long).await), "413");
+    let response = browser.post("", &format!("token={token}&key=k-1")).await;
+    assert_eq!(status(&response), "200");
 }
 
 #[tokio::test]
-async fn a_closed_page_gives_way_to_a_new_one() {
+async fn opens_a_new_page_after_closing() {
     let keys = KeyPool::new([]);
-    let desk = KeyDesk::new(keys);
-    let first = desk.page().await.unwrap();
-    assert_eq!(desk.page().await.unwrap().url, first.url);
+    let prompt = KeyPrompt::new(keys);
+    let first = prompt.page().await.unwrap();
+    assert_eq!(prompt.page().await.unwrap().url, first.url);
     first.close();
     assert!(!first.is_done().await);
-    let second = desk.page().await.unwrap();
+    let second = prompt.page().await.unwrap();
     assert_ne!(second.url, first.url);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_page_that_nobody_visits_is_gone_after_a_while() {
-    let desk = KeyDesk::new(KeyPool::new([]));
-    let page = desk.page().await.unwrap();
-    sleep(LIFE - Duration::from_secs(1)).await;
+async fn closes_after_its_lifetime() {
+    let prompt = KeyPrompt::new(KeyPool::new([]));
+    let page = prompt.page().await.unwrap();
+    sleep(LIFETIME - Duration::from_secs(1)).await;
     assert!(page.is_open());
     sleep(Duration::from_secs(2)).await;
     assert!(!page.is_done().await);

@@ -1,11 +1,11 @@
-//! Where Redis is: an address that may hold a password, which is never shown.
+//! The address of Redis. It may contain a password, which is never displayed.
 
 use std::fmt;
 use std::sync::Arc;
 
 use redis::{ConnectionAddr, ConnectionInfo, IntoConnectionInfo};
 
-/// Where Redis is.
+/// The address of a Redis server. Its `Display` and `Debug` forms omit the password.
 #[derive(Clone)]
 pub struct RedisAddress {
     url: String,
@@ -13,16 +13,16 @@ pub struct RedisAddress {
 }
 
 impl RedisAddress {
-    /// Reads `redis://`, `rediss://` or `unix://`; `None` if it is none of them.
+    /// Parses a `redis://`, `rediss://` or `unix://` URL.
     pub(in super::super) fn parse(url: &str) -> Option<Self> {
         let info = Arc::new(url.into_connection_info().ok()?);
-        // What nobody checks could as well be sent in the clear.
-        let unchecked = matches!(info.addr(), ConnectionAddr::TcpTls { insecure: true, .. });
+        // TLS without certificate checks is no better than plain text.
+        let unverified = matches!(info.addr(), ConnectionAddr::TcpTls { insecure: true, .. });
         let url = url.to_owned();
-        (!unchecked && info.redis_settings().db() >= 0).then_some(Self { url, info })
+        (!unverified && info.redis_settings().db() >= 0).then_some(Self { url, info })
     }
 
-    /// Which of the databases of the server it is.
+    /// Returns the number of the database.
     pub(super) fn database(&self) -> i64 {
         self.info.redis_settings().db()
     }
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_shown_without_its_password() {
+    fn display_omits_the_password() {
         let cases = [
             ("redis://:hunter2@host", "Redis at host:6379"),
             (
@@ -79,16 +79,16 @@ mod tests {
             ("rediss://ann:hunter2@host", "Redis at host:6379 over TLS"),
             ("unix:///run/r.sock?pass=hunter2", "Redis at /run/r.sock"),
         ];
-        for (url, shown) in cases {
+        for (url, display) in cases {
             let address = RedisAddress::parse(url).unwrap();
-            assert_eq!(address.to_string(), shown);
+            assert_eq!(address.to_string(), display);
             assert!(!format!("{address:?}").contains("hunter2"));
         }
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
-        for odd in [
+    fn rejects_invalid_addresses() {
+        for invalid in [
             "redis:",
             "redis://",
             "redis://host/first",
@@ -97,7 +97,7 @@ mod tests {
             "rediss://host/#insecure",
             "http://host",
         ] {
-            assert!(RedisAddress::parse(odd).is_none(), "{odd}");
+            assert!(RedisAddress::parse(invalid).is_none(), "{invalid}");
         }
     }
 }

@@ -1,101 +1,101 @@
-//! Which data a Redis holds: the version of its format, and an epoch that is made once with the data.
+//! Identifies the data in Redis by its format version and by an epoch, a random id created with the data.
 //!
-//! A server remembers the epoch that it found at its first use. Every script compares it with that of the
-//! Redis before it does anything, so a server neither reads nor writes data of another epoch: where Redis
-//! lost its data or was replaced, the tokens, revocations and identities that the server knows belong to data
-//! that is gone.
+//! A server remembers the epoch of its first use. Every script compares it with the stored one before it does
+//! anything, so a server neither reads nor writes data of another epoch. If Redis lost its data or was replaced, the
+//! tokens, revocations and identities that the server has in memory belong to data that no longer exists.
 
 use std::sync::{LazyLock, Mutex};
 
 use redis::{RedisError, Script, ScriptInvocation};
 use tokio::sync::OnceCell;
 
-use super::super::StoreError;
-use super::link::Link;
-use super::{key, mark};
+use super::connection::RedisConnection;
+use super::{key, unique_name};
+use crate::StoreError;
 use exa_mcp_model::lock;
 
-/// The version of the format that this program reads and writes. What was written before there was a
-/// version is the first.
+/// The format version that this program reads and writes. Data without a version has version 1.
 pub(super) const VERSION: u32 = 1;
 
-/// The version of the program, by which people know what to update.
+/// The version of the program, shown to operators who have to update.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
-/// The codes with which scripts refuse.
+/// The error codes of the scripts.
 const NEWER: &str = "EXANEWER";
 const REPLACED: &str = "EXAEPOCH";
 
-static BEGIN: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("begin.lua")));
+static INIT_EPOCH: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("init_epoch.lua")));
 
 /// The epoch of the data, as this server knows it.
 #[derive(Default)]
 pub(super) struct Epoch {
     known: OnceCell<String>,
-    /// Why the last script was refused, if it was.
-    problem: Mutex<Option<StoreError>>,
+    /// Why the last script was rejected, if it was.
+    blocking_error: Mutex<Option<StoreError>>,
 }
 
 impl Epoch {
-    /// The epoch of the data. The first look remembers it, and makes it where there is none; data of a newer
-    /// version is refused before anything is written.
-    pub(super) async fn get(&self, link: &Link) -> Result<&str, StoreError> {
-        let begun = self.known.get_or_try_init(|| async {
-            let mut begin = BEGIN.prepare_invoke();
-            let own = mark()?;
-            begin
+    /// Returns the epoch of the data. The first call reads or creates it, and rejects data of a newer version before
+    /// anything is written.
+    pub(super) async fn get(&self, connection: &RedisConnection) -> Result<&str, StoreError> {
+        let epoch = self.known.get_or_try_init(|| async {
+            let mut script = INIT_EPOCH.prepare_invoke();
+            let new = unique_name()?;
+            script
                 .key(key(&["store"]))
                 .arg(VERSION)
-                .arg(own)
+                .arg(new)
                 .arg(PROGRAM);
-            let ask = async |mut connection| begin.invoke_async(&mut connection).await;
-            link.ask(ask).await
+            let query = async |mut connection| script.invoke_async(&mut connection).await;
+            connection.query(query).await
         });
-        let begun = begun.await;
-        // That it is known says nothing about the data that is there now.
-        if begun.is_err() {
-            self.note(&begun);
+        let epoch = epoch.await;
+        // Success may come from memory and does not tell whether the data is still the same.
+        if epoch.is_err() {
+            self.observe(&epoch);
         }
-        begun.map(String::as_str)
+        epoch.map(String::as_str)
     }
 
-    /// Has a script refuse data of another epoch or of a newer version.
+    /// Makes a script reject data of another epoch or of a newer version.
     pub(super) async fn bind(
         &self,
-        link: &Link,
+        connection: &RedisConnection,
         script: &mut ScriptInvocation<'_>,
     ) -> Result<(), StoreError> {
-        let epoch = self.get(link).await?;
+        let epoch = self.get(connection).await?;
         script.arg(VERSION).arg(epoch);
         Ok(())
     }
 
-    /// Takes notice of what came of a script.
-    pub(super) fn note<T>(&self, result: &Result<T, StoreError>) {
-        let problem = match result {
+    /// Records whether a script was rejected.
+    pub(super) fn observe<T>(&self, result: &Result<T, StoreError>) {
+        let blocking_error = match result {
             Ok(_) => None,
             Err(error @ (StoreError::Newer(_) | StoreError::Replaced)) => Some(error.clone()),
-            // Whoever could not be asked has not changed.
+            // An unreachable Redis tells nothing about its data.
             Err(_) => return,
         };
-        let mut known = lock(&self.problem);
-        if *known != problem {
-            match &problem {
-                Some(problem) => tracing::error!(%problem, "nothing is served with this store"),
-                None => tracing::warn!("the store is the one from before again; it is used again"),
+        let mut current = lock(&self.blocking_error);
+        if *current != blocking_error {
+            match &blocking_error {
+                Some(error) => {
+                    tracing::error!(%error, "rejecting all requests because of the store")
+                }
+                None => tracing::warn!("the original store is back; serving requests again"),
             }
-            *known = problem;
+            *current = blocking_error;
         }
     }
 
-    /// Why the data must not be used, if it was refused last.
-    pub(super) fn problem(&self) -> Option<StoreError> {
-        lock(&self.problem).clone()
+    /// Returns why the data must not be used, if the last script was rejected.
+    pub(super) fn blocking_error(&self) -> Option<StoreError> {
+        lock(&self.blocking_error).clone()
     }
 }
 
-/// What a script says that refuses.
-pub(super) fn refusal(error: &RedisError) -> Option<StoreError> {
+/// Converts the error of a script that rejected the data.
+pub(super) fn script_error(error: &RedisError) -> Option<StoreError> {
     match error.code()? {
         REPLACED => Some(StoreError::Replaced),
         NEWER => {

@@ -1,4 +1,4 @@
-//! A sign of life in Redis: a key that ends by itself unless it is renewed.
+//! The liveness of a process in Redis: a key that expires unless it is renewed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,73 +8,73 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use super::super::StoreError;
+use super::connection::RedisConnection;
 use super::epoch::Epoch;
-use super::link::Link;
+use crate::StoreError;
 
-/// How long a sign lasts without being renewed.
-pub(super) const LENGTH: Duration = Duration::from_secs(8);
+/// How long a lease lasts without renewal.
+pub(super) const DURATION: Duration = Duration::from_secs(8);
 
-/// How often it is renewed.
-const RENEWAL: Duration = Duration::from_secs(2);
+/// How often a lease is renewed.
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// A sign that is renewed as long as this is kept.
+/// A lease that is renewed until dropped.
 pub(super) struct Lease {
-    link: Arc<Link>,
+    connection: Arc<RedisConnection>,
     key: String,
-    renewing: JoinHandle<()>,
+    renewal: JoinHandle<()>,
 }
 
 impl Lease {
-    /// Shows a sign at this key.
-    pub(super) async fn take(
-        link: Arc<Link>,
+    /// Acquires the lease of this key.
+    pub(super) async fn acquire(
+        connection: Arc<RedisConnection>,
         epoch: Arc<Epoch>,
         key: String,
     ) -> Result<Self, StoreError> {
-        renew(&link, &key).await?;
-        let renewing = tokio::spawn(keep(Arc::clone(&link), epoch, key.clone()));
+        renew(&connection, &key).await?;
+        let renewal = tokio::spawn(keep_renewing(Arc::clone(&connection), epoch, key.clone()));
         Ok(Self {
-            link,
+            connection,
             key,
-            renewing,
+            renewal,
         })
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        self.renewing.abort();
-        let (link, key) = (Arc::clone(&self.link), std::mem::take(&mut self.key));
-        // Without a runtime it ends a little later by itself.
+        self.renewal.abort();
+        let (connection, key) = (Arc::clone(&self.connection), std::mem::take(&mut self.key));
+        // Without a runtime the key expires by itself.
         if let Ok(runtime) = Handle::try_current() {
             runtime.spawn(async move {
                 let mut remove = Cmd::new();
                 remove.arg("DEL").arg(key);
-                let ask = async |mut connection| remove.query_async::<()>(&mut connection).await;
-                let _ = link.ask(ask).await;
+                let query = async |mut connection| remove.query_async::<()>(&mut connection).await;
+                let _ = connection.query(query).await;
             });
         }
     }
 }
 
-async fn keep(link: Arc<Link>, epoch: Arc<Epoch>, key: String) {
+async fn keep_renewing(connection: Arc<RedisConnection>, epoch: Arc<Epoch>, key: String) {
     loop {
-        sleep(RENEWAL).await;
-        // In other data than its own this server runs nothing.
-        if epoch.problem().is_some() {
+        sleep(RENEWAL_INTERVAL).await;
+        // This server does no work in data of another epoch.
+        if epoch.blocking_error().is_some() {
             continue;
         }
-        if let Err(error) = renew(&link, &key).await {
-            tracing::warn!(%error, "the sign of life could not be renewed; it is tried again");
+        if let Err(error) = renew(&connection, &key).await {
+            tracing::warn!(%error, "cannot renew the liveness lease; trying again");
         }
     }
 }
 
-async fn renew(link: &Link, key: &str) -> Result<(), StoreError> {
-    let mut show = Cmd::new();
-    let length = LENGTH.as_millis() as u64;
-    show.arg("SET").arg(key).arg(1).arg("PX").arg(length);
-    let ask = async |mut connection| show.query_async::<()>(&mut connection).await;
-    link.ask(ask).await
+async fn renew(connection: &RedisConnection, key: &str) -> Result<(), StoreError> {
+    let mut set = Cmd::new();
+    let duration = DURATION.as_millis() as u64;
+    set.arg("SET").arg(key).arg(1).arg("PX").arg(duration);
+    let query = async |mut connection| set.query_async::<()>(&mut connection).await;
+    connection.query(query).await
 }

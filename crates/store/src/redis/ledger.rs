@@ -6,26 +6,26 @@ use std::time::Duration;
 use redis::{Cmd, Script};
 use serde::{Deserialize, Serialize};
 
-use super::super::ledger::{
-    BudgetCounters, BudgetState, Reassigned, Reservation, Reserved, Slot, SlotLimit,
+use super::{MAX_LUA_INTEGER, RedisStore, key, milliseconds};
+use crate::ledger::{
+    BudgetCounters, BudgetState, ReassignOutcome, Reservation, ReserveOutcome, Slot, SlotLimit,
 };
-use super::super::{CountChange, Step, StoreError};
-use super::{LARGEST, RedisStore, key, milliseconds};
+use crate::{CounterOp, CounterUpdate, StoreError};
 
-/// How long it is known that a reservation is settled, for requests about it that arrive late.
-const SETTLED_KEPT: Duration = Duration::from_secs(60 * 60);
+/// How long a settled reservation is remembered, for requests that arrive late.
+const SETTLED_RETENTION: Duration = Duration::from_secs(60 * 60);
 
-/// How long a claim is known.
-const CLAIMS_KEPT: Duration = Duration::from_secs(180 * 24 * 60 * 60);
+/// How long claims are retained.
+const CLAIM_RETENTION: Duration = Duration::from_secs(180 * 24 * 60 * 60);
 
 static RESERVE: LazyLock<Script> = script!("reserve.lua");
 static SETTLE: LazyLock<Script> = script!("settle.lua");
 static REASSIGN: LazyLock<Script> = script!("reassign.lua");
-static OCCUPY: LazyLock<Script> = script!("occupy.lua");
+static ACQUIRE_SLOT: LazyLock<Script> = script!("acquire_slot.lua");
 
-/// A reservation as it is written.
+/// The stored form of a reservation.
 #[derive(Serialize, Deserialize)]
-struct Record {
+struct ReservationRecord {
     #[serde(rename = "v")]
     version: u32,
     #[serde(rename = "holder")]
@@ -38,8 +38,8 @@ struct Record {
     body: String,
 }
 
-fn record(reservation: &Reservation) -> String {
-    let record = Record {
+fn encode(reservation: &Reservation) -> String {
+    let record = ReservationRecord {
         version: 1,
         holder: reservation.holder.clone(),
         amount: reservation.amount,
@@ -66,105 +66,110 @@ fn counter_key(subject: &str) -> String {
 }
 
 impl RedisStore {
-    pub(super) async fn reserve_money(&self, wanted: &Reservation) -> Result<Reserved, StoreError> {
+    pub(super) async fn run_reserve(
+        &self,
+        reservation: &Reservation,
+    ) -> Result<ReserveOutcome, StoreError> {
         let mut script = RESERVE.prepare_invoke();
         script
             .key(reservations_key())
-            .key(settled_key(&wanted.id))
+            .key(settled_key(&reservation.id))
             .key(key(&["subjects"]))
-            .arg(&wanted.id)
-            .arg(record(wanted))
-            .arg(wanted.amount.min(LARGEST));
-        for budget in &wanted.budgets {
-            let most = budget.most.map(|most| most.min(LARGEST).to_string());
+            .arg(&reservation.id)
+            .arg(encode(reservation))
+            .arg(reservation.amount.min(MAX_LUA_INTEGER));
+        for budget in &reservation.budgets {
+            let limit = budget
+                .limit
+                .map(|limit| limit.min(MAX_LUA_INTEGER).to_string());
             script
                 .arg(counter_key(&budget.subject))
                 .arg(&budget.subject)
                 .arg(&budget.spent)
                 .arg(&budget.reserved)
-                .arg(most.unwrap_or_default());
+                .arg(limit.unwrap_or_default());
         }
-        let answer: Vec<String> = self.run(&mut script).await?;
-        let mut answer = answer.into_iter();
-        let outcome = answer.next().unwrap_or_default();
-        let numbers: Vec<u64> = answer.map(|text| text.parse().unwrap_or(0)).collect();
-        let states = numbers.chunks_exact(2).map(|pair| BudgetState {
+        let reply: Vec<String> = self.run(&mut script).await?;
+        let mut reply = reply.into_iter();
+        let outcome = reply.next().unwrap_or_default();
+        let values: Vec<u64> = reply.map(|text| text.parse().unwrap_or(0)).collect();
+        let states = values.chunks_exact(2).map(|pair| BudgetState {
             spent: pair.first().copied().unwrap_or_default(),
             reserved: pair.last().copied().unwrap_or_default(),
         });
         let states = states.collect();
         Ok(match outcome.as_str() {
-            "held" => Reserved::Held(states),
-            "exceeded" => Reserved::Exceeded(states),
-            _ => Reserved::Closed,
+            "held" => ReserveOutcome::Held(states),
+            "exceeded" => ReserveOutcome::Exceeded(states),
+            _ => ReserveOutcome::AlreadySettled,
         })
     }
 
-    pub(super) async fn settle_money(
+    pub(super) async fn run_settle(
         &self,
-        settled: &Reservation,
-        changes: &[CountChange],
+        reservation: &Reservation,
+        updates: &[CounterUpdate],
     ) -> Result<bool, StoreError> {
-        let spent: Vec<String> = changes.iter().map(shown).collect();
+        let log: Vec<String> = updates.iter().map(describe).collect();
         let mut script = SETTLE.prepare_invoke();
         script
             .key(reservations_key())
-            .key(settled_key(&settled.id))
+            .key(settled_key(&reservation.id))
             .key(key(&["subjects"]))
-            .arg(&settled.id)
-            .arg(spent.join(" "))
-            .arg(milliseconds(Some(SETTLED_KEPT)))
+            .arg(&reservation.id)
+            .arg(log.join(" "))
+            .arg(milliseconds(Some(SETTLED_RETENTION)))
             .arg(1)
-            .arg(settled.amount.min(LARGEST))
-            .arg(settled.budgets.len());
-        for budget in &settled.budgets {
+            .arg(reservation.amount.min(MAX_LUA_INTEGER))
+            .arg(reservation.budgets.len());
+        for budget in &reservation.budgets {
             script
                 .arg(counter_key(&budget.subject))
                 .arg(&budget.reserved);
         }
-        for change in changes {
-            let Step::Add(value) = change.step else {
+        for update in updates {
+            let CounterOp::Add(value) = update.op else {
                 continue;
             };
             script
-                .arg(counter_key(&change.subject))
-                .arg(&change.subject)
-                .arg(&change.name)
-                .arg(value.min(LARGEST));
+                .arg(counter_key(&update.subject))
+                .arg(&update.subject)
+                .arg(&update.name)
+                .arg(value.min(MAX_LUA_INTEGER));
         }
         self.run(&mut script).await
     }
 
-    pub(super) async fn reassign_reservation(
+    pub(super) async fn run_reassign(
         &self,
-        present: &Reservation,
+        current: &Reservation,
         changed: &Reservation,
         claim: Option<&str>,
-    ) -> Result<Reassigned, StoreError> {
+    ) -> Result<ReassignOutcome, StoreError> {
         let mut script = REASSIGN.prepare_invoke();
         script.key(reservations_key());
         if let Some(claim) = claim {
             script.key(key(&["claim", claim]));
         }
         script
-            .arg(&present.id)
-            .arg(record(present))
-            .arg(record(changed))
-            .arg(milliseconds(Some(CLAIMS_KEPT)));
+            .arg(&current.id)
+            .arg(encode(current))
+            .arg(encode(changed))
+            .arg(milliseconds(Some(CLAIM_RETENTION)));
         let outcome: String = self.run(&mut script).await?;
         Ok(match outcome.as_str() {
-            "done" => Reassigned::Done,
-            "claimed" => Reassigned::Claimed,
-            _ => Reassigned::Gone,
+            "done" => ReassignOutcome::Done,
+            "claimed" => ReassignOutcome::Claimed,
+            _ => ReassignOutcome::Gone,
         })
     }
 
-    pub(super) async fn all_reservations(&self) -> Result<Vec<Reservation>, StoreError> {
+    pub(super) async fn read_reservations(&self) -> Result<Vec<Reservation>, StoreError> {
         let mut command = Cmd::new();
         command.arg("HGETALL").arg(reservations_key());
         let found: Vec<(String, String)> = self.command(&command).await?;
-        let read = found.into_iter().filter_map(|(id, text)| {
-            let record: Record = serde_json::from_str(&text).ok()?;
+        let decoded = found.into_iter().filter_map(|(id, text)| {
+            let record: ReservationRecord = serde_json::from_str(&text).ok()?;
             Some(Reservation {
                 id,
                 holder: record.holder,
@@ -173,60 +178,60 @@ impl RedisStore {
                 body: record.body,
             })
         });
-        let mut reservations: Vec<Reservation> = read.collect();
+        let mut reservations: Vec<Reservation> = decoded.collect();
         reservations.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(reservations)
     }
 
-    pub(super) async fn occupy_slot(
+    pub(super) async fn run_acquire_slot(
         &self,
         slot: &Slot,
         limit: Option<SlotLimit>,
     ) -> Result<bool, StoreError> {
-        let lasting = u8::from(slot.is_lasting);
-        let mut script = OCCUPY.prepare_invoke();
-        let most = limit.map(|limit| limit.most.min(LARGEST).to_string());
-        let counts_lasting = limit.is_some_and(|limit| limit.counts_lasting);
+        let durable = u8::from(slot.is_durable);
+        let mut script = ACQUIRE_SLOT.prepare_invoke();
+        let max_groups = limit.map(|limit| limit.max_groups.min(MAX_LUA_INTEGER).to_string());
+        let counts_durable = limit.is_some_and(|limit| limit.counts_durable);
         script
             .key(slots_key(&slot.key))
             .arg(&slot.id)
-            .arg(format!("{} {lasting} {}", slot.group, slot.holder))
+            .arg(format!("{} {durable} {}", slot.group, slot.holder))
             .arg(&slot.group)
-            .arg(most.unwrap_or_default())
-            .arg(u8::from(counts_lasting));
+            .arg(max_groups.unwrap_or_default())
+            .arg(u8::from(counts_durable));
         self.run(&mut script).await
     }
 
-    pub(super) async fn vacate_slot(&self, name: &str, id: &str) -> Result<(), StoreError> {
+    pub(super) async fn delete_slot(&self, name: &str, id: &str) -> Result<(), StoreError> {
         let mut command = Cmd::new();
         command.arg("HDEL").arg(slots_key(name)).arg(id);
         self.command(&command).await
     }
 
-    pub(super) async fn all_slots(&self, name: &str) -> Result<Vec<Slot>, StoreError> {
+    pub(super) async fn read_slots(&self, name: &str) -> Result<Vec<Slot>, StoreError> {
         let mut command = Cmd::new();
         command.arg("HGETALL").arg(slots_key(name));
         let found: Vec<(String, String)> = self.command(&command).await?;
-        let read = found.into_iter().filter_map(|(id, text)| {
+        let decoded = found.into_iter().filter_map(|(id, text)| {
             let mut parts = text.splitn(3, ' ');
             Some(Slot {
                 key: name.to_owned(),
                 id,
                 group: parts.next()?.to_owned(),
-                is_lasting: parts.next()? == "1",
+                is_durable: parts.next()? == "1",
                 holder: parts.next()?.to_owned(),
             })
         });
-        let mut slots: Vec<Slot> = read.collect();
+        let mut slots: Vec<Slot> = decoded.collect();
         slots.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(slots)
     }
 }
 
-/// A change in the mark of a settled reservation, for whoever looks into why a counter is as it is.
-fn shown(change: &CountChange) -> String {
-    match change.step {
-        Step::Add(by) => format!("{}={by}", change.name),
-        Step::Reach(to) => format!("{}>{to}", change.name),
+/// Describes an update in the record of a settled reservation, for operators who investigate a counter.
+fn describe(update: &CounterUpdate) -> String {
+    match update.op {
+        CounterOp::Add(amount) => format!("{}={amount}", update.name),
+        CounterOp::RaiseTo(minimum) => format!("{}>{minimum}", update.name),
     }
 }

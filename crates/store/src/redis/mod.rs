@@ -1,9 +1,9 @@
-//! Documents in Redis: several servers on several machines share them.
+//! A store in Redis, shared by servers on several machines.
 //!
-//! Each call is one script, so nobody comes in between, and the time is Redis's own. Whatever others
-//! name is encoded before it becomes part of a key.
+//! Each call is one Lua script, hence atomic, and uses the clock of Redis. Names that come from users are
+//! percent-encoded before they become part of a key.
 
-/// A script with what all scripts share.
+/// Loads a script together with the functions that all scripts share.
 macro_rules! script {
     ($file:literal) => {
         LazyLock::new(|| Script::new(concat!(include_str!("common.lua"), include_str!($file))))
@@ -11,10 +11,10 @@ macro_rules! script {
 }
 
 mod address;
+mod connection;
 mod epoch;
 mod lease;
 mod ledger;
-mod link;
 mod pubsub;
 
 use std::ops::Range;
@@ -26,65 +26,65 @@ use redis::{Cmd, FromRedisValue, Script, ScriptInvocation};
 use tokio::sync::broadcast;
 
 pub use address::RedisAddress;
+use connection::RedisConnection;
 use epoch::Epoch;
 use lease::Lease;
-use link::Link;
 
 use super::{
-    Batch, Clock, Count, CountChange, Document, Expected, LivenessGuard, Pending, Place, Query,
-    Reassigned, Reservation, Reserved, Rules, Slot, SlotLimit, Step, Store, StoreError,
-    StoreMessage, Taken, Window,
+    Clock, Counter, CounterBatch, CounterOp, CounterUpdate, Document, DocumentKey, DocumentQuery,
+    ExpectedRevision, LivenessGuard, ReassignOutcome, Reservation, ReserveOutcome, Slot, SlotLimit,
+    Store, StoreError, StoreFuture, StoreMessage, WindowDecision, WindowRequest, WriteOptions,
 };
 use exa_mcp_model::ids;
 
-/// What all keys begin with.
+/// The prefix of all keys.
 const PREFIX: &str = "exa-mcp:";
 
-/// How long it is remembered which batch a writer told last.
-const REMEMBERED: Duration = Duration::from_secs(60 * 60);
+/// How long the last batch of a writer is remembered.
+const BATCH_RETENTION: Duration = Duration::from_secs(60 * 60);
 
-/// How long that is remembered of one who tells a single batch.
-const BRIEFLY: Duration = Duration::from_secs(60);
+/// The same for a writer that sends a single batch.
+const SINGLE_BATCH_RETENTION: Duration = Duration::from_secs(60);
 
-/// The longest life of a document; what is longer lasts as long as this.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+/// The longest time to live; longer ones are cut to it.
+const MAX_TIME_TO_LIVE: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
 
-/// Subjects whose numbers are read in one go.
-const SUBJECTS_AT_ONCE: usize = 500;
+/// How many subjects one round trip reads.
+const SUBJECTS_PER_BATCH: usize = 500;
 
-/// The most documents that are listed at once.
-const LONGEST_LIST: usize = 1_000_000;
+/// The maximum number of documents in a list.
+const MAX_LIST: usize = 1_000_000;
 
-/// The largest number that Lua knows exactly.
-const LARGEST: u64 = 1 << 53;
+/// The largest integer that Lua represents exactly.
+const MAX_LUA_INTEGER: u64 = 1 << 53;
 
 static PUT: LazyLock<Script> = script!("put.lua");
 static GET: LazyLock<Script> = script!("get.lua");
 static DELETE: LazyLock<Script> = script!("delete.lua");
 static LIST: LazyLock<Script> = script!("list.lua");
-static COUNT: LazyLock<Script> = script!("count.lua");
-static TAKE: LazyLock<Script> = script!("take.lua");
-static CONFIRM: LazyLock<Script> = script!("confirm.lua");
-static AGREE: LazyLock<Script> = script!("agree.lua");
+static UPDATE_COUNTERS: LazyLock<Script> = script!("update_counters.lua");
+static CONSUME: LazyLock<Script> = script!("consume.lua");
+static VERIFY: LazyLock<Script> = script!("verify.lua");
+static GET_OR_INIT: LazyLock<Script> = script!("get_or_init.lua");
 
-/// Documents in Redis.
+/// A store in Redis.
 pub struct RedisStore {
-    link: Arc<Link>,
+    connection: Arc<RedisConnection>,
     epoch: Arc<Epoch>,
-    /// What others tell, once somebody listens.
-    news: OnceLock<broadcast::Sender<StoreMessage>>,
-    /// Tests have a clock of their own; otherwise it is Redis's.
+    /// The messages of other servers, from the first subscription on.
+    messages: OnceLock<broadcast::Sender<StoreMessage>>,
+    /// The clock of a test; otherwise that of Redis.
     clock: Option<Clock>,
 }
 
 impl RedisStore {
-    /// A store at this address. Nothing is connected before the first use.
+    /// Creates a store at this address. The first use connects.
     pub fn new(address: RedisAddress) -> Self {
-        let link = Arc::new(Link::new(address));
+        let connection = Arc::new(RedisConnection::new(address));
         Self {
-            link,
+            connection,
             epoch: Arc::default(),
-            news: OnceLock::new(),
+            messages: OnceLock::new(),
             clock: None,
         }
     }
@@ -97,100 +97,104 @@ impl RedisStore {
         }
     }
 
-    /// Where servers tell each other something. Words go to all databases of a Redis, so each has a channel.
+    /// Returns the pub/sub channel. Redis delivers messages across databases, so each has its own channel.
     fn channel(&self) -> String {
-        let database = self.link.address().database().to_string();
+        let database = self.connection.address().database().to_string();
         key(&["news", &database])
     }
 
-    /// The time for a script; without any it looks at Redis's clock.
+    /// Returns the time argument of a script; empty to use the clock of Redis.
     fn now(&self) -> String {
         let now = self.clock.as_ref().map(|clock| clock().to_string());
         now.unwrap_or_default()
     }
 
-    /// Runs a script on data of the epoch that this server knows.
+    /// Runs a script, which fails unless the data is of the epoch that this server knows.
     async fn run<T: FromRedisValue>(
         &self,
         script: &mut ScriptInvocation<'_>,
     ) -> Result<T, StoreError> {
-        self.epoch.bind(&self.link, script).await?;
+        self.epoch.bind(&self.connection, script).await?;
         let run = async |mut connection| script.invoke_async(&mut connection).await;
-        let result = self.link.ask(run).await;
-        self.epoch.note(&result);
+        let result = self.connection.query(run).await;
+        self.epoch.observe(&result);
         result
     }
 
     async fn command<T: FromRedisValue>(&self, command: &Cmd) -> Result<T, StoreError> {
-        self.epoch.get(&self.link).await?;
+        self.epoch.get(&self.connection).await?;
         let run = async |mut connection| command.query_async(&mut connection).await;
-        self.link.ask(run).await
+        self.connection.query(run).await
     }
 
-    async fn change_numbers(&self, batch: &Batch, remembered: Duration) -> Result<(), StoreError> {
-        let mut script = COUNT.prepare_invoke();
+    async fn apply_batch(
+        &self,
+        batch: &CounterBatch,
+        retention: Duration,
+    ) -> Result<(), StoreError> {
+        let mut script = UPDATE_COUNTERS.prepare_invoke();
         script
             .key(key(&["batch", &batch.writer]))
             .key(key(&["subjects"]))
-            .arg(milliseconds(Some(remembered)))
-            .arg(batch.number);
-        for change in &batch.changes {
-            let (kind, value) = match change.step {
-                Step::Add(by) => ("add", by),
-                Step::Reach(to) => ("reach", to),
+            .arg(milliseconds(Some(retention)))
+            .arg(batch.sequence);
+        for update in &batch.updates {
+            let (op, value) = match update.op {
+                CounterOp::Add(amount) => ("add", amount),
+                CounterOp::RaiseTo(minimum) => ("reach", minimum),
             };
             script
-                .arg(key(&["count", &change.subject]))
-                .arg(&change.subject)
-                .arg(&change.name)
-                .arg(kind)
-                // Redis knows signed numbers only.
+                .arg(key(&["count", &update.subject]))
+                .arg(&update.subject)
+                .arg(&update.name)
+                .arg(op)
+                // Redis only has signed integers.
                 .arg(value.min(i64::MAX as u64));
         }
         self.run::<i64>(&mut script).await.map(drop)
     }
 
-    /// Forgets the numbers of some subjects. They have no end that Redis knows: where memory is short it may
-    /// throw away what has one, and with it what somebody has spent today.
-    async fn forget_all(&self, subjects: &[String]) -> Result<(), StoreError> {
+    /// Deletes the counters of some subjects. They have no expiry, because Redis evicts keys with one when memory is
+    /// short, and with them what a user has spent today.
+    async fn delete_subjects(&self, subjects: &[String]) -> Result<(), StoreError> {
         if subjects.is_empty() {
             return Ok(());
         }
-        let mut all = redis::pipe();
+        let mut pipe = redis::pipe();
         for subject in subjects {
-            all.cmd("UNLINK").arg(key(&["count", subject])).ignore();
+            pipe.cmd("UNLINK").arg(key(&["count", subject])).ignore();
         }
-        all.cmd("SREM")
+        pipe.cmd("SREM")
             .arg(key(&["subjects"]))
             .arg(subjects)
             .ignore();
-        let ask = async |mut connection| all.query_async(&mut connection).await;
-        self.link.ask(ask).await
+        let query = async |mut connection| pipe.query_async(&mut connection).await;
+        self.connection.query(query).await
     }
 
-    async fn numbers(&self, subjects: &[String]) -> Result<Vec<Count>, StoreError> {
-        let mut all = redis::pipe();
+    async fn read_counters(&self, subjects: &[String]) -> Result<Vec<Counter>, StoreError> {
+        let mut pipe = redis::pipe();
         for subject in subjects {
-            all.cmd("HGETALL").arg(key(&["count", subject]));
+            pipe.cmd("HGETALL").arg(key(&["count", subject]));
         }
-        let ask = async |mut connection| all.query_async(&mut connection).await;
-        let answers: Vec<Vec<(String, u64)>> = self.link.ask(ask).await?;
-        let counts = subjects
+        let query = async |mut connection| pipe.query_async(&mut connection).await;
+        let replies: Vec<Vec<(String, u64)>> = self.connection.query(query).await?;
+        let counters = subjects
             .iter()
-            .zip(answers)
-            .flat_map(|(subject, mut numbers)| {
-                numbers.sort();
-                numbers.into_iter().map(|(name, value)| Count {
+            .zip(replies)
+            .flat_map(|(subject, mut values)| {
+                values.sort();
+                values.into_iter().map(|(name, value)| Counter {
                     subject: subject.clone(),
                     name,
                     value,
                 })
             });
-        Ok(counts.collect())
+        Ok(counters.collect())
     }
 }
 
-/// A key. Its parts are encoded, so that none of them can pass for another.
+/// Builds a key. Its parts are encoded, so that different parts never build the same key.
 fn key(parts: &[&str]) -> String {
     let parts: Vec<String> = parts
         .iter()
@@ -199,90 +203,96 @@ fn key(parts: &[&str]) -> String {
     format!("{PREFIX}{}", parts.join(":"))
 }
 
-fn document_key(place: &Place) -> String {
-    let owner = place.owner.as_str();
-    key(&["doc", place.collection, owner, &place.id])
+fn document_key(document: &DocumentKey) -> String {
+    let owner = document.owner.as_str();
+    key(&["doc", document.collection, owner, &document.id])
 }
 
-/// A name that nobody else has.
-fn mark() -> Result<String, StoreError> {
+/// Returns a unique name.
+fn unique_name() -> Result<String, StoreError> {
     ids::random().map_err(|error| StoreError::Unavailable(error.to_string()))
 }
 
-/// Reads a document as the scripts show it.
-fn document(fields: Vec<String>) -> Result<Document, StoreError> {
-    let foreign = || StoreError::Unavailable("something else is where a document was".to_owned());
+/// Reads a document from the fields that a script returns.
+fn read_document(fields: Vec<String>) -> Result<Document, StoreError> {
+    let invalid = || StoreError::Unavailable("a stored document is not readable".to_owned());
     let [owner, id, body, numbers @ ..] = fields.as_slice() else {
-        return Err(foreign());
+        return Err(invalid());
     };
     let numbers: Result<Vec<u64>, _> = numbers.iter().map(|number| number.parse()).collect();
-    let Ok(&[revision, number, created, modified]) = numbers.as_deref() else {
-        return Err(foreign());
+    let Ok(&[revision, sequence, created_at, modified_at]) = numbers.as_deref() else {
+        return Err(invalid());
     };
     Ok(Document {
         owner: owner.clone(),
         id: id.clone(),
         body: Arc::from(body.as_str()),
         revision,
-        number,
-        created,
-        modified,
+        sequence,
+        created_at,
+        modified_at,
     })
 }
 
 impl Store for RedisStore {
-    fn put(&self, place: Place, body: String, rules: Rules) -> Pending<'_, u64> {
+    fn put(
+        &self,
+        document: DocumentKey,
+        body: String,
+        options: WriteOptions,
+    ) -> StoreFuture<'_, u64> {
         Box::pin(async move {
-            let owner = place.owner.as_str();
+            let owner = document.owner.as_str();
+            let max = options.max_documents;
             let mut script = PUT.prepare_invoke();
             script
-                .key(document_key(&place))
-                .key(key(&["own", place.collection, owner]))
-                .key(key(&["all", place.collection]))
+                .key(document_key(&document))
+                .key(key(&["own", document.collection, owner]))
+                .key(key(&["all", document.collection]))
                 .key(key(&["ends"]))
                 .key(key(&["number"]))
                 .arg(self.now())
                 .arg(body)
-                .arg(match rules.expected {
-                    Expected::Anything => "anything".to_owned(),
-                    Expected::Nothing => "nothing".to_owned(),
-                    Expected::Revision(revision) => revision.to_string(),
+                .arg(match options.expected {
+                    ExpectedRevision::Any => "anything".to_owned(),
+                    ExpectedRevision::Absent => "nothing".to_owned(),
+                    ExpectedRevision::Exact(revision) => revision.to_string(),
                 })
-                .arg(rules.most.map(|most| most.to_string()).unwrap_or_default())
-                .arg(milliseconds(rules.time_to_live))
+                .arg(max.map(|max| max.to_string()).unwrap_or_default())
+                .arg(milliseconds(options.time_to_live))
                 .arg(owner)
-                .arg(&place.id)
-                .arg(mark()?);
-            let (outcome, number): (String, u64) = self.run(&mut script).await?;
+                .arg(&document.id)
+                .arg(unique_name()?);
+            let (outcome, revision): (String, u64) = self.run(&mut script).await?;
             match outcome.as_str() {
-                "put" => Ok(number),
-                "many" => Err(StoreError::TooMany(rules.most.unwrap_or_default())),
+                "put" => Ok(revision),
+                "many" => Err(StoreError::TooMany(max.unwrap_or_default())),
                 _ => Err(StoreError::Conflict),
             }
         })
     }
 
-    fn get(&self, place: Place) -> Pending<'_, Option<Document>> {
+    fn get(&self, document: DocumentKey) -> StoreFuture<'_, Option<Document>> {
         Box::pin(async move {
             let mut script = GET.prepare_invoke();
-            script.key(document_key(&place)).arg(self.now());
+            script.key(document_key(&document)).arg(self.now());
             let fields: Vec<String> = self.run(&mut script).await?;
-            match fields.is_empty() {
-                true => Ok(None),
-                false => document(fields).map(Some),
+            if fields.is_empty() {
+                return Ok(None);
             }
+            read_document(fields).map(Some)
         })
     }
 
-    fn delete(&self, place: Place) -> Pending<'_, bool> {
+    fn delete(&self, document: DocumentKey) -> StoreFuture<'_, bool> {
         Box::pin(async move {
             let mut script = DELETE.prepare_invoke();
-            script.key(document_key(&place)).arg(self.now());
+            script.key(document_key(&document)).arg(self.now());
             self.run(&mut script).await
         })
     }
 
-    fn list(&self, query: Query) -> Pending<'_, Vec<Document>> {
+    fn list(&self, query: DocumentQuery) -> StoreFuture<'_, Vec<Document>> {
         Box::pin(async move {
             let mut script = LIST.prepare_invoke();
             let before = query.before.map(|before| before.to_string());
@@ -293,9 +303,9 @@ impl Store for RedisStore {
                 })
                 .arg(self.now())
                 .arg(before.unwrap_or_default())
-                .arg(query.limit.min(LONGEST_LIST));
+                .arg(query.limit.min(MAX_LIST));
             let found: Vec<Vec<String>> = self.run(&mut script).await?;
-            found.into_iter().map(document).collect()
+            found.into_iter().map(read_document).collect()
         })
     }
 
@@ -303,73 +313,73 @@ impl Store for RedisStore {
         true
     }
 
-    fn announce(&self, name: String) -> Pending<'_, LivenessGuard> {
+    fn mark_alive(&self, name: String) -> StoreFuture<'_, LivenessGuard> {
         Box::pin(async move {
-            self.confirm().await?;
-            let (link, epoch) = (Arc::clone(&self.link), Arc::clone(&self.epoch));
-            let lease = Lease::take(link, epoch, key(&["alive", &name])).await?;
+            self.verify().await?;
+            let (connection, epoch) = (Arc::clone(&self.connection), Arc::clone(&self.epoch));
+            let lease = Lease::acquire(connection, epoch, key(&["alive", &name])).await?;
             Ok(LivenessGuard::new(lease))
         })
     }
 
-    fn lives(&self, name: String) -> Pending<'_, bool> {
+    fn is_alive(&self, name: String) -> StoreFuture<'_, bool> {
         Box::pin(async move {
             let alive = key(&["alive", &name]);
             if self.command(Cmd::new().arg("EXISTS").arg(alive)).await? {
                 return Ok(true);
             }
-            // While Redis was away nobody could renew anything; they get the time to do so.
-            Ok(self.link.age().await < lease::LENGTH)
+            // While Redis was unreachable no lease could be renewed. Give the processes time to do so.
+            Ok(self.connection.age().await < lease::DURATION)
         })
     }
 
-    fn count(&self, changes: Vec<CountChange>) -> Pending<'_, ()> {
+    fn update_counters(&self, updates: Vec<CounterUpdate>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            let batch = Batch {
-                writer: mark()?,
-                number: 1,
-                changes,
+            let batch = CounterBatch {
+                writer: unique_name()?,
+                sequence: 1,
+                updates,
             };
-            // Only a connection that broke makes it be told again, and that at once.
-            self.change_numbers(&batch, BRIEFLY).await
+            // It is only sent again if the connection breaks, and then immediately.
+            self.apply_batch(&batch, SINGLE_BATCH_RETENTION).await
         })
     }
 
-    fn count_once(&self, batch: Batch) -> Pending<'_, ()> {
-        Box::pin(async move { self.change_numbers(&batch, REMEMBERED).await })
+    fn update_counters_once(&self, batch: CounterBatch) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.apply_batch(&batch, BATCH_RETENTION).await })
     }
 
-    fn counts(&self, subject: Option<String>) -> Pending<'_, Vec<Count>> {
+    fn counters(&self, subject: Option<String>) -> StoreFuture<'_, Vec<Counter>> {
         Box::pin(async move {
             if let Some(subject) = subject {
-                return self.numbers(&[subject]).await;
+                return self.read_counters(&[subject]).await;
             }
             let mut subjects: Vec<String> = self
                 .command(Cmd::new().arg("SMEMBERS").arg(key(&["subjects"])))
                 .await?;
             subjects.sort();
-            let mut counts = Vec::new();
-            for some in subjects.chunks(SUBJECTS_AT_ONCE) {
-                counts.extend(self.numbers(some).await?);
+            let mut counters = Vec::new();
+            for chunk in subjects.chunks(SUBJECTS_PER_BATCH) {
+                counters.extend(self.read_counters(chunk).await?);
             }
-            Ok(counts)
+            Ok(counters)
         })
     }
 
-    fn forget(&self, subjects: Range<String>) -> Pending<'_, bool> {
+    fn delete_counters(&self, subjects: Range<String>) -> StoreFuture<'_, bool> {
         Box::pin(async move {
-            self.confirm().await?;
+            self.verify().await?;
             let mut cursor = 0;
             loop {
                 let mut scan = Cmd::new();
                 scan.arg("SSCAN").arg(key(&["subjects"])).arg(cursor);
-                scan.arg("COUNT").arg(SUBJECTS_AT_ONCE);
+                scan.arg("COUNT").arg(SUBJECTS_PER_BATCH);
                 let (next, found): (u64, Vec<String>) = self.command(&scan).await?;
-                let old: Vec<String> = found
+                let expired: Vec<String> = found
                     .into_iter()
                     .filter(|subject| subjects.contains(subject))
                     .collect();
-                self.forget_all(&old).await?;
+                self.delete_subjects(&expired).await?;
                 if next == 0 {
                     return Ok(false);
                 }
@@ -378,17 +388,17 @@ impl Store for RedisStore {
         })
     }
 
-    fn take(&self, window: Window) -> Pending<'_, Taken> {
+    fn consume(&self, request: WindowRequest) -> StoreFuture<'_, WindowDecision> {
         Box::pin(async move {
-            let mut script = TAKE.prepare_invoke();
+            let mut script = CONSUME.prepare_invoke();
             script
-                .key(key(&["window", &window.key]))
+                .key(key(&["window", &request.key]))
                 .arg(self.now())
-                .arg(window.most.min(LARGEST))
-                .arg(window.amount.min(LARGEST))
-                .arg(milliseconds(Some(window.length)));
+                .arg(request.limit.min(MAX_LUA_INTEGER))
+                .arg(request.amount.min(MAX_LUA_INTEGER))
+                .arg(milliseconds(Some(request.length)));
             let (allowed, used, wait): (bool, u64, u64) = self.run(&mut script).await?;
-            Ok(Taken {
+            Ok(WindowDecision {
                 allowed,
                 used,
                 retry_after: Duration::from_millis(wait),
@@ -396,63 +406,67 @@ impl Store for RedisStore {
         })
     }
 
-    fn reserve(&self, wanted: Reservation) -> Pending<'_, Reserved> {
-        Box::pin(async move { self.reserve_money(&wanted).await })
+    fn reserve(&self, reservation: Reservation) -> StoreFuture<'_, ReserveOutcome> {
+        Box::pin(async move { self.run_reserve(&reservation).await })
     }
 
-    fn settle(&self, settled: Reservation, changes: Vec<CountChange>) -> Pending<'_, bool> {
-        Box::pin(async move { self.settle_money(&settled, &changes).await })
+    fn settle(
+        &self,
+        reservation: Reservation,
+        updates: Vec<CounterUpdate>,
+    ) -> StoreFuture<'_, bool> {
+        Box::pin(async move { self.run_settle(&reservation, &updates).await })
     }
 
     fn reassign(
         &self,
-        present: Reservation,
+        current: Reservation,
         changed: Reservation,
         claim: Option<String>,
-    ) -> Pending<'_, Reassigned> {
+    ) -> StoreFuture<'_, ReassignOutcome> {
         Box::pin(async move {
             let claim = claim.as_deref();
-            self.reassign_reservation(&present, &changed, claim).await
+            self.run_reassign(&current, &changed, claim).await
         })
     }
 
-    fn reservations(&self) -> Pending<'_, Vec<Reservation>> {
-        Box::pin(self.all_reservations())
+    fn reservations(&self) -> StoreFuture<'_, Vec<Reservation>> {
+        Box::pin(self.read_reservations())
     }
 
-    fn occupy(&self, slot: Slot, limit: Option<SlotLimit>) -> Pending<'_, bool> {
-        Box::pin(async move { self.occupy_slot(&slot, limit).await })
+    fn acquire_slot(&self, slot: Slot, limit: Option<SlotLimit>) -> StoreFuture<'_, bool> {
+        Box::pin(async move { self.run_acquire_slot(&slot, limit).await })
     }
 
-    fn vacate(&self, key: String, id: String) -> Pending<'_, ()> {
-        Box::pin(async move { self.vacate_slot(&key, &id).await })
+    fn release_slot(&self, key: String, id: String) -> StoreFuture<'_, ()> {
+        Box::pin(async move { self.delete_slot(&key, &id).await })
     }
 
-    fn slots(&self, key: String) -> Pending<'_, Vec<Slot>> {
-        Box::pin(async move { self.all_slots(&key).await })
+    fn slots(&self, key: String) -> StoreFuture<'_, Vec<Slot>> {
+        Box::pin(async move { self.read_slots(&key).await })
     }
 
-    fn tell(&self, words: Vec<String>) -> Pending<'_, ()> {
+    fn publish(&self, messages: Vec<String>) -> StoreFuture<'_, ()> {
         Box::pin(async move {
             let channel = self.channel();
-            let mut all = redis::pipe();
-            for word in &words {
-                all.cmd("PUBLISH").arg(&channel).arg(word).ignore();
+            let mut pipe = redis::pipe();
+            for message in &messages {
+                pipe.cmd("PUBLISH").arg(&channel).arg(message).ignore();
             }
-            let ask = async |mut connection| all.query_async(&mut connection).await;
-            self.link.ask(ask).await
+            let query = async |mut connection| pipe.query_async(&mut connection).await;
+            self.connection.query(query).await
         })
     }
 
-    fn hear(&self) -> Option<broadcast::Receiver<StoreMessage>> {
-        let begin = || pubsub::listening(Arc::clone(&self.link), self.channel());
-        Some(self.news.get_or_init(begin).subscribe())
+    fn subscribe(&self) -> Option<broadcast::Receiver<StoreMessage>> {
+        let connect = || pubsub::spawn(Arc::clone(&self.connection), self.channel());
+        Some(self.messages.get_or_init(connect).subscribe())
     }
 
-    fn check(&self) -> Pending<'_, String> {
+    fn check(&self) -> StoreFuture<'_, String> {
         Box::pin(async move {
-            self.confirm().await?;
-            // One that can be read but not written is of no use.
+            self.verify().await?;
+            // A read-only replica would pass without a write.
             let mut write = Cmd::new();
             write
                 .arg("SET")
@@ -461,32 +475,32 @@ impl Store for RedisStore {
                 .arg("PX")
                 .arg(1_000);
             self.command::<()>(&write).await?;
-            Ok(self.link.address().to_string())
+            Ok(self.connection.address().to_string())
         })
     }
 
-    fn confirm(&self) -> Pending<'_, ()> {
+    fn verify(&self) -> StoreFuture<'_, ()> {
         Box::pin(async move {
-            let mut script = CONFIRM.prepare_invoke();
+            let mut script = VERIFY.prepare_invoke();
             self.run::<i64>(&mut script).await.map(drop)
         })
     }
 
-    fn refusal(&self) -> Option<StoreError> {
-        self.epoch.problem()
+    fn blocking_error(&self) -> Option<StoreError> {
+        self.epoch.blocking_error()
     }
 
-    fn agree(&self, name: &'static str, value: String) -> Pending<'_, String> {
+    fn get_or_init(&self, name: &'static str, value: String) -> StoreFuture<'_, String> {
         Box::pin(async move {
-            let mut script = AGREE.prepare_invoke();
+            let mut script = GET_OR_INIT.prepare_invoke();
             script.key(key(&["store"])).arg(name).arg(value);
             self.run(&mut script).await
         })
     }
 }
 
-/// A time to live in milliseconds; empty for ever.
+/// Formats a duration in milliseconds; empty if there is no limit.
 fn milliseconds(time: Option<Duration>) -> String {
-    let time = time.map(|time| time.min(LONGEST).as_millis().to_string());
+    let time = time.map(|time| time.min(MAX_TIME_TO_LIVE).as_millis().to_string());
     time.unwrap_or_default()
 }

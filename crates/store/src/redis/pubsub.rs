@@ -1,5 +1,5 @@
-//! Words that servers tell each other through Redis. They are not kept: who does not listen when a word is
-//! told hears, once there is a connection again, that something was missed.
+//! Messages between servers through Redis pub/sub. Redis does not retain them: a subscriber that was disconnected
+//! learns that it may have missed some once it is connected again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,84 +9,87 @@ use redis::{ErrorKind, RedisError, RedisResult};
 use tokio::sync::broadcast;
 use tokio::time::{sleep, timeout};
 
-use super::link::{ANSWERING, CONNECTING, Link};
+use super::connection::{CONNECT_TIMEOUT, RESPONSE_TIMEOUT, RedisConnection};
 use crate::pubsub::StoreMessage;
 
-/// Words that may wait for a slow reader, who is then told that some were missed.
-const WAITING: usize = 4_096;
+/// How many messages are buffered for a slow subscriber before it misses some.
+const BUFFER_SIZE: usize = 4_096;
 
-/// The longest word that is listened to.
-const LONGEST: usize = 16 * 1024;
+/// The size limit of a message in bytes; larger ones are ignored.
+const MAX_MESSAGE_SIZE: usize = 16 * 1024;
 
-/// How long to wait before Redis is tried again.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How long to wait before reconnecting.
+const RECONNECT_DELAY: Duration = Duration::from_secs(1);
 
-/// How often it is tried whether the connection still carries anything.
-const PULSE: Duration = Duration::from_secs(5);
+/// How often the connection is tested.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Begins to listen, for ever; gives where words come out.
-pub(super) fn listening(link: Arc<Link>, channel: String) -> broadcast::Sender<StoreMessage> {
-    let (sender, _) = broadcast::channel(WAITING);
-    let heard = sender.clone();
+/// Spawns a task that receives the messages of a channel, and returns their sender.
+pub(super) fn spawn(
+    connection: Arc<RedisConnection>,
+    channel: String,
+) -> broadcast::Sender<StoreMessage> {
+    let (sender, _) = broadcast::channel(BUFFER_SIZE);
+    let messages = sender.clone();
     tokio::spawn(async move {
-        let (mut fails, mut missed) = (false, false);
+        let (mut has_warned, mut missed) = (false, false);
         loop {
-            let Err(error) = attend(&link, &channel, &heard, &mut missed).await;
+            let Err(error) = receive(&connection, &channel, &messages, &mut missed).await;
             missed = true;
-            if !fails {
-                tracing::warn!(%error, "what other servers tell cannot be heard; it is tried again");
+            if !has_warned {
+                tracing::warn!(%error, "cannot receive messages of other servers; trying again");
             }
-            fails = true;
-            sleep(PAUSE).await;
+            has_warned = true;
+            sleep(RECONNECT_DELAY).await;
         }
     });
     sender
 }
 
-/// What never is.
+/// A type without values, for functions that only return errors.
 enum Never {}
 
-/// Listens until the connection breaks.
-async fn attend(
-    link: &Link,
+/// Receives messages until the connection breaks.
+async fn receive(
+    connection: &RedisConnection,
     channel: &str,
-    heard: &broadcast::Sender<StoreMessage>,
+    messages: &broadcast::Sender<StoreMessage>,
     missed: &mut bool,
 ) -> Result<Never, RedisError> {
-    let client = link.client()?;
-    let pubsub = in_time(CONNECTING, client.get_async_pubsub()).await?;
-    let (mut sink, mut words) = pubsub.split();
-    in_time(ANSWERING, sink.subscribe(channel)).await?;
+    let client = connection.client()?;
+    let pubsub = with_timeout(CONNECT_TIMEOUT, client.get_async_pubsub()).await?;
+    let (mut sink, mut stream) = pubsub.split();
+    with_timeout(RESPONSE_TIMEOUT, sink.subscribe(channel)).await?;
     if std::mem::take(missed) {
-        // Nobody need listen.
-        let _ = heard.send(StoreMessage::Missed);
+        // There may be no subscriber.
+        let _ = messages.send(StoreMessage::Missed);
     }
     loop {
         tokio::select! {
-            word = words.next() => {
-                let Some(word) = word else {
-                    return Err(broken("the connection has ended"));
+            message = stream.next() => {
+                let Some(message) = message else {
+                    return Err(connection_error("the connection was closed"));
                 };
-                if word.get_payload_bytes().len() <= LONGEST
-                    && let Ok(text) = word.get_payload::<String>()
+                if message.get_payload_bytes().len() <= MAX_MESSAGE_SIZE
+                    && let Ok(text) = message.get_payload::<String>()
                 {
-                    let _ = heard.send(StoreMessage::Received(Arc::from(text)));
+                    let _ = messages.send(StoreMessage::Received(Arc::from(text)));
                 }
             }
-            () = sleep(PULSE) => in_time(ANSWERING, sink.ping::<()>()).await?,
+            () = sleep(PING_INTERVAL) => with_timeout(RESPONSE_TIMEOUT, sink.ping::<()>()).await?,
         }
     }
 }
 
-/// What must not take long.
-async fn in_time<T>(
-    patience: Duration,
-    answer: impl Future<Output = RedisResult<T>>,
+/// Fails if Redis does not respond in time.
+async fn with_timeout<T>(
+    limit: Duration,
+    response: impl Future<Output = RedisResult<T>>,
 ) -> RedisResult<T> {
-    let answer = timeout(patience, answer).await;
-    answer.unwrap_or_else(|_| Err(broken("Redis does not answer")))
+    let response = timeout(limit, response).await;
+    response.unwrap_or_else(|_| Err(connection_error("Redis does not respond")))
 }
 
-fn broken(why: &'static str) -> RedisError {
-    RedisError::from((ErrorKind::Io, why))
+fn connection_error(reason: &'static str) -> RedisError {
+    RedisError::from((ErrorKind::Io, reason))
 }

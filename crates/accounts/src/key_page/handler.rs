@@ -1,4 +1,4 @@
-//! Answers the requests of a browser.
+//! Handles the requests of the browser.
 
 use std::sync::Arc;
 
@@ -8,51 +8,57 @@ use axum::response::Response;
 use http::header::{self, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 
-use super::{KeyPage, html};
+use super::{KeyPage, PageStatus, html};
 use exa_mcp_exa_client::{ApiKey, KeyPool};
 use exa_mcp_model::ids;
 
-/// The longest form, in bytes.
-const LONGEST_FORM: usize = 4_096;
+/// The maximum size of the form, in bytes.
+const MAX_FORM_SIZE: usize = 4_096;
 
-/// What one page knows.
-pub(super) struct Desk {
-    /// How a browser on this machine calls us. Another name may be one that points here to deceive.
+/// The state of one page.
+pub(super) struct PageState {
+    /// The only accepted `Host`. Another one may be a DNS rebinding attack.
     pub(super) host: String,
-    /// The only address.
+    /// The only accepted path.
     pub(super) path: String,
-    /// What the form must send back.
+    /// The CSRF token of the form.
     pub(super) token: String,
-    /// Where the key goes.
+    /// Receives the key.
     pub(super) keys: KeyPool,
     /// The page.
     pub(super) page: KeyPage,
 }
 
-/// Answers one request.
-pub(super) async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
+/// Handles one request.
+pub(super) async fn handle(State(state): State<Arc<PageState>>, request: Request) -> Response {
     let nonce = ids::random().unwrap_or_default();
-    let (status, text) = desk.answer(request, &nonce).await;
+    let (status, text) = state.handle(request, &nonce).await;
     respond(status, text, &nonce)
 }
 
-impl Desk {
-    async fn answer(&self, request: Request, nonce: &str) -> (StatusCode, String) {
-        let refuse = |status, why| (status, html::none(nonce, why));
+impl PageState {
+    async fn handle(&self, request: Request, nonce: &str) -> (StatusCode, String) {
+        let reject = |status, reason| (status, html::error(nonce, reason));
         let (parts, body) = request.into_parts();
-        let named = text(&parts.headers, header::HOST) == Some(self.host.as_str());
-        let addressed = parts.uri.query().is_none() && same(parts.uri.path(), &self.path);
-        if !named || !addressed {
-            return refuse(StatusCode::NOT_FOUND, "There is no such page.");
+        let is_host = header_text(&parts.headers, header::HOST) == Some(self.host.as_str());
+        let is_path = parts.uri.query().is_none() && constant_time_eq(parts.uri.path(), &self.path);
+        if !is_host || !is_path {
+            return reject(StatusCode::NOT_FOUND, "There is no such page.");
         }
         if !self.page.is_open() {
-            return refuse(StatusCode::GONE, "This page was used, or its time is over.");
+            return reject(
+                StatusCode::GONE,
+                "This page was already used or has expired.",
+            );
         }
         match parts.method {
             Method::GET => (StatusCode::OK, self.form(nonce, None)),
-            Method::POST if self.is_own(&parts.headers) => self.take(body, nonce).await,
-            Method::POST => refuse(StatusCode::FORBIDDEN, "This form was sent by another page."),
-            _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "This cannot be done here."),
+            Method::POST if self.is_same_origin(&parts.headers) => self.submit(body, nonce).await,
+            Method::POST => reject(StatusCode::FORBIDDEN, "This form was sent by another page."),
+            _ => reject(
+                StatusCode::METHOD_NOT_ALLOWED,
+                "This method is not allowed.",
+            ),
         }
     }
 
@@ -60,14 +66,14 @@ impl Desk {
         html::form(&self.path, &self.token, nonce, problem)
     }
 
-    /// A browser says from which page a form comes; a program that says nothing must know the token.
-    fn is_own(&self, headers: &HeaderMap) -> bool {
+    /// Browsers send the origin of a form. A request without one still needs the CSRF token.
+    fn is_same_origin(&self, headers: &HeaderMap) -> bool {
         let origin = headers.get(header::ORIGIN).map(HeaderValue::as_bytes);
         origin.is_none_or(|origin| origin == format!("http://{}", self.host).as_bytes())
     }
 
-    async fn take(&self, body: Body, nonce: &str) -> (StatusCode, String) {
-        let Ok(body) = to_bytes(body, LONGEST_FORM).await else {
+    async fn submit(&self, body: Body, nonce: &str) -> (StatusCode, String) {
+        let Ok(body) = to_bytes(body, MAX_FORM_SIZE).await else {
             let text = self.form(nonce, Some("That is too long to be a key."));
             return (StatusCode::PAYLOAD_TOO_LARGE, text);
         };
@@ -75,34 +81,34 @@ impl Desk {
             let mut fields = url::form_urlencoded::parse(&body);
             fields.find(|(name, _)| name == wanted).map(|(_, it)| it)
         };
-        if !field("token").is_some_and(|token| same(&token, &self.token)) {
-            let why = "This form was sent by another page.";
-            return (StatusCode::FORBIDDEN, html::none(nonce, why));
+        if !field("token").is_some_and(|token| constant_time_eq(&token, &self.token)) {
+            let reason = "This form was sent by another page.";
+            return (StatusCode::FORBIDDEN, html::error(nonce, reason));
         }
         match ApiKey::new(field("key").unwrap_or_default()) {
             Err(_) => {
-                let problem = "That is no key: it is empty or has characters that no key has.";
+                let problem = "That is not a key: it is empty or contains invalid characters.";
                 (StatusCode::BAD_REQUEST, self.form(nonce, Some(problem)))
             }
             Ok(key) => {
-                // Only the first of two forms that arrive at once counts.
-                if self.page.leave(super::State::Done) {
+                // Of two simultaneous forms only the first counts.
+                if self.page.finish(PageStatus::Done) {
                     self.keys.add(key);
-                    tracing::info!("a key was entered");
+                    tracing::info!("received an Exa API key");
                 }
-                (StatusCode::OK, html::thanks(nonce))
+                (StatusCode::OK, html::success(nonce))
             }
         }
     }
 }
 
-/// Compares without telling by its time how much was right.
-fn same(given: &str, wanted: &str) -> bool {
+/// Compares in constant time.
+fn constant_time_eq(given: &str, wanted: &str) -> bool {
     let differences = given.bytes().zip(wanted.bytes()).map(|(a, b)| a ^ b);
     given.len() == wanted.len() && differences.fold(0, |all, one| all | one) == 0
 }
 
-fn text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
+fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     headers.get(name)?.to_str().ok()
 }
 
@@ -116,7 +122,7 @@ fn respond(status: StatusCode, text: String, nonce: &str) -> Response {
         (header::CONTENT_SECURITY_POLICY, policy.as_str()),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
         (header::X_FRAME_OPTIONS, "DENY"),
-        // Not `no-referrer`: browsers would then not say from which page the form comes.
+        // Not `no-referrer`, because browsers would then send `Origin: null` with the form.
         (header::REFERRER_POLICY, "same-origin"),
         (
             HeaderName::from_static("cross-origin-opener-policy"),

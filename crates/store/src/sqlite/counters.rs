@@ -1,16 +1,16 @@
-//! Numbers in a SQLite file.
+//! Counters in a SQLite file.
 
 use std::ops::Range;
 
 use rusqlite::{Result, Transaction, params};
 
-use super::counters::{Count, CountChange, Step};
-use super::sqlite::{signed, unsigned};
+use super::{signed, unsigned};
+use crate::counters::{Counter, CounterOp, CounterUpdate};
 
-/// Numbers that are forgotten in one transaction: while it lasts, nobody else can write.
-const AT_ONCE: u32 = 500;
+/// How many counters one transaction deletes, because it blocks all other writers.
+const DELETE_BATCH: u32 = 500;
 
-/// The step of the schema that makes the table.
+/// Creates the table.
 pub(super) const MIGRATION: &str = "
     CREATE TABLE counters (
         subject TEXT NOT NULL,
@@ -20,45 +20,45 @@ pub(super) const MIGRATION: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-/// Adds to a number. A sum that is too large to count is the largest number, not an error.
+/// Adds to a counter, saturating at the largest value.
 pub(super) const ADD: &str = "
     INSERT INTO counters (subject, name, value) VALUES (?, ?, ?)
     ON CONFLICT DO UPDATE SET value = value + min(excluded.value, 9223372036854775807 - value)";
 
-pub(super) fn change(transaction: &Transaction<'_>, changes: &[CountChange]) -> Result<()> {
+pub(super) fn update(transaction: &Transaction<'_>, updates: &[CounterUpdate]) -> Result<()> {
     let mut add = transaction.prepare_cached(ADD)?;
-    let mut reach = transaction.prepare_cached(
+    let mut raise = transaction.prepare_cached(
         "INSERT INTO counters (subject, name, value) VALUES (?, ?, ?)
          ON CONFLICT DO UPDATE SET value = max(value, excluded.value)",
     )?;
-    for change in changes {
-        let (statement, value) = match change.step {
-            Step::Add(by) => (&mut add, by),
-            Step::Reach(to) => (&mut reach, to),
+    for update in updates {
+        let (statement, value) = match update.op {
+            CounterOp::Add(amount) => (&mut add, amount),
+            CounterOp::RaiseTo(minimum) => (&mut raise, minimum),
         };
-        statement.execute(params![change.subject, change.name, signed(value)])?;
+        statement.execute(params![update.subject, update.name, signed(value)])?;
     }
     Ok(())
 }
 
-/// Forgets some numbers; says whether there may be more.
-pub(super) fn forget(transaction: &Transaction<'_>, subjects: &Range<String>) -> Result<bool> {
-    let gone = transaction.execute(
+/// Deletes some counters and returns whether more may be left.
+pub(super) fn delete(transaction: &Transaction<'_>, subjects: &Range<String>) -> Result<bool> {
+    let deleted = transaction.execute(
         "DELETE FROM counters WHERE (subject, name) IN (
              SELECT subject, name FROM counters WHERE subject >= ?1 AND subject < ?2 LIMIT ?3)",
-        params![subjects.start, subjects.end, AT_ONCE],
+        params![subjects.start, subjects.end, DELETE_BATCH],
     )?;
-    Ok(gone >= AT_ONCE as usize)
+    Ok(deleted >= DELETE_BATCH as usize)
 }
 
-pub(super) fn list(transaction: &Transaction<'_>, subject: Option<&str>) -> Result<Vec<Count>> {
+pub(super) fn list(transaction: &Transaction<'_>, subject: Option<&str>) -> Result<Vec<Counter>> {
     let sql = match subject {
         Some(_) => "SELECT subject, name, value FROM counters WHERE subject = ?1 ORDER BY name",
         None => "SELECT subject, name, value FROM counters WHERE ?1 IS NULL ORDER BY subject, name",
     };
     let mut statement = transaction.prepare(sql)?;
     let rows = statement.query_map([subject], |row| {
-        Ok(Count {
+        Ok(Counter {
             subject: row.get(0)?,
             name: row.get(1)?,
             value: unsigned(row.get(2)?),

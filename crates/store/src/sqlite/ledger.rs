@@ -2,17 +2,17 @@
 
 use rusqlite::{OptionalExtension, Result, Transaction, params};
 
-use super::counters::CountChange;
-use super::ledger::{
-    BudgetCounters, BudgetState, Reassigned, Reservation, Reserved, Slot, SlotLimit, fits,
+use super::{counters, signed, unsigned};
+use crate::counters::CounterUpdate;
+use crate::ledger::{
+    BudgetCounters, BudgetState, ReassignOutcome, Reservation, ReserveOutcome, Slot, SlotLimit,
+    fits,
 };
-use super::sqlite::{signed, unsigned};
-use super::sqlite_counters as counters;
 
-/// How long a claim is known, in milliseconds.
-const CLAIMS_KEPT: u64 = 180 * 24 * 60 * 60 * 1_000;
+/// How long claims are retained, in milliseconds.
+const CLAIM_RETENTION: u64 = 180 * 24 * 60 * 60 * 1_000;
 
-/// The step of the schema that makes the tables.
+/// Creates the tables.
 pub(super) const MIGRATION: &str = "
     CREATE TABLE reservations (
         id TEXT PRIMARY KEY,
@@ -37,35 +37,44 @@ pub(super) const MIGRATION: &str = "
     ) STRICT, WITHOUT ROWID;
 ";
 
-pub(super) fn reserve(transaction: &Transaction<'_>, wanted: &Reservation) -> Result<Reserved> {
+pub(super) fn reserve(
+    transaction: &Transaction<'_>,
+    reservation: &Reservation,
+) -> Result<ReserveOutcome> {
     let sql = "SELECT 1 FROM reservations WHERE id = ?";
-    let known = transaction.query_row(sql, [&wanted.id], |_| Ok(()));
+    let known = transaction.query_row(sql, [&reservation.id], |_| Ok(()));
     if known.optional()?.is_some() {
-        return Ok(Reserved::Held(states(transaction, &wanted.budgets)?));
+        return Ok(ReserveOutcome::Held(states(
+            transaction,
+            &reservation.budgets,
+        )?));
     }
-    let before = states(transaction, &wanted.budgets)?;
-    if !fits(wanted.amount, &wanted.budgets, &before) {
-        return Ok(Reserved::Exceeded(before));
+    let before = states(transaction, &reservation.budgets)?;
+    if !fits(reservation.amount, &reservation.budgets, &before) {
+        return Ok(ReserveOutcome::Exceeded(before));
     }
     let mut add = transaction.prepare_cached(counters::ADD)?;
-    for budget in &wanted.budgets {
+    for budget in &reservation.budgets {
         add.execute(params![
             budget.subject,
             budget.reserved,
-            signed(wanted.amount)
+            signed(reservation.amount)
         ])?;
     }
     transaction.execute(
         "INSERT INTO reservations (id, holder, amount, budgets, body) VALUES (?, ?, ?, ?, ?)",
         params![
-            wanted.id,
-            wanted.holder,
-            signed(wanted.amount),
-            serde_json::to_string(&wanted.budgets).unwrap_or_default(),
-            wanted.body
+            reservation.id,
+            reservation.holder,
+            signed(reservation.amount),
+            serde_json::to_string(&reservation.budgets).unwrap_or_default(),
+            reservation.body
         ],
     )?;
-    Ok(Reserved::Held(states(transaction, &wanted.budgets)?))
+    Ok(ReserveOutcome::Held(states(
+        transaction,
+        &reservation.budgets,
+    )?))
 }
 
 fn states(transaction: &Transaction<'_>, budgets: &[BudgetCounters]) -> Result<Vec<BudgetState>> {
@@ -87,38 +96,38 @@ fn states(transaction: &Transaction<'_>, budgets: &[BudgetCounters]) -> Result<V
 
 pub(super) fn settle(
     transaction: &Transaction<'_>,
-    settled: &Reservation,
-    changes: &[CountChange],
+    reservation: &Reservation,
+    updates: &[CounterUpdate],
 ) -> Result<bool> {
     let sql = "DELETE FROM reservations WHERE id = ?";
-    if transaction.execute(sql, [&settled.id])? == 0 {
+    if transaction.execute(sql, [&reservation.id])? == 0 {
         return Ok(false);
     }
-    for budget in &settled.budgets {
+    for budget in &reservation.budgets {
         transaction.execute(
             "UPDATE counters SET value = max(0, value - ?) WHERE subject = ? AND name = ?",
-            params![signed(settled.amount), budget.subject, budget.reserved],
+            params![signed(reservation.amount), budget.subject, budget.reserved],
         )?;
     }
-    counters::change(transaction, changes)?;
+    counters::update(transaction, updates)?;
     Ok(true)
 }
 
 pub(super) fn reassign(
     transaction: &Transaction<'_>,
-    present: &Reservation,
+    current: &Reservation,
     changed: &Reservation,
     claim: Option<&str>,
     now: u64,
-) -> Result<Reassigned> {
+) -> Result<ReassignOutcome> {
     let sql = "SELECT 1 FROM reservations WHERE id = ? AND holder = ? AND body = ?";
-    let known = [&present.id, &present.holder, &present.body];
+    let known = [&current.id, &current.holder, &current.body];
     let known = transaction.query_row(sql, known, |_| Ok(()));
     if known.optional()?.is_none() {
-        return Ok(Reassigned::Gone);
+        return Ok(ReassignOutcome::Gone);
     }
     if let Some(claim) = claim {
-        let oldest = signed(now.saturating_sub(CLAIMS_KEPT));
+        let oldest = signed(now.saturating_sub(CLAIM_RETENTION));
         transaction.execute("DELETE FROM claims WHERE created < ?", [oldest])?;
         transaction.execute(
             "INSERT INTO claims (name, reservation, created) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -127,14 +136,14 @@ pub(super) fn reassign(
         let sql = "SELECT reservation FROM claims WHERE name = ?";
         let owner: String = transaction.query_row(sql, [claim], |row| row.get(0))?;
         if owner != changed.id {
-            return Ok(Reassigned::Claimed);
+            return Ok(ReassignOutcome::Claimed);
         }
     }
     transaction.execute(
         "UPDATE reservations SET holder = ?, body = ? WHERE id = ?",
         params![changed.holder, changed.body, changed.id],
     )?;
-    Ok(Reassigned::Done)
+    Ok(ReassignOutcome::Done)
 }
 
 pub(super) fn reservations(transaction: &Transaction<'_>) -> Result<Vec<Reservation>> {
@@ -153,7 +162,7 @@ pub(super) fn reservations(transaction: &Transaction<'_>) -> Result<Vec<Reservat
     rows.collect()
 }
 
-pub(super) fn occupy(
+pub(super) fn acquire_slot(
     transaction: &Transaction<'_>,
     slot: &Slot,
     limit: Option<SlotLimit>,
@@ -161,19 +170,19 @@ pub(super) fn occupy(
     if let Some(limit) = limit {
         let others = slots(transaction, &slot.key)?;
         let others = others.iter().filter(|other| other.id != slot.id);
-        if !limit.allows(others.map(|other| (other.group.as_str(), other.is_lasting))) {
+        if !limit.allows(others.map(|other| (other.group.as_str(), other.is_durable))) {
             return Ok(false);
         }
     }
     transaction.execute(
         "INSERT INTO slots (key, id, grouping, holder, lasting) VALUES (?, ?, ?, ?, ?)
          ON CONFLICT DO UPDATE SET holder = excluded.holder",
-        params![slot.key, slot.id, slot.group, slot.holder, slot.is_lasting],
+        params![slot.key, slot.id, slot.group, slot.holder, slot.is_durable],
     )?;
     Ok(true)
 }
 
-pub(super) fn vacate(transaction: &Transaction<'_>, key: &str, id: &str) -> Result<()> {
+pub(super) fn release_slot(transaction: &Transaction<'_>, key: &str, id: &str) -> Result<()> {
     let sql = "DELETE FROM slots WHERE key = ? AND id = ?";
     transaction.execute(sql, [key, id]).map(drop)
 }
@@ -187,7 +196,7 @@ pub(super) fn slots(transaction: &Transaction<'_>, key: &str) -> Result<Vec<Slot
             id: row.get(0)?,
             group: row.get(1)?,
             holder: row.get(2)?,
-            is_lasting: row.get(3)?,
+            is_durable: row.get(3)?,
         })
     })?;
     rows.collect()

@@ -1,37 +1,37 @@
-//! A token as a store keeps it: what was decided at run time.
+//! The stored record of a token.
 
 use serde::{Deserialize, Serialize};
 
 use super::limits::TokenLimits;
 use super::secret::Digest;
-use exa_mcp_store::format::Format;
+use exa_mcp_store::format::DocumentFormat;
 
-/// How many former users of a token are kept. Only those matter whose tasks are still running.
-const MAX_FORMER_USERS: usize = 100;
+/// How many previous users of a token are retained. Only those with running tasks matter.
+const MAX_PREVIOUS_USERS: usize = 100;
 
-/// A token that was made at run time, or what was decided at run time about one of the environment.
+/// A token that was created at run time, or the run-time changes of one of the environment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Record {
+pub(super) struct TokenRecord {
     #[serde(rename = "id")]
     pub(super) id: String,
-    /// A keyed hash; a token of the environment has none here.
+    /// The keyed hash; `None` for a token of the environment.
     #[serde(rename = "hash")]
     pub(super) hash: Option<String>,
-    /// The token before it was renewed, as long as it may still be used.
+    /// The text before a rotation, during the grace period.
     #[serde(rename = "former")]
-    pub(super) former: Option<Former>,
+    pub(super) previous: Option<PreviousToken>,
     #[serde(rename = "prefix")]
     pub(super) prefix: String,
     #[serde(rename = "user")]
     pub(super) user: Option<String>,
-    /// The users whom the token had before this one, the latest last; `None` stands for a time without a
-    /// user. Releases that do not know the field leave it out when they change the token.
+    /// The previous users, latest last; `None` for a time without a user. Releases that do not know this field drop
+    /// it when they change the token.
     #[serde(rename = "formerUsers", skip_serializing_if = "Vec::is_empty")]
-    pub(super) former_users: Vec<Option<String>>,
+    pub(super) previous_users: Vec<Option<String>>,
     #[serde(rename = "admin")]
     pub(super) admin: bool,
-    /// Milliseconds since 1970, as all moments here.
+    /// In milliseconds since 1970, like all times here.
     #[serde(rename = "created")]
     pub(super) created: Option<i64>,
     #[serde(rename = "expires")]
@@ -42,36 +42,36 @@ pub(super) struct Record {
     pub(super) limits: TokenLimits,
 }
 
-/// A token that was renewed.
+/// The hash of a text that was replaced by a rotation.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Former {
+pub(super) struct PreviousToken {
     #[serde(rename = "hash")]
     pub(super) hash: String,
     #[serde(rename = "until")]
     pub(super) until: i64,
 }
 
-impl Format for Record {
+impl DocumentFormat for TokenRecord {
     const KIND: &'static str = "token";
 }
 
-impl Record {
-    /// The hash by which the token is known, if it is of this kind.
+impl TokenRecord {
+    /// Returns the hash, if the token was created at run time.
     pub(super) fn digest(&self) -> Option<Digest> {
-        Digest::read(self.hash.as_deref()?)
+        Digest::from_hex(self.hash.as_deref()?)
     }
 
-    /// Gives the token to another user, and keeps whose it was.
-    pub(super) fn give_to(&mut self, user: Option<&str>) {
+    /// Assigns the token to another user and remembers the previous one.
+    pub(super) fn assign_to(&mut self, user: Option<&str>) {
         if self.user.as_deref() == user {
             return;
         }
-        let former = std::mem::replace(&mut self.user, user.map(str::to_owned));
-        let users = &mut self.former_users;
-        users.retain(|known| known.as_deref() != user && *known != former);
-        users.push(former);
-        let excess = users.len().saturating_sub(MAX_FORMER_USERS);
+        let previous = std::mem::replace(&mut self.user, user.map(str::to_owned));
+        let users = &mut self.previous_users;
+        users.retain(|known| known.as_deref() != user && *known != previous);
+        users.push(previous);
+        let excess = users.len().saturating_sub(MAX_PREVIOUS_USERS);
         users.drain(..excess);
     }
 }
@@ -84,28 +84,27 @@ mod tests {
     use super::*;
     use exa_mcp_store::format::{decode, encode};
 
-    /// The format of tokens in stores. Whoever changes it breaks the stores of others: see
-    /// docs/upgrading.md.
+    /// A change of this format breaks existing stores: see docs/upgrading.md.
     #[test]
-    fn the_format_of_a_stored_token_does_not_change() {
+    fn the_stored_format_is_stable() {
         let limits = json!({"requestsPerMinute": 1, "concurrentCalls": 2, "dollarsPerDay": 3.5,
             "dollarsPerMonth": 4.0, "softDollarsPerDay": 5.0, "softDollarsPerMonth": 6.0,
             "tools": ["search"], "readOnly": true});
-        let record = Record {
+        let record = TokenRecord {
             id: "i".to_owned(),
             hash: Some("h".to_owned()),
-            former: Some(Former {
+            previous: Some(PreviousToken {
                 hash: "f".to_owned(),
                 until: 7,
             }),
             prefix: "exa_mcp_ab...".to_owned(),
             user: Some("ann".to_owned()),
-            former_users: vec![Some("ben".to_owned()), None],
+            previous_users: vec![Some("ben".to_owned()), None],
             admin: true,
             created: Some(8),
             expires: Some(9),
             revoked: Some(10),
-            limits: TokenLimits::default().changed(&limits).unwrap(),
+            limits: TokenLimits::default().with_changes(&limits).unwrap(),
         };
         let text = concat!(
             r#"{"v":1,"id":"i","hash":"h","former":{"hash":"f","until":7},"prefix":"exa_mcp_ab...","#,
@@ -115,25 +114,25 @@ mod tests {
         );
         assert_eq!(encode(&record), text);
         assert_eq!(decode(text), Some(record.clone()));
-        // What was written before there was a version, and what a newer program may add.
+        // Without a version, as early releases wrote it, and with fields that a newer release may add.
         assert_eq!(
             decode(&text.replacen(r#""v":1,"#, "", 1)),
             Some(record.clone())
         );
         let more = text.replacen(r#""limits":{"#, r#""later":1,"limits":{"later":1,"#, 1);
         assert_eq!(decode(&more), Some(record.clone()));
-        // What was written before a token could have had other users, and still is if it had none.
+        // Without previous users the field is omitted, as in early releases.
         let mut unchanged = record;
-        unchanged.former_users.clear();
+        unchanged.previous_users.clear();
         let text = text.replacen(r#""formerUsers":["ben",null],"#, "", 1);
         assert_eq!(encode(&unchanged), text);
         assert_eq!(decode(&text), Some(unchanged));
     }
 
     #[test]
-    fn the_former_users_of_a_token_are_kept() {
-        let mut record = Record::default();
-        for (user, former) in [
+    fn retains_previous_users() {
+        let mut record = TokenRecord::default();
+        for (user, previous) in [
             (None, &[][..]),
             (Some("ann"), &[None]),
             (Some("ann"), &[None]),
@@ -141,15 +140,15 @@ mod tests {
             (None, &[Some("ann"), Some("ben")]),
             (Some("ann"), &[Some("ben"), None]),
         ] {
-            record.give_to(user);
+            record.assign_to(user);
             assert_eq!(record.user.as_deref(), user);
-            let kept: Vec<_> = record.former_users.iter().map(Option::as_deref).collect();
-            assert_eq!(kept, former);
+            let retained: Vec<_> = record.previous_users.iter().map(Option::as_deref).collect();
+            assert_eq!(retained, previous);
         }
         for number in 0..1_000 {
-            record.give_to(Some(&number.to_string()));
+            record.assign_to(Some(&number.to_string()));
         }
-        assert_eq!(record.former_users.len(), MAX_FORMER_USERS);
-        assert_eq!(record.former_users.last(), Some(&Some("998".to_owned())));
+        assert_eq!(record.previous_users.len(), MAX_PREVIOUS_USERS);
+        assert_eq!(record.previous_users.last(), Some(&Some("998".to_owned())));
     }
 }

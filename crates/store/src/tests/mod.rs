@@ -1,19 +1,15 @@
-//! What every store must do, and what only a file can.
+//! The contract of every store, and the behaviour of files.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing)]
 
-#[path = "counters_tests.rs"]
 mod counters;
-#[path = "ledger_tests.rs"]
 mod ledger;
-#[path = "windows_tests.rs"]
-mod windows;
-// Redis runs where there are its sockets.
+// The test server listens on a Unix socket.
 #[cfg(unix)]
-#[path = "../../../tests/main/support/redis.rs"]
+mod redis;
+#[cfg(unix)]
+#[path = "../../../../tests/main/support/redis.rs"]
 mod redis_server;
-#[cfg(unix)]
-#[path = "redis/tests.rs"]
-mod with_redis;
+mod windows;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,31 +20,31 @@ use super::*;
 
 const START: u64 = 1_700_000_000_000;
 
-/// A clock that stands still until it is moved.
+/// A clock that only moves when a test advances it.
 #[derive(Clone, Default)]
-struct Hands(Arc<AtomicU64>);
+struct TestClock(Arc<AtomicU64>);
 
-impl Hands {
+impl TestClock {
     fn clock(&self) -> Clock {
-        let hands = self.0.clone();
-        Arc::new(move || START + hands.load(Ordering::SeqCst))
+        let elapsed = self.0.clone();
+        Arc::new(move || START + elapsed.load(Ordering::SeqCst))
     }
 
-    fn forward(&self, seconds: u64) {
+    fn advance(&self, seconds: u64) {
         self.0.fetch_add(seconds * 1000, Ordering::SeqCst);
     }
 }
 
-fn place(owner: &str, id: &str) -> Place {
-    Place {
+fn key(owner: &str, id: &str) -> DocumentKey {
+    DocumentKey {
         owner: Identity::user(owner),
         collection: "things",
         id: id.to_owned(),
     }
 }
 
-fn query(owner: Option<&str>, before: Option<u64>, limit: usize) -> Query {
-    Query {
+fn query(owner: Option<&str>, before: Option<u64>, limit: usize) -> DocumentQuery {
+    DocumentQuery {
         owner: owner.map(Identity::user),
         collection: "things",
         before,
@@ -58,45 +54,53 @@ fn query(owner: Option<&str>, before: Option<u64>, limit: usize) -> Query {
 
 async fn put(store: &dyn Store, owner: &str, id: &str) -> Result<u64, StoreError> {
     let body = format!("{owner}'s {id}");
-    store.put(place(owner, id), body, Rules::default()).await
+    store
+        .put(key(owner, id), body, WriteOptions::default())
+        .await
 }
 
-async fn ids(store: &dyn Store, query: Query) -> String {
+async fn ids(store: &dyn Store, query: DocumentQuery) -> String {
     let listed = store.list(query).await.unwrap();
     let ids: Vec<String> = listed.into_iter().map(|document| document.id).collect();
     ids.join(" ")
 }
 
-fn change(subject: &str, name: &str, step: Step) -> CountChange {
-    CountChange {
+fn update(subject: &str, name: &str, op: CounterOp) -> CounterUpdate {
+    CounterUpdate {
         subject: subject.to_owned(),
         name: name.to_owned(),
-        step,
+        op,
     }
 }
 
-async fn counted(store: &dyn Store, subject: Option<&str>) -> String {
-    let counts = store.counts(subject.map(str::to_owned)).await.unwrap();
-    let counts = counts.iter();
-    let counts = counts.map(|count| format!("{}.{}={}", count.subject, count.name, count.value));
-    counts.collect::<Vec<_>>().join(" ")
+async fn counter_values(store: &dyn Store, subject: Option<&str>) -> String {
+    let counters = store.counters(subject.map(str::to_owned)).await.unwrap();
+    let values = counters.iter().map(|counter| {
+        let Counter {
+            subject,
+            name,
+            value,
+        } = counter;
+        format!("{subject}.{name}={value}")
+    });
+    values.collect::<Vec<_>>().join(" ")
 }
 
 /// Runs a test on each kind of store.
-async fn on_each<F: Future<Output = ()>>(test: impl Fn(Arc<dyn Store>, Hands) -> F) {
-    let hands = Hands::default();
-    let memory = MemoryStore::with_clock(Bounds::default(), hands.clock());
-    test(Arc::new(memory), hands).await;
+async fn on_each<F: Future<Output = ()>>(test: impl Fn(Arc<dyn Store>, TestClock) -> F) {
+    let clock = TestClock::default();
+    let memory = MemoryStore::with_clock(MemoryLimits::default(), clock.clock());
+    test(Arc::new(memory), clock).await;
     let folder = tempfile::tempdir().unwrap();
-    let hands = Hands::default();
+    let clock = TestClock::default();
     let path = folder.path().join("store.db");
-    let sqlite = SqliteStore::with_clock(path, hands.clock());
-    test(Arc::new(sqlite), hands).await;
+    let sqlite = SqliteStore::with_clock(path, clock.clock());
+    test(Arc::new(sqlite), clock).await;
     #[cfg(unix)]
     {
-        let (server, hands) = (RedisServer::start(), Hands::default());
-        let redis = RedisStore::with_clock(address(&server), hands.clock());
-        test(Arc::new(redis), hands).await;
+        let (server, clock) = (RedisServer::start(), TestClock::default());
+        let redis = RedisStore::with_clock(address(&server), clock.clock());
+        test(Arc::new(redis), clock).await;
     }
 }
 
@@ -106,29 +110,29 @@ fn address(server: &RedisServer) -> RedisAddress {
 }
 
 #[tokio::test]
-async fn a_document_is_found_by_its_owner_alone() {
+async fn documents_are_visible_only_to_their_owner() {
     on_each(|store, _| async move {
-        assert_eq!(store.get(place("ann", "a")).await, Ok(None));
+        assert_eq!(store.get(key("ann", "a")).await, Ok(None));
         assert_eq!(put(&*store, "ann", "a").await, Ok(1));
-        let found = store.get(place("ann", "a")).await.unwrap().unwrap();
+        let found = store.get(key("ann", "a")).await.unwrap().unwrap();
         assert_eq!(&*found.body, "ann's a");
-        assert_eq!((found.created, found.modified), (START, START));
-        assert_eq!(store.get(place("bob", "a")).await, Ok(None));
-        assert_eq!(store.delete(place("bob", "a")).await, Ok(false));
-        let elsewhere = Place {
+        assert_eq!((found.created_at, found.modified_at), (START, START));
+        assert_eq!(store.get(key("bob", "a")).await, Ok(None));
+        assert_eq!(store.delete(key("bob", "a")).await, Ok(false));
+        let elsewhere = DocumentKey {
             collection: "other",
-            ..place("ann", "a")
+            ..key("ann", "a")
         };
         assert_eq!(store.get(elsewhere).await, Ok(None));
         assert_eq!(ids(&*store, query(Some("bob"), None, 9)).await, "");
-        assert_eq!(store.delete(place("ann", "a")).await, Ok(true));
-        assert_eq!(store.get(place("ann", "a")).await, Ok(None));
+        assert_eq!(store.delete(key("ann", "a")).await, Ok(true));
+        assert_eq!(store.get(key("ann", "a")).await, Ok(None));
     })
     .await;
 }
 
 #[tokio::test]
-async fn owners_are_data_and_never_code() {
+async fn owner_names_are_never_interpreted() {
     on_each(|store, _| async move {
         let owners = [
             "x' OR '1'='1",
@@ -154,21 +158,21 @@ async fn owners_are_data_and_never_code() {
 }
 
 #[tokio::test]
-async fn a_change_keeps_the_place_in_the_order() {
-    on_each(|store, hands| async move {
+async fn updating_a_document_keeps_its_position() {
+    on_each(|store, clock| async move {
         put(&*store, "ann", "a").await.unwrap();
         put(&*store, "ann", "b").await.unwrap();
-        hands.forward(5);
+        clock.advance(5);
         assert_eq!(put(&*store, "ann", "a").await, Ok(2));
-        let a = store.get(place("ann", "a")).await.unwrap().unwrap();
-        assert_eq!((a.created, a.modified), (START, START + 5000));
+        let a = store.get(key("ann", "a")).await.unwrap().unwrap();
+        assert_eq!((a.created_at, a.modified_at), (START, START + 5000));
         assert_eq!(ids(&*store, query(Some("ann"), None, 9)).await, "b a");
     })
     .await;
 }
 
 #[tokio::test]
-async fn lists_are_cut_and_continued() {
+async fn lists_are_paginated() {
     on_each(|store, _| async move {
         for id in ["a", "b", "c", "d", "e"] {
             put(&*store, "ann", id).await.unwrap();
@@ -179,10 +183,10 @@ async fn lists_are_cut_and_continued() {
             first.iter().map(|d| d.id.as_str()).collect::<String>(),
             "ed"
         );
-        // What comes later changes nothing for whoever goes on from here.
+        // A later document does not change the following pages.
         put(&*store, "ann", "f").await.unwrap();
-        let rest = query(Some("ann"), Some(first[1].number), 9);
-        assert_eq!(ids(&*store, rest).await, "c b a");
+        let next = query(Some("ann"), Some(first[1].sequence), 9);
+        assert_eq!(ids(&*store, next).await, "c b a");
         assert_eq!(ids(&*store, query(None, None, 4)).await, "f e e d");
         assert_eq!(ids(&*store, query(Some("ann"), None, 0)).await, "");
     })
@@ -190,88 +194,89 @@ async fn lists_are_cut_and_continued() {
 }
 
 #[tokio::test]
-async fn documents_end_when_their_time_is_over() {
-    on_each(|store, hands| async move {
-        let brief = Rules {
+async fn documents_expire() {
+    on_each(|store, clock| async move {
+        let options = WriteOptions {
             time_to_live: Some(Duration::from_secs(10)),
-            most: Some(1),
-            ..Rules::default()
+            max_documents: Some(1),
+            ..WriteOptions::default()
         };
-        let put = |id: &str| store.put(place("ann", id), String::new(), brief);
+        let put = |id: &str| store.put(key("ann", id), String::new(), options);
         put("a").await.unwrap();
         assert_eq!(put("b").await, Err(StoreError::TooMany(1)));
-        hands.forward(9);
-        assert!(store.get(place("ann", "a")).await.unwrap().is_some());
-        hands.forward(1);
-        assert_eq!(store.get(place("ann", "a")).await, Ok(None));
+        clock.advance(9);
+        assert!(store.get(key("ann", "a")).await.unwrap().is_some());
+        clock.advance(1);
+        assert_eq!(store.get(key("ann", "a")).await, Ok(None));
         assert_eq!(ids(&*store, query(None, None, 9)).await, "");
-        assert_eq!(store.delete(place("ann", "a")).await, Ok(false));
-        // An expired one takes no place, and a new one of its name is new.
+        assert_eq!(store.delete(key("ann", "a")).await, Ok(false));
+        // An expired document does not count, and its successor starts at revision 1.
         assert_eq!(put("a").await, Ok(1));
     })
     .await;
 }
 
 #[tokio::test]
-async fn an_owner_has_a_share_of_its_own() {
+async fn document_limits_apply_per_owner() {
     on_each(|store, _| async move {
-        let rules = Rules {
-            most: Some(2),
-            ..Rules::default()
+        let options = WriteOptions {
+            max_documents: Some(2),
+            ..WriteOptions::default()
         };
-        let put = |owner, id| store.put(place(owner, id), "x".to_owned(), rules);
+        let put = |owner, id| store.put(key(owner, id), "x".to_owned(), options);
         put("ann", "a").await.unwrap();
         put("ann", "b").await.unwrap();
         assert_eq!(put("ann", "c").await, Err(StoreError::TooMany(2)));
-        assert_eq!(put("ann", "a").await, Ok(2), "a change needs no room");
+        assert_eq!(put("ann", "a").await, Ok(2), "an update does not count");
         assert_eq!(put("bob", "c").await, Ok(1));
     })
     .await;
 }
 
 #[tokio::test]
-async fn nobody_overwrites_what_he_has_not_seen() {
+async fn rejects_writes_with_a_stale_revision() {
     on_each(|store, _| async move {
         let put = |expected| {
-            let rules = Rules {
+            let options = WriteOptions {
                 expected,
-                ..Rules::default()
+                ..WriteOptions::default()
             };
-            store.put(place("ann", "a"), "x".to_owned(), rules)
+            store.put(key("ann", "a"), "x".to_owned(), options)
         };
         let conflict = Err(StoreError::Conflict);
-        assert_eq!(put(Expected::Revision(1)).await, conflict);
-        assert_eq!(put(Expected::Nothing).await, Ok(1));
-        assert_eq!(put(Expected::Nothing).await, conflict);
-        assert_eq!(put(Expected::Revision(1)).await, Ok(2));
-        assert_eq!(put(Expected::Revision(1)).await, conflict);
+        assert_eq!(put(ExpectedRevision::Exact(1)).await, conflict);
+        assert_eq!(put(ExpectedRevision::Absent).await, Ok(1));
+        assert_eq!(put(ExpectedRevision::Absent).await, conflict);
+        assert_eq!(put(ExpectedRevision::Exact(1)).await, Ok(2));
+        assert_eq!(put(ExpectedRevision::Exact(1)).await, conflict);
     })
     .await;
 }
 
 #[tokio::test]
-async fn memory_is_bounded_in_entries_and_bytes() {
-    let few = Bounds {
-        entries: 2,
-        ..Bounds::default()
+async fn memory_is_limited_in_documents_and_bytes() {
+    let few = MemoryLimits {
+        documents: 2,
+        ..MemoryLimits::default()
     };
     let store = MemoryStore::new(few);
     put(&store, "ann", "a").await.unwrap();
     put(&store, "bob", "a").await.unwrap();
     assert_eq!(put(&store, "bob", "b").await, Err(StoreError::Full));
     assert_eq!(put(&store, "bob", "a").await, Ok(2));
-    store.delete(place("ann", "a")).await.unwrap();
+    store.delete(key("ann", "a")).await.unwrap();
     assert_eq!(put(&store, "bob", "b").await, Ok(1));
 
-    let small = Bounds {
+    let small = MemoryLimits {
         bytes: 2_000,
-        ..Bounds::default()
+        ..MemoryLimits::default()
     };
     let store = MemoryStore::new(small);
-    let fill = |id: &str, bytes| store.put(place("ann", id), "x".repeat(bytes), Rules::default());
+    let fill =
+        |id: &str, bytes| store.put(key("ann", id), "x".repeat(bytes), WriteOptions::default());
     fill("a", 1_000).await.unwrap();
     assert_eq!(fill("b", 1_000).await, Err(StoreError::Full));
-    // Changing it again and again does not use the room up.
+    // Repeated updates do not add up.
     for _ in 0..100 {
         fill("a", 1_000).await.unwrap();
     }
@@ -280,7 +285,7 @@ async fn memory_is_bounded_in_entries_and_bytes() {
 }
 
 #[tokio::test]
-async fn a_file_is_made_when_it_is_needed_and_for_its_owner_alone() {
+async fn files_are_created_on_first_use_and_private() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("deep/down/store.db");
     let store = SqliteStore::new(path.clone());
@@ -306,7 +311,7 @@ async fn a_file_is_made_when_it_is_needed_and_for_its_owner_alone() {
 }
 
 #[tokio::test]
-async fn a_file_outlives_the_store_and_is_shared() {
+async fn files_persist_and_can_be_shared() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let first = SqliteStore::new(path.clone());
@@ -320,7 +325,7 @@ async fn a_file_outlives_the_store_and_is_shared() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn processes_that_share_a_file_lose_nothing() {
+async fn concurrent_writers_of_a_file_lose_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let mut writers = tokio::task::JoinSet::new();
@@ -328,12 +333,12 @@ async fn processes_that_share_a_file_lose_nothing() {
         let store = SqliteStore::new(path.clone());
         writers.spawn(async move {
             for number in 0..25 {
-                let rules = Rules {
-                    most: Some(60),
-                    ..Rules::default()
+                let options = WriteOptions {
+                    max_documents: Some(60),
+                    ..WriteOptions::default()
                 };
                 let id = format!("{writer}-{number}");
-                let result = store.put(place("ann", &id), String::new(), rules).await;
+                let result = store.put(key("ann", &id), String::new(), options).await;
                 assert!(
                     matches!(result, Ok(1) | Err(StoreError::TooMany(60))),
                     "{result:?}"
@@ -348,9 +353,9 @@ async fn processes_that_share_a_file_lose_nothing() {
 }
 
 #[tokio::test]
-async fn files_of_others_are_left_alone() {
+async fn rejects_files_of_other_programs() {
     let folder = tempfile::tempdir().unwrap();
-    let refused = async |name: &str| {
+    let check_error = async |name: &str| {
         let store = SqliteStore::new(folder.path().join(name));
         store.check().await.unwrap_err().to_string()
     };
@@ -359,14 +364,14 @@ async fn files_of_others_are_left_alone() {
         "not a database, but rather long".repeat(99),
     )
     .unwrap();
-    assert!(refused("text").await.contains("not a database"));
+    assert!(check_error("text").await.contains("not a database"));
 
     let other = rusqlite::Connection::open(folder.path().join("other")).unwrap();
     other
         .execute_batch("CREATE TABLE songs (title TEXT)")
         .unwrap();
     drop(other);
-    assert!(refused("other").await.contains("another program"));
+    assert!(check_error("other").await.contains("another program"));
 
     let newer = SqliteStore::new(folder.path().join("newer"));
     newer.check().await.unwrap();
@@ -374,25 +379,28 @@ async fn files_of_others_are_left_alone() {
     let newer = rusqlite::Connection::open(folder.path().join("newer")).unwrap();
     newer.pragma_update(None, "user_version", 99).unwrap();
     drop(newer);
-    let newer = refused("newer").await;
+    let newer = check_error("newer").await;
     for part in ["newer version", "version 99", env!("CARGO_PKG_VERSION")] {
         assert!(newer.contains(part), "{newer}");
     }
 
-    assert!(refused("text/store.db").await.contains("store.db"));
+    assert!(check_error("text/store.db").await.contains("store.db"));
 }
 
 #[tokio::test]
-async fn a_file_that_a_newer_program_takes_over_is_left_alone() {
+async fn rejects_a_file_upgraded_by_a_newer_program() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("store.db");
     let store = SqliteStore::new(path.clone());
     put(&store, "ann", "a").await.unwrap();
     let newer = rusqlite::Connection::open(&path).unwrap();
     newer.pragma_update(None, "user_version", 99).unwrap();
-    let refused = put(&store, "ann", "b").await;
-    assert!(matches!(refused, Err(StoreError::Newer(_))), "{refused:?}");
-    assert!(matches!(store.refusal(), Some(StoreError::Newer(_))));
+    let rejected = put(&store, "ann", "b").await;
+    assert!(
+        matches!(rejected, Err(StoreError::Newer(_))),
+        "{rejected:?}"
+    );
+    assert!(matches!(store.blocking_error(), Some(StoreError::Newer(_))));
     let count = "SELECT count(*) FROM documents";
     let count: i64 = newer.query_row(count, [], |row| row.get(0)).unwrap();
     assert_eq!(count, 1);

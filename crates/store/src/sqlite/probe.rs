@@ -1,4 +1,4 @@
-//! Tries whether a SQLite store can be written, with writes that a full disk refuses.
+//! Probes whether a SQLite store is writable, with writes that fail on a full disk.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -7,21 +7,21 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rusqlite::{Transaction, params};
 
-use super::sqlite::signed;
+use super::signed;
 
-/// As much as an ordinary document needs: several pages.
-const BYTES: usize = 32 * 1024;
+/// The size of a typical document: several pages.
+const PROBE_SIZE: usize = 32 * 1024;
 
-/// Who owns the one document that is written again and again.
+/// The key of the one document that every probe overwrites.
 const OWNER: &str = "system";
 const COLLECTION: &str = "probe";
 
-/// Files that were written beside stores so far.
-static PROBES: AtomicU64 = AtomicU64::new(0);
+/// Numbers the probe files of this process.
+static PROBE_COUNT: AtomicU64 = AtomicU64::new(0);
 
-/// Writes a document. Its text differs from the last one, since SQLite does not write what is the same.
+/// Writes a document. Its body differs from the last one, because SQLite skips unchanged pages.
 pub(super) fn write(transaction: &Transaction<'_>, now: u64) -> rusqlite::Result<()> {
-    let body = format!("{now:016x}").repeat(BYTES / 16);
+    let body = format!("{now:016x}").repeat(PROBE_SIZE / 16);
     let now = signed(now);
     transaction.execute(
         "INSERT INTO documents (owner, collection, id, body, revision, created, modified, expires)
@@ -33,26 +33,25 @@ pub(super) fn write(transaction: &Transaction<'_>, now: u64) -> rusqlite::Result
     Ok(())
 }
 
-/// Writes a file beside the store: what SQLite writes may still fit into room that its log has kept.
-pub(super) fn write_beside(path: &Path) -> std::io::Result<()> {
-    let probe = name(path);
+/// Writes a file next to the store, because a document may still fit into space that the log has allocated.
+pub(super) fn write_file(path: &Path) -> std::io::Result<()> {
+    let probe = probe_path(path);
     let result = fill(&probe);
-    // What is left of it would only take room.
     let removed = fs::remove_file(&probe);
     result.and(removed)
 }
 
-/// Several may try at once, here and in other processes.
-fn name(path: &Path) -> PathBuf {
+/// Returns a unique path, because several processes may probe at the same time.
+fn probe_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    let number = PROBES.fetch_add(1, Ordering::Relaxed);
+    let number = PROBE_COUNT.fetch_add(1, Ordering::Relaxed);
     name.push(format!("-probe-{}-{number}", std::process::id()));
     name.into()
 }
 
 fn fill(path: &Path) -> std::io::Result<()> {
     let mut file = File::create(path)?;
-    file.write_all(&[0x55; BYTES])?;
-    // Some file systems find out late that there is no room.
+    file.write_all(&[0x55; PROBE_SIZE])?;
+    // Some file systems only notice a full disk now.
     file.sync_data()
 }

@@ -1,4 +1,4 @@
-//! The file of a SQLite store: made, guarded, and brought up to date.
+//! Opening, protecting and migrating the SQLite file.
 
 use std::fs;
 use std::path::Path;
@@ -7,22 +7,19 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior};
 
-use super::StoreError;
-use super::sqlite::Fault;
-use super::sqlite_counters as counters;
-use super::sqlite_ledger as ledger;
-use super::sqlite_windows as windows;
+use super::{SqliteError, counters, ledger, windows};
+use crate::StoreError;
 
 /// How long to wait for another process that is writing.
-const PATIENCE: Duration = Duration::from_secs(5);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long to wait for others at the end.
-const CLOSING: Duration = Duration::from_secs(1);
+/// The same when closing the file.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Marks the file as ours ("exam" in ASCII), so that no other program's file is ever written to.
-const APPLICATION: i32 = 0x6578_616d;
+/// Marks the file as ours ("exam" in ASCII), so that a file of another program is never overwritten.
+const APPLICATION_ID: i32 = 0x6578_616d;
 
-/// The steps from an empty file to the present schema; a file remembers how many it has taken.
+/// The migrations from an empty file to the current schema. `user_version` counts those that a file has.
 const MIGRATIONS: &[&str] = &[
     "
     CREATE TABLE documents (
@@ -46,25 +43,25 @@ const MIGRATIONS: &[&str] = &[
     ledger::MIGRATION,
 ];
 
-/// Opens the file; makes it first where there is none.
-pub(super) fn open(path: &Path) -> Result<Connection, Fault> {
+/// Opens the file, or creates it.
+pub(super) fn open(path: &Path) -> Result<Connection, SqliteError> {
     prepare(path)?;
-    // Without the flag for URIs: a path is a path, whatever it looks like.
+    // No SQLITE_OPEN_URI: a path that looks like a URI is still a path.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
         | OpenFlags::SQLITE_OPEN_CREATE
         | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags)?;
-    connection.busy_timeout(PATIENCE)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
     migrate(&mut connection)?;
     use_write_ahead_log(&connection)?;
-    // With a write-ahead log this survives the end of the process at any moment.
+    // With a write-ahead log this is safe against a crash of the process.
     connection.pragma_update(None, "synchronous", "NORMAL")?;
     Ok(connection)
 }
 
-/// SQLite does not wait for others here by itself.
+/// Switches to a write-ahead log. The busy timeout does not apply here, so this retries itself.
 fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + BUSY_TIMEOUT;
     loop {
         match connection.pragma_update(None, "journal_mode", "WAL") {
             Err(error)
@@ -78,14 +75,14 @@ fn use_write_ahead_log(connection: &Connection) -> rusqlite::Result<()> {
     }
 }
 
-/// Writes the write-ahead log into the file, so that the file alone has everything.
-pub(super) fn checkpoint(connection: &Connection) -> Result<(), Fault> {
-    connection.busy_timeout(CLOSING)?;
+/// Writes the write-ahead log into the file, so that the file is complete on its own.
+pub(super) fn checkpoint(connection: &Connection) -> Result<(), SqliteError> {
+    connection.busy_timeout(CLOSE_TIMEOUT)?;
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     Ok(())
 }
 
-/// Makes the file, readable for its owner alone; SQLite gives the files beside it the same rights.
+/// Creates the file, readable only by its owner. SQLite copies the permissions to its companion files.
 #[cfg(unix)]
 pub(super) fn prepare(path: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -116,21 +113,21 @@ pub(super) fn prepare(path: &Path) -> std::io::Result<()> {
     }
 }
 
-/// Refuses a file that a newer program has changed.
-pub(super) fn check_version(transaction: &Transaction<'_>) -> Result<(), Fault> {
+/// Rejects a file that a newer version of the program has upgraded.
+pub(super) fn check_version(transaction: &Transaction<'_>) -> Result<(), SqliteError> {
     let mut statement = transaction.prepare_cached("PRAGMA user_version")?;
     let version: i64 = statement.query_row([], |row| row.get(0))?;
     match usize::try_from(version) {
         Ok(version) if version <= MIGRATIONS.len() => Ok(()),
         _ => {
-            let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
-            Err(StoreError::newer(&version.to_string(), None, known).into())
+            let supported = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
+            Err(StoreError::newer(&version.to_string(), None, supported).into())
         }
     }
 }
 
-/// Brings the schema up to date.
-fn migrate(connection: &mut Connection) -> Result<(), Fault> {
+/// Applies the missing migrations.
+fn migrate(connection: &mut Connection) -> Result<(), SqliteError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let pragma =
         |name: &str| transaction.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
@@ -138,17 +135,17 @@ fn migrate(connection: &mut Connection) -> Result<(), Fault> {
     let tables: i64 =
         transaction.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
     let empty = application == 0 && version == 0 && tables == 0;
-    if application != APPLICATION && !empty {
-        return Err(Fault::Foreign);
+    if application != APPLICATION_ID && !empty {
+        return Err(SqliteError::Foreign);
     }
     check_version(&transaction)?;
-    let taken = usize::try_from(version).unwrap_or(usize::MAX);
-    let steps = MIGRATIONS.get(taken..).unwrap_or_default();
-    for step in steps {
-        transaction.execute_batch(step)?;
+    let applied = usize::try_from(version).unwrap_or(usize::MAX);
+    let missing = MIGRATIONS.get(applied..).unwrap_or_default();
+    for migration in missing {
+        transaction.execute_batch(migration)?;
     }
-    if !steps.is_empty() {
-        transaction.pragma_update(None, "application_id", APPLICATION)?;
+    if !missing.is_empty() {
+        transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
         transaction.pragma_update(None, "user_version", MIGRATIONS.len() as i64)?;
     }
     Ok(transaction.commit()?)

@@ -1,47 +1,47 @@
-//! What a reservation says about itself in the store.
+//! The stored body of a reservation.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::daily::{self, Day, MICRODOLLARS, UNPRICED_CALLS};
-use exa_mcp_store::{BudgetCounters, CountChange, Step};
+use exa_mcp_store::{BudgetCounters, CounterOp, CounterUpdate};
 
 /// The version of the format.
 const VERSION: u32 = 1;
 
-/// What is needed to settle a reservation, by whichever process.
+/// What any process needs to settle a reservation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) struct Entry {
+pub(super) struct ReservationBody {
     #[serde(rename = "v")]
     pub(super) version: u32,
-    /// Whose counters change.
+    /// The token whose counters change.
     #[serde(rename = "payer")]
     pub(super) payer: String,
-    /// The person that is counted by day.
+    /// The user whose daily counters change.
     #[serde(rename = "user")]
     pub(super) user: String,
-    /// The day in which the money was set aside, and to which it is counted.
+    /// The day of the reservation, on which the cost is counted.
     #[serde(rename = "day")]
     pub(super) day: String,
     #[serde(rename = "operation")]
     pub(super) operation: String,
-    /// The cost is not known, or not all of it.
+    /// Whether the cost is not or only partly known.
     #[serde(rename = "unpriced", default)]
     pub(super) unpriced: bool,
-    /// The run that is charged when it ends.
+    /// The run whose end determines the cost.
     #[serde(rename = "run", default, skip_serializing_if = "Option::is_none")]
     pub(super) run: Option<RunRecord>,
-    /// The slot that the run occupies.
+    /// The slot of the run.
     #[serde(rename = "slot", default, skip_serializing_if = "Option::is_none")]
     pub(super) slot: Option<RunSlot>,
 }
 
-/// Where a run counts among the calls under way; its id there is that of its reservation.
+/// The slot of a run among the calls in progress. The id of the slot is that of the reservation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RunSlot {
     #[serde(rename = "key")]
     pub(super) key: String,
-    /// The call that started it, with which it counts as one.
+    /// The call that started the run; both count as one.
     #[serde(rename = "group")]
     pub(super) group: String,
 }
@@ -49,18 +49,18 @@ pub(super) struct RunSlot {
 /// A run at Exa.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// Names the run among all runs.
+    /// The unique key of the run.
     #[serde(rename = "key")]
     pub key: String,
-    /// The operation that reads it.
+    /// The operation that reads the run.
     #[serde(rename = "get")]
-    pub get: String,
+    pub get_operation: String,
     /// The arguments of that operation.
     #[serde(rename = "arguments")]
     pub arguments: Map<String, Value>,
 }
 
-impl Entry {
+impl ReservationBody {
     pub(super) fn new(payer: &str, user: &str, day: Day, operation: &str, unpriced: bool) -> Self {
         Self {
             version: VERSION,
@@ -74,28 +74,33 @@ impl Entry {
         }
     }
 
-    /// Reads an entry; `None` for one that a newer version has written.
-    pub(super) fn read(body: &str) -> Option<Self> {
-        let entry: Self = serde_json::from_str(body).ok()?;
-        (entry.version == VERSION).then_some(entry)
+    /// Decodes a body; `None` if a newer version of the program wrote it.
+    pub(super) fn decode(text: &str) -> Option<Self> {
+        let body: Self = serde_json::from_str(text).ok()?;
+        (body.version == VERSION).then_some(body)
     }
 
-    pub(super) fn written(&self) -> String {
+    pub(super) fn encode(&self) -> String {
         serde_json::to_string(self).unwrap_or_default()
     }
 
-    /// How the counters change when so much was spent.
-    pub(super) fn changes(&self, microdollars: u64) -> Vec<CountChange> {
+    /// Returns the counter updates for this cost.
+    pub(super) fn updates(&self, microdollars: u64) -> Vec<CounterUpdate> {
         let day = Day::parse(&self.day).unwrap_or_else(|| Day::of(crate::now()));
-        let mut changes = Vec::new();
+        let mut updates = Vec::new();
         let mut add = |name: &str, amount: u64| {
-            let change = CountChange {
+            let update = CounterUpdate {
                 subject: self.payer.clone(),
                 name: name.to_owned(),
-                step: Step::Add(amount),
+                op: CounterOp::Add(amount),
             };
-            changes.extend(daily::also(day, &self.payer, &self.user, &change));
-            changes.push(change);
+            updates.extend(daily::derived_updates(
+                day,
+                &self.payer,
+                &self.user,
+                &update,
+            ));
+            updates.push(update);
         };
         if microdollars > 0 {
             add(MICRODOLLARS, microdollars);
@@ -103,12 +108,12 @@ impl Entry {
         if self.unpriced {
             add(UNPRICED_CALLS, 1);
         }
-        changes
+        updates
     }
 }
 
-/// The budgets of a payer: the counters of the day and of the month, with the most that may be spent.
-pub(super) fn budgets(
+/// Returns the budgets of a payer for the day and for the month.
+pub(super) fn budget_counters(
     payer: &str,
     day: Day,
     per_day: Option<u64>,
@@ -117,11 +122,11 @@ pub(super) fn budgets(
     let [today, month] = day.spending_counters();
     [(today, per_day), (month, per_month)]
         .into_iter()
-        .map(|((spent, reserved), most)| BudgetCounters {
-            subject: day.spending(payer),
+        .map(|((spent, reserved), limit)| BudgetCounters {
+            subject: day.spending_subject(payer),
             spent,
             reserved,
-            most,
+            limit,
         })
         .collect()
 }
