@@ -47,7 +47,7 @@ pub(super) async fn reset<S: ServerState>(
     let detail = json!({
         "keyPrefix": before.prefix,
         "state": before.condition.as_str(),
-        "lastProblem": before.last_problem.map(KeyFault::as_str),
+        "lastProblem": before.last_fault.map(KeyFault::as_str),
     });
     wish.note("key.reset", &id, detail).await;
     let states = identified(wish.pool, &keys);
@@ -57,7 +57,7 @@ pub(super) async fn reset<S: ServerState>(
 
 /// Returns the state of every key with the id of the key.
 fn identified(pool: &Pool, keys: &KeyPool) -> Vec<(String, KeyState)> {
-    keys.identified(|key| pool.key_id(key.expose()))
+    keys.states_with_ids(|key| pool.key_id(key.expose()))
 }
 
 fn key(id: &str, key: &KeyState) -> Value {
@@ -69,7 +69,7 @@ fn key(id: &str, key: &KeyState) -> Value {
         "calls": key.calls,
         "readyInSeconds": key.ready_in.map(seconds),
         "failures": key.failures,
-        "lastProblem": key.last_problem.map(KeyFault::as_str),
+        "lastProblem": key.last_fault.map(KeyFault::as_str),
         "limitedFor": key.limited_classes,
     })
 }

@@ -134,7 +134,7 @@ impl Teller {
 
     /// How much of a text can be told now: what it ends with may become the key, or something hidden.
     fn tellable(&self, text: &str) -> usize {
-        let end = text.len() - sanitize::unfinished(text);
+        let end = text.len() - sanitize::incomplete_suffix_len(text);
         let known = text.get(..end).unwrap_or_default();
         end - self.key.begun_in(known)
     }
@@ -144,7 +144,7 @@ impl Teller {
         let text = self.key.redact_text(text);
         // Cleaning may join parts of the key.
         let text = self.key.redact_text(&sanitize::clean(&text));
-        let text = sanitize::neutral(&text);
+        let text = sanitize::neutralize(&text);
         let letters = text.chars().count();
         if letters <= LONGEST_MESSAGE {
             return text.into_owned();

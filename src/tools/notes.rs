@@ -7,7 +7,7 @@ use url::Url;
 
 use super::Address;
 use exa_mcp_model::Identity;
-use exa_mcp_model::ids::{self, NoRandomness};
+use exa_mcp_model::ids::{self, RandomnessError};
 use exa_mcp_store::format::{self, Format};
 use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError};
 
@@ -79,7 +79,7 @@ pub enum NoteError {
     Store(StoreError),
     /// No id could be made.
     #[error(transparent)]
-    Randomness(#[from] NoRandomness),
+    Randomness(#[from] RandomnessError),
 }
 
 impl NoteError {
@@ -110,7 +110,7 @@ impl Notes {
     /// Keeps a note.
     pub async fn create(&self, owner: &Identity, draft: Draft) -> Result<Note, NoteError> {
         let draft = draft.checked()?;
-        let id = ids::random()?;
+        let id = ids::random_id()?;
         let body = format::encode(&draft);
         let rules = Rules {
             most: Some(MOST_NOTES),

@@ -111,7 +111,7 @@ impl Allowance {
         };
         over.message = format!(
             "Limit reached: {most} requests a minute with this token. Come back in {} seconds.",
-            over.seconds()
+            over.retry_after_seconds()
         );
         Err(self.denied(over))
     }

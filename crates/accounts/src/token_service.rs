@@ -14,7 +14,7 @@ use super::limits::{LimitsError, TokenLimits};
 use super::record::{Former, Record};
 use super::token::{Role, Source};
 use super::{Directory, Token, now};
-use exa_mcp_model::ids::{self, NoRandomness};
+use exa_mcp_model::ids::{self, RandomnessError};
 use exa_mcp_model::{Identity, to_hex};
 use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError, format};
 
@@ -92,7 +92,7 @@ pub enum TokenServiceError {
     Store(#[from] StoreError),
     /// No token can be made now.
     #[error(transparent)]
-    Randomness(#[from] NoRandomness),
+    Randomness(#[from] RandomnessError),
 }
 
 const IN_ENVIRONMENT: &str = "This token is set in the environment of the server: it can be limited and revoked here, \
@@ -148,7 +148,7 @@ impl TokenService {
     pub async fn create(&self, new: NewToken) -> Result<(String, Arc<Token>), TokenServiceError> {
         let text = random_token()?;
         let record = Record {
-            id: ids::random()?,
+            id: ids::random_id()?,
             hash: Some(self.directory.digest(&text).written()),
             former: None,
             prefix: shown(&text),
@@ -290,7 +290,7 @@ impl TokenService {
                 time_to_live: Some(TOLD_FOR),
                 ..Rules::default()
             };
-            let told = place(CHANGES, &ids::random()?);
+            let told = place(CHANGES, &ids::random_id()?);
             if let Err(error) = self.store.put(told, record.id.clone(), rules).await {
                 tracing::warn!(%error, "a change of a token was kept, but other servers hear of it later");
             }
@@ -346,9 +346,9 @@ impl TokenService {
     }
 }
 
-fn random_token() -> Result<String, NoRandomness> {
+fn random_token() -> Result<String, RandomnessError> {
     let mut bytes = [0; RANDOM];
-    ids::fill(&mut bytes)?;
+    ids::fill_random(&mut bytes)?;
     Ok(format!("{PREFIX}{}", to_hex(&bytes)))
 }
 

@@ -42,14 +42,17 @@ impl ArgumentsError {
 
 /// The arguments of one call, sorted by where they go.
 #[derive(Debug)]
-pub struct Parts {
+pub struct RequestParts {
     operation: &'static str,
     parameters: Map<String, Value>,
     body: Option<Value>,
 }
 
 /// Sorts `arguments`, which must be an object (or null for none).
-pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, ArgumentsError> {
+pub fn split_arguments(
+    operation: &'static Operation,
+    arguments: Value,
+) -> Result<RequestParts, ArgumentsError> {
     let fail = |problems| ArgumentsError {
         operation: operation.name,
         place: ALL,
@@ -72,7 +75,7 @@ pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, A
     for (given, value) in arguments {
         let known = find(operation, &given);
         let into = match known {
-            Some(argument) if argument.location == ArgumentLocation::Own => continue,
+            Some(argument) if argument.location == ArgumentLocation::Server => continue,
             Some(argument) if argument.location != ArgumentLocation::Body => &mut parameters,
             Some(_) => &mut fields,
             None if matches!(operation.body, RequestBody::Fields { closed: false, .. }) => {
@@ -105,7 +108,7 @@ pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, A
         } if fields.is_empty() => None,
         RequestBody::Fields { .. } => Some(Value::Object(fields)),
     };
-    Ok(Parts {
+    Ok(RequestParts {
         operation: operation.name,
         parameters,
         body,
@@ -117,7 +120,7 @@ fn own_names(operation: &Operation, arguments: &Map<String, Value>) -> Vec<&'sta
     let own = operation
         .arguments
         .iter()
-        .filter(|argument| argument.location == ArgumentLocation::Own);
+        .filter(|argument| argument.location == ArgumentLocation::Server);
     own.map(|argument| argument.name)
         .filter(|name| arguments.get(*name).is_some_and(|value| !value.is_null()))
         .collect()
@@ -140,7 +143,7 @@ fn unknown(operation: &Operation, given: &str) -> String {
         .iter()
         .map(|argument| argument.name)
         .collect();
-    let meant = similar_names::nearest(given, names.iter().copied(), SIMILAR);
+    let meant = similar_names::most_similar(given, names.iter().copied(), SIMILAR);
     let hint = match (meant, names.is_empty()) {
         (Some(meant), _) => format!("did you mean `{meant}`?"),
         (None, true) => "it takes no arguments".to_owned(),
@@ -182,7 +185,7 @@ fn required_text(argument: &Argument) -> String {
     }
 }
 
-impl Parts {
+impl RequestParts {
     /// Whether there is a body to send.
     pub fn has_body(&self) -> bool {
         self.body.is_some()

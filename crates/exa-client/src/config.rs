@@ -57,9 +57,9 @@ pub struct ExaConfig {
     pub max_response_bytes: usize,
     /// How many bytes of responses above one mebibyte are read at once, and how many bytes their values may
     /// take until their calls are done; further ones wait.
-    pub max_held_bytes: usize,
+    pub max_response_memory: usize,
     /// How long a stream of events may take from its beginning to its end.
-    pub longest_stream: Duration,
+    pub max_stream_duration: Duration,
     /// How long making a connection may take.
     pub connect_timeout: Duration,
     /// The value of the `user-agent` header.
@@ -72,8 +72,8 @@ impl Default for ExaConfig {
             base_url: None,
             retry: RetryPolicy::default(),
             max_response_bytes: MAX_RESPONSE_BYTES,
-            max_held_bytes: MAX_HELD_BYTES,
-            longest_stream: LONGEST_STREAM,
+            max_response_memory: MAX_HELD_BYTES,
+            max_stream_duration: LONGEST_STREAM,
             connect_timeout: Duration::from_secs(10),
             user_agent: concat!("exa-mcp-server/", env!("CARGO_PKG_VERSION")).to_owned(),
         }

@@ -55,7 +55,7 @@ pub struct ExaError {
     pub message: String,
     /// The words of others within `message`, which nobody vouches for. In an error of the API the whole
     /// message is theirs.
-    pub said: Option<Box<Quote>>,
+    pub quote: Option<Box<Quote>>,
     /// How long the API asked to wait before trying again.
     pub retry_after: Option<Duration>,
     /// Further data of the API, such as a list of validation errors. Boxed to keep results small.
@@ -94,7 +94,7 @@ impl ExaError {
             request_id: None,
             tag: None,
             message: message.into(),
-            said: None,
+            quote: None,
             retry_after: None,
             detail: None,
             attempts: 0,
@@ -102,8 +102,8 @@ impl ExaError {
     }
 
     /// The same error, whose message holds these words of others.
-    pub fn saying(mut self, said: impl Into<String>) -> Self {
-        self.said = Some(Box::new(Quote(said.into())));
+    pub fn with_quote(mut self, quote: impl Into<String>) -> Self {
+        self.quote = Some(Box::new(Quote(said.into())));
         self
     }
 

@@ -67,7 +67,7 @@ impl ErrorBody {
         let said = std::mem::take(&mut error.message);
         error.message =
             format!("The Exa API reported a failure in the middle of its stream: {said}");
-        error.saying(said)
+        error.with_quote(said)
     }
 
     fn told(self, kind: ExaErrorKind, reason: &str, key: Option<&ApiKey>) -> ExaError {

@@ -5,7 +5,7 @@ use std::fmt;
 use http::StatusCode;
 
 use super::{ExaError, ExaErrorKind, text};
-use exa_mcp_text::is_name;
+use exa_mcp_text::is_identifier;
 
 const KEYS_PAGE: &str = "https://dashboard.exa.ai/api-keys";
 
@@ -37,12 +37,12 @@ const QUOTED: &str = "(quoted below)";
 
 impl ExaError {
     /// What happened and what to do, in our own words alone. Those of others are told by
-    /// [`Self::quoted`].
+    /// [`Self::untrusted_text`].
     #[must_use]
-    pub fn in_own_words(&self) -> String {
+    pub fn trusted_text(&self) -> String {
         let mut text = match self.kind {
             ExaErrorKind::Api(status) => format!("The Exa API answered {}.", status_name(status)),
-            _ => self.own_message(),
+            _ => self.trusted_message(),
         };
         if !text.ends_with(['.', '!', '?', '…']) {
             text.push('.');
@@ -57,8 +57,8 @@ impl ExaError {
 
     /// The message without the words of others. Of an error of the API nothing is left.
     #[must_use]
-    pub fn own_message(&self) -> String {
-        match (&self.said, self.kind) {
+    pub fn trusted_message(&self) -> String {
+        match (&self.quote, self.kind) {
             (_, ExaErrorKind::Api(_)) => String::new(),
             (Some(said), _) if !said.0.is_empty() => self.message.replacen(&said.0, QUOTED, 1),
             _ => self.message.clone(),
@@ -67,13 +67,13 @@ impl ExaError {
 
     /// What others said of the failure, if they did. It may hold anything, instructions included.
     #[must_use]
-    pub fn quoted(&self) -> Option<&str> {
+    pub fn untrusted_text(&self) -> Option<&str> {
         let words = match self.kind {
             ExaErrorKind::Api(status) => {
                 let is_reason = status_name(status) == format!("{status} {}", self.message);
                 Some(self.message.as_str()).filter(|_| !is_reason)
             }
-            _ => self.said.as_ref().map(|said| said.0.as_str()),
+            _ => self.quote.as_ref().map(|said| said.0.as_str()),
         };
         words.filter(|words| !words.is_empty())
     }
@@ -81,14 +81,14 @@ impl ExaError {
     /// What others wrote, by the names of the fields: their words, names that are no plain names, and
     /// the detail.
     #[must_use]
-    pub fn quotes(&self) -> Vec<(&'static str, String)> {
+    pub fn untrusted_fields(&self) -> Vec<(&'static str, String)> {
         let words = match self.kind {
             ExaErrorKind::Api(_) => "message",
             _ => "said",
         };
-        let odd = |name: &Option<String>| name.clone().filter(|name| !is_name(name));
+        let odd = |name: &Option<String>| name.clone().filter(|name| !is_identifier(name));
         let quotes = [
-            (words, self.quoted().map(str::to_owned)),
+            (words, self.untrusted_text().map(str::to_owned)),
             ("tag", odd(&self.tag)),
             ("requestId", odd(&self.request_id)),
             ("detail", self.detail.as_ref().map(ToString::to_string)),
@@ -99,22 +99,22 @@ impl ExaError {
             .collect()
     }
 
-    /// The same as [`Self::lines`] without what [`Self::quotes`] gives.
+    /// The same as [`Self::detail_lines`] without what [`Self::untrusted_fields`] gives.
     #[must_use]
-    pub fn known_lines(&self) -> Vec<String> {
-        let plain = |name: &Option<String>| name.clone().filter(|name| is_name(name));
+    pub fn trusted_lines(&self) -> Vec<String> {
+        let plain = |name: &Option<String>| name.clone().filter(|name| is_identifier(name));
         let plain = Self {
             tag: plain(&self.tag),
             request_id: plain(&self.request_id),
             detail: None,
             ..self.clone()
         };
-        plain.lines()
+        plain.detail_lines()
     }
 
     /// What else is known, as `name: value` lines: tag, request id, wait, attempts and detail.
     #[must_use]
-    pub fn lines(&self) -> Vec<String> {
+    pub fn detail_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(tag) = &self.tag {
             lines.push(format!("tag: {tag}"));
@@ -273,14 +273,14 @@ mod tests {
     #[test]
     fn lines_name_what_else_is_known() {
         let mut error = api(429, "x");
-        assert_eq!(error.lines(), Vec::<String>::new());
+        assert_eq!(error.detail_lines(), Vec::<String>::new());
         error.tag = Some("T".to_owned());
         error.request_id = Some("r1".to_owned());
         error.retry_after = Some(Duration::from_secs(3));
         error.attempts = 4;
         error.detail = Some(Box::new(json!(["a"])));
         assert_eq!(
-            error.lines(),
+            error.detail_lines(),
             [
                 "tag: T",
                 "request id: r1",

@@ -13,7 +13,7 @@ use super::{
     ConfigError, ExaConfig, ExaError,
     config::check_base_url,
     public_address::PublicResolver,
-    response_memory::{ResponseMemory, lend_reserved},
+    response_memory::{ResponseMemory, lend_response_memory},
     transport_error,
 };
 use exa_mcp_model::lock;
@@ -54,7 +54,7 @@ impl ExaHttp {
         }
         let user_agent =
             HeaderValue::from_str(&config.user_agent).map_err(|_| ConfigError::UserAgent)?;
-        let response_memory = ResponseMemory::new(config.max_held_bytes);
+        let response_memory = ResponseMemory::new(config.max_response_memory);
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
@@ -85,7 +85,7 @@ impl ExaHttp {
     ///
     /// # Errors
     /// The system's trusted certificates could not be loaded. The next call tries again.
-    pub fn http(&self) -> Result<&reqwest::Client, ExaError> {
+    pub fn client(&self) -> Result<&reqwest::Client, ExaError> {
         if let Some(client) = self.inner.client.get() {
             return Ok(client);
         }
@@ -123,7 +123,7 @@ impl ExaHttp {
             return Some(slot);
         }
         // Requests that have a slot may wait for memory that this call holds.
-        lend_reserved();
+        lend_response_memory();
         self.inner.slots.acquire().await.ok()
     }
 
@@ -169,7 +169,7 @@ fn build(
         ExaError::config(format!(
             "The HTTPS client could not be set up: {}. Install the CA certificates of the system, or \
              set SSL_CERT_FILE to a PEM file with trusted certificates.",
-            transport_error::cause(&error)
+            transport_error::root_cause(&error)
         ))
     })
 }
@@ -219,7 +219,7 @@ mod tests {
         let http = ExaHttp::new(ExaConfig::default()).unwrap();
         assert!(http.inner.client.get().is_none());
         let clone = http.clone();
-        clone.http().unwrap();
+        clone.client().unwrap();
         assert!(http.inner.client.get().is_some());
     }
 }

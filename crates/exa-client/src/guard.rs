@@ -18,17 +18,17 @@ pub trait AttemptGuard: Send + Sync {
     ///
     /// # Errors
     /// The attempt is not allowed; nothing may be sent.
-    fn begin(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>>;
+    fn start(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>>;
 }
 
 /// An attempt under way. If it is dropped instead of ended, its response is lost: the API may have acted.
 pub trait Attempt: Send {
     /// Ends it after the API refused the request or never received it.
-    fn refused(self: Box<Self>) -> BoxFuture<'static, ()>;
+    fn rejected(self: Box<Self>) -> BoxFuture<'static, ()>;
 
     /// Ends it after something between here and the API answered in its place. The API may have acted.
-    fn answered_by_gateway(self: Box<Self>) -> BoxFuture<'static, ()> {
-        self.refused()
+    fn failed_at_gateway(self: Box<Self>) -> BoxFuture<'static, ()> {
+        self.rejected()
     }
 
     /// Learns what a response says that is not complete yet. What it has started goes on even if the rest of the
@@ -39,7 +39,7 @@ pub trait Attempt: Send {
 
     /// Ends it after a complete response. Lists in `response` may be empty: of a large response only
     /// the values outside of lists are read.
-    fn answered<'a>(self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()>;
+    fn completed<'a>(self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()>;
 }
 
 /// A guard that lets everything pass, for requests that nobody pays for here.
@@ -47,17 +47,17 @@ pub trait Attempt: Send {
 pub struct Unguarded;
 
 impl AttemptGuard for Unguarded {
-    fn begin(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>> {
+    fn start(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>> {
         Box::pin(ready(Ok(Box::new(Self) as Box<dyn Attempt>)))
     }
 }
 
 impl Attempt for Unguarded {
-    fn refused(self: Box<Self>) -> BoxFuture<'static, ()> {
+    fn rejected(self: Box<Self>) -> BoxFuture<'static, ()> {
         Box::pin(ready(()))
     }
 
-    fn answered<'a>(self: Box<Self>, _response: &'a Value) -> BoxFuture<'a, ()> {
+    fn completed<'a>(self: Box<Self>, _response: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(ready(()))
     }
 }

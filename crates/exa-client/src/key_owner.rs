@@ -7,25 +7,25 @@ pub enum KeyOwner {
     /// One person. A single key is always tried, so that it works again as soon as its owner has topped it
     /// up; Exa itself reports when it is rejected.
     #[default]
-    Own,
+    User,
     /// The operator of a server with many users. A single key cools down like any of several, and errors
     /// say when it is ready.
-    Shared,
-    /// The clients: each brings a key of its own, which is treated as in [`Self::Own`].
+    Operator,
+    /// The clients: each brings a key of its own, which is treated as in [`Self::User`].
     Clients,
     /// A client that put its key into the URL, where keys are not accepted.
-    ClientsNotByAddress,
+    ClientsNotInUrl,
 }
 
 impl KeyOwner {
     /// Returns what to do if there is no key.
     pub fn advice(self) -> &'static str {
         match self {
-            Self::Own => {
+            Self::User => {
                 "No Exa API key is set. Get one at https://dashboard.exa.ai/api-keys, set EXA_API_KEY in \
                  the environment of this server, and restart it."
             }
-            Self::Shared => {
+            Self::Operator => {
                 "This server has no Exa API key. Its operator must set EXA_API_KEYS and restart it."
             }
             Self::Clients => {
@@ -33,7 +33,7 @@ impl KeyOwner {
                  the client send it with every request to this server, in the header `x-api-key` or as \
                  `Authorization: Bearer`."
             }
-            Self::ClientsNotByAddress => {
+            Self::ClientsNotInUrl => {
                 "Exa API keys in the address are not taken here. Have the client send the key with every \
                  request to this server in the header `x-api-key` or as `Authorization: Bearer`, and take it \
                  out of the address."
@@ -43,6 +43,6 @@ impl KeyOwner {
 
     /// Whether a single key is used again at once, however Exa turned it away.
     pub(super) fn spares_single(self) -> bool {
-        self != Self::Shared
+        self != Self::Operator
     }
 }

@@ -43,7 +43,7 @@ struct Slot {
     classes: BTreeMap<&'static str, CircuitBreaker>,
     /// When the latest requests were or will be sent, where they are paced.
     turns: VecDeque<Instant>,
-    last_problem: Option<KeyFault>,
+    last_fault: Option<KeyFault>,
 }
 
 /// A key in use; the key counts as busy until the lease is dropped.
@@ -59,7 +59,7 @@ pub struct KeyLease {
 
 /// Why no key can be used now.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoKey {
+pub enum KeyPoolError {
     /// There is none.
     #[error("no Exa API key is set")]
     Empty(KeyOwner),
@@ -101,7 +101,7 @@ pub struct KeyState {
     /// Faults in a row.
     pub failures: u32,
     /// Why it last failed.
-    pub last_problem: Option<KeyFault>,
+    pub last_fault: Option<KeyFault>,
     /// The classes of operations for which it cannot be used now, though it can for others.
     pub limited_classes: Vec<&'static str>,
 }
@@ -109,11 +109,11 @@ pub struct KeyState {
 impl KeyPool {
     /// Creates a pool of one person's keys; duplicates count once.
     pub fn new(keys: impl IntoIterator<Item = ApiKey>) -> Self {
-        Self::paced(keys, None, KeyOwner::Own)
+        Self::with_rate_limit(keys, None, KeyOwner::User)
     }
 
     /// Creates a pool whose keys make at most `rate` requests a second each.
-    pub fn paced(
+    pub fn with_rate_limit(
         keys: impl IntoIterator<Item = ApiKey>,
         rate: Option<u64>,
         owner: KeyOwner,
@@ -142,7 +142,7 @@ impl KeyPool {
                 breaker: CircuitBreaker::default(),
                 classes: BTreeMap::new(),
                 turns: VecDeque::new(),
-                last_problem: None,
+                last_fault: None,
             });
         }
     }
@@ -173,7 +173,7 @@ impl KeyPool {
         class: &'static str,
         resource: Option<&str>,
         tried: &[usize],
-    ) -> Result<KeyLease, NoKey> {
+    ) -> Result<KeyLease, KeyPoolError> {
         let now = Instant::now();
         let known = resource.and_then(|resource| lock(&self.0.affinity).place(resource));
         let mut slots = lock(&self.0.slots);
@@ -212,7 +212,7 @@ impl KeyPool {
 
     /// Returns whether a resource may exist although these keys denied it: the key with which it was found is
     /// not among them. Of a resource that `exists` for certain, any other key may be that one.
-    pub fn may_have(&self, resource: &str, exists: bool, denied: &[usize]) -> bool {
+    pub fn may_exist(&self, resource: &str, exists: bool, denied: &[usize]) -> bool {
         let known = lock(&self.0.affinity).place(resource);
         match known {
             Some(known) => !denied.contains(&known),
@@ -229,7 +229,7 @@ impl KeyPool {
     }
 
     /// Returns why no key is ready after an error that is the fault of its key.
-    pub fn out_after(&self, class: &'static str, error: &ExaError) -> Option<NoKey> {
+    pub fn unavailable_after(&self, class: &'static str, error: &ExaError) -> Option<KeyPoolError> {
         KeyFault::of(error)?;
         let now = Instant::now();
         let slots = lock(&self.0.slots);
@@ -237,14 +237,14 @@ impl KeyPool {
         (!ready).then(|| self.none_ready(class, &slots, now))
     }
 
-    fn none_ready(&self, class: &'static str, slots: &[Slot], now: Instant) -> NoKey {
+    fn none_ready(&self, class: &'static str, slots: &[Slot], now: Instant) -> KeyPoolError {
         let Some((first, others)) = slots.split_first() else {
-            return NoKey::Empty(self.owner());
+            return KeyPoolError::Empty(self.owner());
         };
         let fault = first.fault(class, now);
         let is_same = others.iter().all(|slot| slot.fault(class, now) == fault);
         let waits = slots.iter().filter_map(|slot| slot.wait(class, now));
-        NoKey::CoolingDown {
+        KeyPoolError::CoolingDown {
             // Keys that were tried already may be ready; they are not worth waiting for.
             wait: waits.min().unwrap_or_default(),
             fault: fault.filter(|_| is_same),
@@ -273,7 +273,7 @@ impl KeyPool {
     }
 
     /// Returns the state of every key with the id that `id_of` gives the key.
-    pub fn identified(&self, id_of: impl Fn(&ApiKey) -> String) -> Vec<(String, KeyState)> {
+    pub fn states_with_ids(&self, id_of: impl Fn(&ApiKey) -> String) -> Vec<(String, KeyState)> {
         let now = Instant::now();
         let slots = lock(&self.0.slots);
         let states = slots.iter();
@@ -290,7 +290,7 @@ impl KeyPool {
         let before = slot.state(Instant::now());
         slot.breaker.close();
         slot.classes.clear();
-        slot.last_problem = None;
+        slot.last_fault = None;
         Some(before)
     }
 }
@@ -300,9 +300,9 @@ fn whole_seconds(wait: Duration) -> u64 {
     (wait.as_secs_f64().ceil() as u64).max(1)
 }
 
-impl NoKey {
+impl KeyPoolError {
     /// Returns in how many seconds the next key is ready, if one ever is.
-    pub fn seconds(&self) -> Option<u64> {
+    pub fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::CoolingDown { wait, .. } => Some(whole_seconds(*wait)),
             Self::Empty(_) => None,
@@ -349,7 +349,7 @@ impl Slot {
                 .map(CircuitBreaker::failures)
                 .max()
                 .unwrap_or_default(),
-            last_problem: self.last_problem,
+            last_fault: self.last_fault,
             limited_classes: limited.map(|(class, _)| *class).collect(),
         }
     }
@@ -375,7 +375,7 @@ impl KeyLease {
     }
 
     /// Returns the index of the key in the pool.
-    pub fn place(&self) -> usize {
+    pub fn index(&self) -> usize {
         self.place
     }
 
@@ -413,7 +413,7 @@ impl KeyLease {
         if let Some(slot) = lock(&self.pool.0.slots).get_mut(self.place) {
             let class = slot.classes.entry(self.class).or_default();
             class.count(KeyFault::Forbidden, Instant::now());
-            slot.last_problem = Some(KeyFault::Forbidden);
+            slot.last_fault = Some(KeyFault::Forbidden);
         }
     }
 
@@ -430,7 +430,7 @@ impl KeyLease {
         let class = slot.classes.entry(self.class).or_default();
         class.report(self.class_ticket, of_class, now);
         if let Verdict::Fault(fault, _) = verdict {
-            slot.last_problem = Some(fault);
+            slot.last_fault = Some(fault);
         }
     }
 }

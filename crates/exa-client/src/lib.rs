@@ -8,7 +8,7 @@
 //!
 //! A [`KeyPool`] spreads calls over several API keys and leaves out those that Exa rejects.
 //!
-//! The client passed to [`send`] must be the one from [`ExaHttp::http`]: it follows no redirects on its
+//! The client passed to [`send`] must be the one from [`ExaHttp::client`]: it follows no redirects on its
 //! own, so that the API key never reaches another host.
 //!
 //! # Example
@@ -23,15 +23,15 @@
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 //! let http = ExaHttp::new(ExaConfig::default())?;
 //! let keys = KeyPool::new([ApiKey::new("my-key")?]);
-//! let lease = keys.lease(None, &[])?;
+//! let lease = keys.lease("search", None, &[])?;
 //! let timeout = Duration::from_secs(30);
 //! let context = CallContext::new(http.clone(), lease.key().clone(), timeout, Arc::new(Unguarded));
 //!
 //! // A generated client does this in its hooks.
 //! let url = format!("{}/search", http.base_url("https://api.exa.ai"));
-//! let mut request = http.http()?.post(url).body(r#"{"query":"rust"}"#).build()?;
+//! let mut request = http.client()?.post(url).body(r#"{"query":"rust"}"#).build()?;
 //! prepare(&context, &mut request)?;
-//! let response = send(http.http()?, &context, request).await?;
+//! let response = send(http.client()?, &context, request).await?;
 //! println!("{}: {}", response.status(), response.text().await?);
 //! # Ok(())
 //! # }
@@ -73,7 +73,7 @@ mod test_server;
 mod tests;
 
 pub use api_key::ApiKey;
-pub use arguments::{ArgumentsError, Parts, split};
+pub use arguments::{ArgumentsError, RequestParts, split_arguments};
 pub use call::{CallError, CallFuture, unknown_operation};
 pub use circuit_breaker::{KeyCondition, KeyFault};
 pub use config::{BASE_URL_VARIABLE, ConfigError, ExaConfig};
@@ -82,12 +82,12 @@ pub use error::{ExaError, ExaErrorKind, Quote};
 pub use exa_http::ExaHttp;
 pub use guard::{Attempt, AttemptGuard, BoxFuture, Unguarded};
 pub use key_owner::KeyOwner;
-pub use key_pool::{KeyLease, KeyPool, KeyState, NoKey};
+pub use key_pool::{KeyLease, KeyPool, KeyPoolError, KeyState};
 pub use maybe::Maybe;
 pub use response::ExaResponse;
-pub use response_memory::{keep_reserved, release_reserved};
+pub use response_memory::{hold_response_memory, release_response_memory};
 pub use retry::RetryPolicy;
 pub use send::send;
 pub use stream::{StreamForm, StreamOptions, StreamUpdate};
-pub use transport_error::cause;
-pub use upload::{Upload, upload};
+pub use transport_error::root_cause;
+pub use upload::{UploadRequest, upload};

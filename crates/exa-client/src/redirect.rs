@@ -66,7 +66,7 @@ pub(super) fn refusal(context: &CallContext, response: &Response, method: &Metho
     let other = target(response).filter(|other| other.origin() != own.origin());
     if let Some(other) = other {
         let said = text::tidy(Some(context.key()), &origin(&other), text::MAX_MESSAGE);
-        error = error.saying(said);
+        error = error.with_quote(said);
     }
     error.status = Some(status.as_u16());
     error

@@ -141,12 +141,12 @@ mod tests {
 
     #[tokio::test]
     async fn an_error_is_found_again_inside_an_error_of_reqwest() {
-        let error = ExaError::new(ExaErrorKind::TooLarge, "Too long.").saying("x");
+        let error = ExaError::new(ExaErrorKind::TooLarge, "Too long.").with_quote("x");
         let wrapped = fail(error).await.unwrap_err();
         let error = ExaError::from(Error::<()>::CommunicationError(wrapped));
         assert_eq!(error.kind, ExaErrorKind::TooLarge);
         assert_eq!(error.message, "Too long.");
-        assert!(error.said.is_some());
+        assert!(error.quote.is_some());
     }
 
     #[test]

@@ -45,17 +45,17 @@ struct Held {
 }
 
 /// Counts the values of all responses that `work` reads against the memory limit until `work` ends.
-pub async fn keep_reserved<F: Future>(work: F) -> F::Output {
+pub async fn hold_response_memory<F: Future>(work: F) -> F::Output {
     HELD.scope(RefCell::default(), work).await
 }
 
 /// Returns the share of what the current call has read so far: it is about to wait for something else.
-pub fn release_reserved() {
+pub fn release_response_memory() {
     let _ = HELD.try_with(|held| held.take());
 }
 
 /// Gives the share back for a while; the next response that is read asks for it again.
-pub(super) fn lend_reserved() {
+pub(super) fn lend_response_memory() {
     let _ = HELD.try_with(|held| held.borrow_mut().permit = None);
 }
 
@@ -93,7 +93,7 @@ impl ResponseMemory {
             };
         }
         // Those who have read theirs may wait for the share of this call.
-        lend_reserved();
+        lend_response_memory();
         let permit = Arc::clone(&self.bytes).acquire_many_owned(units).await;
         ReadShare {
             permit: permit.ok(),
@@ -101,7 +101,7 @@ impl ResponseMemory {
     }
 
     /// Waits until values of this [size](values_size) may be made. They count until the call that reads
-    /// them is done; outside of [`keep_reserved`], for as long as the share is held.
+    /// them is done; outside of [`hold_response_memory`], for as long as the share is held.
     ///
     /// # Errors
     /// The values of this call would be too large; the share of those it has read so far stays.
@@ -243,14 +243,14 @@ mod tests {
         let memory = ResponseMemory::new(8 * MEBI);
         let excess = memory.share_to_parse(MAX_VALUES_SIZE + 1).await;
         assert!(excess.is_err_and(|excess| excess.to_string().contains("268 MB")));
-        keep_reserved(async {
+        hold_response_memory(async {
             for _ in 0..2 {
                 drop(memory.share_to_parse(MAX_VALUES_SIZE / 2).await.unwrap());
             }
             assert!(memory.share_to_parse(2 * MEBI).await.is_err());
             // What it has read so far still counts, and can be given back.
             assert_eq!(free(&memory.values), 0);
-            release_reserved();
+            release_response_memory();
             assert!(memory.share_to_parse(2 * MEBI).await.is_ok());
         })
         .await;
@@ -271,16 +271,16 @@ mod tests {
     #[tokio::test]
     async fn a_call_keeps_its_share_until_it_is_done() {
         let memory = ResponseMemory::new(8 * MEBI);
-        keep_reserved(async {
+        hold_response_memory(async {
             for read in 1..=3 {
                 drop(memory.share_to_parse(values_size(&text(2))).await.unwrap());
                 assert_eq!(free(&memory.values), (8 - 2 * read) * MEBI);
             }
-            lend_reserved();
+            lend_response_memory();
             assert_eq!(free(&memory.values), 8 * MEBI);
             drop(memory.share_to_parse(values_size(&text(2))).await.unwrap());
             assert_eq!(free(&memory.values), 0);
-            release_reserved();
+            release_response_memory();
             assert_eq!(free(&memory.values), 8 * MEBI);
             drop(memory.share_to_parse(values_size(&text(2))).await.unwrap());
         })
@@ -303,7 +303,7 @@ mod tests {
         let body = Arc::new(text(3));
         let call = || {
             let (memory, body) = (Arc::clone(&memory), Arc::clone(&body));
-            keep_reserved(async move {
+            hold_response_memory(async move {
                 for _ in 0..10 {
                     let mut read = memory.share_to_read(5 * MEBI).await;
                     tokio::task::yield_now().await;
@@ -325,7 +325,7 @@ mod tests {
     #[tokio::test]
     async fn a_call_that_is_given_up_frees_its_share() {
         let memory = ResponseMemory::new(8 * MEBI);
-        let call = keep_reserved(async {
+        let call = hold_response_memory(async {
             let read = memory.share_to_read(6 * MEBI).await;
             drop(memory.share_to_parse(values_size(&text(6))).await.unwrap());
             std::future::pending::<()>().await;

@@ -72,7 +72,7 @@ async fn exchange(
         // A body that is a stream cannot be sent twice.
         let again = request.try_clone();
         // Dropped at whatever point, the attempt counts as lost.
-        let mut passed = match (context.guard().begin().await, last) {
+        let mut passed = match (context.guard().start().await, last) {
             (Ok(passed), _) => passed,
             // Why there was a second attempt says more than why it was not allowed.
             (Err(_), Some(last)) => return Err(last),
@@ -80,16 +80,16 @@ async fn exchange(
         };
         let mut failure = match attempt(client, context, request, &mut *passed).await {
             Ok(success) => {
-                passed.answered(&success.summary).await;
+                passed.completed(&success.summary).await;
                 return Ok(success.response);
             }
             Err(failure) => failure,
         };
         let error = &mut failure.error;
         if error.is_from_gateway() {
-            passed.answered_by_gateway().await;
+            passed.failed_at_gateway().await;
         } else if error.is_without_effect() {
-            passed.refused().await;
+            passed.rejected().await;
         } else {
             drop(passed);
         }
@@ -216,7 +216,7 @@ async fn success(
             let (message, said) =
                 not_json(context, status, response.headers(), body.as_ref(), &error);
             let mut failure = unread(context, &response, ExaErrorKind::NotJson, &message);
-            failure.error = failure.error.saying(said);
+            failure.error = failure.error.with_quote(said);
             Err(failure)
         }
     }

@@ -81,19 +81,22 @@ fn describe(error: &reqwest::Error, known: Option<&Known<'_>>) -> ExaError {
         let message = format!("No connection to {host} could be made {within}.");
         (ExaErrorKind::Connect, message)
     } else if error.is_connect() {
-        let message = format!("No connection to {host} could be made: {}.", cause(error));
+        let message = format!(
+            "No connection to {host} could be made: {}.",
+            root_cause(error)
+        );
         (ExaErrorKind::Connect, message)
     } else if error.is_timeout() {
         let within = within(known.map(|known| known.timeout));
         let message = format!("No complete answer came from {host} {within}.");
         (ExaErrorKind::Timeout, message)
     } else if error.is_builder() {
-        let message = format!("The request could not be built: {}.", cause(error));
+        let message = format!("The request could not be built: {}.", root_cause(error));
         (ExaErrorKind::InvalidRequest, message)
     } else {
         let message = format!(
             "The answer of {host} broke off or came damaged: {}.",
-            cause(error)
+            root_cause(error)
         );
         (ExaErrorKind::ConnectionLost, message)
     };
@@ -108,7 +111,7 @@ fn host(error: &reqwest::Error) -> String {
 }
 
 /// Returns the innermost cause of an error, which is the specific one, such as `Connection refused`.
-pub fn cause(error: &reqwest::Error) -> String {
+pub fn root_cause(error: &reqwest::Error) -> String {
     // The texts of reqwest itself could hold the URL.
     let telling = causes(error).filter(|cause| !cause.is::<reqwest::Error>());
     let text = match telling.last() {

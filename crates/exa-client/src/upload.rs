@@ -31,7 +31,7 @@ const LEAST_BYTES_PER_SECOND: u64 = 32 * 1024;
 
 /// What to send where.
 #[derive(Clone, Copy, Debug)]
-pub struct Upload<'a> {
+pub struct UploadRequest<'a> {
     /// The address that Exa named; its query may hold a signature, so it is never shown.
     pub address: &'a str,
     /// How many bytes there are.
@@ -47,7 +47,7 @@ pub struct Upload<'a> {
 /// What kept the file from being taken, in half a sentence and without the address.
 pub async fn upload<S>(
     http: &ExaHttp,
-    upload: Upload<'_>,
+    upload: UploadRequest<'_>,
     content: impl Fn() -> Option<S>,
 ) -> Result<(), ExaError>
 where
@@ -55,7 +55,7 @@ where
 {
     let target = Target::of(http, upload.address).map_err(|why| failed(why, None))?;
     let client = if target.is_near {
-        http.http()?.clone()
+        http.client()?.clone()
     } else {
         http.public_client(target.url.host_str().unwrap_or_default())?
     };
@@ -123,7 +123,7 @@ async fn attempt(client: &Client, request: Request) -> Result<(), (ExaError, Eff
         why = format!("{why}: {said}");
     }
     let mut error = failed(why.trim_end_matches('.').to_owned(), Some(status));
-    error = error.saying(said.trim_end_matches('.'));
+    error = error.with_quote(said.trim_end_matches('.'));
     error.retry_after = asked;
     Err((error, Effect::of(ExaErrorKind::Api(status.as_u16()))))
 }

@@ -7,22 +7,22 @@ use serde::{Deserialize, Serialize};
 /// What the server does for one operation that no spec describes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub struct Behavior {
+pub struct OperationBehavior {
     /// Sentences about mistakes that callers often make.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
     /// What an example call shows beside the required arguments.
-    #[serde(skip_serializing_if = "Example::is_empty")]
-    pub example: Example,
+    #[serde(skip_serializing_if = "ExampleCall::is_empty")]
+    pub example: ExampleCall,
     /// Rules that the schema of the arguments cannot express.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub checks: Vec<Check>,
+    pub checks: Vec<ArgumentCheck>,
     /// How its response is read when it comes as a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<Streaming>,
     /// How a file that it announces is uploaded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub upload: Option<Upload>,
+    pub upload: Option<UploadOperations>,
     /// Arguments that do the work of a filter, by the name of the filter.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub filters: BTreeMap<String, String>,
@@ -37,7 +37,7 @@ pub struct Behavior {
 /// What an example call shows beside the required arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Example {
+pub struct ExampleCall {
     /// Optional arguments without which the call would do nothing useful.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<String>,
@@ -46,16 +46,16 @@ pub struct Example {
     pub texts: BTreeMap<String, String>,
 }
 
-impl Example {
+impl ExampleCall {
     /// An example that shows the required arguments only.
-    pub const PLAIN: Self = Self {
+    pub const EMPTY: Self = Self {
         with: Vec::new(),
         texts: BTreeMap::new(),
     };
 
     /// Whether nothing is said about the example.
     pub fn is_empty(&self) -> bool {
-        *self == Self::PLAIN
+        *self == Self::EMPTY
     }
 }
 
@@ -69,7 +69,7 @@ impl Example {
     rename_all = "camelCase",
     rename_all_fields = "camelCase"
 )]
-pub enum Check {
+pub enum ArgumentCheck {
     /// An enrichment with the format `options` lists its labels.
     EnrichmentOptions {
         /// Where the enrichment is; the arguments themselves if empty.
@@ -106,7 +106,7 @@ pub enum Check {
     },
 }
 
-impl Check {
+impl ArgumentCheck {
     /// The argument at the top level that the rule is about, if it is about a single one.
     pub fn argument(&self) -> Option<&str> {
         let path = match self {
@@ -150,7 +150,7 @@ pub struct Streaming {
 /// How a file that an operation announces is uploaded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Upload {
+pub struct UploadOperations {
     /// The operation that reads the state of the upload.
     pub get: String,
     /// The operation that deletes an upload that failed.
@@ -182,13 +182,13 @@ pub struct LongRunning {
     pub unless: Option<String>,
     /// How to find the work of a start whose response never arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub find: Option<FindWork>,
+    pub find: Option<JobLookup>,
 }
 
 /// How to find work in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FindWork {
+pub struct JobLookup {
     /// The operation that lists the work.
     pub list: String,
     /// Its arguments, by the argument of the start (written `$name`) that holds the value.

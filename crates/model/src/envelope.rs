@@ -1,7 +1,7 @@
 //! How a response of the API is taken apart: the results that it lists, and the fields beside them.
 
 /// The fields of a response that move into the metadata.
-pub const IN_METADATA: [&str; 2] = ["requestId", "warnings"];
+pub const METADATA_FIELDS: [&str; 2] = ["requestId", "warnings"];
 
 /// The fields in which the API lists things; the first one present counts.
 const LISTS: [&str; 4] = ["results", "data", "items", "citations"];

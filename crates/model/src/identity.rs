@@ -32,7 +32,7 @@ impl Identity {
     }
 
     /// Someone who showed neither; each guest is another one.
-    pub fn guest(id: &str) -> Self {
+    pub fn anonymous(id: &str) -> Self {
         Self(Arc::from(format!("guest:{id}")))
     }
 
@@ -42,7 +42,7 @@ impl Identity {
     }
 
     /// Whether it is someone who showed nothing.
-    pub fn is_guest(&self) -> bool {
+    pub fn is_anonymous(&self) -> bool {
         self.0.starts_with("guest:")
     }
 

@@ -9,15 +9,15 @@ const LENGTH: usize = 20;
 /// The system has no randomness to give.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 #[error("The operating system gave no random numbers ({0}). Try again.")]
-pub struct NoRandomness(getrandom::Error);
+pub struct RandomnessError(getrandom::Error);
 
 /// An identifier with a hundred random bits.
 ///
 /// # Errors
 /// The operating system gives no random numbers.
-pub fn random() -> Result<String, NoRandomness> {
+pub fn random_id() -> Result<String, RandomnessError> {
     let mut bytes = [0; LENGTH];
-    fill(&mut bytes)?;
+    fill_random(&mut bytes)?;
     let letter = |byte: &u8| ALPHABET.get(usize::from(byte % 32)).map(|b| char::from(*b));
     Ok(bytes.iter().filter_map(letter).collect())
 }
@@ -26,8 +26,8 @@ pub fn random() -> Result<String, NoRandomness> {
 ///
 /// # Errors
 /// The operating system gives no random numbers.
-pub fn fill(bytes: &mut [u8]) -> Result<(), NoRandomness> {
-    getrandom::fill(bytes).map_err(NoRandomness)
+pub fn fill_random(bytes: &mut [u8]) -> Result<(), RandomnessError> {
+    getrandom::fill(bytes).map_err(RandomnessError)
 }
 
 #[cfg(test)]
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn identifiers_are_long_and_differ() {
-        let ids: HashSet<String> = (0..1000).map(|_| random().unwrap()).collect();
+        let ids: HashSet<String> = (0..1000).map(|_| random_id().unwrap()).collect();
         assert_eq!(ids.len(), 1000);
         for id in ids {
             assert!(id.len() == LENGTH && id.bytes().all(|byte| ALPHABET.contains(&byte)));

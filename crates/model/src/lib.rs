@@ -21,19 +21,24 @@ pub mod time;
 mod tool;
 
 pub use behavior::{
-    Behavior, Check, Example, FindWork, LongRunning, StreamForm, Streaming, Upload,
+    ArgumentCheck, ExampleCall, JobLookup, LongRunning, OperationBehavior, StreamForm, Streaming,
+    UploadOperations,
 };
 pub use call_stats::CallStats;
 pub use embedded::EmbeddedJson;
 pub use hex::to_hex;
 pub use identity::Identity;
-pub use limit::{BudgetRefusal, LimitExceeded};
+pub use limit::{BudgetShortfall, LimitExceeded};
 pub use money::MicroDollars;
 pub use operation::{Api, Argument, ArgumentLocation, Operation, RequestBody};
 pub use owner::{LocalUser, Owner};
-pub use prompt::{Prompt, PromptArgument, PromptFile, PromptNeed, PromptStep, PromptValue, Takes};
+pub use prompt::{
+    Prompt, PromptArgument, PromptArgumentKind, PromptFile, PromptRequirement, PromptStep,
+    PromptValue,
+};
 pub use resources::{Resources, WebsetResources};
 pub use sync::lock;
 pub use tool::{
-    HostEntry, HostRole, Instead, Move, NamedPlan, ToolDefinition, ToolFile, ToolHints, ToolPlan,
+    AlternativeOperation, ArgumentMapping, HostEntry, HostRole, NamedToolPlan, ToolDefinition,
+    ToolFile, ToolHints, ToolPlan,
 };

@@ -15,12 +15,12 @@ pub struct LimitExceeded {
     /// How long it takes until there is room.
     pub retry_after: Duration,
     /// The state of the budget that refused the call.
-    pub money: Option<BudgetRefusal>,
+    pub budget: Option<BudgetShortfall>,
 }
 
 /// The state of a budget that refused a call, in millionths of a dollar.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BudgetRefusal {
+pub struct BudgetShortfall {
     /// The most that the call can cost.
     pub would_cost: u64,
     /// What is left of the budget.
@@ -34,7 +34,7 @@ pub struct BudgetRefusal {
 impl LimitExceeded {
     /// Returns the whole seconds after which to come back.
     #[must_use]
-    pub fn seconds(&self) -> u64 {
+    pub fn retry_after_seconds(&self) -> u64 {
         (self.retry_after.as_secs_f64().ceil() as u64).max(1)
     }
 
@@ -43,14 +43,14 @@ impl LimitExceeded {
     pub fn detail(&self) -> Vec<(&'static str, Value)> {
         let mut detail = vec![
             ("limit", json!(self.limit)),
-            ("retryAfter", json!(self.seconds())),
+            ("retryAfter", json!(self.retry_after_seconds())),
         ];
-        if let Some(money) = self.money {
+        if let Some(budget) = self.budget {
             detail.extend([
-                ("wouldCost", json!(dollars(money.would_cost))),
-                ("left", json!(dollars(money.left))),
-                ("spent", json!(dollars(money.spent))),
-                ("reserved", json!(dollars(money.reserved))),
+                ("wouldCost", json!(dollars(budget.would_cost))),
+                ("left", json!(dollars(budget.left))),
+                ("spent", json!(dollars(budget.spent))),
+                ("reserved", json!(dollars(budget.reserved))),
             ]);
         }
         detail

@@ -1,6 +1,6 @@
 //! The operations of the Exa API as the generator writes them down.
 
-use crate::{Behavior, EmbeddedJson};
+use crate::{EmbeddedJson, OperationBehavior};
 
 /// One of the APIs behind the operations.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ pub struct Operation {
     /// It changes nothing.
     pub read_only: bool,
     /// What the server does for it.
-    pub behavior: EmbeddedJson<Behavior>,
+    pub behavior: EmbeddedJson<OperationBehavior>,
 }
 
 /// One argument of an operation.
@@ -106,8 +106,8 @@ impl Argument {
     }
 
     /// An argument that this server acts on and Exa never sees.
-    pub const fn own(name: &'static str) -> Self {
-        Self::new(name, name, ArgumentLocation::Own, false)
+    pub const fn server(name: &'static str) -> Self {
+        Self::new(name, name, ArgumentLocation::Server, false)
     }
 
     /// The same argument, not needed where one of these is given.
@@ -148,7 +148,7 @@ pub enum ArgumentLocation {
     /// Into the body.
     Body,
     /// Nowhere: this server acts on it.
-    Own,
+    Server,
 }
 
 impl ArgumentLocation {
@@ -160,7 +160,7 @@ impl ArgumentLocation {
             Self::Query => "query",
             Self::Header => "header",
             Self::Body => "body",
-            Self::Own => "server",
+            Self::Server => "server",
         }
     }
 }

@@ -35,7 +35,7 @@ pub enum Owner {
 
 impl Owner {
     /// The owner of something kept under an identity: local only where the process serves the local user.
-    pub fn of_stored(identity: Identity, user: Option<&LocalUser>) -> Self {
+    pub fn from_stored(identity: Identity, user: Option<&LocalUser>) -> Self {
         match user {
             Some(user) if user.identity == identity => Self::Local(user.clone()),
             _ => Self::Remote(identity),
@@ -66,13 +66,13 @@ mod tests {
     #[test]
     fn only_the_local_user_of_a_local_process_is_local() {
         let user = LocalUser::of_this_process();
-        let local = Owner::of_stored(Identity::local(), Some(&user));
+        let local = Owner::from_stored(Identity::local(), Some(&user));
         assert!(local.local_user().is_some());
         // The guest of a sandbox over HTTP shares the identity, but not the machine.
-        let guest = Owner::of_stored(Identity::local(), None);
+        let guest = Owner::from_stored(Identity::local(), None);
         assert!(guest.local_user().is_none());
         assert_eq!(guest.identity(), local.identity());
-        let other = Owner::of_stored(Identity::user("ann"), Some(&user));
+        let other = Owner::from_stored(Identity::user("ann"), Some(&user));
         assert!(other.local_user().is_none());
     }
 }

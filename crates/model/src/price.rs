@@ -27,7 +27,7 @@ pub enum Price {
     Unpriced(Unpriced),
     /// A rule gives the most that a call can cost.
     #[serde(untagged)]
-    Priced(Box<Rule>),
+    Priced(Box<PriceRule>),
 }
 
 /// Why there is no price.
@@ -38,38 +38,38 @@ pub struct Unpriced {
     pub why: String,
     /// Where the actual cost is read.
     #[serde(default)]
-    pub charged: Charged,
+    pub charged: CostSource,
     /// How often there is a run.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Schedule>,
+    pub schedule: Option<RunSchedule>,
 }
 
 /// How the price of a call comes about.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Rule {
+pub struct PriceRule {
     /// Short names of the sources of the figures.
     pub source: Vec<String>,
     /// The price of the request itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub base: Option<Base>,
+    pub base: Option<BasePrice>,
     /// The price of the pages it returns.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pages: Option<Pages>,
+    pub pages: Option<PagePrices>,
     /// Argument paths that add an unknown cost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unpriced_with: Vec<String>,
     /// Where the actual cost is read.
     #[serde(default)]
-    pub charged: Charged,
+    pub charged: CostSource,
     /// How often there is a run; then the rule is the price of one, and the call itself is free.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Schedule>,
+    pub schedule: Option<RunSchedule>,
 }
 
 /// Where the actual cost of a call is read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Charged {
+pub enum CostSource {
     /// In the response; one that does not say it is to be charged at the estimate.
     #[default]
     #[serde(rename = "response")]
@@ -86,7 +86,7 @@ pub enum Charged {
 /// The price of a request without its pages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-pub enum Base {
+pub enum BasePrice {
     /// Always the same.
     Fixed(#[serde(with = "in_dollars")] MicroDollars),
     /// By the value of an argument.
@@ -128,33 +128,33 @@ pub enum Rate {
 /// The price of pages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pages {
+pub struct PagePrices {
     /// The number of pages, where it is the value of an argument.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub count: Option<Count>,
+    pub count: Option<CountArgument>,
     /// Otherwise the number of pages is the length of these arguments together.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lists: Vec<String>,
-    /// Pages that the price of the request includes.
+    /// PagePrices that the price of the request includes.
     #[serde(default)]
     pub included: u64,
     /// The price of every further page.
     #[serde(default, with = "in_dollars")]
     pub each: MicroDollars,
     /// The kinds of content.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<ContentPrice>,
     /// The price of a page for which no kind is asked.
     #[serde(default, with = "in_dollars")]
     pub unasked: MicroDollars,
     /// Subpages of every page.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub subpages: Option<Count>,
+    pub subpages: Option<CountArgument>,
 }
 
 /// A number that an argument holds.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Count {
+pub struct CountArgument {
     /// Path of the argument; without one the number is always the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument: Option<String>,
@@ -169,14 +169,14 @@ pub struct Count {
 /// A kind of content.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kind {
+pub struct ContentPrice {
     /// Path of the argument that asks for it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument: Option<String>,
     /// The price of each page.
     #[serde(with = "in_dollars")]
     pub each: MicroDollars,
-    /// Pages that the price of the request includes.
+    /// PagePrices that the price of the request includes.
     #[serde(default)]
     pub included: u64,
     /// It counts as asked for unless the argument says no.
@@ -187,14 +187,14 @@ pub struct Kind {
 /// How often there is a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Schedule {
+pub enum RunSchedule {
     /// Path of the argument that holds a span such as `6h`.
     Every(String),
     /// Path of the argument that holds a cron expression.
     Cron(String),
 }
 
-impl Schedule {
+impl RunSchedule {
     /// Path of the argument that holds the schedule.
     pub fn argument(&self) -> &str {
         match self {

@@ -30,7 +30,7 @@ pub struct Prompt {
     /// Its arguments.
     pub arguments: Vec<PromptArgument>,
     /// Without this the prompt is not offered.
-    pub needs: PromptNeed,
+    pub needs: PromptRequirement,
     /// Whether the caller's notes are attached.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notes: bool,
@@ -59,13 +59,13 @@ pub struct PromptArgument {
     pub required: bool,
     /// What it may be.
     #[serde(default)]
-    pub takes: Takes,
+    pub takes: PromptArgumentKind,
 }
 
 /// What an argument of a prompt may be.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Takes {
+pub enum PromptArgumentKind {
     /// Any text.
     #[default]
     Text,
@@ -90,7 +90,7 @@ pub enum Takes {
 /// What a prompt cannot do without.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum PromptNeed {
+pub enum PromptRequirement {
     /// A tool that calls this operation.
     Operation(String),
     /// This tool.

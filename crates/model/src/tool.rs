@@ -8,7 +8,7 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Example;
+use crate::ExampleCall;
 
 /// One tool. The server skips the schema `S` of the arguments until it is asked for.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -74,7 +74,7 @@ pub enum ToolPlan {
         operation: String,
     },
     /// Is one operation with presets.
-    Named(Box<NamedPlan>),
+    Named(Box<NamedToolPlan>),
     /// Stores a note.
     Note,
     /// Suggests enrichments for a webset.
@@ -154,7 +154,7 @@ pub enum HostRole {
     /// With the calls that follow and end what was started.
     Start,
     /// With the state and whether it is final.
-    Check,
+    ArgumentCheck,
     /// With the new state.
     Cancel,
 }
@@ -162,11 +162,11 @@ pub enum HostRole {
 /// Presets of a named tool.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NamedPlan {
+pub struct NamedToolPlan {
     /// The operation.
     pub operation: String,
     /// Where the arguments go.
-    pub moves: Vec<Move>,
+    pub moves: Vec<ArgumentMapping>,
     /// Values for what the caller leaves out, by dotted path.
     pub defaults: Map<String, Value>,
     /// Values that the caller cannot change, by dotted path.
@@ -181,15 +181,15 @@ pub struct NamedPlan {
     /// `category:x` in the query is read as the argument.
     pub category_in_query: bool,
     /// Another operation for calls that give a certain argument.
-    pub instead: Option<Instead>,
+    pub instead: Option<AlternativeOperation>,
     /// What an example call shows beside the required arguments.
-    #[serde(default, skip_serializing_if = "Example::is_empty")]
-    pub example: Example,
+    #[serde(default, skip_serializing_if = "ExampleCall::is_empty")]
+    pub example: ExampleCall,
 }
 
 /// Where an argument of a named tool goes.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Move {
+pub struct ArgumentMapping {
     /// The argument of the tool.
     pub from: String,
     /// The argument of the operation, as a dotted path.
@@ -201,7 +201,7 @@ pub struct Move {
 /// Another operation for calls that give a certain argument.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Instead {
+pub struct AlternativeOperation {
     /// The argument.
     pub given: String,
     /// The operation that is called then, with this argument alone.

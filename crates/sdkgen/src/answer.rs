@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::flatten::flatten;
 use super::lower::Lowering;
 use super::types::{Declarations, Field, Side, Type};
-use exa_mcp_model::envelope::{IN_METADATA, results_field};
+use exa_mcp_model::envelope::{METADATA_FIELDS, results_field};
 
 /// The types of an answer.
 pub(super) struct Answer {
@@ -38,10 +38,11 @@ impl Answer {
         let result = lowering.lower(item.unwrap_or(&Value::Null), &hint);
         let mut others = flat.clone();
         if let Some(Value::Object(properties)) = others.get_mut("properties") {
-            properties.retain(|name, _| name != list && !IN_METADATA.contains(&name.as_str()));
+            properties.retain(|name, _| name != list && !METADATA_FIELDS.contains(&name.as_str()));
         }
         if let Some(Value::Array(required)) = others.get_mut("required") {
-            required.retain(|name| name != list && !IN_METADATA.iter().any(|moved| name == moved));
+            required
+                .retain(|name| name != list && !METADATA_FIELDS.iter().any(|moved| name == moved));
         }
         Self {
             result,

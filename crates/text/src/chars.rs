@@ -20,7 +20,7 @@ pub fn all_bytes(text: &str, passes: impl Fn(u8) -> bool) -> bool {
 }
 
 /// Whether a byte is one of these; comparing with all of them is what several bytes can do in one go.
-pub fn is_any<const N: usize>(byte: u8, of: [u8; N]) -> bool {
+pub fn is_one_of<const N: usize>(byte: u8, of: [u8; N]) -> bool {
     of.iter().fold(false, |any, one| any | (byte == *one))
 }
 

@@ -11,4 +11,4 @@ pub mod similar_names;
 pub mod surrogates;
 pub mod tokens;
 
-pub use names::is_name;
+pub use names::is_identifier;

@@ -4,10 +4,10 @@
 const MAX_NAME: usize = 64;
 
 /// The least similarity at which one name suggests another.
-pub const SIMILAR: f64 = 0.8;
+pub const MIN_SIMILARITY: f64 = 0.8;
 
 /// Returns a name without capitals and separators.
-pub fn plain(name: &str) -> String {
+pub fn normalize(name: &str) -> String {
     name.chars()
         .filter(|character| !matches!(character, '_' | '-' | ' ' | '.'))
         .flat_map(char::to_lowercase)
@@ -17,7 +17,7 @@ pub fn plain(name: &str) -> String {
 /// Returns the candidates that resemble `given` at least this much, the most similar first.
 ///
 /// Similarity runs from 0 to 1; capitals and separators do not count.
-pub fn similar<'c>(
+pub fn find_similar<'c>(
     given: &str,
     candidates: impl IntoIterator<Item = &'c str>,
     least: f64,
@@ -25,10 +25,15 @@ pub fn similar<'c>(
     if given.len() > MAX_NAME {
         return Vec::new();
     }
-    let wanted = plain(given);
+    let wanted = normalize(given);
     let mut found: Vec<(f64, &str)> = candidates
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&wanted, &plain(candidate)), candidate))
+        .map(|candidate| {
+            (
+                strsim::jaro_winkler(&wanted, &normalize(candidate)),
+                candidate,
+            )
+        })
         .filter(|(similarity, _)| *similarity >= least)
         .collect();
     found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
@@ -36,24 +41,32 @@ pub fn similar<'c>(
 }
 
 /// Returns the candidate that resembles `given` most, if any resembles it at least this much.
-pub fn nearest<'c>(
+pub fn most_similar<'c>(
     given: &str,
     candidates: impl IntoIterator<Item = &'c str>,
     least: f64,
 ) -> Option<&'c str> {
-    similar(given, candidates, least).into_iter().next()
+    find_similar(given, candidates, least).into_iter().next()
 }
 
 /// Returns the candidate that differs from `given` by at most two typing errors.
-pub fn misspelt<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
+pub fn closest_spelling<'c>(
+    given: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<&'c str> {
     const TYPING_ERRORS: usize = 2;
     if given.len() > MAX_NAME {
         return None;
     }
-    let wanted = plain(given);
+    let wanted = normalize(given);
     candidates
         .into_iter()
-        .map(|candidate| (strsim::osa_distance(&wanted, &plain(candidate)), candidate))
+        .map(|candidate| {
+            (
+                strsim::osa_distance(&wanted, &normalize(candidate)),
+                candidate,
+            )
+        })
         // In a short name two letters are most of the name.
         .filter(|(distance, candidate)| {
             *distance <= TYPING_ERRORS.min(candidate.len().min(wanted.len()) / 3)
@@ -70,28 +83,34 @@ mod tests {
 
     #[test]
     fn capitals_and_separators_do_not_count() {
-        assert_eq!(nearest("Items_List", NAMES, SIMILAR), Some("items.list"));
-        assert_eq!(plain("max_Tokens-2"), "maxtokens2");
+        assert_eq!(
+            most_similar("Items_List", NAMES, MIN_SIMILARITY),
+            Some("items.list")
+        );
+        assert_eq!(normalize("max_Tokens-2"), "maxtokens2");
     }
 
     #[test]
     fn the_most_similar_name_comes_first() {
         assert_eq!(
-            similar("items.lst", NAMES, 0.7),
+            find_similar("items.lst", NAMES, 0.7),
             ["items.list", "items.get"]
         );
-        assert_eq!(nearest("qqqqq", NAMES, 0.7), None);
+        assert_eq!(most_similar("qqqqq", NAMES, 0.7), None);
     }
 
     #[test]
     fn long_texts_are_not_compared() {
-        assert_eq!(nearest(&"items.list".repeat(7), NAMES, 0.0), None);
-        assert_eq!(misspelt(&"items.list".repeat(7), NAMES), None);
+        assert_eq!(most_similar(&"items.list".repeat(7), NAMES, 0.0), None);
+        assert_eq!(closest_spelling(&"items.list".repeat(7), NAMES), None);
     }
 
     #[test]
     fn two_letters_may_be_wrong_but_not_in_a_short_name() {
-        assert_eq!(misspelt("webstes.create", NAMES), Some("websets.create"));
-        assert_eq!(misspelt("ab", ["cd"]), None);
+        assert_eq!(
+            closest_spelling("webstes.create", NAMES),
+            Some("websets.create")
+        );
+        assert_eq!(closest_spelling("ab", ["cd"]), None);
     }
 }

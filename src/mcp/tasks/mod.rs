@@ -208,7 +208,7 @@ impl<T: Tools> Tasks<T> {
         let ttl = ttl.map_or(limits.default_ttl, Duration::from_millis);
         let ttl = ttl.max(TaskLimits::SHORTEST_TTL).min(limits.max_ttl);
         let id =
-            ids::random().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+            ids::random_id().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let runner = self.runner().await.map_err(unkept)?.to_owned();
         let (tool, arguments) = (call.name().to_owned(), call.arguments().clone());
         let mut record = Record::new(id, tool, arguments, ttl, runner);
@@ -373,7 +373,8 @@ impl<T: Tools> Tasks<T> {
     /// The name of this process, which shows a sign of life from now on.
     async fn runner(&self) -> Result<&str, StoreError> {
         let announce = || async {
-            let name = ids::random().map_err(|error| StoreError::Unavailable(error.to_string()))?;
+            let name =
+                ids::random_id().map_err(|error| StoreError::Unavailable(error.to_string()))?;
             let sign = self.shared.shelf.store().announce(name.clone()).await?;
             Ok(Runner { name, _sign: sign })
         };

@@ -68,7 +68,7 @@ enum Told {
 /// Carries changes to and from other servers from now on, if the store is one that they share. Must be
 /// called inside a runtime.
 pub(super) fn start(shared: &Arc<Shared>, store: &Arc<dyn Store>) {
-    let (Some(news), Ok(name)) = (store.hear(), ids::random()) else {
+    let (Some(news), Ok(name)) = (store.hear(), ids::random_id()) else {
         return;
     };
     let outbox = Outbox {

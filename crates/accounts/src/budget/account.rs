@@ -13,7 +13,7 @@ use crate::limits::TokenLimits;
 use crate::now;
 use crate::usage::{Meter, Usage};
 use exa_mcp_model::time::format_timestamp;
-use exa_mcp_model::{BudgetRefusal, LimitExceeded};
+use exa_mcp_model::{BudgetShortfall, LimitExceeded};
 use exa_mcp_store::{BudgetState, StoreError};
 
 /// When to come back while the store fails.
@@ -309,7 +309,7 @@ pub(crate) fn exceeded(
             format_timestamp(ends),
         ),
         retry_after: Duration::from_millis(wait),
-        money: Some(BudgetRefusal {
+        budget: Some(BudgetShortfall {
             would_cost: cost,
             left,
             spent: state.spent,

@@ -70,7 +70,8 @@ impl Ledger {
     /// The name of this process, which shows a sign of life from now on.
     pub(super) async fn process(&self) -> Result<&str, StoreError> {
         let announce = || async {
-            let name = ids::random().map_err(|error| StoreError::Unavailable(error.to_string()))?;
+            let name =
+                ids::random_id().map_err(|error| StoreError::Unavailable(error.to_string()))?;
             let sign = self.store.announce(name.clone()).await?;
             Ok::<_, StoreError>(Process { name, _sign: sign })
         };
@@ -104,7 +105,7 @@ impl Ledger {
     ) -> Result<Hold, NotReserved> {
         let holder = patiently(Box::pin(async { self.process().await.map(str::to_owned) }));
         let holder = holder.await.map_err(NotReserved::Store)?;
-        let id = ids::random();
+        let id = ids::random_id();
         let id =
             id.map_err(|error| NotReserved::Store(StoreError::Unavailable(error.to_string())))?;
         let reservation = Reservation {

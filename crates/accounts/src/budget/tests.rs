@@ -64,7 +64,7 @@ async fn money_is_reserved_and_then_spent() {
     let first = account.reserve(worst(15_000, false)).await.unwrap();
     assert_eq!(spent(&store).await, (0, 15_000));
     let over = account.reserve(worst(7_000, false)).await.err().unwrap();
-    let money = over.money.unwrap();
+    let money = over.budget.unwrap();
     assert_eq!(
         (money.would_cost, money.left, money.reserved),
         (7_000, 5_000, 15_000)

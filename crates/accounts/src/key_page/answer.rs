@@ -31,7 +31,7 @@ pub(super) struct Desk {
 
 /// Answers one request.
 pub(super) async fn answer(State(desk): State<Arc<Desk>>, request: Request) -> Response {
-    let nonce = ids::random().unwrap_or_default();
+    let nonce = ids::random_id().unwrap_or_default();
     let (status, text) = desk.answer(request, &nonce).await;
     respond(status, text, &nonce)
 }

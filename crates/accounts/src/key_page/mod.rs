@@ -17,7 +17,7 @@ use tokio::sync::{Mutex, MutexGuard, watch};
 use tokio::time::{sleep, timeout};
 
 use exa_mcp_exa_client::KeyPool;
-use exa_mcp_model::ids::{self, NoRandomness};
+use exa_mcp_model::ids::{self, RandomnessError};
 
 /// How long a page waits for its visitor.
 const LIFE: Duration = Duration::from_secs(5 * 60);
@@ -33,7 +33,7 @@ pub enum KeyPageError {
     Listen(#[from] io::Error),
     /// The address would be easy to guess.
     #[error(transparent)]
-    Random(#[from] NoRandomness),
+    Random(#[from] RandomnessError),
 }
 
 /// Where keys are asked for: at most one page at a time. Clones share it.
@@ -98,10 +98,10 @@ impl KeyPage {
     async fn open(keys: KeyPool) -> Result<Self, KeyPageError> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
-        let (path, token) = (format!("/{}", ids::random()?), ids::random()?);
+        let (path, token) = (format!("/{}", ids::random_id()?), ids::random_id()?);
         let (state, _) = watch::channel(State::Open);
         let page = Self {
-            id: ids::random()?,
+            id: ids::random_id()?,
             url: format!("http://{address}{path}"),
             state,
         };

@@ -98,7 +98,7 @@ impl Reading<'_> {
     async fn finish(&mut self, response: &mut Response) -> Result<(), ExaError> {
         let ends_tell = is_framed(response.version(), response.headers());
         let config = self.context.http().config();
-        let end = Instant::now() + config.longest_stream;
+        let end = Instant::now() + config.max_stream_duration;
         let mut left = config.max_response_bytes;
         loop {
             let Some(chunk) = chunk(self.context, response, end).await? else {
@@ -186,7 +186,7 @@ impl Reading<'_> {
              if it persists, report it to Exa.",
             self.unreadable
         );
-        ExaError::new(ExaErrorKind::NotJson, message).saying(shown)
+        ExaError::new(ExaErrorKind::NotJson, message).with_quote(shown)
     }
 
     /// The error with what had come until it happened.
@@ -237,7 +237,7 @@ async fn chunk(
 }
 
 fn too_slow(context: &CallContext) -> ExaError {
-    let longest = text::duration(context.http().config().longest_stream);
+    let longest = text::duration(context.http().config().max_stream_duration);
     let message = format!("The stream of the Exa API was not complete after {longest}.");
     ExaError::new(ExaErrorKind::Timeout, message)
 }

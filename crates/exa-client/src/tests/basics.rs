@@ -164,7 +164,7 @@ async fn a_request_that_cannot_be_prepared_ends_as_an_error() {
 
 #[tokio::test]
 async fn reqwest_errors_of_other_origin_do_not_show_their_url() {
-    let client = context(quick()).http().http().unwrap().clone();
+    let client = context(quick()).http().client().unwrap().clone();
     let url = format!("{}/thing?token=hidden-query", nobody());
     let error = client.get(url).send().await.unwrap_err();
     let error = ExaError::from(Error::<()>::CommunicationError(error));

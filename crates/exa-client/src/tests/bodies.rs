@@ -6,7 +6,7 @@ use tokio::time::sleep;
 
 use super::*;
 use crate::{
-    ExaErrorKind, keep_reserved,
+    ExaErrorKind, hold_response_memory,
     test_server::{Reply, TestServer, gzip, gzip_bomb},
 };
 
@@ -81,7 +81,7 @@ async fn large_bodies_are_held_a_few_at_a_time() {
         let server = TestServer::start(vec![reply; 8]).await;
         let context = context(ExaConfig {
             max_response_bytes: 3 * 1024 * 1024,
-            max_held_bytes: 5 * 1024 * 1024,
+            max_response_memory: 5 * 1024 * 1024,
             ..quick()
         });
         let held = Arc::new(AtomicUsize::new(0));
@@ -90,7 +90,7 @@ async fn large_bodies_are_held_a_few_at_a_time() {
         for _ in 0..8 {
             let (url, context) = (server.url(), context.clone());
             let (held, most) = (Arc::clone(&held), Arc::clone(&most));
-            calls.spawn(keep_reserved(async move {
+            calls.spawn(hold_response_memory(async move {
                 let answer = call_with(&url, context, Method::GET).await;
                 most.fetch_max(held.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 sleep(Duration::from_millis(30)).await;
@@ -112,7 +112,7 @@ async fn waiting_for_memory_is_no_time_of_the_api() {
         let server = TestServer::start(vec![reply; 4]).await;
         let http = context(ExaConfig {
             max_response_bytes: 3 * 1024 * 1024,
-            max_held_bytes: 3 * 1024 * 1024,
+            max_response_memory: 3 * 1024 * 1024,
             ..quick()
         });
         let http = http.http().clone();
@@ -121,7 +121,7 @@ async fn waiting_for_memory_is_no_time_of_the_api() {
         let mut calls = tokio::task::JoinSet::new();
         for _ in 0..4 {
             let (url, context) = (server.url(), context.clone());
-            calls.spawn(keep_reserved(async move {
+            calls.spawn(hold_response_memory(async move {
                 let answer = call_with(&url, context, Method::GET).await;
                 sleep(Duration::from_millis(1_500)).await;
                 answer.map(drop)
@@ -139,14 +139,14 @@ async fn many_small_values_count_as_what_they_take() {
     let server = TestServer::start(vec![Reply::json(200, &body); 4]).await;
     // Enough for many of these texts, but not for the values of two.
     let context = context(ExaConfig {
-        max_held_bytes: 30 * 1024 * 1024,
+        max_response_memory: 30 * 1024 * 1024,
         ..quick()
     });
     let held = Arc::new(AtomicUsize::new(0));
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..4 {
         let (url, context, held) = (server.url(), context.clone(), Arc::clone(&held));
-        calls.spawn(keep_reserved(async move {
+        calls.spawn(hold_response_memory(async move {
             let answer = call_with(&url, context, Method::GET).await;
             let others = held.fetch_add(1, Ordering::SeqCst);
             sleep(Duration::from_millis(30)).await;
@@ -164,10 +164,10 @@ async fn small_bodies_do_not_wait_for_large_ones() {
     let [large, _] = large();
     let server = TestServer::start([large, Reply::json(200, "{}")]).await;
     let context = context(ExaConfig {
-        max_held_bytes: 2 * 1024 * 1024,
+        max_response_memory: 2 * 1024 * 1024,
         ..quick()
     });
-    keep_reserved(async {
+    hold_response_memory(async {
         let url = server.url();
         call_with(&url, context.clone(), Method::GET).await.unwrap();
         let other = tokio::spawn(async move { call_with(&url, context, Method::GET).await });
@@ -182,7 +182,7 @@ async fn a_large_body_that_fails_leaves_its_memory() {
     let [large, chunked] = large();
     let server = TestServer::start([cut.clone(), cut, large, chunked]).await;
     let context = context(ExaConfig {
-        max_held_bytes: 2 * 1024 * 1024,
+        max_response_memory: 2 * 1024 * 1024,
         retry: RetryPolicy {
             max_retries: 0,
             ..quick().retry
@@ -315,7 +315,10 @@ async fn an_error_tells_what_the_api_said() {
     let error = error_of(Reply::json(401, &body.to_string())).await;
     assert_eq!(error.kind, ExaErrorKind::Api(401));
     assert_eq!(error.message, "bad key [redacted]");
-    assert_eq!(error.lines(), ["tag: INVALID_API_KEY", "request id: r9"]);
+    assert_eq!(
+        error.detail_lines(),
+        ["tag: INVALID_API_KEY", "request id: r9"]
+    );
     assert!(error.to_string().contains("EXA_API_KEY"), "{error}");
     let html = [("content-type", "text/html")];
     let page = "<html><head><title>403 Forbidden</title></head></html>";

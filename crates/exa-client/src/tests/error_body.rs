@@ -160,7 +160,7 @@ fn an_echoed_key_is_removed_everywhere() {
         for text in [
             format!("{error:?}"),
             error.to_string(),
-            error.lines().join("\n"),
+            error.detail_lines().join("\n"),
         ] {
             assert!(!text.contains("secret-key-1"), "{text}");
         }

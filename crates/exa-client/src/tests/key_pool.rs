@@ -33,8 +33,8 @@ fn the_work_is_shared() {
 }
 
 /// Why no key is ready, where all have the same fault.
-fn out(fault: KeyFault, seconds: u64) -> Option<NoKey> {
-    Some(NoKey::CoolingDown {
+fn out(fault: KeyFault, seconds: u64) -> Option<KeyPoolError> {
+    Some(KeyPoolError::CoolingDown {
         wait: Duration::from_secs(seconds),
         fault: Some(fault),
     })
@@ -83,7 +83,7 @@ async fn when_all_cool_down_the_next_is_named() {
     tokio::time::advance(Duration::from_secs(60)).await;
     assert!(pool.lease(CLASS, None, &[]).is_ok());
     let none = KeyPool::new([]).lease(CLASS, None, &[]).err();
-    assert_eq!(none, Some(NoKey::Empty(KeyOwner::Own)));
+    assert_eq!(none, Some(KeyPoolError::Empty(KeyOwner::User)));
 }
 
 #[tokio::test(start_paused = true)]
@@ -101,7 +101,7 @@ async fn keys_with_different_faults_are_named_together() {
         text.starts_with("all Exa API keys are cooling down"),
         "{text}"
     );
-    assert_eq!(none.seconds(), Some(1));
+    assert_eq!(none.retry_after_seconds(), Some(1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -149,7 +149,7 @@ async fn a_reset_needs_the_id_of_a_key() {
     let pool = pool(2);
     let id_of = |key: &ApiKey| key.expose().replace("-secret", "");
     let ids: Vec<String> = pool
-        .identified(id_of)
+        .states_with_ids(id_of)
         .into_iter()
         .map(|(id, _)| id)
         .collect();
@@ -163,7 +163,7 @@ async fn a_reset_needs_the_id_of_a_key() {
     let before = pool.reset(|key| id_of(key) == ids[1]).unwrap();
     assert_eq!(before.condition, KeyCondition::CoolingDown);
     assert_eq!(conditions(&pool), ["cooling_down", "ready"]);
-    assert_eq!(pool.states()[1].last_problem, None);
+    assert_eq!(pool.states()[1].last_fault, None);
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn a_thing_is_looked_for_where_it_was_found() {
 #[tokio::test(start_paused = true)]
 async fn no_second_has_more_requests_than_it_may() {
     let key = ApiKey::new("key-number-0-secret").unwrap();
-    let pool = KeyPool::paced([key], Some(10), KeyOwner::Own);
+    let pool = KeyPool::with_rate_limit([key], Some(10), KeyOwner::User);
     let mut sent = Vec::new();
     let start = Instant::now();
     for (count, pause) in [(7, 0), (20, 300), (1, 2_500), (30, 900), (5, 10_000)] {
@@ -214,14 +214,14 @@ fn a_single_key_of_ones_own_is_always_tried() {
     for status in [429, 402, 401, 401, 401] {
         let error = failure(status);
         assert!(!pool.lease(CLASS, None, &[]).unwrap().report(Err(&error)));
-        assert_eq!(pool.out_after(CLASS, &error), None);
+        assert_eq!(pool.unavailable_after(CLASS, &error), None);
     }
     assert!(pool.has_ready(CLASS, &[]));
 }
 
 fn shared() -> KeyPool {
     let key = ApiKey::new("key-number-0-secret").unwrap();
-    KeyPool::paced([key], None, KeyOwner::Shared)
+    KeyPool::with_rate_limit([key], None, KeyOwner::Operator)
 }
 
 #[tokio::test(start_paused = true)]
@@ -240,8 +240,8 @@ async fn a_single_key_that_is_shared_cools_down_as_long_as_it_is_told() {
         pool.lease(CLASS, None, &[]).unwrap().report(Err(&error));
         let out = out(fault, expected);
         assert_eq!(pool.lease(CLASS, None, &[]).err(), out);
-        assert_eq!(pool.out_after(CLASS, &error), out);
-        assert_eq!(pool.out_after(CLASS, &failure(404)), None);
+        assert_eq!(pool.unavailable_after(CLASS, &error), out);
+        assert_eq!(pool.unavailable_after(CLASS, &failure(404)), None);
         assert_eq!(conditions(&pool), ["cooling_down"]);
         tokio::time::advance(Duration::from_secs(expected)).await;
         assert!(pool.has_ready(CLASS, &[]));
@@ -252,14 +252,14 @@ async fn a_single_key_that_is_shared_cools_down_as_long_as_it_is_told() {
 async fn a_single_key_that_is_shared_survives_passing_rejections() {
     let pool = shared();
     for _ in 0..3 {
-        assert_eq!(pool.out_after(CLASS, &failure(401)), None);
+        assert_eq!(pool.unavailable_after(CLASS, &failure(401)), None);
         pool.lease(CLASS, None, &[])
             .unwrap()
             .report(Err(&failure(401)));
     }
     let out = out(KeyFault::Rejected, 1);
     assert_eq!(pool.lease(CLASS, None, &[]).err(), out);
-    assert_eq!(pool.out_after(CLASS, &failure(401)), out);
+    assert_eq!(pool.unavailable_after(CLASS, &failure(401)), out);
     assert_eq!(conditions(&pool), ["cooling_down"]);
     tokio::time::advance(Duration::from_secs(1)).await;
     pool.lease(CLASS, None, &[]).unwrap().report(Ok(()));
@@ -268,11 +268,11 @@ async fn a_single_key_that_is_shared_survives_passing_rejections() {
 
 #[test]
 fn waits_are_told_in_seconds_after_which_they_are_over() {
-    let out = NoKey::CoolingDown {
+    let out = KeyPoolError::CoolingDown {
         wait: Duration::from_millis(1_001),
         fault: None,
     };
-    assert_eq!(out.seconds(), Some(2));
+    assert_eq!(out.retry_after_seconds(), Some(2));
     assert!(out.to_string().ends_with("in 2 seconds"), "{out}");
 }
 
@@ -295,7 +295,7 @@ async fn a_fault_of_one_class_leaves_the_others_alone() {
         }
         assert!(pool.lease("websets", None, &[]).is_err());
         assert!(pool.lease("search", None, &[]).is_ok());
-        assert!(pool.out_after("search", &failure(status)).is_none());
+        assert!(pool.unavailable_after("search", &failure(status)).is_none());
         let states = pool.states();
         assert!(
             states

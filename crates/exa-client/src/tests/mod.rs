@@ -51,7 +51,7 @@ impl Client {
     fn new(base: &str, inner: CallContext) -> Self {
         Self {
             baseurl: inner.http().base_url(base),
-            client: inner.http().http().unwrap().clone(),
+            client: inner.http().client().unwrap().clone(),
             inner,
         }
     }
@@ -134,7 +134,7 @@ async fn call_with(
         for text in [
             format!("{error:?}"),
             error.to_string(),
-            error.lines().join("\n"),
+            error.detail_lines().join("\n"),
         ] {
             assert!(!text.contains(KEY), "{text}");
             assert!(!text.contains("hidden-query"), "{text}");

@@ -156,7 +156,7 @@ async fn retries_can_be_turned_off() {
 async fn a_body_that_cannot_be_cloned_is_sent_once() {
     let server = TestServer::start([Reply::json(503, "")]).await;
     let context = context(quick());
-    let client = context.http().http().unwrap();
+    let client = context.http().client().unwrap();
     let parts = [Ok::<_, std::io::Error>("{}")];
     let body = reqwest::Body::wrap_stream(futures_util::stream::iter(parts));
     let request = client.put(server.url()).body(body).build().unwrap();

@@ -154,7 +154,7 @@ async fn a_stream_without_end_is_given_up() {
     }
     let server = TestServer::start([reply]).await;
     let config = ExaConfig {
-        longest_stream: Duration::from_millis(400),
+        max_stream_duration: Duration::from_millis(400),
         ..quick()
     };
     let (context, _) = listening(context(config), StreamForm::Answer);

@@ -7,7 +7,7 @@ use futures_util::stream;
 
 use super::*;
 use crate::{
-    ExaErrorKind, Upload,
+    ExaErrorKind, UploadRequest,
     test_server::{Reply, TestServer},
     upload,
 };
@@ -22,7 +22,7 @@ fn near(server: &TestServer) -> ExaHttp {
 
 async fn sent(server: &TestServer, opened: &AtomicUsize) -> Result<(), ExaError> {
     let address = format!("{}/file?signature=hidden-query", server.url());
-    let told = Upload {
+    let told = UploadRequest {
         address: &address,
         size: 10,
         content_type: "text/csv",
@@ -84,7 +84,10 @@ async fn refusals_and_redirects_are_told() {
     ] {
         let server = TestServer::start([reply]).await;
         let error = sent(&server, &AtomicUsize::new(0)).await.unwrap_err();
-        assert_eq!((error.kind, server.count()), (ExaErrorKind::Upload, 1));
+        assert_eq!(
+            (error.kind, server.count()),
+            (ExaErrorKind::UploadRequest, 1)
+        );
         assert!(error.message.contains(part), "{error}");
     }
 }
@@ -93,7 +96,7 @@ async fn refusals_and_redirects_are_told() {
 async fn a_file_that_fails_is_not_sent_again() {
     let server = TestServer::start([Reply::new(200, &[], "")]).await;
     let address = format!("{}/file", server.url());
-    let told = Upload {
+    let told = UploadRequest {
         address: &address,
         size: 10,
         content_type: "text/csv",

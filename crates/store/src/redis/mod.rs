@@ -206,7 +206,7 @@ fn document_key(place: &Place) -> String {
 
 /// A name that nobody else has.
 fn mark() -> Result<String, StoreError> {
-    ids::random().map_err(|error| StoreError::Unavailable(error.to_string()))
+    ids::random_id().map_err(|error| StoreError::Unavailable(error.to_string()))
 }
 
 /// Reads a document as the scripts show it.

@@ -6,7 +6,7 @@ use crate::chars::{JOINER, NON_JOINER, is_emoji, is_flag_letter, is_mark, is_ski
 /// with a paragraph, a sentence or a word if one ends near enough, and never inside an emoji or
 /// between a letter and its accent.
 #[must_use]
-pub fn bounded(text: &str, most: usize) -> (&str, bool) {
+pub fn truncate(text: &str, most: usize) -> (&str, bool) {
     // No character has less than a byte.
     if text.len() <= most {
         return (text, false);

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::chars::{all_bytes, is_any};
+use crate::chars::{all_bytes, is_one_of};
 
 /// The name of the tags.
 const NAME: &str = "untrusted";
@@ -31,28 +31,28 @@ impl Fence {
 
     /// The line before the text.
     #[must_use]
-    pub fn begin(&self) -> String {
+    pub fn opening_tag(&self) -> String {
         format!("<{NAME} id={}>", self.number)
     }
 
     /// The line after the text.
     #[must_use]
-    pub fn end(&self) -> String {
+    pub fn closing_tag(&self) -> String {
         format!("</{NAME} id={}>", self.number)
     }
 
     /// The text in which nothing looks like such a line, whatever its number.
     #[must_use]
-    pub fn neutral<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        neutral(text)
+    pub fn neutralize<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        neutralize(text)
     }
 }
 
 /// The text in which nothing looks like the line of a fence.
 #[must_use]
-pub fn neutral(text: &str) -> Cow<'_, str> {
+pub fn neutralize(text: &str) -> Cow<'_, str> {
     // The first bytes of the three brackets; most texts have none of them.
-    if all_bytes(text, |byte| !is_any(byte, [b'<', 0xef])) {
+    if all_bytes(text, |byte| !is_one_of(byte, [b'<', 0xef])) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::new();
@@ -79,15 +79,15 @@ impl Default for Fence {
 }
 
 /// Does the same to all texts of a value.
-pub fn neutral_json(value: &mut Value) {
+pub fn neutralize_json(value: &mut Value) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(safe) = neutral(text) {
+            if let Cow::Owned(safe) = neutralize(text) {
                 *text = safe;
             }
         }
-        Value::Array(entries) => entries.iter_mut().for_each(neutral_json),
-        Value::Object(fields) => fields.values_mut().for_each(neutral_json),
+        Value::Array(entries) => entries.iter_mut().for_each(neutralize_json),
+        Value::Object(fields) => fields.values_mut().for_each(neutralize_json),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

@@ -5,14 +5,14 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
-use super::{bounded, clean};
+use super::{clean, truncate};
 
 /// Stands at the end of a text that was cut.
 const MARK: &str = " […cut]";
 
 /// What cleaning a value did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Cleaned {
+pub struct SanitizeStats {
     /// How many characters fell out.
     pub removed: usize,
     /// How many texts were cut.
@@ -21,13 +21,13 @@ pub struct Cleaned {
 
 /// Cleans every string of a value, names of fields too, and cuts those of more than `longest`
 /// characters.
-pub fn clean_json(value: &mut Value, longest: usize) -> Cleaned {
-    let mut cleaned = Cleaned::default();
+pub fn clean_json(value: &mut Value, longest: usize) -> SanitizeStats {
+    let mut cleaned = SanitizeStats::default();
     cleaned.value(value, longest);
     cleaned
 }
 
-impl Cleaned {
+impl SanitizeStats {
     fn value(&mut self, value: &mut Value, longest: usize) {
         match value {
             Value::String(text) => {
@@ -53,7 +53,7 @@ impl Cleaned {
             let fewer = text.chars().count().saturating_sub(clean.chars().count());
             self.removed += fewer;
         }
-        let (_, long) = bounded(&clean, longest);
+        let (_, long) = truncate(&clean, longest);
         if !long {
             return match clean {
                 Cow::Borrowed(_) => None,
@@ -62,12 +62,12 @@ impl Cleaned {
         }
         self.cut += 1;
         let room = longest.saturating_sub(MARK.chars().count());
-        let (short, _) = bounded(&clean, room);
+        let (short, _) = truncate(&clean, room);
         Some(format!("{short}{MARK}"))
     }
 
     fn names(&mut self, fields: &mut Map<String, Value>, longest: usize) {
-        let mut probe = Cleaned::default();
+        let mut probe = SanitizeStats::default();
         if fields
             .keys()
             .all(|name| probe.text(name, longest).is_none())

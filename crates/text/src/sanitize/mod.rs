@@ -17,13 +17,13 @@ mod units;
 
 use std::borrow::Cow;
 
-use crate::chars::{all_bytes, is_any, is_mark};
+use crate::chars::{all_bytes, is_mark, is_one_of};
 use char_class::CharClass;
 
-pub use cut::bounded;
-pub use fence::{Fence, neutral, neutral_json};
-pub use json::{Cleaned, clean_json};
-pub use pieces::unfinished;
+pub use cut::truncate;
+pub use fence::{Fence, neutralize, neutralize_json};
+pub use json::{SanitizeStats, clean_json};
+pub use pieces::incomplete_suffix_len;
 
 /// The most marks that stay on one character. Scripts need three or four.
 const MOST_MARKS: usize = 8;
@@ -99,7 +99,7 @@ fn pass(text: &str) -> Option<String> {
 fn is_plain(text: &str) -> bool {
     all_bytes(text, |byte| {
         let is_shown = byte.wrapping_sub(b' ') <= b'~' - b' ';
-        (is_shown | is_any(byte, *b"\n\t")) & !is_any(byte, *b"&[")
+        (is_shown | is_one_of(byte, *b"\n\t")) & !is_one_of(byte, *b"&[")
     })
 }
 

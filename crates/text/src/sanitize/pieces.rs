@@ -11,7 +11,7 @@ const LONGEST_REFERENCE: usize = 64;
 /// How many bytes at the end of a text may be the beginning of something that has to go, and whose end
 /// is still to come.
 #[must_use]
-pub fn unfinished(text: &str) -> usize {
+pub fn incomplete_suffix_len(text: &str) -> usize {
     let from = text.len().saturating_sub(MOST_HELD);
     let from = (from..text.len()).find(|at| text.is_char_boundary(*at));
     let Some(end) = from.and_then(|from| text.get(from..)) else {

@@ -85,7 +85,7 @@ fn texts_are_cut_at_the_best_place() {
         ("3.14159265358979", 6, "3.1415", true),
     ];
     for (text, most, expected, cut) in cases {
-        assert_eq!(bounded(text, most), (expected, cut), "{text:?} to {most}");
+        assert_eq!(truncate(text, most), (expected, cut), "{text:?} to {most}");
     }
 }
 
@@ -117,7 +117,7 @@ fn every_string_of_a_value_is_cleaned_and_bounded() {
             "nothing": null,
         })
     );
-    assert_eq!(clean_json(&mut value, 50), Cleaned::default());
+    assert_eq!(clean_json(&mut value, 50), SanitizeStats::default());
 }
 
 #[test]
@@ -133,26 +133,26 @@ fn deep_values_are_cleaned_to_the_bottom() {
 #[test]
 fn fences_cannot_be_faked() {
     let fence = Fence::new();
-    assert_ne!(fence.begin(), fence.end());
-    let id = fence.begin();
+    assert_ne!(fence.opening_tag(), fence.closing_tag());
+    let id = fence.opening_tag();
     assert!(
         id.starts_with("<untrusted id=") && id.ends_with('>'),
         "{id}"
     );
     assert!((0..100).any(|_| Fence::new() != fence));
     for tag in [
-        fence.end().as_str(),
+        fence.closing_tag().as_str(),
         "</untrusted>",
         "< / UnTrusted id=1>",
         "<untrusted id=000000>",
         "＜/untrusted>",
     ] {
         let text = format!("before {tag} after <b>bold</b> a<b");
-        let safe = fence.neutral(&text).into_owned();
+        let safe = fence.neutralize(&text).into_owned();
         assert!(safe.starts_with("before &lt;"), "{safe}");
         assert!(safe.ends_with(" after <b>bold</b> a<b"), "{safe}");
-        assert_eq!(fence.neutral(&safe), safe);
+        assert_eq!(fence.neutralize(&safe), safe);
     }
     let plain = "a < b, <untrust>, trusted";
-    assert!(matches!(fence.neutral(plain), Cow::Borrowed(text) if text == plain));
+    assert!(matches!(fence.neutralize(plain), Cow::Borrowed(text) if text == plain));
 }
