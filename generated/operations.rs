@@ -1655,7 +1655,11 @@ pub static OPERATIONS: [Operation; 69] = [
     },
 ];
 /// Calls the client of an operation.
-pub fn call(operation: &Operation, context: CallContext, parts: RequestParts) -> CallFuture {
+pub fn call(
+    operation: &Operation,
+    context: CallContext,
+    parts: RequestParts,
+) -> CallFuture {
     match operation.name {
         "agent.monitors.backtests.create" => {
             agent_monitors_backtests_create(context, parts)
@@ -1747,7 +1751,10 @@ fn agent_monitors_backtests_create(
         Ok(response.into())
     })
 }
-fn agent_monitors_backtests_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
+fn agent_monitors_backtests_get(
+    context: CallContext,
+    mut parts: RequestParts,
+) -> CallFuture {
     Box::pin(async move {
         let backtest_id = parts.path("backtestId")?;
         let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
@@ -1760,7 +1767,10 @@ fn agent_monitors_backtests_get(context: CallContext, mut parts: RequestParts) -
         Ok(response.into())
     })
 }
-fn agent_monitors_changes_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
+fn agent_monitors_changes_list(
+    context: CallContext,
+    mut parts: RequestParts,
+) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let cursor = parts.text("cursor")?;
@@ -1813,7 +1823,10 @@ fn agent_monitors_delete(context: CallContext, mut parts: RequestParts) -> CallF
         Ok(response.into())
     })
 }
-fn agent_monitors_entities_add(context: CallContext, mut parts: RequestParts) -> CallFuture {
+fn agent_monitors_entities_add(
+    context: CallContext,
+    mut parts: RequestParts,
+) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
@@ -1827,7 +1840,10 @@ fn agent_monitors_entities_add(context: CallContext, mut parts: RequestParts) ->
         Ok(response.into())
     })
 }
-fn agent_monitors_entities_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
+fn agent_monitors_entities_list(
+    context: CallContext,
+    mut parts: RequestParts,
+) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let cursor = parts.text("cursor")?;
@@ -2338,7 +2354,10 @@ fn search_monitors_list(context: CallContext, mut parts: RequestParts) -> CallFu
         Ok(response.into())
     })
 }
-fn search_monitors_runs_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
+fn search_monitors_runs_get(
+    context: CallContext,
+    mut parts: RequestParts,
+) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let run_id = parts.path("runId")?;
@@ -2349,7 +2368,10 @@ fn search_monitors_runs_get(context: CallContext, mut parts: RequestParts) -> Ca
         Ok(response.into())
     })
 }
-fn search_monitors_runs_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
+fn search_monitors_runs_list(
+    context: CallContext,
+    mut parts: RequestParts,
+) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let cursor = parts.text("cursor")?;

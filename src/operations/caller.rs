@@ -264,7 +264,7 @@ impl Caller {
                     .problems
                     .into_iter()
                     .map(|text| validation::Problem {
-                        place: error.place.to_owned(),
+                        place: error.argument.to_owned(),
                         text,
                     })
                     .collect();

@@ -136,7 +136,7 @@ impl Teller {
     fn tellable(&self, text: &str) -> usize {
         let end = text.len() - sanitize::incomplete_suffix_len(text);
         let known = text.get(..end).unwrap_or_default();
-        end - self.key.begun_in(known)
+        end - self.key.partial_key_len(known)
     }
 
     /// A text without the key and what is hidden; of a long one, its end.

@@ -99,7 +99,7 @@ impl SpendGuard for NobodyPays {
                       was not made."
                 .to_owned(),
             retry_after: NEVER,
-            money: None,
+            budget: None,
         };
         Box::pin(ready(is_free.then(free).ok_or(gone)))
     }

@@ -107,7 +107,7 @@ impl Allowance {
             limit: "requestsPerMinute",
             message: String::new(),
             retry_after: taken.retry_after,
-            money: None,
+            budget: None,
         };
         over.message = format!(
             "Limit reached: {most} requests a minute with this token. Come back in {} seconds.",
@@ -259,7 +259,7 @@ fn too_many_at_once(most: u64) -> LimitExceeded {
              one of them has ended."
         ),
         retry_after: SOON,
-        money: None,
+        budget: None,
     }
 }
 

@@ -1,15 +1,16 @@
 //! HTTP client for the Exa API, and the runtime of the clients that are generated from its specs.
 //!
 //! A generated client holds a [`CallContext`] as its inner value and calls two functions of this crate:
-//! [`prepare`] adds the key and headers to a request, and [`send`] exchanges the request for a response.
-//! `send` retries, follows redirects within the same origin, bounds time and size, assembles event
-//! streams, and passes every attempt through an [`AttemptGuard`]. The client decodes the response; its
-//! result converts into an [`ExaResponse`] or an [`ExaError`].
+//! [`prepare`] adds the key and headers to a request, and [`send`] sends it and reads the response. `send`
+//! retries, follows redirects within the same origin, enforces time and size limits, assembles event streams,
+//! and passes every attempt through an [`AttemptGuard`]. The client decodes the response; its result converts
+//! into an [`ExaResponse`] or an [`ExaError`].
 //!
-//! A [`KeyPool`] spreads calls over several API keys and leaves out those that Exa rejects.
+//! A [`KeyPool`] spreads calls over several API keys and skips those that are cooling down after Exa rejected
+//! them. [`split_arguments`] distributes flat arguments over path, query, headers and body. [`upload`] sends a
+//! file to a pre-signed URL.
 //!
-//! The client passed to [`send`] must be the one from [`ExaHttp::client`]: it follows no redirects on its
-//! own, so that the API key never reaches another host.
+//! The client passed to [`send`] must be the one from [`ExaHttp::client`]: it does not follow redirects, so that the API key never reaches another host.
 //!
 //! # Example
 //!

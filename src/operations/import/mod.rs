@@ -51,7 +51,7 @@ pub(super) async fn run(
     let refuse = |place: &'static str, problem: String| {
         CallError::from(ArgumentsError {
             operation: operation.name,
-            place,
+            argument: place,
             problems: vec![problem],
         })
     };

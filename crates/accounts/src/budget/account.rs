@@ -311,7 +311,7 @@ pub(crate) fn exceeded(
         retry_after: Duration::from_millis(wait),
         budget: Some(BudgetShortfall {
             would_cost: cost,
-            left,
+            remaining: left,
             spent: state.spent,
             reserved: state.reserved,
         }),
@@ -327,7 +327,7 @@ fn unpriced(limits: &TokenLimits, operation: &str) -> LimitExceeded {
             in_words(limits)
         ),
         retry_after: Duration::from_secs(24 * 60 * 60),
-        money: None,
+        budget: None,
     }
 }
 
@@ -345,7 +345,7 @@ fn store_failed(limits: &TokenLimits, cost: u64, error: &StoreError) -> LimitExc
             dollars(cost),
         ),
         retry_after: SOON,
-        money: None,
+        budget: None,
     }
 }
 

@@ -66,7 +66,7 @@ async fn money_is_reserved_and_then_spent() {
     let over = account.reserve(worst(7_000, false)).await.err().unwrap();
     let money = over.budget.unwrap();
     assert_eq!(
-        (money.would_cost, money.left, money.reserved),
+        (money.would_cost, money.remaining, money.reserved),
         (7_000, 5_000, 15_000)
     );
     assert_eq!(over.limit, "dollarsPerDay");

@@ -1,7 +1,7 @@
-//! Names that others give.
+//! Recognizes identifiers in untrusted text.
 
-/// Whether a text can only be a name: an id, a tag or a state, but no sentence. Names that others give may
-/// appear where their sentences may not.
+/// Returns whether a text is an identifier, such as an id, a tag or a state. Untrusted identifiers may appear
+/// where untrusted sentences may not.
 #[must_use]
 pub fn is_identifier(text: &str) -> bool {
     const MAX_LENGTH: usize = 64;
