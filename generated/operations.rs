@@ -2,7 +2,7 @@
 
 //! Every operation of the Exa API with the glue that calls its client.
 use exa_mcp_exa_client::CallContext;
-use exa_mcp_exa_client::{CallFuture, Parts, unknown_operation};
+use exa_mcp_exa_client::{CallFuture, RequestParts, unknown_operation};
 use exa_mcp_model::{Api, Argument, EmbeddedJson, Operation, RequestBody};
 /// Exa Search API
 pub static SEARCH: Api = Api {
@@ -276,7 +276,7 @@ pub static OPERATIONS: [Operation; 69] = [
             Argument::body("metadata", false),
             Argument::body("dataSources", false),
             Argument::body("userIdentifier", false),
-            Argument::own("stream"),
+            Argument::server("stream"),
         ],
         body: RequestBody::Fields {
             required: true,
@@ -681,8 +681,8 @@ pub static OPERATIONS: [Operation; 69] = [
             Argument::body("metadata", false),
             Argument::body("entity", true),
             Argument::body("csv", false),
-            Argument::own("csvContent"),
-            Argument::own("filePath"),
+            Argument::server("csvContent"),
+            Argument::server("filePath"),
         ],
         body: RequestBody::Fields {
             required: true,
@@ -1655,7 +1655,11 @@ pub static OPERATIONS: [Operation; 69] = [
     },
 ];
 /// Calls the client of an operation.
-pub fn call(operation: &Operation, context: CallContext, parts: Parts) -> CallFuture {
+pub fn call(
+    operation: &Operation,
+    context: CallContext,
+    parts: RequestParts,
+) -> CallFuture {
     match operation.name {
         "agent.monitors.backtests.create" => {
             agent_monitors_backtests_create(context, parts)
@@ -1733,12 +1737,12 @@ pub fn call(operation: &Operation, context: CallContext, parts: Parts) -> CallFu
 }
 fn agent_monitors_backtests_create(
     context: CallContext,
-    mut parts: Parts,
+    mut parts: RequestParts,
 ) -> CallFuture {
     Box::pin(async move {
         let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let body: super::search::types::AgentMonitorBacktestRequest = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -1747,11 +1751,14 @@ fn agent_monitors_backtests_create(
         Ok(response.into())
     })
 }
-fn agent_monitors_backtests_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_monitors_backtests_get(
+    context: CallContext,
+    mut parts: RequestParts,
+) -> CallFuture {
     Box::pin(async move {
         let backtest_id = parts.path("backtestId")?;
         let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -1760,14 +1767,17 @@ fn agent_monitors_backtests_get(context: CallContext, mut parts: Parts) -> CallF
         Ok(response.into())
     })
 }
-fn agent_monitors_changes_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_monitors_changes_list(
+    context: CallContext,
+    mut parts: RequestParts,
+) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let since = parts.text("since")?;
         let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -1782,12 +1792,12 @@ fn agent_monitors_changes_list(context: CallContext, mut parts: Parts) -> CallFu
         Ok(response.into())
     })
 }
-fn agent_monitors_create(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_monitors_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let idempotency_key = parts.header("idempotencyKey")?;
         let body: super::search::types::AgentMonitorRequest = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -1800,11 +1810,11 @@ fn agent_monitors_create(context: CallContext, mut parts: Parts) -> CallFuture {
         Ok(response.into())
     })
 }
-fn agent_monitors_delete(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_monitors_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -1813,12 +1823,15 @@ fn agent_monitors_delete(context: CallContext, mut parts: Parts) -> CallFuture {
         Ok(response.into())
     })
 }
-fn agent_monitors_entities_add(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_monitors_entities_add(
+    context: CallContext,
+    mut parts: RequestParts,
+) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
         let body: super::search::types::AgentMonitorEntitiesRequest = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -1827,14 +1840,17 @@ fn agent_monitors_entities_add(context: CallContext, mut parts: Parts) -> CallFu
         Ok(response.into())
     })
 }
-fn agent_monitors_entities_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_monitors_entities_list(
+    context: CallContext,
+    mut parts: RequestParts,
+) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let since = parts.text("since")?;
         let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -1849,11 +1865,11 @@ fn agent_monitors_entities_list(context: CallContext, mut parts: Parts) -> CallF
         Ok(response.into())
     })
 }
-fn agent_monitors_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_monitors_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -1862,12 +1878,12 @@ fn agent_monitors_get(context: CallContext, mut parts: Parts) -> CallFuture {
         Ok(response.into())
     })
 }
-fn agent_monitors_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_monitors_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let exa_beta = parts.header_list("betas", &["agent-monitors-2026-08-04"])?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -1876,43 +1892,43 @@ fn agent_monitors_list(context: CallContext, mut parts: Parts) -> CallFuture {
         Ok(response.into())
     })
 }
-fn agent_runs_cancel(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_runs_cancel(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let run_id = parts.path("runId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.agent_runs_cancel(&run_id).await?;
         Ok(response.into())
     })
 }
-fn agent_runs_create(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_runs_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let exa_beta = parts.header_list("betas", &[])?;
         let body: super::search::types::AgentRunRequest = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.agent_runs_create(exa_beta.as_deref(), &body).await?;
         Ok(response.into())
     })
 }
-fn agent_runs_delete(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_runs_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let run_id = parts.path("runId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.agent_runs_delete(&run_id).await?;
         Ok(response.into())
     })
 }
-fn agent_runs_events_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_runs_events_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let run_id = parts.path("runId")?;
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -1921,99 +1937,99 @@ fn agent_runs_events_list(context: CallContext, mut parts: Parts) -> CallFuture 
         Ok(response.into())
     })
 }
-fn agent_runs_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_runs_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let run_id = parts.path("runId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.agent_runs_get(&run_id).await?;
         Ok(response.into())
     })
 }
-fn agent_runs_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_runs_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.agent_runs_list(cursor.as_deref(), limit.as_ref()).await?;
         Ok(response.into())
     })
 }
-fn agent_runs_stop(context: CallContext, mut parts: Parts) -> CallFuture {
+fn agent_runs_stop(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let run_id = parts.path("runId")?;
         let exa_beta = parts.header_list("betas", &["agent-max-effort-2026-07-27"])?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.agent_runs_stop(&run_id, exa_beta.as_deref()).await?;
         Ok(response.into())
     })
 }
-fn answer(context: CallContext, mut parts: Parts) -> CallFuture {
+fn answer(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let exa_beta = parts.header_list("betas", &[])?;
         let body: super::search::types::AnswerBody = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.answer(exa_beta.as_deref(), &body).await?;
         Ok(response.into())
     })
 }
-fn enrichments_cancel(context: CallContext, mut parts: Parts) -> CallFuture {
+fn enrichments_cancel(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let enrichment_id = parts.path("enrichmentId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.enrichments_cancel(&webset_id, &enrichment_id).await?;
         Ok(response.into())
     })
 }
-fn enrichments_create(context: CallContext, mut parts: Parts) -> CallFuture {
+fn enrichments_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let body: super::websets::types::CreateEnrichmentParameters = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.enrichments_create(&webset_id, &body).await?;
         Ok(response.into())
     })
 }
-fn enrichments_delete(context: CallContext, mut parts: Parts) -> CallFuture {
+fn enrichments_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let enrichment_id = parts.path("enrichmentId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.enrichments_delete(&webset_id, &enrichment_id).await?;
         Ok(response.into())
     })
 }
-fn enrichments_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn enrichments_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let enrichment_id = parts.path("enrichmentId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.enrichments_get(&webset_id, &enrichment_id).await?;
         Ok(response.into())
     })
 }
-fn enrichments_update(context: CallContext, mut parts: Parts) -> CallFuture {
+fn enrichments_update(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let enrichment_id = parts.path("enrichmentId")?;
         let body: super::websets::types::UpdateEnrichmentParameters = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -2022,24 +2038,24 @@ fn enrichments_update(context: CallContext, mut parts: Parts) -> CallFuture {
         Ok(response.into())
     })
 }
-fn events_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn events_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let event_id = parts.path("eventId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.events_get(&event_id).await?;
         Ok(response.into())
     })
 }
-fn events_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn events_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let created_after = parts.text("createdAfter")?;
         let created_before = parts.text("createdBefore")?;
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let types = parts.list("types")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -2054,109 +2070,109 @@ fn events_list(context: CallContext, mut parts: Parts) -> CallFuture {
         Ok(response.into())
     })
 }
-fn find_similar(context: CallContext, mut parts: Parts) -> CallFuture {
+fn find_similar(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let exa_beta = parts.header_list("betas", &[])?;
         let body: super::search::types::FindSimilarBody = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.find_similar(exa_beta.as_deref(), &body).await?;
         Ok(response.into())
     })
 }
-fn get_contents(context: CallContext, mut parts: Parts) -> CallFuture {
+fn get_contents(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let exa_beta = parts.header_list("betas", &[])?;
         let body: super::search::types::GetContentsBody = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.get_contents(exa_beta.as_deref(), &body).await?;
         Ok(response.into())
     })
 }
-fn imports_create(context: CallContext, mut parts: Parts) -> CallFuture {
+fn imports_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let body: super::websets::types::CreateImportParameters = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.imports_create(&body).await?;
         Ok(response.into())
     })
 }
-fn imports_delete(context: CallContext, mut parts: Parts) -> CallFuture {
+fn imports_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let import_id = parts.path("importId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.imports_delete(&import_id).await?;
         Ok(response.into())
     })
 }
-fn imports_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn imports_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let import_id = parts.path("importId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.imports_get(&import_id).await?;
         Ok(response.into())
     })
 }
-fn imports_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn imports_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.imports_list(cursor.as_deref(), limit.as_ref()).await?;
         Ok(response.into())
     })
 }
-fn imports_update(context: CallContext, mut parts: Parts) -> CallFuture {
+fn imports_update(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let import_id = parts.path("importId")?;
         let body: super::websets::types::UpdateImport = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.imports_update(&import_id, &body).await?;
         Ok(response.into())
     })
 }
-fn items_delete(context: CallContext, mut parts: Parts) -> CallFuture {
+fn items_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let item_id = parts.path("itemId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.items_delete(&webset_id, &item_id).await?;
         Ok(response.into())
     })
 }
-fn items_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn items_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let item_id = parts.path("itemId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.items_get(&webset_id, &item_id).await?;
         Ok(response.into())
     })
 }
-fn items_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn items_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let source_id = parts.text("sourceId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -2170,42 +2186,42 @@ fn items_list(context: CallContext, mut parts: Parts) -> CallFuture {
         Ok(response.into())
     })
 }
-fn monitors_create(context: CallContext, mut parts: Parts) -> CallFuture {
+fn monitors_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let body: super::websets::types::CreateMonitorParameters = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.monitors_create(&body).await?;
         Ok(response.into())
     })
 }
-fn monitors_delete(context: CallContext, mut parts: Parts) -> CallFuture {
+fn monitors_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.monitors_delete(&monitor_id).await?;
         Ok(response.into())
     })
 }
-fn monitors_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn monitors_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.monitors_get(&monitor_id).await?;
         Ok(response.into())
     })
 }
-fn monitors_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn monitors_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let webset_id = parts.text("websetId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -2214,23 +2230,23 @@ fn monitors_list(context: CallContext, mut parts: Parts) -> CallFuture {
         Ok(response.into())
     })
 }
-fn monitors_runs_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn monitors_runs_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let run_id = parts.path("runId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.monitors_runs_get(&monitor_id, &run_id).await?;
         Ok(response.into())
     })
 }
-fn monitors_runs_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn monitors_runs_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -2239,97 +2255,97 @@ fn monitors_runs_list(context: CallContext, mut parts: Parts) -> CallFuture {
         Ok(response.into())
     })
 }
-fn monitors_update(context: CallContext, mut parts: Parts) -> CallFuture {
+fn monitors_update(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let body: super::websets::types::UpdateMonitor = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.monitors_update(&monitor_id, &body).await?;
         Ok(response.into())
     })
 }
-fn research_create(context: CallContext, mut parts: Parts) -> CallFuture {
+fn research_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let body: super::search::types::ResearchRequest = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.research_create(&body).await?;
         Ok(response.into())
     })
 }
-fn research_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn research_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let research_id = parts.path("researchId")?;
         let events = parts.boolean("events")?;
         let stream = parts.boolean("stream")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.research_get(&research_id, events, stream).await?;
         Ok(response.into())
     })
 }
-fn research_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn research_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.research_list(cursor.as_deref(), limit.as_ref()).await?;
         Ok(response.into())
     })
 }
-fn search(context: CallContext, mut parts: Parts) -> CallFuture {
+fn search(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let exa_beta = parts.header_list("betas", &[])?;
         let body: super::search::types::SearchBody = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.search(exa_beta.as_deref(), &body).await?;
         Ok(response.into())
     })
 }
-fn search_monitors_create(context: CallContext, mut parts: Parts) -> CallFuture {
+fn search_monitors_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let body: super::search::types::SearchMonitorRequest = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.search_monitors_create(&body).await?;
         Ok(response.into())
     })
 }
-fn search_monitors_delete(context: CallContext, mut parts: Parts) -> CallFuture {
+fn search_monitors_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.search_monitors_delete(&monitor_id).await?;
         Ok(response.into())
     })
 }
-fn search_monitors_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn search_monitors_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.search_monitors_get(&monitor_id).await?;
         Ok(response.into())
     })
 }
-fn search_monitors_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn search_monitors_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
         let status = parts.text("status")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -2338,23 +2354,29 @@ fn search_monitors_list(context: CallContext, mut parts: Parts) -> CallFuture {
         Ok(response.into())
     })
 }
-fn search_monitors_runs_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn search_monitors_runs_get(
+    context: CallContext,
+    mut parts: RequestParts,
+) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let run_id = parts.path("runId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.search_monitors_runs_get(&monitor_id, &run_id).await?;
         Ok(response.into())
     })
 }
-fn search_monitors_runs_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn search_monitors_runs_list(
+    context: CallContext,
+    mut parts: RequestParts,
+) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -2363,44 +2385,44 @@ fn search_monitors_runs_list(context: CallContext, mut parts: Parts) -> CallFutu
         Ok(response.into())
     })
 }
-fn search_monitors_trigger(context: CallContext, mut parts: Parts) -> CallFuture {
+fn search_monitors_trigger(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.search_monitors_trigger(&monitor_id).await?;
         Ok(response.into())
     })
 }
-fn search_monitors_update(context: CallContext, mut parts: Parts) -> CallFuture {
+fn search_monitors_update(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let monitor_id = parts.path("monitorId")?;
         let body: super::search::types::SearchMonitorUpdate = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(SEARCH.base_url);
         let client = super::search::Client::new_with_client(&base_url, http, context);
         let response = client.search_monitors_update(&monitor_id, &body).await?;
         Ok(response.into())
     })
 }
-fn searches_cancel(context: CallContext, mut parts: Parts) -> CallFuture {
+fn searches_cancel(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let search_id = parts.path("searchId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.searches_cancel(&webset_id, &search_id).await?;
         Ok(response.into())
     })
 }
-fn searches_create(context: CallContext, mut parts: Parts) -> CallFuture {
+fn searches_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let x_exa_websets_priority = parts.header("priority")?;
         let body: super::websets::types::CreateWebsetSearchParameters = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -2409,66 +2431,66 @@ fn searches_create(context: CallContext, mut parts: Parts) -> CallFuture {
         Ok(response.into())
     })
 }
-fn searches_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn searches_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let search_id = parts.path("searchId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.searches_get(&webset_id, &search_id).await?;
         Ok(response.into())
     })
 }
-fn webhooks_create(context: CallContext, mut parts: Parts) -> CallFuture {
+fn webhooks_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let body: super::websets::types::CreateWebhookParameters = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.webhooks_create(&body).await?;
         Ok(response.into())
     })
 }
-fn webhooks_delete(context: CallContext, mut parts: Parts) -> CallFuture {
+fn webhooks_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webhook_id = parts.path("webhookId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.webhooks_delete(&webhook_id).await?;
         Ok(response.into())
     })
 }
-fn webhooks_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn webhooks_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webhook_id = parts.path("webhookId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.webhooks_get(&webhook_id).await?;
         Ok(response.into())
     })
 }
-fn webhooks_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn webhooks_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.webhooks_list(cursor.as_deref(), limit.as_ref()).await?;
         Ok(response.into())
     })
 }
-fn webhooks_list_attempts(context: CallContext, mut parts: Parts) -> CallFuture {
+fn webhooks_list_attempts(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webhook_id = parts.path("webhookId")?;
         let cursor = parts.text("cursor")?;
         let event_type = parts.text("eventType")?;
         let limit = parts.number("limit")?;
         let successful = parts.boolean("successful")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -2483,32 +2505,32 @@ fn webhooks_list_attempts(context: CallContext, mut parts: Parts) -> CallFuture 
         Ok(response.into())
     })
 }
-fn webhooks_update(context: CallContext, mut parts: Parts) -> CallFuture {
+fn webhooks_update(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webhook_id = parts.path("webhookId")?;
         let body: super::websets::types::UpdateWebhookParameters = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.webhooks_update(&webhook_id, &body).await?;
         Ok(response.into())
     })
 }
-fn websets_cancel(context: CallContext, mut parts: Parts) -> CallFuture {
+fn websets_cancel(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.websets_cancel(&webset_id).await?;
         Ok(response.into())
     })
 }
-fn websets_create(context: CallContext, mut parts: Parts) -> CallFuture {
+fn websets_create(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let x_exa_websets_priority = parts.header("priority")?;
         let body: super::websets::types::CreateWebsetParameters = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client
@@ -2517,54 +2539,54 @@ fn websets_create(context: CallContext, mut parts: Parts) -> CallFuture {
         Ok(response.into())
     })
 }
-fn websets_delete(context: CallContext, mut parts: Parts) -> CallFuture {
+fn websets_delete(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.websets_delete(&webset_id).await?;
         Ok(response.into())
     })
 }
-fn websets_get(context: CallContext, mut parts: Parts) -> CallFuture {
+fn websets_get(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let expand = parts.list("expand")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.websets_get(&webset_id, expand.as_ref()).await?;
         Ok(response.into())
     })
 }
-fn websets_list(context: CallContext, mut parts: Parts) -> CallFuture {
+fn websets_list(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let cursor = parts.text("cursor")?;
         let limit = parts.number("limit")?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.websets_list(cursor.as_deref(), limit.as_ref()).await?;
         Ok(response.into())
     })
 }
-fn websets_preview(context: CallContext, mut parts: Parts) -> CallFuture {
+fn websets_preview(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let search = parts.boolean("withItems")?;
         let body: super::websets::types::PreviewWebsetParameters = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.websets_preview(search, &body).await?;
         Ok(response.into())
     })
 }
-fn websets_update(context: CallContext, mut parts: Parts) -> CallFuture {
+fn websets_update(context: CallContext, mut parts: RequestParts) -> CallFuture {
     Box::pin(async move {
         let webset_id = parts.path("websetId")?;
         let body: super::websets::types::UpdateWebsetRequest = parts.body()?;
-        let http = context.http().http()?.clone();
+        let http = context.http().client()?.clone();
         let base_url = context.http().base_url(WEBSETS.base_url);
         let client = super::websets::Client::new_with_client(&base_url, http, context);
         let response = client.websets_update(&webset_id, &body).await?;

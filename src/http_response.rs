@@ -97,7 +97,7 @@ pub(crate) fn over_limit(id: &Value, over: &LimitExceeded) -> Response<Body> {
 
 /// The same as an error alone.
 pub(crate) fn limit_error(over: &LimitExceeded) -> ErrorData {
-    let data = json!({"limit": over.limit, "retryAfter": over.seconds()});
+    let data = json!({"limit": over.limit, "retryAfter": over.retry_after_seconds()});
     ErrorData::new(ErrorCode(FORBIDDEN), over.message.clone(), Some(data))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use exa_mcp_model::Behavior;
+use exa_mcp_model::OperationBehavior;
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use serde_json::Value;
@@ -31,7 +31,7 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, Client>) -> Result<syn
         //! Every operation of the Exa API with the glue that calls its client.
 
         use exa_mcp_exa_client::CallContext;
-        use exa_mcp_exa_client::{CallFuture, Parts, unknown_operation};
+        use exa_mcp_exa_client::{CallFuture, RequestParts, unknown_operation};
         use exa_mcp_model::{Api, Argument, EmbeddedJson, Operation, RequestBody};
 
         #(#apis)*
@@ -40,7 +40,7 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, Client>) -> Result<syn
         pub static OPERATIONS: [Operation; #count] = [#(#rows),*];
 
         /// Calls the client of an operation.
-        pub fn call(operation: &Operation, context: CallContext, parts: Parts) -> CallFuture {
+        pub fn call(operation: &Operation, context: CallContext, parts: RequestParts) -> CallFuture {
             match operation.name {
                 #(#names => #calls(context, parts),)*
                 unknown => unknown_operation(unknown),
@@ -91,7 +91,7 @@ fn row(operation: &Operation) -> TokenStream {
     let fields = body_arguments(operation);
     let own = operation.own.iter().map(|own| {
         let name = &own.name;
-        quote! { Argument::own(#name) }
+        quote! { Argument::server(#name) }
     });
     let input = format!("schemas/{name}.input.json");
     let output = format!("schemas/{name}.output.json");
@@ -104,7 +104,7 @@ fn row(operation: &Operation) -> TokenStream {
         }
         Body::Whole { required, .. } => quote! { RequestBody::Whole { required: #required } },
     };
-    let behavior = if operation.behavior == Behavior::default() {
+    let behavior = if operation.behavior == OperationBehavior::default() {
         quote! { "{}" }
     } else {
         let file = format!("behavior/{name}.json");
@@ -222,13 +222,13 @@ fn function(
     let module = format_ident!("{}", operation.api);
     let api = api_ident(&operation.api);
     Ok(quote! {
-        fn #name(context: CallContext, #parts_mut #parts_name: Parts) -> CallFuture {
+        fn #name(context: CallContext, #parts_mut #parts_name: RequestParts) -> CallFuture {
             Box::pin(async move {
                 #mutable
                 #omit
                 #(#carried)*
                 #(#bindings)*
-                let http = context.http().http()?.clone();
+                let http = context.http().client()?.clone();
                 let base_url = context.http().base_url(#api.base_url);
                 let client = super::#module::Client::new_with_client(&base_url, http, context);
                 let response = client.#name(#(#passed),*).await?;

@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use exa_mcp_model::price::PriceList;
-use exa_mcp_model::{Behavior, PromptFile, Resources};
+use exa_mcp_model::{OperationBehavior, PromptFile, Resources};
 use serde::Serialize;
 
 pub use error::{Error, Notice, Result};
@@ -156,7 +156,7 @@ pub fn generate(root: &Path) -> Result<Output> {
             let name = format!("generated/schemas/{}.{kind}.json", operation.name);
             files.insert(name, compact(schema));
         }
-        if operation.behavior != Behavior::default() {
+        if operation.behavior != OperationBehavior::default() {
             let name = format!("generated/behavior/{}.json", operation.name);
             files.insert(name, compact(&operation.behavior));
         }

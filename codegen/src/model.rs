@@ -1,6 +1,6 @@
 //! What the later stages know about an operation.
 
-use exa_mcp_model::Behavior;
+use exa_mcp_model::OperationBehavior;
 use serde_json::{Map, Value};
 
 use crate::surface::OwnArgument;
@@ -70,7 +70,7 @@ pub struct Operation {
     /// How long one attempt may take.
     pub timeout_seconds: u64,
     /// What the server does for it.
-    pub behavior: Behavior,
+    pub behavior: OperationBehavior,
     /// It changes nothing, though it is no GET.
     pub read_only: bool,
     /// It reaches out to the web.

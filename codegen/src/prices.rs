@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use exa_mcp_model::price::{Base, Charged, Price, PriceList, Rate, Rule, Schedule, Unpriced};
+use exa_mcp_model::price::{
+    BasePrice, CostSource, Price, PriceList, PriceRule, Rate, RunSchedule, Unpriced,
+};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -31,7 +33,7 @@ pub struct PriceFile {
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
     /// Operations with a rule.
-    pub priced: BTreeMap<String, Rule>,
+    pub priced: BTreeMap<String, PriceRule>,
     /// Operations whose price nobody publishes.
     pub unpriced: BTreeMap<String, Unpriced>,
     /// Operations that cost nothing.
@@ -138,7 +140,7 @@ fn check_amounts(document: &Document, place: &str, value: &Value) -> Result<()> 
 fn check_rule(
     document: &Document,
     file: &PriceFile,
-    rule: &Rule,
+    rule: &PriceRule,
     place: impl Fn(&str) -> String,
 ) -> Result<()> {
     for source in &rule.source {
@@ -148,7 +150,7 @@ fn check_rule(
         }
     }
     let outside = || "the default must lie between `least` and `most`".to_owned();
-    if let Some(Base::ByValue { default, rates, .. }) = &rule.base {
+    if let Some(BasePrice::ByValue { default, rates, .. }) = &rule.base {
         if !rates.contains_key(default) {
             let message = format!("the default `{default}` has no price");
             return Err(document.error(&place("base/default"), message));
@@ -193,7 +195,7 @@ fn fitting(
         Price::Free => return price,
         Price::Priced(rule) => (argument_paths(rule), rule.charged),
         Price::Unpriced(unpriced) => {
-            let path = unpriced.schedule.as_ref().map(Schedule::argument);
+            let path = unpriced.schedule.as_ref().map(RunSchedule::argument);
             (path.into_iter().collect(), unpriced.charged)
         }
     };
@@ -202,8 +204,8 @@ fn fitting(
         .find(|path| schemas_at(&operation.input_schema, path).is_empty())
         .map(|path| format!("the operation has no argument `{path}` any more"))
         .or_else(|| match charged {
-            Charged::AtEndOfRun => cost_problem(cost, operation, operations),
-            Charged::InResponse | Charged::Nothing => None,
+            CostSource::AtEndOfRun => cost_problem(cost, operation, operations),
+            CostSource::InResponse | CostSource::Nothing => None,
         });
     let Some(problem) = problem else {
         return price;
@@ -223,9 +225,9 @@ fn unpriced(why: String) -> Price {
 }
 
 /// Every argument path that a rule names, sorted.
-fn argument_paths(rule: &Rule) -> Vec<&str> {
+fn argument_paths(rule: &PriceRule) -> Vec<&str> {
     let mut paths: Vec<&str> = rule.unpriced_with.iter().map(String::as_str).collect();
-    if let Some(Base::ByValue {
+    if let Some(BasePrice::ByValue {
         argument, rates, ..
     }) = &rule.base
     {
@@ -242,7 +244,7 @@ fn argument_paths(rule: &Rule) -> Vec<&str> {
         let arguments = counts.chain(kinds).flatten();
         paths.extend(arguments.chain(&pages.lists).map(String::as_str));
     }
-    paths.extend(rule.schedule.as_ref().map(Schedule::argument));
+    paths.extend(rule.schedule.as_ref().map(RunSchedule::argument));
     paths.sort_unstable();
     paths
 }

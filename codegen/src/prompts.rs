@@ -1,6 +1,6 @@
 //! `prompts.yaml`: prompts speak only of operations and tools that exist.
 
-use exa_mcp_model::{Prompt, PromptFile, PromptNeed, PromptStep, PromptValue};
+use exa_mcp_model::{Prompt, PromptFile, PromptRequirement, PromptStep, PromptValue};
 
 use crate::error::{Error, Notice, Result};
 use crate::model::Model;
@@ -30,8 +30,8 @@ pub fn check(
             });
         };
         let needed = match &prompt.needs {
-            PromptNeed::Operation(name) => model.find(name).is_none().then_some(name),
-            PromptNeed::Tool(name) => (!tools.tools.contains_key(name)).then_some(name),
+            PromptRequirement::Operation(name) => model.find(name).is_none().then_some(name),
+            PromptRequirement::Tool(name) => (!tools.tools.contains_key(name)).then_some(name),
         };
         if let Some(gone) = needed {
             report(format!(

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use exa_mcp_model::{Behavior, Check, Example, LongRunning, Resources, Streaming, Upload};
+use exa_mcp_model::{
+    ArgumentCheck, ExampleCall, LongRunning, OperationBehavior, Resources, Streaming,
+    UploadOperations,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -79,15 +82,15 @@ pub struct Entry {
     /// Arguments that the server itself acts on; they are never sent.
     #[serde(default)]
     pub own: Vec<OwnArgument>,
-    // The fields of `Behavior`. A flattened struct would be buffered, and errors would lose their lines.
+    // The fields of `OperationBehavior`. A flattened struct would be buffered, and errors would lose their lines.
     #[serde(default)]
     hints: Vec<String>,
     #[serde(default)]
-    example: Example,
+    example: ExampleCall,
     #[serde(default)]
-    checks: Vec<Check>,
+    checks: Vec<ArgumentCheck>,
     stream: Option<Streaming>,
-    upload: Option<Upload>,
+    upload: Option<UploadOperations>,
     #[serde(default)]
     filters: BTreeMap<String, String>,
     #[serde(default)]
@@ -125,8 +128,8 @@ pub fn signature(method: &str, path: &str) -> String {
 
 impl Entry {
     /// What the server does for the operation.
-    pub fn behavior(&self) -> Behavior {
-        Behavior {
+    pub fn behavior(&self) -> OperationBehavior {
+        OperationBehavior {
             hints: self.hints.clone(),
             example: self.example.clone(),
             checks: self.checks.clone(),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use exa_mcp_model::{Behavior, Resources};
+use exa_mcp_model::{OperationBehavior, Resources};
 use serde_json::Value;
 
 use crate::error::Notice;
@@ -99,7 +99,7 @@ type Known = BTreeMap<String, Value>;
 
 /// Leaves out what is said about arguments that the operation does not have any more.
 fn check_arguments(
-    behavior: &mut Behavior,
+    behavior: &mut OperationBehavior,
     operation: &Operation,
     report: &mut impl FnMut(String),
 ) {
@@ -123,7 +123,11 @@ fn check_arguments(
 }
 
 /// Leaves out what needs operations that do not exist any more.
-fn check_operations(behavior: &mut Behavior, known: &Known, report: &mut impl FnMut(String)) {
+fn check_operations(
+    behavior: &mut OperationBehavior,
+    known: &Known,
+    report: &mut impl FnMut(String),
+) {
     let mut gone = |name: &str, what: &str| {
         let gone = !known.contains_key(name);
         if gone {

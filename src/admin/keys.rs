@@ -23,10 +23,9 @@ pub(super) async fn list<S: ServerState>(State(server): State<Arc<S>>, parts: Pa
     let waits = states
         .iter()
         .map(|(_, key)| key.ready_in.unwrap_or_default());
-    looked(json!({
-        "keys": states.iter().map(|(id, state)| key(id, state)).collect::<Vec<_>>(),
-        "nextReadyInSeconds": waits.min().map(seconds),
-    }))
+    looked(
+        json!({ "keys": states.iter().map(|(id, state)| key(id, state)).collect::<Vec<_>>(), "nextReadyInSeconds": waits.min().map(seconds), }),
+    )
 }
 
 /// `POST /admin/keys/{id}/reset`: forgets the faults of a key, so that it is used again at once.
@@ -44,11 +43,7 @@ pub(super) async fn reset<S: ServerState>(
         let why = "no Exa key has this id; GET /admin/keys lists them";
         return Err(Box::new(refuse(StatusCode::NOT_FOUND, FORBIDDEN, why)).into());
     };
-    let detail = json!({
-        "keyPrefix": before.prefix,
-        "state": before.condition.as_str(),
-        "lastProblem": before.last_problem.map(KeyFault::as_str),
-    });
+    let detail = json!({ "keyPrefix": before.prefix, "state": before.condition.as_str(), "lastProblem": before.last_fault.map(KeyFault::as_str), });
     wish.note("key.reset", &id, detail).await;
     let states = identified(wish.pool, &keys);
     let now = states.iter().find(|(known, _)| *known == id);
@@ -57,21 +52,11 @@ pub(super) async fn reset<S: ServerState>(
 
 /// Returns the state of every key with the id of the key.
 fn identified(pool: &Accounts, keys: &KeyPool) -> Vec<(String, KeyState)> {
-    keys.identified(|key| pool.key_id(key.expose()))
+    keys.states_with_ids(|key| pool.key_id(key.expose()))
 }
 
 fn key(id: &str, key: &KeyState) -> Value {
-    json!({
-        "id": id,
-        "prefix": key.prefix,
-        "state": key.condition.as_str(),
-        "inFlight": key.in_flight,
-        "calls": key.calls,
-        "readyInSeconds": key.ready_in.map(seconds),
-        "failures": key.failures,
-        "lastProblem": key.last_problem.map(KeyFault::as_str),
-        "limitedFor": key.limited_classes,
-    })
+    json!({ "id": id, "prefix": key.prefix, "state": key.condition.as_str(), "inFlight": key.in_flight, "calls": key.calls, "readyInSeconds": key.ready_in.map(seconds), "failures": key.failures, "lastProblem": key.last_fault.map(KeyFault::as_str), "limitedFor": key.limited_classes, })
 }
 
 fn seconds(duration: Duration) -> u64 {

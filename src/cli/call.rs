@@ -9,7 +9,7 @@ use super::{FAILED, Failure, SETTLING, USAGE};
 use crate::config::Settings;
 use crate::operations::{Exchanged, Folders, Progress, find, nearest};
 use crate::spending::{AccountGuard, check_runs, local_account};
-use exa_mcp_exa_client::{CallError, split};
+use exa_mcp_exa_client::{CallError, split_arguments};
 use exa_mcp_exa_client::{ExaError, ExaErrorKind};
 use exa_mcp_model::LocalUser;
 
@@ -35,7 +35,7 @@ pub(super) async fn run(
     let operation = find(name).ok_or_else(|| unknown(name))?;
     let arguments = read_arguments(arguments)?;
     // What is wrong with the arguments is told even to someone without a key.
-    split(operation, arguments.clone()).map_err(Failure::usage)?;
+    split_arguments(operation, arguments.clone()).map_err(Failure::usage)?;
     let Some(key) = &settings.key else {
         return Err(Failure::usage(
             "no Exa API key; get one at https://dashboard.exa.ai/api-keys and set EXA_API_KEY",
@@ -115,7 +115,12 @@ fn refused(error: &ExaError) -> Failure {
         _ => FAILED,
     };
     let mut lines = vec![format!("error: {error}")];
-    lines.extend(error.lines().into_iter().map(|line| format!("  {line}")));
+    lines.extend(
+        error
+            .detail_lines()
+            .into_iter()
+            .map(|line| format!("  {line}")),
+    );
     Failure {
         text: lines.join("\n"),
         code,

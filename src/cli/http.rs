@@ -36,7 +36,7 @@ pub(super) async fn serve(
         settings.store = store.clone();
     }
     if http.is_pool() {
-        settings.holder = KeyOwner::Shared;
+        settings.holder = KeyOwner::Operator;
     } else if !sandbox {
         // Whoever brings no key of their own must not use the operator's.
         settings.key = None;

@@ -1,6 +1,6 @@
 //! All settings: the name of each in the environment and in the configuration file.
 
-use exa_mcp_text::similar_names::{self, SIMILAR};
+use exa_mcp_text::similar_names::{self, MIN_SIMILARITY};
 
 /// What a setting holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,5 +180,5 @@ pub(super) fn above(variable: &str) -> impl Iterator<Item = &'static str> {
 pub(super) fn nearest(key: &str) -> Option<&'static str> {
     let wanted = key.to_ascii_lowercase().replace('-', "_");
     let wanted = wanted.strip_prefix("exa_mcp_").unwrap_or(&wanted);
-    similar_names::nearest(wanted, KNOWN.iter().map(|known| known.key), SIMILAR)
+    similar_names::most_similar(wanted, KNOWN.iter().map(|known| known.key), MIN_SIMILARITY)
 }

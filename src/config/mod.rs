@@ -140,7 +140,7 @@ impl Settings {
             key: keys.next(),
             more_keys: keys.collect(),
             rate: rate.filter(|rate| *rate > 0),
-            holder: KeyOwner::Own,
+            holder: KeyOwner::User,
             exa,
             tools,
             store,
@@ -166,7 +166,7 @@ impl Settings {
     pub(crate) fn caller(&self) -> Result<Caller, ConfigError> {
         let http = ExaHttp::new(self.exa.clone())?;
         let keys = self.key.iter().chain(&self.more_keys).cloned();
-        let keys = KeyPool::paced(keys, self.rate, self.holder);
+        let keys = KeyPool::with_rate_limit(keys, self.rate, self.holder);
         let caller = Caller::new(http, None, Arc::new(Unlimited)).with_keys(keys);
         Ok(caller.with_folders(self.folders.clone()))
     }

@@ -3,7 +3,7 @@
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Reference};
 
 use super::{
-    prompts::{self, Takes},
+    prompts::{self, PromptArgumentKind},
     tools::Tools,
     version::Era,
 };
@@ -57,14 +57,16 @@ fn result(era: &Era, mut values: Vec<String>) -> CompleteResult {
 async fn for_prompt(
     resources: &Resources,
     owner: &Identity,
-    takes: &Takes,
+    takes: &PromptArgumentKind,
     typed: &str,
 ) -> Vec<String> {
     match takes {
-        Takes::Text | Takes::Number(_) => Vec::new(),
-        Takes::OneOf(known) | Takes::Suggested(known) => ranked(words(known), typed),
-        Takes::Several { suggested, .. } => in_list(typed, words(suggested)),
-        Takes::Notes => in_list(typed, resources.complete_note(owner).await),
+        PromptArgumentKind::Text | PromptArgumentKind::Number(_) => Vec::new(),
+        PromptArgumentKind::OneOf(known) | PromptArgumentKind::Suggested(known) => {
+            ranked(words(known), typed)
+        }
+        PromptArgumentKind::Several { suggested, .. } => in_list(typed, words(suggested)),
+        PromptArgumentKind::Notes => in_list(typed, resources.complete_note(owner).await),
     }
 }
 

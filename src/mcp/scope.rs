@@ -58,7 +58,7 @@ impl<T: Tools> Scope<T> {
 
     /// What is offered over HTTP to a request that does not say who makes it.
     pub(super) fn remote(tools: T) -> Self {
-        Self::new(tools, Owner::Remote(Identity::guest("unknown")))
+        Self::new(tools, Owner::Remote(Identity::anonymous("unknown")))
     }
 
     fn new(tools: T, owner: Owner) -> Self {
@@ -203,7 +203,7 @@ impl<T: Tools> Scope<T> {
         let shown: String = name.chars().take(LONGEST_NAME).collect();
         let definitions = self.tools.definitions();
         let names = definitions.iter().map(|tool| -> &str { &tool.name });
-        let mut nearest = similar_names::similar(&shown, names, LEAST_LIKENESS);
+        let mut nearest = similar_names::find_similar(&shown, names, LEAST_LIKENESS);
         nearest.truncate(MOST_NAMES);
         let data = (!nearest.is_empty()).then(|| json!({"nearest": nearest}));
         ErrorData::invalid_params(format!("Unknown tool: {shown}"), data)

@@ -14,7 +14,7 @@ use crate::tools::{
     TaskLimits, ToolCall, ToolContext, ToolDefinition, ToolError, ToolExecutor, ToolOutcome, Work,
 };
 use exa_mcp_accounts::{Allowance, CallPermit, KeyPage, Requester};
-use exa_mcp_exa_client::{KeyOwner, KeyPool, keep_reserved};
+use exa_mcp_exa_client::{KeyOwner, KeyPool, hold_response_memory};
 use exa_mcp_store::Store;
 
 /// A parsed call, which says what it will do.
@@ -183,7 +183,7 @@ impl Tools for ToolExecutor {
     fn for_requester(&self, requester: &Requester) -> Self {
         let own = match &requester.key {
             Some(key) => self.with_key(key.clone()),
-            None if requester.key_in_address => self.without_key(KeyOwner::ClientsNotByAddress),
+            None if requester.key_in_address => self.without_key(KeyOwner::ClientsNotInUrl),
             None => self.clone(),
         };
         let own = match &requester.allowance {
@@ -194,8 +194,7 @@ impl Tools for ToolExecutor {
             own.read_only()
         } else {
             own
-        };
-        // What a token allows and what its holder asks for: both must name a tool.
+        }; // What a token allows and what its holder asks for: both must name a tool.
         let lists = [&requester.allowed_tools, &requester.tools];
         let lists = lists.into_iter().flatten();
         lists.fold(own, |own, list| own.only(list))
@@ -295,9 +294,8 @@ impl Tools for ToolExecutor {
         call: ToolCall,
         context: ToolContext,
     ) -> impl Future<Output = ToolOutcome> + Send + 'static {
-        let tools = self.clone();
-        // Every wrapper around a call holds it twice; boxed, it is but a pointer to them.
-        Box::pin(keep_reserved(async move {
+        let tools = self.clone(); // Every wrapper around a call holds it twice; boxed, it is but a pointer to them.
+        Box::pin(hold_response_memory(async move {
             ToolExecutor::run(&tools, call, &context).await
         }))
     }

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::call_arguments::{checked, refused};
 use super::call_log::{Sent, ended, log, watched};
-use super::price::{self, Charged};
+use super::price::{self, CostSource};
 use super::spend::{
     LostReservation, RequestGuard, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
 };
@@ -17,7 +17,7 @@ use super::{Folders, Following, Progress, import, validation};
 use crate::telemetry::{self, Span, Trace};
 use exa_mcp_exa_client::{
     ApiKey, CallContext, CallError, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease,
-    KeyOwner, KeyPool, NoKey, StreamForm, StreamOptions, blocking, split,
+    KeyOwner, KeyPool, KeyPoolError, StreamForm, StreamOptions, blocking, split_arguments,
 };
 use exa_mcp_generated::operations;
 use exa_mcp_model::{ArgumentLocation, LimitExceeded, Operation};
@@ -53,10 +53,10 @@ pub(crate) struct Called {
     pub told: f64,
 }
 
-impl From<NoKey> for Refusal {
-    fn from(none: NoKey) -> Self {
+impl From<KeyPoolError> for Refusal {
+    fn from(none: KeyPoolError) -> Self {
         match none {
-            NoKey::Empty(holder) => Self::NoKey(holder),
+            KeyPoolError::Empty(holder) => Self::NoKey(holder),
             out => Self::KeysOut(out),
         }
     }
@@ -79,7 +79,7 @@ pub(crate) enum Refusal {
     /// There is no key to call with; it would have to come from these.
     NoKey(KeyOwner),
     /// Exa turned every key away.
-    KeysOut(NoKey),
+    KeysOut(KeyPoolError),
     /// The arguments do not fit; nothing was sent.
     Arguments(Box<validation::ValidationError>),
     /// The API or the way to it failed.
@@ -264,7 +264,7 @@ impl Caller {
                     .problems
                     .into_iter()
                     .map(|text| validation::Problem {
-                        place: error.place.to_owned(),
+                        place: error.argument.to_owned(),
                         text,
                     })
                     .collect();
@@ -329,13 +329,13 @@ impl Caller {
                 }
                 Err(CallError::Arguments(_) | CallError::Limit(_)) => false,
             };
-            tried.push(lease.place());
+            tried.push(lease.index());
             let status = outcome.as_ref().err().and_then(CallError::status);
             if matches!(status, Some(403 | 404)) {
-                denied.push(lease.place());
+                denied.push(lease.index());
             }
             let is_missing = status == Some(404);
-            let may_have = |thing| self.keys.may_have(thing, self.is_known_thing, &denied);
+            let may_have = |thing| self.keys.may_exist(thing, self.is_known_thing, &denied);
             if !another || !self.keys.has_ready(operation.domain, &tried) {
                 if is_missing && thing.is_some_and(may_have) {
                     // The key that knows it is not ready, and the next lease says when it is.
@@ -351,11 +351,11 @@ impl Caller {
     /// Adds to an error after which no key is ready when the next one is.
     fn with_next_key(&self, operation: &'static Operation, mut error: CallError) -> CallError {
         if let CallError::Exa(error) = &mut error
-            && let Some(out) = self.keys.out_after(operation.domain, error)
+            && let Some(out) = self.keys.unavailable_after(operation.domain, error)
         {
             let said = error.message.trim_end_matches('.');
             error.message = format!("{said} ({out})");
-            if let NoKey::CoolingDown { wait, .. } = out {
+            if let KeyPoolError::CoolingDown { wait, .. } = out {
                 error.retry_after = Some(wait);
             }
         }
@@ -398,7 +398,7 @@ impl Caller {
     ) -> Result<ExaResponse, CallError> {
         let guard = RequestGuard::new(&self.guard, operation, &arguments);
         let guard = Arc::new(guard.keeping(self.lost.clone()));
-        let parts = split(operation, arguments.into())?;
+        let parts = split_arguments(operation, arguments.into())?;
         let _slot = self.http.acquire_slot().await;
         let timeout = Duration::from_secs(operation.timeout_seconds);
         let guarded = guard.clone();
@@ -444,7 +444,7 @@ impl Caller {
             operation,
             estimate: price::estimate(operation, arguments),
         };
-        if request.estimate.charged != Charged::AtEndOfRun {
+        if request.estimate.charged != CostSource::AtEndOfRun {
             return;
         }
         match self.guard.reserve(&request).await {

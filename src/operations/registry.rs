@@ -50,7 +50,7 @@ pub(crate) fn closest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
-    similar_names::nearest(name, candidates, SIMILAR)
+    similar_names::most_similar(name, candidates, SIMILAR)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::spend::Unlimited;
 use super::{Caller, Following, Refusal, Undecided, find};
 use exa_mcp_exa_client::{
-    ApiKey, ExaConfig, ExaErrorKind, ExaHttp, KeyOwner, KeyPool, NoKey, RetryPolicy,
+    ApiKey, ExaConfig, ExaErrorKind, ExaHttp, KeyOwner, KeyPool, KeyPoolError, RetryPolicy,
 };
 
 const KEYS: [&str; 2] = ["key-of-team-a", "key-of-team-b"];
@@ -78,7 +78,7 @@ fn caller(url: &str) -> Caller {
         ..ExaConfig::default()
     };
     let keys = KEYS.map(|key| ApiKey::new(key).unwrap());
-    let pool = KeyPool::paced(keys, None, KeyOwner::Shared);
+    let pool = KeyPool::with_rate_limit(keys, None, KeyOwner::Operator);
     let http = ExaHttp::new(config).unwrap();
     Caller::new(http, None, Arc::new(Unlimited)).with_keys(pool)
 }
@@ -166,7 +166,7 @@ async fn a_thing_is_not_missing_while_the_key_that_knows_it_cools_down() {
     // First it is asked and turned away, then it is not even asked.
     for _ in 0..3 {
         let refusal = read().await.unwrap_err();
-        let out = matches!(refusal, Refusal::KeysOut(NoKey::CoolingDown { .. }));
+        let out = matches!(refusal, Refusal::KeysOut(KeyPoolError::CoolingDown { .. }));
         assert!(out, "{refusal:?}");
     }
     // Of something that nobody has found before, a 404 is believed.
@@ -175,7 +175,10 @@ async fn a_thing_is_not_missing_while_the_key_that_knows_it_cools_down() {
     // Unless it was started before: after a restart nobody knows with which key.
     let following = Following::again("agent.runs.get", object(json!({"runId": "other"})));
     let look = following.unwrap().look(&caller).await;
-    let out = matches!(look, Err(Refusal::KeysOut(NoKey::CoolingDown { .. })));
+    let out = matches!(
+        look,
+        Err(Refusal::KeysOut(KeyPoolError::CoolingDown { .. }))
+    );
     assert!(out, "{look:?}");
 }
 

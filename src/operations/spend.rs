@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::{Map, Value};
 
 use super::Following;
-use super::price::{self, Charged, Estimate, MicroDollars};
+use super::price::{self, CostSource, Estimate, MicroDollars};
 use exa_mcp_exa_client::{Attempt, AttemptGuard, BoxFuture, ExaError, ExaErrorKind};
 use exa_mcp_model::Operation;
 use exa_mcp_model::{LimitExceeded, lock};
@@ -180,7 +180,7 @@ impl fmt::Debug for RequestGuard {
 }
 
 impl AttemptGuard for RequestGuard {
-    fn begin(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>> {
+    fn start(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>> {
         Box::pin(async move {
             match self.guard.reserve(&self.request).await {
                 Ok(reservation) => {
@@ -213,14 +213,14 @@ struct GuardedAttempt {
 }
 
 impl GuardedAttempt {
-    fn charged(&self) -> Charged {
+    fn charged(&self) -> CostSource {
         self.request.estimate.charged
     }
 }
 
 impl Drop for GuardedAttempt {
     fn drop(&mut self) {
-        if self.charged() == Charged::AtEndOfRun
+        if self.charged() == CostSource::AtEndOfRun
             && let (Some(lost), Some(reservation)) = (&self.lost, self.reservation.take())
         {
             lost.put(reservation);
@@ -229,26 +229,26 @@ impl Drop for GuardedAttempt {
 }
 
 impl Attempt for GuardedAttempt {
-    fn refused(mut self: Box<Self>) -> BoxFuture<'static, ()> {
+    fn rejected(mut self: Box<Self>) -> BoxFuture<'static, ()> {
         match self.reservation.take() {
             Some(reservation) => reservation.release(),
             None => Box::pin(ready(())),
         }
     }
 
-    fn answered_by_gateway(self: Box<Self>) -> BoxFuture<'static, ()> {
-        if self.charged() == Charged::AtEndOfRun {
+    fn failed_at_gateway(self: Box<Self>) -> BoxFuture<'static, ()> {
+        if self.charged() == CostSource::AtEndOfRun {
             // The run may exist, so the response is lost.
             drop(self);
             return Box::pin(ready(()));
         }
         // Exa does not charge for what it does not answer.
-        self.refused()
+        self.rejected()
     }
 
     fn started<'a>(&'a mut self, response: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(async move {
-            if self.charged() != Charged::AtEndOfRun {
+            if self.charged() != CostSource::AtEndOfRun {
                 return;
             }
             let operation = self.request.operation;
@@ -263,7 +263,7 @@ impl Attempt for GuardedAttempt {
         })
     }
 
-    fn answered<'a>(mut self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()> {
+    fn completed<'a>(mut self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(async move {
             let reservation = self.reservation.take();
             let SpendRequest {
@@ -271,7 +271,7 @@ impl Attempt for GuardedAttempt {
                 estimate,
             } = &self.request;
             // Somebody else follows the run: it was read, or it has the reservation already.
-            let is_followed = estimate.charged == Charged::Nothing || reservation.is_none();
+            let is_followed = estimate.charged == CostSource::Nothing || reservation.is_none();
             if let Some(reservation) = reservation {
                 let started = settlement(operation, estimate, &self.arguments, response);
                 reservation.settle(started).await;
@@ -298,9 +298,9 @@ fn settlement(
         None => Settlement::Unknown,
     };
     match estimate.charged {
-        Charged::Nothing => Settlement::Cost(MicroDollars::ZERO),
-        Charged::InResponse => reported(),
-        Charged::AtEndOfRun => match Following::of(operation, arguments, response) {
+        CostSource::Nothing => Settlement::Cost(MicroDollars::ZERO),
+        CostSource::InResponse => reported(),
+        CostSource::AtEndOfRun => match Following::of(operation, arguments, response) {
             Some(following) => {
                 let state = run_state(&following, response);
                 Settlement::Run(StartedRun::of(&following), state)

@@ -134,9 +134,9 @@ impl Teller {
 
     /// How much of a text can be told now: what it ends with may become the key, or something hidden.
     fn tellable(&self, text: &str) -> usize {
-        let end = text.len() - sanitize::unfinished(text);
+        let end = text.len() - sanitize::incomplete_suffix_len(text);
         let known = text.get(..end).unwrap_or_default();
-        end - self.key.begun_in(known)
+        end - self.key.partial_key_len(known)
     }
 
     /// A text without the key and what is hidden; of a long one, its end.
@@ -144,7 +144,7 @@ impl Teller {
         let text = self.key.redact_text(text);
         // Cleaning may join parts of the key.
         let text = self.key.redact_text(&sanitize::clean(&text));
-        let text = sanitize::neutral(&text);
+        let text = sanitize::neutralize(&text);
         let letters = text.chars().count();
         if letters <= LONGEST_MESSAGE {
             return text.into_owned();

@@ -1,6 +1,6 @@
 //! Text on one line of Markdown, written so that it shows exactly what it says.
 
-use exa_mcp_text::chars::{all_bytes, is_any};
+use exa_mcp_text::chars::{all_bytes, is_one_of};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::text::one_line;
@@ -41,7 +41,7 @@ fn mark_at_start(text: &str) -> Option<usize> {
 
 /// Whether a character is a mark wherever it stands, or by what stands around it.
 fn may_be_mark(byte: u8) -> bool {
-    is_any(byte, *b"\\`*[]<|_~&#")
+    is_one_of(byte, *b"\\`*[]<|_~&#")
 }
 
 /// Whether Markdown would take the mark at a place for one, by what stands before and after it.
@@ -104,7 +104,7 @@ fn push_target(out: &mut String, url: &str) {
 
 /// Whether a character may end an address, or be read as another.
 fn may_end_target(byte: u8) -> bool {
-    is_any(byte, *b"()<>|\\`&")
+    is_one_of(byte, *b"()<>|\\`&")
 }
 
 fn push_encoded(target: &mut String, letter: char) {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::level::{Level, ResultType, Standard, type_of};
 use super::{date, path, text};
-use exa_mcp_model::envelope::IN_METADATA;
+use exa_mcp_model::envelope::METADATA_FIELDS;
 
 /// Entries of a list inside a result that is shown by its fields.
 const MOST_ENTRIES: usize = 50;
@@ -80,7 +80,7 @@ pub(super) fn shape_rest(
 ) -> Map<String, Value> {
     let rest = rest
         .iter_mut()
-        .filter(|(name, _)| !IN_METADATA.contains(&name.as_str()));
+        .filter(|(name, _)| !METADATA_FIELDS.contains(&name.as_str()));
     let bound = match level {
         Level::Full => {
             let whole = rest.map(|(name, value)| (name.clone(), value.clone()));

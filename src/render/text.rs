@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use exa_mcp_text::chars::{all_bytes, is_any};
+use exa_mcp_text::chars::{all_bytes, is_one_of};
 use exa_mcp_text::sanitize;
 
 /// Characters of the one line that says most.
@@ -41,7 +41,7 @@ fn short(text: &str, most: usize) -> Option<&str> {
     if text.len() <= LONGEST_WORD && all_bytes(text, is_letter) {
         return None;
     }
-    let (kept, is_cut) = sanitize::bounded(text, most);
+    let (kept, is_cut) = sanitize::truncate(text, most);
     is_cut.then(|| kept.trim_end())
 }
 
@@ -92,7 +92,7 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
 /// words.
 fn is_one_line(text: &str) -> bool {
     // What white space beyond ASCII begins with, and much else.
-    let is_white = |byte: u8| (byte < b' ') | is_any(byte, [0xc2, 0xe1, 0xe2, 0xe3]);
+    let is_white = |byte: u8| (byte < b' ') | is_one_of(byte, [0xc2, 0xe1, 0xe2, 0xe3]);
     let (bytes, next) = (text.bytes(), text.bytes().skip(1));
     let two_spaces = |(one, next): (u8, u8)| u8::from((one == b' ') & (next == b' '));
     let doubled = || {

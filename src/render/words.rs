@@ -22,7 +22,7 @@ impl Head<'_> {
         let mut head = String::with_capacity(body.len() + ROOM_FOR_HEAD);
         self.push_head(&mut head, metadata);
         // Exa and its users have a word in the head as well: no mark of theirs must stand before ours.
-        let mut text = match fence.neutral(&head) {
+        let mut text = match fence.neutralize(&head) {
             Cow::Owned(neutral) => neutral,
             Cow::Borrowed(_) => head,
         };
@@ -34,11 +34,11 @@ impl Head<'_> {
         }
         // The empty lines keep the marks and the parts apart, whatever kind of Markdown they are.
         for part in [
-            &fence.begin(),
+            &fence.opening_tag(),
             "\n\n",
-            &fence.neutral(&body),
+            &fence.neutralize(&body),
             "\n\n",
-            &fence.end(),
+            &fence.closing_tag(),
         ] {
             text.push_str(part);
         }

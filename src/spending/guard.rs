@@ -3,7 +3,7 @@
 use std::future::ready;
 use std::time::Duration;
 
-use crate::operations::price::{Charged, MicroDollars};
+use crate::operations::price::{CostSource, MicroDollars};
 use crate::operations::spend::{
     OpenReservation, RunState, Settlement, SpendGuard, SpendRequest, StartedRun,
 };
@@ -36,7 +36,7 @@ impl SpendGuard for AccountGuard {
                 operation: request.operation.name,
                 microdollars: estimate.worst.micro(),
                 unpriced: estimate.unpriced,
-                starts_run: estimate.charged == Charged::AtEndOfRun,
+                starts_run: estimate.charged == CostSource::AtEndOfRun,
             });
             let open: Box<dyn OpenReservation> = Box::new(Open(charge.await?));
             Ok(open)
@@ -91,7 +91,7 @@ impl SpendGuard for NobodyPays {
         &'a self,
         request: &'a SpendRequest,
     ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, LimitExceeded>> {
-        let is_free = request.estimate.charged == Charged::Nothing && !request.estimate.unpriced;
+        let is_free = request.estimate.charged == CostSource::Nothing && !request.estimate.unpriced;
         let free = || Box::new(Open(Charge::Free)) as Box<dyn OpenReservation>;
         let gone = LimitExceeded {
             limit: "token",
@@ -99,7 +99,7 @@ impl SpendGuard for NobodyPays {
                       was not made."
                 .to_owned(),
             retry_after: NEVER,
-            money: None,
+            budget: None,
         };
         Box::pin(ready(is_free.then(free).ok_or(gone)))
     }

@@ -251,7 +251,7 @@ impl ResultCache {
         if bytes > self.max_answer_bytes() {
             return None;
         }
-        let id = format!("r_{}", ids::random().ok()?);
+        let id = format!("r_{}", ids::random_id().ok()?);
         let question = self.question(owner, fresh.operation, fresh.arguments);
         let kept = CachedResult {
             id: id.clone(),

@@ -7,7 +7,7 @@ use crate::operations::Refusal;
 use crate::operations::client::Visit;
 use crate::operations::validation::ValidationError;
 use crate::render::ViewError;
-use exa_mcp_exa_client::{ExaError, KeyOwner, NoKey};
+use exa_mcp_exa_client::{ExaError, KeyOwner, KeyPoolError};
 use exa_mcp_model::LimitExceeded;
 use exa_mcp_model::Operation;
 
@@ -46,7 +46,7 @@ pub enum ToolError {
     /// The user must enter a key on a page first.
     KeyRequired(Visit),
     /// Exa turned every key away.
-    NoKeyReady(NoKey),
+    NoKeyReady(KeyPoolError),
     /// A limit of the caller is reached; the call was not made.
     LimitExceeded(Box<LimitExceeded>),
     /// The caller may change nothing.

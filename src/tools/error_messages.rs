@@ -7,11 +7,11 @@ use super::error::{InvalidCall, ToolError, Unconfirmed, Unfinished};
 use super::outcome::{ToolContent, as_object, put};
 use crate::operations::client::Visit;
 use crate::render::ViewError;
-use exa_mcp_exa_client::{ExaError, ExaErrorKind, KeyFault, KeyOwner, NoKey};
+use exa_mcp_exa_client::{ExaError, ExaErrorKind, KeyFault, KeyOwner, KeyPoolError};
 use exa_mcp_model::LimitExceeded;
 use exa_mcp_model::time::format_seconds;
-use exa_mcp_text::is_name;
-use exa_mcp_text::sanitize::{Fence, clean, clean_json, neutral, neutral_json};
+use exa_mcp_text::is_identifier;
+use exa_mcp_text::sanitize::{Fence, clean, clean_json, neutralize, neutralize_json};
 
 /// Characters of a single text of an error.
 const LONGEST_ERROR: usize = 100_000;
@@ -89,8 +89,8 @@ impl Message {
     fn new(text: String, mut data: Value) -> Self {
         // What an API says of a failure may come from anywhere.
         clean_json(&mut data, LONGEST_ERROR);
-        neutral_json(&mut data);
-        let text = neutral(&clean(&text)).into_owned();
+        neutralize_json(&mut data);
+        let text = neutralize(&clean(&text)).into_owned();
         Self { text, data }
     }
 
@@ -110,11 +110,15 @@ impl Message {
             .map(|(name, text)| format!("{name}: {text}"))
             .collect();
         let quoted = clean(&lines.join("\n")).into_owned();
-        let parts = ["\nWhat others said of it:\n\n", &fence.begin(), "\n\n"];
+        let parts = [
+            "\nWhat others said of it:\n\n",
+            &fence.opening_tag(),
+            "\n\n",
+        ];
         parts.iter().for_each(|part| self.text.push_str(part));
-        self.text.push_str(&fence.neutral(&quoted));
+        self.text.push_str(&fence.neutralize(&quoted));
         self.text.push_str("\n\n");
-        self.text.push_str(&fence.end());
+        self.text.push_str(&fence.closing_tag());
         self
     }
 }
@@ -222,7 +226,7 @@ fn no_key(holder: KeyOwner) -> Message {
 }
 
 fn key_not_provided(why: &str) -> Message {
-    let mut message = no_key(KeyOwner::Own);
+    let mut message = no_key(KeyOwner::User);
     message.text.push_str(&format!(" {why}"));
     put(&mut message.data, "message", json!(message.text));
     message
@@ -241,18 +245,18 @@ fn key_required(visit: &Visit) -> Message {
     Message::new(message, data)
 }
 
-fn no_key_ready(out: &NoKey) -> Message {
+fn no_key_ready(out: &KeyPoolError) -> Message {
     let (code, name) = match out {
-        NoKey::CoolingDown {
+        KeyPoolError::CoolingDown {
             fault: Some(KeyFault::Rejected),
             ..
         }
-        | NoKey::Empty(_) => (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
-        NoKey::CoolingDown { .. } => (code::RATE_LIMITED, "RATE_LIMITED"),
+        | KeyPoolError::Empty(_) => (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
+        KeyPoolError::CoolingDown { .. } => (code::RATE_LIMITED, "RATE_LIMITED"),
     };
     let message = format!("The call was not made: {out}.");
     let mut data = fields(code, name, &message);
-    if let Some(wait) = out.seconds() {
+    if let Some(wait) = out.retry_after_seconds() {
         put(&mut data, "retryAfter", json!(wait));
     }
     Message::new(message, data)
@@ -316,7 +320,9 @@ fn unconfirmed(unconfirmed: &Unconfirmed) -> Message {
 fn unfinished(unfinished: &Unfinished) -> Message {
     let operation = unfinished.operation;
     let status = unfinished.status.as_deref();
-    let status = status.filter(|status| is_name(status)).unwrap_or("unknown");
+    let status = status
+        .filter(|status| is_identifier(status))
+        .unwrap_or("unknown");
     let (name, why) = match unfinished.cause {
         None => (
             "UNFINISHED",
@@ -354,15 +360,15 @@ fn unfinished(unfinished: &Unfinished) -> Message {
 
 fn exa(operation: &str, error: &ExaError, hints: &[String]) -> Message {
     let (code, name) = class(error);
-    let mut text = format!("`{operation}` failed. {}", error.in_own_words());
-    for line in error.known_lines() {
+    let mut text = format!("`{operation}` failed. {}", error.trusted_text());
+    for line in error.trusted_lines() {
         text.push_str(&format!("\n{line}"));
     }
     let is_api = matches!(error.kind, ExaErrorKind::Api(_));
     let message = if is_api {
         error.message.clone()
     } else {
-        error.own_message()
+        error.trusted_message()
     };
     let mut data = fields(code, name, &message);
     put(&mut data, "operation", json!(operation));
@@ -377,7 +383,10 @@ fn exa(operation: &str, error: &ExaError, hints: &[String]) -> Message {
         ("detail", error.detail.as_deref().cloned()),
         (
             "said",
-            error.quoted().filter(|_| !is_api).map(|said| json!(said)),
+            error
+                .untrusted_text()
+                .filter(|_| !is_api)
+                .map(|said| json!(said)),
         ),
     ];
     for (key, value) in optional {
@@ -385,7 +394,7 @@ fn exa(operation: &str, error: &ExaError, hints: &[String]) -> Message {
             put(&mut data, key, value);
         }
     }
-    let quotes = error.quotes();
+    let quotes = error.untrusted_fields();
     if !quotes.is_empty() {
         let names: Vec<&str> = quotes.iter().map(|(name, _)| *name).collect();
         put(&mut data, "untrusted", json!(names));

@@ -100,7 +100,7 @@ impl ToolExecutor {
     /// The same tools without a key; it would have to come from these.
     #[must_use]
     pub(crate) fn without_key(&self, holder: KeyOwner) -> Self {
-        let keys = KeyPool::paced([], None, holder);
+        let keys = KeyPool::with_rate_limit([], None, holder);
         self.with_caller(self.caller.with_keys(keys))
     }
 

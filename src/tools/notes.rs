@@ -7,7 +7,7 @@ use url::Url;
 
 use super::Address;
 use exa_mcp_model::Identity;
-use exa_mcp_model::ids::{self, NoRandomness};
+use exa_mcp_model::ids::{self, RandomnessError};
 use exa_mcp_store::format::{self, DocumentFormat};
 use exa_mcp_store::{
     Document, DocumentKey, DocumentQuery, ExpectedRevision, Store, StoreError, WriteOptions,
@@ -81,7 +81,7 @@ pub enum NoteError {
     Store(StoreError),
     /// No id could be made.
     #[error(transparent)]
-    Randomness(#[from] NoRandomness),
+    Randomness(#[from] RandomnessError),
 }
 
 impl NoteError {
@@ -112,7 +112,7 @@ impl Notes {
     /// Keeps a note.
     pub async fn create(&self, owner: &Identity, draft: Draft) -> Result<Note, NoteError> {
         let draft = draft.checked()?;
-        let id = ids::random()?;
+        let id = ids::random_id()?;
         let body = format::encode(&draft);
         let rules = WriteOptions {
             max_documents: Some(MOST_NOTES),
@@ -120,8 +120,7 @@ impl Notes {
             time_to_live: None,
         };
         self.store.put(place(owner, &id), body, rules).await?;
-        let kept = self.get(owner, &id).await?;
-        // Deleted by another process in the meantime: it was kept all the same.
+        let kept = self.get(owner, &id).await?; // Deleted by another process in the meantime: it was kept all the same.
         Ok(kept.unwrap_or(Note {
             id,
             draft,

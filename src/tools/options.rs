@@ -231,7 +231,7 @@ fn meant(name: &str, again: bool, own: &impl Fn(&str) -> bool) -> Option<String>
     }
     let exact = discovery::meant("option", name, known(), &mut Vec::new());
     exact.or_else(|| {
-        let near = similar_names::nearest(name, known(), CLOSE)?;
+        let near = similar_names::most_similar(name, known(), CLOSE)?;
         (name.len() > 5).then(|| near.to_owned())
     })
 }

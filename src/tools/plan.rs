@@ -2,5 +2,5 @@
 
 pub use exa_mcp_model::ToolHints as Hints;
 pub(super) use exa_mcp_model::{
-    HostEntry as Entry, HostRole as Role, NamedPlan as Named, ToolFile, ToolPlan as Plan,
+    HostEntry as Entry, HostRole as Role, NamedToolPlan as Named, ToolFile, ToolPlan as Plan,
 };

@@ -2,7 +2,7 @@
 
 use exa_mcp_model::Operation;
 use exa_mcp_server::operations::find;
-use exa_mcp_server::operations::price::{Charged, MicroDollars, actual, estimate};
+use exa_mcp_server::operations::price::{CostSource, MicroDollars, actual, estimate};
 use fastrand::Rng;
 use serde_json::{Map, Value, json};
 
@@ -49,7 +49,7 @@ fn charged(
     let sent = arguments.as_object().expect("arguments");
     let expected = estimate(operation, sent);
     let mut answer = call(library, operation, arguments.clone());
-    if expected.charged == Charged::AtEndOfRun {
+    if expected.charged == CostSource::AtEndOfRun {
         let marker = operation.behavior.long_running.as_ref().expect("a marker");
         let get = find(&marker.get).expect("an operation");
         let id: Map<String, Value> = marker

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use exa_mcp_model::{Example, HostEntry, Instead, ToolPlan};
+use exa_mcp_model::{AlternativeOperation, ExampleCall, HostEntry, ToolPlan};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -125,10 +125,10 @@ pub struct Named {
     #[serde(default)]
     pub category_in_query: bool,
     /// Another operation for calls that give this argument.
-    pub instead: Option<Instead>,
+    pub instead: Option<AlternativeOperation>,
     /// What an example call shows beside the required arguments.
     #[serde(default)]
-    pub example: Example,
+    pub example: ExampleCall,
 }
 
 /// One visible argument of a named tool.

@@ -1,6 +1,6 @@
 //! Tools with flat arguments: a view of one operation with presets.
 
-use exa_mcp_model::{Move, NamedPlan, ToolDefinition, ToolPlan};
+use exa_mcp_model::{ArgumentMapping, NamedToolPlan, ToolDefinition, ToolPlan};
 use serde_json::{Map, Value, json};
 
 use super::definitions::{Named, NamedArgument};
@@ -71,7 +71,7 @@ pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<T
             required.push(argument.name.clone());
         }
         if !is_instead {
-            moves.push(Move {
+            moves.push(ArgumentMapping {
                 from: argument.name.clone(),
                 to: target.to_owned(),
                 switch: argument.switch.clone(),
@@ -82,7 +82,7 @@ pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<T
     if !required.is_empty() {
         schema["required"] = json!(required);
     }
-    let plan = NamedPlan {
+    let plan = NamedToolPlan {
         operation: named.operation.clone(),
         moves,
         defaults: named.defaults.clone(),

@@ -179,8 +179,8 @@ fn an_argument_of_the_servers_own_gives_way_to_the_spec() {
     assert_eq!(import["inputSchema"]["required"], json!(["entity"]));
     let table = &output.files["generated/operations.rs"];
     assert!(table.contains("Argument::body(\"size\", true).unless(&[\"csvContent\"])"));
-    assert!(table.contains("Argument::own(\"csvContent\")"));
-    assert!(!table.contains("Argument::own(\"filePath\")"));
+    assert!(table.contains("Argument::server(\"csvContent\")"));
+    assert!(!table.contains("Argument::server(\"filePath\")"));
 }
 
 /// What the server does for an operation goes with the operations and arguments that it needs.

@@ -114,11 +114,11 @@ impl Allowance {
             limit: "requestsPerMinute",
             message: String::new(),
             retry_after: decision.retry_after,
-            money: None,
+            budget: None,
         };
         exceeded.message = format!(
             "Limit reached: {limit} requests per minute with this token. Retry in {} seconds.",
-            exceeded.seconds()
+            exceeded.retry_after_seconds()
         );
         Err(self.audited(exceeded))
     }
@@ -140,8 +140,7 @@ impl Allowance {
         }
         if token.effective_limits.limits_dollars() {
             let day = Day::of(now());
-            let spending = self.limiter.spending(&token, day).await;
-            // Fail now instead of reporting that a run has started which cannot be paid for.
+            let spending = self.limiter.spending(&token, day).await; // Fail now instead of reporting that a run has started which cannot be paid for.
             let exceeded = run_cost.and_then(|cost| exceeded_budget(&token, spending, day, cost));
             if let Some(exceeded) = exceeded {
                 return Err(self.audited(exceeded));
@@ -176,8 +175,7 @@ impl Allowance {
         permit: &mut CallPermit,
     ) -> Result<(), LimitExceeded> {
         let calls = Arc::clone(&token.calls);
-        let before = calls.fetch_add(1, Ordering::SeqCst);
-        // From here on dropping the permit decrements the count.
+        let before = calls.fetch_add(1, Ordering::SeqCst); // From here on dropping the permit decrements the count.
         permit.calls = Some(calls);
         let key = slot_key(token);
         let slot = self.limiter.ledger.acquire_slot(&key, Some(limit));
@@ -278,7 +276,7 @@ fn too_many_calls(max: u64) -> LimitExceeded {
              when one of them has ended."
         ),
         retry_after: RETRY_AFTER,
-        money: None,
+        budget: None,
     }
 }
 

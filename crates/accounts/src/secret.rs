@@ -6,7 +6,7 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
-use exa_mcp_model::ids::NoRandomness;
+use exa_mcp_model::ids::RandomnessError;
 use exa_mcp_model::to_hex;
 
 /// The length of a secret in bytes: the block size of SHA-256.
@@ -25,7 +25,7 @@ impl Secret {
     ///
     /// # Errors
     /// The operating system does not provide random numbers.
-    pub fn random() -> Result<Self, NoRandomness> {
+    pub fn random() -> Result<Self, RandomnessError> {
         Ok(Self::from(Self::random_bytes()?))
     }
 
@@ -33,9 +33,9 @@ impl Secret {
     ///
     /// # Errors
     /// The operating system does not provide random numbers.
-    pub(super) fn random_bytes() -> Result<[u8; SECRET_LENGTH], NoRandomness> {
+    pub(super) fn random_bytes() -> Result<[u8; SECRET_LENGTH], RandomnessError> {
         let mut bytes = [0; SECRET_LENGTH];
-        exa_mcp_model::ids::fill(&mut bytes)?;
+        exa_mcp_model::ids::fill_random(&mut bytes)?;
         Ok(bytes)
     }
 

@@ -14,7 +14,7 @@ use super::limits::{LimitsError, TokenLimits};
 use super::token::{TokenRole, TokenSource};
 use super::token_record::{PreviousToken, TokenRecord};
 use super::{Token, TokenDirectory, now};
-use exa_mcp_model::ids::{self, NoRandomness};
+use exa_mcp_model::ids::{self, RandomnessError};
 use exa_mcp_model::{Identity, to_hex};
 use exa_mcp_store::{
     Document, DocumentKey, DocumentQuery, ExpectedRevision, Store, StoreError, WriteOptions, format,
@@ -94,7 +94,7 @@ pub enum TokenServiceError {
     Store(#[from] StoreError),
     /// The operating system does not provide random numbers.
     #[error(transparent)]
-    Randomness(#[from] NoRandomness),
+    Randomness(#[from] RandomnessError),
 }
 
 const IN_ENVIRONMENT: &str = "This token is set in the environment of the server: it can be limited and revoked here, \
@@ -154,7 +154,7 @@ impl TokenService {
     pub async fn create(&self, new: NewToken) -> Result<(String, Arc<Token>), TokenServiceError> {
         let text = random_token()?;
         let record = TokenRecord {
-            id: ids::random()?,
+            id: ids::random_id()?,
             hash: Some(self.directory.digest(&text).to_hex()),
             previous: None,
             prefix: display_prefix(&text),
@@ -311,7 +311,7 @@ impl TokenService {
                 time_to_live: Some(CHANGE_RETENTION),
                 ..WriteOptions::default()
             };
-            let change = document_key(CHANGES, &ids::random()?);
+            let change = document_key(CHANGES, &ids::random_id()?);
             if let Err(error) = self.store.put(change, record.id.clone(), options).await {
                 tracing::warn!(%error, "token change stored, but not published; other servers apply it later");
             }
@@ -350,8 +350,7 @@ impl TokenService {
 
     /// Loads all tokens.
     async fn load_all(&self) -> Result<(), StoreError> {
-        let mut last_change = self.last_change.lock().await;
-        // Read first, so that the next call finds changes that happen meanwhile.
+        let mut last_change = self.last_change.lock().await; // Read first, so that the next call finds changes that happen meanwhile.
         let changes = self.store.list(query(CHANGES, None, 1)).await?;
         let mut documents = Vec::new();
         loop {
@@ -375,9 +374,9 @@ impl TokenService {
     }
 }
 
-fn random_token() -> Result<String, NoRandomness> {
+fn random_token() -> Result<String, RandomnessError> {
     let mut bytes = [0; RANDOM_BYTES];
-    ids::fill(&mut bytes)?;
+    ids::fill_random(&mut bytes)?;
     Ok(format!("{PREFIX}{}", to_hex(&bytes)))
 }
 

@@ -221,7 +221,7 @@ impl Unwritten {
 
     async fn write(&mut self, store: &dyn Store) -> Result<(), StoreError> {
         if self.writer.is_empty() {
-            let name = ids::random();
+            let name = ids::random_id();
             self.writer = name.map_err(|error| StoreError::Unavailable(error.to_string()))?;
         }
         while !self.is_empty() {

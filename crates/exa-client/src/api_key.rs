@@ -1,4 +1,4 @@
-//! The API key: carried as a secret, never printed.
+//! The API key, which is never printed.
 
 use std::fmt;
 
@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::ConfigError;
 
-/// Keys shorter than this are not looked for in answers.
-const SHORTEST: usize = 8;
+/// Shorter keys are not redacted in responses, because they could be ordinary words.
+const MIN_REDACTED_LENGTH: usize = 8;
 
-/// What stands in a text in place of the key.
+/// The replacement for the key.
 const REDACTED: &str = "[redacted]";
 
-/// An Exa API key that can be sent as a header and never shows in any text.
+/// An Exa API key, which can be sent as a header and does not appear in `Debug` output.
 #[derive(Clone, PartialEq, Eq)]
 pub struct ApiKey {
     text: String,
@@ -21,17 +21,17 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    /// Creates a key, without the white space around it.
+    /// Creates a key, trimming white space.
     ///
     /// # Errors
-    /// An empty key, or one with characters that no HTTP header can carry. The error does not repeat
-    /// the key.
+    /// The key is empty or has characters that are not allowed in an HTTP header. The error does not
+    /// contain the key.
     pub fn new(key: impl Into<String>) -> Result<Self, ConfigError> {
         let text = key.into().trim().to_owned();
         if text.is_empty() {
             return Err(ConfigError::EmptyKey);
         }
-        // Header values may hold more than ASCII, but no key does; that is a wrong copy.
+        // Header values may contain other bytes, but a key with any was copied wrongly.
         if !text
             .bytes()
             .all(|byte| byte == b' ' || byte.is_ascii_graphic())
@@ -39,7 +39,7 @@ impl ApiKey {
             return Err(ConfigError::InvalidKey);
         }
         let mut header = HeaderValue::from_str(&text).map_err(|_| ConfigError::InvalidKey)?;
-        // Sensitive values are hidden by Debug and kept out of HTTP/2 header tables.
+        // Sensitive values are hidden by `Debug` and excluded from HTTP/2 header tables.
         header.set_sensitive(true);
         Ok(Self { text, header })
     }
@@ -50,40 +50,41 @@ impl ApiKey {
         text.replace(&self.text, REDACTED)
     }
 
-    /// Replaces the key in every text of a response.
+    /// Replaces the key in every string of a response.
     ///
-    /// A key of a few characters would be found in ordinary words; no real key is that short.
+    /// Does nothing for a key that is so short that it could be an ordinary word; no real key is.
     #[must_use]
     pub fn redact_json(&self, mut value: Value) -> Value {
-        if self.text.len() >= SHORTEST {
+        if self.text.len() >= MIN_REDACTED_LENGTH {
             self.redact_in(&mut value);
         }
         value
     }
 
-    /// Replaces the key in a text of the API, as [`Self::redact_json`] does.
+    /// Replaces the key in a text, under the same condition as [`Self::redact_json`].
     #[must_use]
     pub fn redact_text(&self, text: &str) -> String {
-        if self.text.len() >= SHORTEST {
+        if self.text.len() >= MIN_REDACTED_LENGTH {
             self.redact(text)
         } else {
             text.to_owned()
         }
     }
 
-    /// Returns how many bytes at the end of a text may be the beginning of the key, whose rest is still to
-    /// come.
+    /// Returns the length of the longest suffix of a text that is a proper prefix of the key.
+    ///
+    /// Text that arrives in pieces must hold this suffix back, because the next piece may complete the key.
     #[must_use]
-    pub fn begun_in(&self, text: &str) -> usize {
-        if self.text.len() < SHORTEST {
+    pub fn partial_key_len(&self, text: &str) -> usize {
+        if self.text.len() < MIN_REDACTED_LENGTH {
             return 0;
         }
-        // A key is ASCII, so any number of its bytes is a text.
-        let begun = |length: &usize| {
-            let start = self.text.get(..*length);
-            start.is_some_and(|start| text.ends_with(start))
+        // A key is ASCII, so it can be sliced at any byte.
+        let is_suffix = |length: &usize| {
+            let prefix = self.text.get(..*length);
+            prefix.is_some_and(|prefix| text.ends_with(prefix))
         };
-        (1..self.text.len()).rev().find(begun).unwrap_or(0)
+        (1..self.text.len()).rev().find(is_suffix).unwrap_or(0)
     }
 
     fn redact_in(&self, value: &mut Value) {
@@ -95,14 +96,10 @@ impl ApiKey {
         }
     }
 
-    /// Returns the first characters, to tell keys apart; none of a short key, because they would reveal too
-    /// much.
+    /// Returns the first four characters for display, or only `…` for a key shorter than 16 characters.
     #[must_use]
     pub fn prefix(&self) -> String {
-        let shown = match self.text.len() {
-            16.. => 4,
-            _ => 0,
-        };
+        let shown = if self.text.len() >= 16 { 4 } else { 0 };
         let prefix: String = self.text.chars().take(shown).collect();
         format!("{prefix}…")
     }
@@ -112,7 +109,7 @@ impl ApiKey {
         &self.text
     }
 
-    /// The value of the `x-api-key` header, marked as sensitive.
+    /// Returns the value of the `x-api-key` header, marked as sensitive.
     pub(super) fn header(&self) -> HeaderValue {
         self.header.clone()
     }
@@ -138,13 +135,13 @@ mod tests {
     }
 
     #[test]
-    fn white_space_around_the_key_is_dropped() {
+    fn trims_white_space() {
         let key = ApiKey::new(" \tabc\r\n").unwrap();
         assert_eq!(key.header().to_str().unwrap(), "abc");
     }
 
     #[test]
-    fn unusable_keys_are_refused_without_printing_them() {
+    fn rejects_invalid_keys_without_printing_them() {
         assert_eq!(ApiKey::new("  ").unwrap_err(), ConfigError::EmptyKey);
         for bad in ["sec\nret", "sécret-key", "sec\u{0}ret"] {
             let error = ApiKey::new(bad).unwrap_err();
@@ -154,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn every_occurrence_is_redacted_even_of_short_keys() {
+    fn redacts_every_occurrence() {
         let key = ApiKey::new("ab1").unwrap();
         assert_eq!(key.redact("ab1 xab1y ab"), "[redacted] x[redacted]y ab");
     }

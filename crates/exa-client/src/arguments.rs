@@ -1,4 +1,4 @@
-//! Flat arguments are sorted into path, query, headers and body.
+//! Splits flat arguments into path, query, headers and body.
 
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
@@ -8,58 +8,64 @@ use exa_mcp_text::similar_names;
 
 use super::CallError;
 
-/// The least similarity at which a known argument is suggested instead of an unknown one.
-const SIMILAR: f64 = 0.7;
+/// The minimum similarity at which a known argument is suggested for an unknown one.
+const MIN_SIMILARITY: f64 = 0.7;
 
-/// No identifier of the API comes near this length.
+/// Far longer than any identifier of the API.
 const MAX_IDENTIFIER: usize = 1_024;
 
-/// What a problem is about that is not about a single argument.
-const ALL: &str = "arguments";
+/// The subject of a problem that concerns no single argument.
+const ALL_ARGUMENTS: &str = "arguments";
 
-/// Why arguments do not fit an operation: everything that is wrong, at once.
+/// The arguments do not match an operation. Lists all problems at once.
 #[derive(Debug, thiserror::Error)]
 #[error("`{operation}` was not called: {}", problems.join("; "))]
 pub struct ArgumentsError {
     /// The operation.
     pub operation: &'static str,
-    /// What the problems are about: an argument, or `arguments` for all of them.
-    pub place: &'static str,
-    /// One sentence a problem.
+    /// The argument that the problems concern, or `arguments`.
+    pub argument: &'static str,
+    /// A clause for each problem.
     pub problems: Vec<String>,
 }
 
 impl ArgumentsError {
-    /// A problem that is not about a single argument.
+    /// Creates an error with one problem that concerns no single argument.
     pub fn new(operation: &'static str, problem: String) -> Self {
         Self {
             operation,
-            place: ALL,
+            argument: ALL_ARGUMENTS,
             problems: vec![problem],
         }
     }
 }
 
-/// The arguments of one call, sorted by where they go.
+/// The arguments of one call, split by location.
 #[derive(Debug)]
-pub struct Parts {
+pub struct RequestParts {
     operation: &'static str,
     parameters: Map<String, Value>,
     body: Option<Value>,
 }
 
-/// Sorts `arguments`, which must be an object (or null for none).
-pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, ArgumentsError> {
+/// Splits `arguments`, which must be an object or null.
+///
+/// # Errors
+/// Arguments are unknown, missing or given twice with different values.
+pub fn split_arguments(
+    operation: &'static Operation,
+    arguments: Value,
+) -> Result<RequestParts, ArgumentsError> {
     let fail = |problems| ArgumentsError {
         operation: operation.name,
-        place: ALL,
+        argument: ALL_ARGUMENTS,
         problems,
     };
     let arguments = match arguments {
         Value::Object(map) => map,
         Value::Null => Map::new(),
         other => {
-            let kind = kind(&other);
+            let kind = type_name(&other);
             return Err(fail(vec![format!(
                 "the arguments must be a JSON object, not {kind}"
             )]));
@@ -68,32 +74,37 @@ pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, A
     let mut parameters = Map::new();
     let mut fields = Map::new();
     let mut problems = Vec::new();
-    let own = own_names(operation, &arguments);
+    let server_arguments = server_argument_names(operation, &arguments);
     for (given, value) in arguments {
-        let known = find(operation, &given);
-        let into = match known {
-            Some(argument) if argument.location == ArgumentLocation::Own => continue,
+        let known = find_argument(operation, &given);
+        let target = match known {
+            Some(argument) if argument.location == ArgumentLocation::Server => continue,
             Some(argument) if argument.location != ArgumentLocation::Body => &mut parameters,
             Some(_) => &mut fields,
             None if matches!(operation.body, RequestBody::Fields { closed: false, .. }) => {
                 &mut fields
             }
             None => {
-                problems.push(unknown(operation, &given));
+                problems.push(unknown_argument(operation, &given));
                 continue;
             }
         };
         let name = known.map_or(given.clone(), |argument| argument.name.to_owned());
-        match into.get(&name) {
+        match target.get(&name) {
             Some(other) if *other != value => {
                 problems.push(format!(
-                    "`{name}` and `{given}` mean the same argument but differ"
+                    "`{name}` and `{given}` are the same argument but have different values"
                 ));
             }
-            _ => drop(into.insert(name, value)),
+            _ => drop(target.insert(name, value)),
         }
     }
-    problems.extend(missing(operation, &parameters, &fields, &own));
+    problems.extend(missing_arguments(
+        operation,
+        &parameters,
+        &fields,
+        &server_arguments,
+    ));
     if !problems.is_empty() {
         return Err(fail(problems));
     }
@@ -105,25 +116,29 @@ pub fn split(operation: &'static Operation, arguments: Value) -> Result<Parts, A
         } if fields.is_empty() => None,
         RequestBody::Fields { .. } => Some(Value::Object(fields)),
     };
-    Ok(Parts {
+    Ok(RequestParts {
         operation: operation.name,
         parameters,
         body,
     })
 }
 
-/// The given arguments that this server acts on; they are never sent.
-fn own_names(operation: &Operation, arguments: &Map<String, Value>) -> Vec<&'static str> {
-    let own = operation
+/// Returns the names of the given arguments that this server handles itself and never sends.
+fn server_argument_names(
+    operation: &Operation,
+    arguments: &Map<String, Value>,
+) -> Vec<&'static str> {
+    let server_arguments = operation
         .arguments
         .iter()
-        .filter(|argument| argument.location == ArgumentLocation::Own);
-    own.map(|argument| argument.name)
+        .filter(|argument| argument.location == ArgumentLocation::Server);
+    server_arguments
+        .map(|argument| argument.name)
         .filter(|name| arguments.get(*name).is_some_and(|value| !value.is_null()))
         .collect()
 }
 
-fn find(operation: &'static Operation, given: &str) -> Option<&'static Argument> {
+fn find_argument(operation: &'static Operation, given: &str) -> Option<&'static Argument> {
     let mut arguments = operation.arguments.iter();
     let exact = arguments.find(|argument| argument.name == given);
     exact.or_else(|| {
@@ -134,29 +149,32 @@ fn find(operation: &'static Operation, given: &str) -> Option<&'static Argument>
     })
 }
 
-fn unknown(operation: &Operation, given: &str) -> String {
+fn unknown_argument(operation: &Operation, given: &str) -> String {
     let names: Vec<&str> = operation
         .arguments
         .iter()
         .map(|argument| argument.name)
         .collect();
-    let meant = similar_names::nearest(given, names.iter().copied(), SIMILAR);
-    let hint = match (meant, names.is_empty()) {
-        (Some(meant), _) => format!("did you mean `{meant}`?"),
-        (None, true) => "it takes no arguments".to_owned(),
-        (None, false) => format!("it takes {}", names.join(", ")),
+    let suggestion = similar_names::most_similar(given, names.iter().copied(), MIN_SIMILARITY);
+    let hint = match (suggestion, names.is_empty()) {
+        (Some(name), _) => format!("did you mean `{name}`?"),
+        (None, true) => "the operation has no arguments".to_owned(),
+        (None, false) => format!("available: {}", names.join(", ")),
     };
-    format!("there is no argument `{given}`; {hint}")
+    format!("unknown argument `{given}`; {hint}")
 }
 
-fn missing(
+fn missing_arguments(
     operation: &'static Operation,
     parameters: &Map<String, Value>,
     fields: &Map<String, Value>,
-    own: &[&str],
+    server_arguments: &[&str],
 ) -> Vec<String> {
-    let replaced = |argument: &Argument| argument.unless.iter().any(|other| own.contains(other));
-    let given = |argument: &Argument| match argument.location {
+    let is_replaced = |argument: &Argument| {
+        let mut others = argument.unless.iter();
+        others.any(|other| server_arguments.contains(other))
+    };
+    let is_given = |argument: &Argument| match argument.location {
         ArgumentLocation::Body => fields.contains_key(argument.name),
         _ => parameters
             .get(argument.name)
@@ -165,47 +183,49 @@ fn missing(
     operation
         .arguments
         .iter()
-        .filter(|argument| argument.required && !given(argument) && !replaced(argument))
-        .map(required_text)
+        .filter(|argument| argument.required && !is_given(argument) && !is_replaced(argument))
+        .map(required_message)
         .collect()
 }
 
-fn required_text(argument: &Argument) -> String {
+fn required_message(argument: &Argument) -> String {
     let others: Vec<String> = argument.unless.iter().map(|it| format!("`{it}`")).collect();
-    match others.is_empty() {
-        true => format!("`{}` is required", argument.name),
-        false => format!(
-            "`{}` is required, unless {} is given",
-            argument.name,
+    let name = argument.name;
+    if others.is_empty() {
+        format!("`{name}` is required")
+    } else {
+        format!(
+            "`{name}` is required, unless {} is given",
             others.join(" or ")
-        ),
+        )
     }
 }
 
-impl Parts {
-    /// Whether there is a body to send.
+impl RequestParts {
+    /// Returns whether there is a body to send.
     pub fn has_body(&self) -> bool {
         self.body.is_some()
     }
 
-    /// The request body as the client wants it.
+    /// Takes the request body, converted to the type of the client.
     pub fn body<T: DeserializeOwned>(&mut self) -> Result<T, CallError> {
         let body = self
             .body
             .take()
             .unwrap_or_else(|| Value::Object(Map::new()));
-        serde_json::from_value(body.clone())
-            .map_err(|error| self.problem(format!("{}: {error}", culprit::<T>(&body, &error))))
+        serde_json::from_value(body.clone()).map_err(|error| {
+            self.problem(format!("{}: {error}", invalid_field::<T>(&body, &error)))
+        })
     }
 
-    /// A path parameter, as text that stays inside its segment of the path.
+    /// Takes a path parameter, which must not change the structure of the path.
     pub fn path(&mut self, name: &str) -> Result<String, CallError> {
         let text = self.text(name);
         let text = self.required(name, text)?;
-        let refused = if text.trim().is_empty() {
+        let problem = if text.trim().is_empty() {
             Some("must not be empty")
         } else if text == "." || text == ".." {
-            Some("must be an identifier, not a step in a path")
+            Some("must be an identifier, not a relative path segment")
         } else if text.contains('\\') || text.contains(char::is_control) {
             Some("must not contain backslashes or control characters")
         } else if text.len() > MAX_IDENTIFIER {
@@ -213,30 +233,30 @@ impl Parts {
         } else {
             None
         };
-        match refused {
-            Some(why) => Err(self.problem(format!("`{name}` {why}"))),
+        match problem {
+            Some(problem) => Err(self.problem(format!("`{name}` {problem}"))),
             None => Ok(text),
         }
     }
 
-    /// An argument written as text; numbers and booleans are written out.
+    /// Takes an argument as text; numbers and booleans are formatted.
     pub fn text(&mut self, name: &str) -> Result<Option<String>, CallError> {
         let Some(value) = self.take(name) else {
             return Ok(None);
         };
         match scalar(&value) {
             Some(text) => Ok(Some(text)),
-            None => Err(self.wrong_kind(name, "a string", &value)),
+            None => Err(self.wrong_type(name, "a string", &value)),
         }
     }
 
-    /// An argument that goes into a header, which takes printable ASCII only.
+    /// Takes a header argument, which must be printable ASCII.
     pub fn header(&mut self, name: &str) -> Result<Option<String>, CallError> {
         let text = self.text(name)?;
         self.printable(name, text)
     }
 
-    /// A list that goes into one header, with the entries that are sent unasked first.
+    /// Takes a list for one header; the entries of `always` come first.
     pub fn header_list(
         &mut self,
         name: &str,
@@ -256,25 +276,25 @@ impl Parts {
         }
     }
 
-    /// A number.
+    /// Takes a number.
     pub fn number(&mut self, name: &str) -> Result<Option<Number>, CallError> {
         match self.take(name) {
             None => Ok(None),
             Some(Value::Number(number)) => Ok(Some(number)),
-            Some(other) => Err(self.wrong_kind(name, "a number", &other)),
+            Some(other) => Err(self.wrong_type(name, "a number", &other)),
         }
     }
 
-    /// A truth value.
+    /// Takes a boolean.
     pub fn boolean(&mut self, name: &str) -> Result<Option<bool>, CallError> {
         match self.take(name) {
             None => Ok(None),
             Some(Value::Bool(flag)) => Ok(Some(flag)),
-            Some(other) => Err(self.wrong_kind(name, "true or false", &other)),
+            Some(other) => Err(self.wrong_type(name, "true or false", &other)),
         }
     }
 
-    /// A list of texts.
+    /// Takes a list of strings.
     pub fn list(&mut self, name: &str) -> Result<Option<Vec<String>>, CallError> {
         let Some(value) = self.take(name) else {
             return Ok(None);
@@ -285,11 +305,11 @@ impl Parts {
         };
         match texts {
             Some(texts) => Ok(Some(texts)),
-            None => Err(self.wrong_kind(name, "a list of strings", &value)),
+            None => Err(self.wrong_type(name, "a list of strings", &value)),
         }
     }
 
-    /// A list in one text, with the entries that are sent unasked before the caller's.
+    /// Takes a list and joins it; the entries of `always` come first.
     pub fn joined(
         &mut self,
         name: &str,
@@ -310,12 +330,12 @@ impl Parts {
         Ok((!all.is_empty()).then(|| all.join(&separator.to_string())))
     }
 
-    /// Any JSON, as text.
+    /// Takes any value as JSON text.
     pub fn json(&mut self, name: &str) -> Result<Option<String>, CallError> {
         Ok(self.take(name).map(|value| value.to_string()))
     }
 
-    /// The value of an argument that must be there.
+    /// Unwraps the value of a required argument.
     pub fn required<T>(
         &self,
         name: &str,
@@ -324,15 +344,18 @@ impl Parts {
         value?.ok_or_else(|| self.problem(format!("`{name}` is required")))
     }
 
-    /// Null means that the argument was left out: only a body can carry it.
+    /// Removes an argument. Null counts as absent, because only a body can carry it.
     fn take(&mut self, name: &str) -> Option<Value> {
         self.parameters
             .shift_remove(name)
             .filter(|value| !value.is_null())
     }
 
-    fn wrong_kind(&self, name: &str, wanted: &str, given: &Value) -> CallError {
-        self.problem(format!("`{name}` must be {wanted}, not {}", kind(given)))
+    fn wrong_type(&self, name: &str, expected: &str, given: &Value) -> CallError {
+        self.problem(format!(
+            "`{name}` must be {expected}, not {}",
+            type_name(given)
+        ))
     }
 
     fn problem(&self, problem: String) -> CallError {
@@ -340,18 +363,19 @@ impl Parts {
     }
 }
 
-/// The field that keeps a body from fitting, named as a path such as `search.query`.
-fn culprit<T: DeserializeOwned>(body: &Value, error: &serde_json::Error) -> String {
+/// Describes the field that does not match the type, as a path such as `search.query`.
+fn invalid_field<T: DeserializeOwned>(body: &Value, error: &serde_json::Error) -> String {
     let mut path = Vec::new();
     narrow::<T>(body, &error.to_string(), &mut path);
-    match path.is_empty() {
-        true => "the body does not fit".to_owned(),
-        false => format!("`{}` does not fit", path.join(".")),
+    if path.is_empty() {
+        "the body is not valid".to_owned()
+    } else {
+        format!("`{}` is not valid", path.join("."))
     }
 }
 
-/// Follows the complaint inwards: without its cause, the complaint is another one.
-fn narrow<T: DeserializeOwned>(body: &Value, complaint: &str, path: &mut Vec<String>) {
+/// Finds the field that causes an error: without it, the error is a different one.
+fn narrow<T: DeserializeOwned>(body: &Value, message: &str, path: &mut Vec<String>) {
     let pointer: String = path.iter().map(|step| format!("/{step}")).collect();
     let steps: Vec<String> = match body.pointer(&pointer) {
         Some(Value::Object(fields)) => fields.keys().cloned().collect(),
@@ -365,12 +389,12 @@ fn narrow<T: DeserializeOwned>(body: &Value, complaint: &str, path: &mut Vec<Str
             Some(Value::Array(list)) => drop(step.parse().map(|index: usize| list.remove(index))),
             _ => return,
         }
-        let still = serde_json::from_value::<T>(without)
+        let remaining = serde_json::from_value::<T>(without)
             .err()
             .map(|error| error.to_string());
-        if still.as_deref() != Some(complaint) {
+        if remaining.as_deref() != Some(message) {
             path.push(step);
-            return narrow::<T>(body, complaint, path);
+            return narrow::<T>(body, message, path);
         }
     }
 }
@@ -384,10 +408,10 @@ fn scalar(value: &Value) -> Option<String> {
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
-        Value::Bool(_) => "a truth value",
+        Value::Bool(_) => "a boolean",
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "a list",

@@ -1,7 +1,7 @@
-//! Runs work on large values without holding up the other tasks of the runtime.
+//! Runs CPU-bound work on large values without blocking the other tasks of the runtime.
 //!
-//! Parsing, cleaning or rendering 25 MB takes a good part of a second. On a thread of the runtime nothing
-//! else would be served meanwhile, not even `/health`.
+//! Parsing, sanitizing or rendering 25 MB takes a large part of a second. On a runtime thread, it would
+//! delay everything else, even `/health`.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -14,75 +14,73 @@ use tokio::runtime::{Handle, RuntimeFlavor};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::task::{block_in_place, yield_now};
 
-/// Work on more bytes than this is large.
+/// Work on more bytes than this counts as large.
 const LARGE_BYTES: usize = 256 * 1024;
 
-/// What a value counts beside its text.
+/// The assumed size of a value in addition to its text.
 const BYTES_PER_VALUE: usize = 64;
 
-/// How much large work runs at once: one core is left to everything else.
-static WORKERS: LazyLock<Semaphore> = LazyLock::new(|| {
+/// Limits concurrent large work, so that one core stays free for everything else.
+static LARGE_WORK: LazyLock<Semaphore> = LazyLock::new(|| {
     let cores = available_parallelism().map_or(1, usize::from);
     Semaphore::new(cores.saturating_sub(1).max(1))
 });
 
-tokio::task_local! {
-    /// The turn of a future in [`run_large_parts`] that is about to do large work.
-    static TURN: RefCell<Option<SemaphorePermit<'static>>>;
-}
+tokio::task_local! { /// The permit of a future in [`run_large_parts`] that is about to do large work.
+static PERMIT: RefCell<Option<SemaphorePermit<'static>>>; }
 
 /// Returns whether work on a text of this many bytes is large.
 pub fn is_large_text(bytes: usize) -> bool {
     bytes > LARGE_BYTES
 }
 
-/// Returns whether work on a value is large. It looks at no more of the value than that takes.
+/// Returns whether work on a value is large. Stops counting once it is.
 pub fn is_large_value(value: &Value) -> bool {
-    let mut room = Some(LARGE_BYTES);
-    count(value, &mut room);
-    room.is_none()
+    let mut remaining = Some(LARGE_BYTES);
+    subtract_size(value, &mut remaining);
+    remaining.is_none()
 }
 
-/// Subtracts the size of a value from `room`, which is `None` when there is not enough.
-fn count(value: &Value, room: &mut Option<usize>) {
+/// Subtracts the size of a value from `remaining`, which becomes `None` on underflow.
+fn subtract_size(value: &Value, remaining: &mut Option<usize>) {
     let text = match value {
         Value::String(text) => text.len(),
         _ => 0,
     };
-    *room = room.and_then(|room| room.checked_sub(text + BYTES_PER_VALUE));
+    *remaining = remaining.and_then(|bytes| bytes.checked_sub(text + BYTES_PER_VALUE));
     match value {
         Value::Array(items) => {
             for item in items {
-                if room.is_none() {
+                if remaining.is_none() {
                     return;
                 }
-                count(item, room);
+                subtract_size(item, remaining);
             }
         }
         Value::Object(fields) => {
             for (name, field) in fields {
-                *room = room.and_then(|room| room.checked_sub(name.len()));
-                if room.is_none() {
+                *remaining = remaining.and_then(|bytes| bytes.checked_sub(name.len()));
+                if remaining.is_none() {
                     return;
                 }
-                count(field, room);
+                subtract_size(field, remaining);
             }
         }
         _ => {}
     }
 }
 
-/// Runs `work`. Large work waits for its turn, and the other tasks of this thread move to another one; in a
-/// runtime with a single thread there is none, and nobody else to serve.
+/// Runs `work`. Large work first acquires a permit and then blocks the thread, whose other tasks move to
+/// another thread. In a single-threaded runtime it runs in place.
 pub async fn run<T>(is_large: bool, work: impl FnOnce() -> T) -> T {
     if !is_large {
         return work();
     }
-    let _turn = WORKERS.acquire().await;
+    let _permit = LARGE_WORK.acquire().await;
     block(work)
 }
 
-/// Runs `work` on this thread, whose other tasks move to another one if there is one.
+/// Runs `work` on this thread and moves its other tasks to another thread, if there is one.
 fn block<T>(work: impl FnOnce() -> T) -> T {
     let flavor = Handle::try_current().map(|handle| handle.runtime_flavor());
     if flavor.is_ok_and(|flavor| flavor == RuntimeFlavor::MultiThread) {
@@ -92,13 +90,13 @@ fn block<T>(work: impl FnOnce() -> T) -> T {
     }
 }
 
-/// Runs a future that contains large work in code that is not ours: a generated client decodes a response
-/// itself. What the future does after `next_is_large` runs as [`run`] does it, until the future ends.
+/// Runs a future whose large work cannot be wrapped in [`run`], because a generated client decodes the
+/// response. Everything after [`next_is_large`] runs as large work until the future ends.
 pub async fn run_large_parts<F: Future>(work: F) -> F::Output {
-    let polled = async {
+    let polling = async {
         let mut work = pin!(work);
         poll_fn(|context| {
-            let is_large = TURN.try_with(|turn| turn.borrow().is_some());
+            let is_large = PERMIT.try_with(|permit| permit.borrow().is_some());
             if is_large.unwrap_or_default() {
                 block(|| work.as_mut().poll(context))
             } else {
@@ -107,17 +105,16 @@ pub async fn run_large_parts<F: Future>(work: F) -> F::Output {
         })
         .await
     };
-    TURN.scope(RefCell::default(), polled).await
+    PERMIT.scope(RefCell::default(), polling).await
 }
 
-/// Waits for a turn if what follows is large work of a future in [`run_large_parts`].
+/// Acquires a permit if large work follows in a future inside [`run_large_parts`].
 pub(crate) async fn next_is_large(is_large: bool) {
-    if !is_large || TURN.try_with(|_| ()).is_err() {
+    if !is_large || PERMIT.try_with(|_| ()).is_err() {
         return;
     }
-    let turn = WORKERS.acquire().await.ok();
-    let _ = TURN.try_with(|own| own.replace(turn));
-    // The next poll is the one that may block.
+    let permit = LARGE_WORK.acquire().await.ok();
+    let _ = PERMIT.try_with(|current| current.replace(permit)); // Only the next poll may block.
     yield_now().await;
 }
 
@@ -132,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_large_by_their_texts_or_their_number() {
+    fn large_values_have_long_texts_or_many_items() {
         for (value, expected) in [
             (json!(null), false),
             (json!({"a": ["b", 1, null]}), false),
@@ -151,28 +148,28 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_runtime_with_one_thread_works_by_itself() {
+    async fn runs_in_place_in_a_single_threaded_runtime() {
         assert_eq!(run(true, || 1).await, 1);
         assert_eq!(run(false, || 2).await, 2);
     }
 
     #[tokio::test]
-    async fn a_turn_ends_with_its_future() {
-        let free = WORKERS.available_permits();
+    async fn releases_the_permit_when_the_future_ends() {
+        let free = LARGE_WORK.available_permits();
         for is_large in [false, true] {
             let work = run_large_parts(async {
                 next_is_large(is_large).await;
-                TURN.with(|turn| turn.borrow().is_some())
+                PERMIT.with(|permit| permit.borrow().is_some())
             });
             assert_eq!(work.await, is_large);
         }
         next_is_large(true).await;
-        assert!(WORKERS.available_permits() <= free);
-        assert!(TURN.try_with(|_| ()).is_err());
+        assert!(LARGE_WORK.available_permits() <= free);
+        assert!(PERMIT.try_with(|_| ()).is_err());
     }
 
     #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-    async fn large_work_leaves_the_runtime_to_others() {
+    async fn large_work_does_not_block_other_tasks() {
         static AT_ONCE: AtomicUsize = AtomicUsize::new(0);
         const WORK: Duration = Duration::from_secs(2);
         let work = || {
@@ -185,11 +182,11 @@ mod tests {
         };
         let large: Vec<_> = (0..3).map(|_| tokio::spawn(work())).collect();
         tokio::time::sleep(Duration::from_millis(100)).await;
-        let began = Instant::now();
+        let start = Instant::now();
         for _ in 0..10 {
             tokio::spawn(tokio::task::yield_now()).await.unwrap();
         }
-        assert!(began.elapsed() < WORK / 2, "{:?}", began.elapsed());
+        assert!(start.elapsed() < WORK / 2, "{:?}", start.elapsed());
         let cores = available_parallelism().map_or(1, usize::from);
         for work in large {
             assert!(work.await.unwrap() <= cores.saturating_sub(1).max(1));

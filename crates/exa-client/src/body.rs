@@ -1,4 +1,4 @@
-//! Reading answers within bounds.
+//! Reads response bodies within limits.
 
 use reqwest::Response;
 use tokio::time::Instant;
@@ -6,46 +6,47 @@ use tokio::time::Instant;
 use super::{
     blocking,
     deadline::Deadline,
-    response_memory::{ParseShare, ReadShare, ResponseMemory, SMALL, TooManyValues, values_size},
+    response_memory::{
+        ByteReservation, ResponseMemory, SMALL, ValueReservation, ValuesTooLarge, values_size,
+    },
 };
 
-/// How much of the body of an error answer is read.
+/// The maximum number of bytes that are read of an error response.
 pub(super) const MAX_ERROR_BYTES: usize = 64 * 1024;
 
-/// Why a body was not read to its end.
+/// An error while reading a body.
 pub(super) enum ReadError {
-    /// It is longer than allowed.
+    /// The body exceeds the limit.
     TooLarge,
-    /// It was not complete in time.
+    /// The deadline passed.
     TimedOut,
-    /// The connection failed, or the compression is not valid.
+    /// The connection failed, or the compressed data is invalid.
     Transport(reqwest::Error),
 }
 
-/// A body, and its shares of the memory for responses if it is large. They are held for as long as the
-/// body is, so until the generated client has decoded it.
+/// A body with its memory reservations, which are held until the generated client has decoded it.
 pub(super) struct Body {
     bytes: Vec<u8>,
-    _share: Option<ReadShare>,
-    values: Option<ParseShare>,
+    _reservation: Option<ByteReservation>,
+    values: Option<ValueReservation>,
 }
 
 impl Body {
-    /// Waits until the values of the body may be made.
+    /// Waits until the body may be parsed.
     ///
     /// # Errors
-    /// The values of this call would be too large.
+    /// The values of this call would exceed the memory limit.
     pub(super) async fn reserve_values(
         &mut self,
         memory: &ResponseMemory,
-    ) -> Result<(), TooManyValues> {
+    ) -> Result<(), ValuesTooLarge> {
         let is_large = blocking::is_large_text(self.bytes.len());
         let size = blocking::run(is_large, || values_size(&self.bytes)).await;
-        self.values = memory.share_to_parse(size).await?;
+        self.values = memory.reserve_values(size).await?;
         Ok(())
     }
 
-    /// Replaces the content by a repaired one.
+    /// Replaces the contents with repaired ones.
     pub(super) fn replace(&mut self, bytes: Vec<u8>) {
         self.bytes = bytes;
     }
@@ -57,8 +58,7 @@ impl AsRef<[u8]> for Body {
     }
 }
 
-/// Reads a whole body of at most `limit` bytes, counted after decompression. What it waits for memory does
-/// not count as time of the API.
+/// Reads a whole body of at most `limit` bytes after decompression. Waiting for memory extends the deadline.
 pub(super) async fn read_all(
     response: &mut Response,
     limit: usize,
@@ -70,9 +70,9 @@ pub(super) async fn read_all(
     if announced > limit {
         return Err(ReadError::TooLarge);
     }
-    let mut share = None;
+    let mut reservation = None;
     if announced > SMALL {
-        share = Some(share_of(memory, announced, deadline).await);
+        reservation = Some(reserve_bytes(memory, announced, deadline).await);
     }
     let mut body = Vec::with_capacity(announced);
     loop {
@@ -84,38 +84,41 @@ pub(super) async fn read_all(
         if chunk.len() > limit.saturating_sub(body.len()) {
             return Err(ReadError::TooLarge);
         }
-        if share.is_none() && body.len() + chunk.len() > SMALL {
-            // It does not say its length: it may become as long as any.
-            share = Some(share_of(memory, limit, deadline).await);
+        if reservation.is_none() && body.len() + chunk.len() > SMALL {
+            // Without a content length, the body may reach the limit.
+            reservation = Some(reserve_bytes(memory, limit, deadline).await);
         }
         body.extend_from_slice(&chunk);
     }
-    if let Some(share) = &mut share {
-        share.shrink_to(body.len());
+    if let Some(reservation) = &mut reservation {
+        reservation.shrink_to(body.len());
     }
     Ok(Body {
         bytes: body,
-        _share: share,
+        _reservation: reservation,
         values: None,
     })
 }
 
-/// Waits for memory.
-async fn share_of(memory: &ResponseMemory, bytes: usize, deadline: &mut Deadline) -> ReadShare {
-    let began = Instant::now();
-    let share = memory.share_to_read(bytes).await;
-    deadline.extend(began.elapsed());
-    share
+/// Waits for memory and extends the deadline accordingly.
+async fn reserve_bytes(
+    memory: &ResponseMemory,
+    bytes: usize,
+    deadline: &mut Deadline,
+) -> ByteReservation {
+    let start = Instant::now();
+    let reservation = memory.reserve_bytes(bytes).await;
+    deadline.extend(start.elapsed());
+    reservation
 }
 
-/// Reads the beginning of an error body. A body that breaks off is still worth reading, since the
-/// status says what happened.
+/// Reads the start of an error body. A truncated body is still useful, because the status is known.
 pub(super) async fn read_start(response: &mut Response, deadline: &Deadline) -> Vec<u8> {
     let mut body = Vec::new();
     while let Some(Ok(Some(chunk))) = deadline.bound(response.chunk()).await {
-        let room = MAX_ERROR_BYTES.saturating_sub(body.len());
-        body.extend(chunk.iter().take(room));
-        if chunk.len() >= room {
+        let remaining = MAX_ERROR_BYTES.saturating_sub(body.len());
+        body.extend(chunk.iter().take(remaining));
+        if chunk.len() >= remaining {
             break;
         }
     }

@@ -1,4 +1,4 @@
-//! What a call of a generated client comes to.
+//! The outcome of a call through a generated client.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -7,19 +7,19 @@ use exa_mcp_model::LimitExceeded;
 
 use super::{ArgumentsError, ExaError, ExaResponse};
 
-/// The response to a call of a generated client, on its way.
+/// The pending response of a generated client.
 pub type CallFuture = Pin<Box<dyn Future<Output = Result<ExaResponse, CallError>> + Send>>;
 
-/// Why a call gave no answer.
+/// An error of a call through a generated client.
 #[derive(Debug, thiserror::Error)]
 pub enum CallError {
-    /// The arguments do not fit; nothing was sent.
+    /// The arguments are invalid; nothing was sent.
     #[error(transparent)]
     Arguments(#[from] ArgumentsError),
-    /// The API or the way to it failed.
+    /// The API returned an error or could not be reached.
     #[error(transparent)]
     Exa(#[from] ExaError),
-    /// A limit of whoever pays does not allow it; nothing was sent.
+    /// A limit of the caller is exceeded; nothing was sent.
     #[error("{0}")]
     Limit(Box<LimitExceeded>),
 }
@@ -30,14 +30,14 @@ impl<E> From<progenitor_client::Error<E>> for CallError {
     }
 }
 
-/// Fails because no generated client calls an operation of this name.
+/// Returns a future that fails because this build has no client for the operation.
 pub fn unknown_operation(operation: &'static str) -> CallFuture {
     let error = ArgumentsError::new(operation, "this build has no client for it".to_owned());
     Box::pin(ready(Err(error.into())))
 }
 
 impl CallError {
-    /// The HTTP status with which Exa refused the call, if it did.
+    /// Returns the HTTP status of an error response.
     pub fn status(&self) -> Option<u16> {
         match self {
             Self::Exa(error) => error.status,

@@ -1,8 +1,8 @@
 //! A circuit breaker for one Exa API key.
 //!
-//! A key that Exa turns away is left alone for a while, then tried with a single call. The outcome of
-//! that probe decides whether the key serves everybody again or cools down for longer. No fault is final:
-//! a key that keeps failing is still probed once an hour.
+//! A key that Exa rejects cools down, and is then probed with a single call. The outcome of the probe
+//! decides whether the key returns to service or cools down for longer. No fault is final: a key that
+//! keeps failing is still probed once an hour.
 
 use std::time::Duration;
 
@@ -10,55 +10,55 @@ use tokio::time::Instant;
 
 use super::{ExaError, ExaErrorKind};
 
-/// Consecutive rejections after which a key cools down. Fewer may be about one operation only, which must
-/// not take the key away from everybody.
+/// Consecutive rejections after which a key cools down. Fewer may concern a single operation, which must
+/// not disable the key for all callers.
 const REJECTIONS_UNTIL_OPEN: u32 = 3;
 
-/// Further rejections, each a failed probe, after which a key counts as failing.
-const PATIENT_PROBES: u32 = 10;
+/// Failed probes after which a rejected key counts as failing.
+const PROBES_UNTIL_FAILING: u32 = 10;
 
-/// Exhausted credits, in a row, after which a key counts as failing.
-const PATIENT_CREDIT_PROBES: u32 = 3;
+/// Failed probes after which a key without credits counts as failing.
+const CREDIT_PROBES_UNTIL_FAILING: u32 = 3;
 
-/// The longest time between two probes, whatever the fault.
-const LONGEST_COOL_DOWN: Duration = Duration::from_secs(3_600);
+/// The maximum time between two probes.
+const MAX_COOL_DOWN: Duration = Duration::from_secs(3_600);
 
-/// The longest time for which a rate limit of Exa stops a key. A `Retry-After` beyond it is more likely a
-/// mistake on the way than a wish; the probe finds out.
-const LONGEST_RATE_LIMIT: Duration = Duration::from_secs(300);
+/// The longest `Retry-After` that is honoured after a rate limit. A longer one is probably a mistake of
+/// an intermediary; the probe finds out.
+const MAX_RATE_LIMIT: Duration = Duration::from_secs(300);
 
-/// The longest `Retry-After` that is honoured after a rejection: one that passes must not take a key away for long.
-const LONGEST_REJECTION: Duration = Duration::from_secs(60);
+/// The longest `Retry-After` that is honoured after a rejection, which may be temporary.
+const MAX_REJECTION: Duration = Duration::from_secs(60);
 
-/// How long a probe holds its slot. A rejection comes at once; a call that takes longer than this is at
-/// work, and must not keep everybody else waiting.
+/// How long a probe holds its slot. Exa rejects a key at once, so a call that takes longer was accepted
+/// and must not keep others waiting.
 const PROBE_TIME: Duration = Duration::from_secs(10);
 
-/// How soon to ask again while a probe is under way.
-const PROBE_HINT: Duration = Duration::from_secs(1);
+/// The suggested wait while a probe is in flight.
+const PROBE_WAIT: Duration = Duration::from_secs(1);
 
-/// What Exa calls a key or team whose money is used up.
+/// Error tags of Exa for a key or team that is out of credits.
 const QUOTA_TAGS: [&str; 3] = [
     "NO_MORE_CREDITS",
     "API_KEY_BUDGET_EXCEEDED",
     "TEAM_BUDGET_EXCEEDED",
 ];
 
-/// What is wrong with a key.
+/// The reason why Exa rejects a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyFault {
-    /// Exa asks for fewer requests (429).
+    /// Too many requests (429).
     RateLimited,
     /// The credits or the budget of the key are used up (402).
     OutOfCredits,
     /// Exa does not accept the key (401).
     Rejected,
-    /// The team of the key may not do what other teams may (403).
+    /// The team of the key lacks a permission that other teams have (403).
     Forbidden,
 }
 
 impl KeyFault {
-    /// Returns what an error says against the key with which it came, if anything.
+    /// Returns the fault of the key that an error implies, if any.
     pub(super) fn of(error: &ExaError) -> Option<Self> {
         let tag = error.tag.as_deref().unwrap_or_default();
         match error.kind {
@@ -70,7 +70,7 @@ impl KeyFault {
         }
     }
 
-    /// Returns the fault in a few words.
+    /// Returns a short description.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::RateLimited => "rate limited",
@@ -80,37 +80,37 @@ impl KeyFault {
         }
     }
 
-    /// Whether it says something about one class of operations only; otherwise it is about the key as a whole.
+    /// Returns whether the fault concerns one class of operations rather than the whole key.
     pub(super) fn concerns_class(self) -> bool {
         self != Self::Rejected
     }
 
-    /// Returns how long a key cools down after this many failures in a row.
+    /// Returns the cool-down after this many consecutive failures.
     fn cool_down(self, failures: u32) -> Duration {
         let seconds = Duration::from_secs;
         match self {
             Self::RateLimited => doubled(seconds(1), failures, seconds(30)),
-            Self::OutOfCredits => doubled(seconds(60), failures, LONGEST_COOL_DOWN),
+            Self::OutOfCredits => doubled(seconds(60), failures, MAX_COOL_DOWN),
             Self::Rejected | Self::Forbidden => {
                 let probes = failures.saturating_sub(REJECTIONS_UNTIL_OPEN - 1);
-                match probes.checked_sub(PATIENT_PROBES) {
+                match probes.checked_sub(PROBES_UNTIL_FAILING) {
                     None | Some(0) => doubled(seconds(1), probes, seconds(15)),
-                    Some(more) => doubled(seconds(60), more, LONGEST_COOL_DOWN),
+                    Some(more) => doubled(seconds(60), more, MAX_COOL_DOWN),
                 }
             }
         }
     }
 
     /// Returns the longest `Retry-After` that is honoured.
-    fn longest(self) -> Duration {
+    fn max_retry_after(self) -> Duration {
         match self {
-            Self::RateLimited => LONGEST_RATE_LIMIT,
-            Self::OutOfCredits => LONGEST_COOL_DOWN,
-            Self::Rejected | Self::Forbidden => LONGEST_REJECTION,
+            Self::RateLimited => MAX_RATE_LIMIT,
+            Self::OutOfCredits => MAX_COOL_DOWN,
+            Self::Rejected | Self::Forbidden => MAX_REJECTION,
         }
     }
 
-    /// Returns how many failures in a row open the circuit.
+    /// Returns how many consecutive failures open the circuit.
     fn failures_until_open(self) -> u32 {
         match self {
             Self::RateLimited | Self::OutOfCredits => 1,
@@ -118,30 +118,32 @@ impl KeyFault {
         }
     }
 
-    /// Whether so many failures in a row are more than a passing fault.
-    fn is_lasting(self, failures: u32) -> bool {
+    /// Returns whether so many consecutive failures are unlikely to be temporary.
+    fn is_persistent(self, failures: u32) -> bool {
         match self {
             Self::RateLimited => false,
-            Self::OutOfCredits => failures > PATIENT_CREDIT_PROBES,
-            Self::Rejected | Self::Forbidden => failures >= REJECTIONS_UNTIL_OPEN + PATIENT_PROBES,
+            Self::OutOfCredits => failures > CREDIT_PROBES_UNTIL_FAILING,
+            Self::Rejected | Self::Forbidden => {
+                failures >= REJECTIONS_UNTIL_OPEN + PROBES_UNTIL_FAILING
+            }
         }
     }
 }
 
-/// Returns `first` doubled with every step after the first, up to `most`.
-fn doubled(first: Duration, step: u32, most: Duration) -> Duration {
+/// Returns `first` doubled with every step after the first, up to `max`.
+fn doubled(first: Duration, step: u32, max: Duration) -> Duration {
     let factor = 1_u32.checked_shl(step.saturating_sub(1));
-    first.saturating_mul(factor.unwrap_or(u32::MAX)).min(most)
+    first.saturating_mul(factor.unwrap_or(u32::MAX)).min(max)
 }
 
-/// What an outcome of a call says about its key.
+/// What the outcome of a call implies for its key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Exa accepted it.
     Accepted,
-    /// Nothing: the call did not reach Exa, or failed before the key mattered.
+    /// Nothing: the call did not reach Exa, or failed before the key was checked.
     Unknown,
-    /// Exa turned it away, perhaps for a time that it named.
+    /// Exa rejected it, possibly with a `Retry-After`.
     Fault(KeyFault, Option<Duration>),
 }
 
@@ -152,7 +154,7 @@ impl Verdict {
         };
         match KeyFault::of(error) {
             Some(fault) => Self::Fault(fault, error.retry_after),
-            // A complaint about the request comes after the key was accepted.
+            // Exa checks the key before the request.
             None if error.status.is_some_and(|status| status < 500) => Self::Accepted,
             None => Self::Unknown,
         }
@@ -161,24 +163,24 @@ impl Verdict {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Circuit {
-    /// Everybody may use the key.
+    /// All calls may use the key.
     Closed,
-    /// Nobody may, until then.
+    /// No call may use the key before `until`.
     Open { until: Instant },
-    /// One call tries it, since then.
+    /// One call has been probing the key since then.
     HalfOpen { since: Instant },
 }
 
-/// The state of a key, for operators, the best first.
+/// The state of a key for operators, ordered from best to worst.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum KeyCondition {
-    /// It serves everybody.
+    /// It is in service.
     Ready,
-    /// One call tries it, or the next one will.
+    /// A call is probing it, or the next one will.
     HalfOpen,
-    /// It is left alone for a while.
+    /// It is not used for a while.
     CoolingDown,
-    /// It kept failing, and is tried ever more rarely, at least once an hour.
+    /// It keeps failing and is probed ever less often, but at least once an hour.
     Failing,
 }
 
@@ -201,8 +203,8 @@ impl KeyCondition {
     }
 }
 
-/// Permission for one call with a key. The breaker listens only to tickets of its present state, so
-/// that calls which began before it opened neither close it nor make it cool down for longer.
+/// Permission for one call with a key. The breaker ignores tickets of an earlier generation, so that calls
+/// from before a state change neither close it nor extend the cool-down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ticket {
     generation: u64,
@@ -213,9 +215,9 @@ pub(super) struct Ticket {
 #[derive(Debug)]
 pub(super) struct CircuitBreaker {
     circuit: Circuit,
-    /// Counts the changes of the circuit.
+    /// Incremented on every state change.
     generation: u64,
-    /// Faults in a row, and the latest of them.
+    /// Consecutive faults, and the latest of them.
     failures: u32,
     fault: Option<KeyFault>,
 }
@@ -232,25 +234,25 @@ impl Default for CircuitBreaker {
 }
 
 impl CircuitBreaker {
-    /// Whether a call may be made now.
+    /// Returns whether a call may be made now.
     pub(super) fn allows(&self, now: Instant) -> bool {
         self.wait(now).is_none()
     }
 
-    /// Returns how long to wait until a call may be made; `None` if it may be made now.
+    /// Returns the time until a call may be made; `None` if it may be made now.
     pub(super) fn wait(&self, now: Instant) -> Option<Duration> {
         match self.circuit {
             Circuit::Closed => None,
             Circuit::Open { until } => Some(until.saturating_duration_since(now)),
             Circuit::HalfOpen { since } => {
-                let left = (since + PROBE_TIME).saturating_duration_since(now);
-                Some(left.min(PROBE_HINT))
+                let remaining = (since + PROBE_TIME).saturating_duration_since(now);
+                Some(remaining.min(PROBE_WAIT))
             }
         }
         .filter(|wait| !wait.is_zero())
     }
 
-    /// Permits a call, which is a probe unless the circuit is closed. Ask [`Self::allows`] first.
+    /// Admits a call, which is a probe unless the circuit is closed. Check [`Self::allows`] first.
     pub(super) fn admit(&mut self, now: Instant) -> Ticket {
         let is_probe = self.circuit != Circuit::Closed;
         if is_probe {
@@ -262,7 +264,7 @@ impl CircuitBreaker {
         }
     }
 
-    /// Learns from the outcome of a call.
+    /// Records the outcome of a call.
     pub(super) fn report(&mut self, ticket: Ticket, verdict: Verdict, now: Instant) {
         if ticket.generation != self.generation {
             return;
@@ -270,18 +272,18 @@ impl CircuitBreaker {
         match verdict {
             Verdict::Accepted => self.close(),
             Verdict::Unknown => self.release(ticket, now),
-            Verdict::Fault(fault, asked) => self.fail(ticket, fault, asked, now),
+            Verdict::Fault(fault, retry_after) => self.fail(ticket, fault, retry_after, now),
         }
     }
 
-    /// Frees the slot of a probe that ended without an outcome; the next call is a probe then.
+    /// Frees the slot of a probe that ended without an outcome; the next call is a probe.
     pub(super) fn release(&mut self, ticket: Ticket, now: Instant) {
         if ticket.is_probe && ticket.generation == self.generation {
             self.change(Circuit::Open { until: now });
         }
     }
 
-    /// Forgets all faults.
+    /// Closes the circuit and clears all faults.
     pub(super) fn close(&mut self) {
         self.failures = 0;
         self.fault = None;
@@ -290,8 +292,8 @@ impl CircuitBreaker {
         }
     }
 
-    /// Counts a fault that shows only after the call with the key has ended.
-    pub(super) fn count(&mut self, fault: KeyFault, now: Instant) {
+    /// Records a fault that is detected only after the call has ended.
+    pub(super) fn record_fault(&mut self, fault: KeyFault, now: Instant) {
         let ticket = Ticket {
             generation: self.generation,
             is_probe: false,
@@ -299,21 +301,29 @@ impl CircuitBreaker {
         self.fail(ticket, fault, None, now);
     }
 
-    fn fail(&mut self, ticket: Ticket, fault: KeyFault, asked: Option<Duration>, now: Instant) {
-        // Another fault than before begins to count anew.
-        let before = self.fault.replace(fault).filter(|before| *before == fault);
-        let failures = before.map_or(0, |_| self.failures);
-        // One that shows on a probe leaves no doubt about the key, so it opens the circuit again.
-        let least = if ticket.is_probe {
+    fn fail(
+        &mut self,
+        ticket: Ticket,
+        fault: KeyFault,
+        retry_after: Option<Duration>,
+        now: Instant,
+    ) {
+        // A different fault restarts the count.
+        let previous = self.fault.replace(fault).filter(|it| *it == fault);
+        let failures = previous.map_or(0, |_| self.failures);
+        // A fault of a probe is conclusive, so it reopens the circuit.
+        let min_failures = if ticket.is_probe {
             fault.failures_until_open()
         } else {
             0
         };
-        self.failures = failures.saturating_add(1).max(least);
+        self.failures = failures.saturating_add(1).max(min_failures);
         if self.failures >= fault.failures_until_open() {
-            let own = fault.cool_down(self.failures);
-            let asked = asked.filter(|asked| !asked.is_zero());
-            let wait = asked.map_or(own, |asked| asked.min(fault.longest()));
+            let retry_after = retry_after.filter(|wait| !wait.is_zero());
+            let wait = retry_after.map_or_else(
+                || fault.cool_down(self.failures),
+                |wait| wait.min(fault.max_retry_after()),
+            );
             self.change(Circuit::Open { until: now + wait });
         }
     }
@@ -323,23 +333,23 @@ impl CircuitBreaker {
         self.generation += 1;
     }
 
-    /// The fault that keeps the key from being used.
+    /// Returns the latest fault, if the last call failed.
     pub(super) fn fault(&self) -> Option<KeyFault> {
         self.fault
     }
 
-    /// Faults in a row.
+    /// Returns the number of consecutive faults.
     pub(super) fn failures(&self) -> u32 {
         self.failures
     }
 
     pub(super) fn condition(&self, now: Instant) -> KeyCondition {
-        let lasting = self
+        let is_persistent = self
             .fault
-            .is_some_and(|fault| fault.is_lasting(self.failures));
+            .is_some_and(|fault| fault.is_persistent(self.failures));
         match self.circuit {
             Circuit::Closed => KeyCondition::Ready,
-            _ if lasting => KeyCondition::Failing,
+            _ if is_persistent => KeyCondition::Failing,
             Circuit::Open { until } if until > now => KeyCondition::CoolingDown,
             Circuit::Open { .. } | Circuit::HalfOpen { .. } => KeyCondition::HalfOpen,
         }

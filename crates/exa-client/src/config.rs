@@ -1,4 +1,4 @@
-//! Settings of the client and the errors of wrong settings.
+//! Client configuration.
 
 use std::{env, time::Duration};
 
@@ -7,39 +7,39 @@ use url::Url;
 
 use super::RetryPolicy;
 
-/// The environment variable that sends all requests to another server.
+/// The environment variable that overrides the base URL.
 pub const BASE_URL_VARIABLE: &str = "EXA_BASE_URL";
 
-/// How long an answer may be by default: 50 MiB after decompression.
+/// The default size limit of a response after decompression: 50 MiB.
 const MAX_RESPONSE_BYTES: usize = 50 * 1024 * 1024;
 
-/// How much memory large responses share by default.
-const MAX_HELD_BYTES: usize = 64 * 1024 * 1024;
+/// The default memory limit of all large responses together.
+const MAX_RESPONSE_MEMORY: usize = 64 * 1024 * 1024;
 
-/// How long a stream may take by default: agent runs are allowed three hours.
-const LONGEST_STREAM: Duration = Duration::from_secs(4 * 60 * 60);
+/// The default time limit of a stream; agent runs may take three hours.
+const MAX_STREAM_DURATION: Duration = Duration::from_secs(4 * 60 * 60);
 
-/// A setting that cannot be used. No text of it repeats a key or a URL, which may hold secrets.
+/// An invalid setting. Its message never contains the key or the URL, which may hold secrets.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum ConfigError {
-    /// The API key is missing or only white space.
+    /// The API key is empty.
     #[error(
         "The Exa API key is empty. Set EXA_API_KEY to a key from https://dashboard.exa.ai/api-keys."
     )]
     EmptyKey,
-    /// The API key has characters that an HTTP header cannot carry.
+    /// The API key has characters that are not allowed in an HTTP header.
     #[error(
         "The Exa API key has characters that cannot be sent in an HTTP header, such as line breaks \
          or letters beyond ASCII. Copy the key again from https://dashboard.exa.ai/api-keys."
     )]
     InvalidKey,
-    /// The base URL cannot be used; the text says why.
+    /// The base URL is invalid, for this reason.
     #[error(
         "The base URL of the Exa API (EXA_BASE_URL) cannot be used: {0}. Set it to a URL such as \
          https://api.exa.ai, or unset it."
     )]
     BaseUrl(String),
-    /// The user agent has characters that an HTTP header cannot carry.
+    /// The user agent has characters that are not allowed in an HTTP header.
     #[error(
         "The user agent cannot be sent in an HTTP header. Remove line breaks and other control characters."
     )]
@@ -49,18 +49,18 @@ pub enum ConfigError {
 /// Settings of [`super::ExaHttp`].
 #[derive(Clone, Debug)]
 pub struct ExaConfig {
-    /// Where to send requests instead of the address that a spec names.
+    /// Overrides the base URL of the spec.
     pub base_url: Option<Url>,
-    /// When and how long to wait before a request is sent again.
+    /// When failed requests are retried.
     pub retry: RetryPolicy,
-    /// How many bytes of an answer are read, counted after decompression.
+    /// The size limit of a response after decompression, in bytes.
     pub max_response_bytes: usize,
-    /// How many bytes of responses above one mebibyte are read at once, and how many bytes their values may
-    /// take until their calls are done; further ones wait.
-    pub max_held_bytes: usize,
-    /// How long a stream of events may take from its beginning to its end.
-    pub longest_stream: Duration,
-    /// How long making a connection may take.
+    /// The memory limit of all responses above 1 MiB, in bytes. It applies separately to the bytes being
+    /// read and to the values that calls hold; further responses wait.
+    pub max_response_memory: usize,
+    /// The time limit of an event stream.
+    pub max_stream_duration: Duration,
+    /// The time limit for connecting.
     pub connect_timeout: Duration,
     /// The value of the `user-agent` header.
     pub user_agent: String,
@@ -72,8 +72,8 @@ impl Default for ExaConfig {
             base_url: None,
             retry: RetryPolicy::default(),
             max_response_bytes: MAX_RESPONSE_BYTES,
-            max_held_bytes: MAX_HELD_BYTES,
-            longest_stream: LONGEST_STREAM,
+            max_response_memory: MAX_RESPONSE_MEMORY,
+            max_stream_duration: MAX_STREAM_DURATION,
             connect_timeout: Duration::from_secs(10),
             user_agent: concat!("exa-mcp-server/", env!("CARGO_PKG_VERSION")).to_owned(),
         }
@@ -81,16 +81,15 @@ impl Default for ExaConfig {
 }
 
 impl ExaConfig {
-    /// The default settings with the base URL of the environment variable `EXA_BASE_URL`, or this
-    /// one if that is not set.
+    /// Returns the default settings with the base URL from `EXA_BASE_URL`, or this one if that is not set.
     ///
     /// # Errors
-    /// It is not a plain `http` or `https` URL.
-    pub fn from_env_or(other: Option<&str>) -> Result<Self, ConfigError> {
-        let other = || parse_base_url(other.unwrap_or_default());
+    /// The URL is not a plain `http` or `https` URL.
+    pub fn from_env_or(fallback: Option<&str>) -> Result<Self, ConfigError> {
+        let fallback = || parse_base_url(fallback.unwrap_or_default());
         let base_url = match env::var(BASE_URL_VARIABLE) {
-            Ok(text) => parse_base_url(&text)?.map_or_else(other, |url| Ok(Some(url)))?,
-            Err(env::VarError::NotPresent) => other()?,
+            Ok(text) => parse_base_url(&text)?.map_or_else(fallback, |url| Ok(Some(url)))?,
+            Err(env::VarError::NotPresent) => fallback()?,
             Err(env::VarError::NotUnicode(_)) => {
                 return Err(ConfigError::BaseUrl("it is not valid UTF-8".to_owned()));
             }
@@ -102,7 +101,7 @@ impl ExaConfig {
     }
 }
 
-/// Reads a base URL; an empty text means that none is set.
+/// Parses a base URL; an empty text means that none is set.
 fn parse_base_url(text: &str) -> Result<Option<Url>, ConfigError> {
     let text = text.trim();
     if text.is_empty() {
@@ -115,14 +114,14 @@ fn parse_base_url(text: &str) -> Result<Option<Url>, ConfigError> {
     Ok(Some(url))
 }
 
-/// Refuses URLs to which a path could not be appended, or which hold secrets of their own.
+/// Rejects URLs to which no path can be appended, or which contain credentials.
 pub(super) fn check_base_url(url: &Url) -> Result<(), ConfigError> {
     let problem = if !matches!(url.scheme(), "http" | "https") {
         format!("its scheme is {}, not http or https", url.scheme())
     } else if url.host_str().is_none_or(str::is_empty) {
         "it names no host".to_owned()
     } else if !url.username().is_empty() || url.password().is_some() {
-        "it holds a user name or password".to_owned()
+        "it contains a user name or password".to_owned()
     } else if url.query().is_some() {
         "it has a query (the part after `?`)".to_owned()
     } else if url.fragment().is_some() {
@@ -139,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn defaults_are_as_documented() {
+    fn defaults_match_the_documentation() {
         let config = ExaConfig::default();
         assert_eq!(config.max_response_bytes, 52_428_800);
         assert_eq!(config.connect_timeout, Duration::from_secs(10));
@@ -148,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn base_urls_lose_trailing_slashes_and_keep_their_path() {
+    fn trims_trailing_slashes_of_base_urls() {
         let url = |text| parse_base_url(text).unwrap().map(String::from);
         assert_eq!(url("http://h:1/a/b//").as_deref(), Some("http://h:1/a/b"));
         assert_eq!(
@@ -159,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_base_urls_say_what_is_wrong_without_repeating_them() {
+    fn rejects_invalid_base_urls_without_repeating_them() {
         for (text, part) in [
             ("api.exa.ai", "relative URL"),
             ("ftp://api.exa.ai", "scheme is ftp"),

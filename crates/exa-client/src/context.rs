@@ -1,4 +1,4 @@
-//! What one call knows, and how it marks its request.
+//! The context of one call, and the preparation of its request.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -15,10 +15,10 @@ use super::{
 /// The header that carries the API key.
 const API_KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 
-/// The header that progenitor adds to every request, and that the Exa API does not know.
+/// The header that progenitor adds to every request; the Exa API does not use it.
 const API_VERSION_HEADER: HeaderName = HeaderName::from_static("api-version");
 
-/// The inner value of a generated client: who calls, for how long, and what to add to the request.
+/// The inner value of a generated client: the API key, the time limit, and additions to the request.
 #[derive(Clone)]
 pub struct CallContext {
     http: ExaHttp,
@@ -34,9 +34,10 @@ pub struct CallContext {
 }
 
 impl CallContext {
-    /// A context that adds nothing but the key. `timeout` bounds each attempt, from connecting to
-    /// the last byte of the answer; of a stream it bounds the time to its beginning and every silence.
-    /// Each attempt passes the guard.
+    /// Creates a context that adds only the key.
+    ///
+    /// `timeout` limits each attempt, from connecting to the last byte of the response. For a stream it
+    /// limits the time to the first byte and between two chunks. Each attempt passes the guard.
     #[must_use]
     pub fn new(
         http: ExaHttp,
@@ -58,97 +59,97 @@ impl CallContext {
         }
     }
 
-    /// Adds a pair to the query string, after those of the generated client.
+    /// Appends a pair to the query string of the generated client.
     #[must_use]
     pub fn with_query(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.query.push((name.into(), value.into()));
         self
     }
 
-    /// Adds a header, which replaces what the generated client set under that name.
+    /// Adds a header and replaces those that the generated client set under the same name.
     #[must_use]
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self
     }
 
-    /// Adds a header from texts, as [`Self::with_header`] does.
+    /// Parses and adds a header, like [`Self::with_header`].
     ///
     /// # Errors
-    /// The name or the value cannot be part of an HTTP header. The error does not repeat the value.
+    /// The name or the value is not valid. The error does not contain the value.
     pub fn with_header_text(self, name: &str, value: &str) -> Result<Self, ExaError> {
-        let bad = |what: &str| {
-            ExaError::invalid_request(format!("The header {name:?} was not sent: {what}."))
+        let invalid = |problem: &str| {
+            ExaError::invalid_request(format!("The header {name:?} was not sent: {problem}."))
         };
         let header = HeaderName::from_bytes(name.as_bytes())
-            .map_err(|_| bad("its name is not a valid header name"))?;
+            .map_err(|_| invalid("its name is not a valid header name"))?;
         let value = HeaderValue::from_str(value)
-            .map_err(|_| bad("its value has line breaks or other control characters"))?;
+            .map_err(|_| invalid("its value has line breaks or other control characters"))?;
         Ok(self.with_header(header, value))
     }
 
-    /// Says whether to send no body even though the generated client made one.
+    /// Sets whether to drop the body that the generated client made.
     #[must_use]
     pub fn with_omit_body(mut self, omit: bool) -> Self {
         self.omit_body = omit;
         self
     }
 
-    /// Says that the answer may come as a stream of events, and how to read it.
+    /// Allows the response to be an event stream, read with these options.
     #[must_use]
     pub fn with_stream(mut self, stream: StreamOptions) -> Self {
         self.stream = Some(stream);
         self.with_header(ACCEPT, HeaderValue::from_static(EVENT_STREAM))
     }
 
-    /// How a stream of events is read, if one may come.
+    /// Returns how to read an event stream, if one is allowed.
     #[must_use]
     pub fn stream(&self) -> Option<&StreamOptions> {
         self.stream.as_ref()
     }
 
-    /// Says that there are other keys: then a key that is turned away is not waited for.
+    /// Sets whether other keys are available. If so, a rate limit (429) is returned instead of retried.
     #[must_use]
     pub fn with_other_keys(mut self, others: bool) -> Self {
         self.other_keys = others;
         self
     }
 
-    /// Whether a key that is turned away is waited for.
-    pub(super) fn waits_for_key(&self) -> bool {
+    /// Returns whether a rate-limited request is retried with the same key.
+    pub(super) fn retries_rate_limits(&self) -> bool {
         !self.other_keys
     }
 
-    /// Says that the request is sent once, however it comes out.
+    /// Disables retries.
     #[must_use]
     pub fn without_retries(mut self) -> Self {
         self.retry.max_retries = 0;
         self
     }
 
-    /// When the request is sent again.
+    /// Returns the retry policy.
     pub(super) fn retry(&self) -> &RetryPolicy {
         &self.retry
     }
 
-    /// What each attempt passes.
+    /// Returns the guard of each attempt.
     pub(super) fn guard(&self) -> &dyn AttemptGuard {
         &*self.guard
     }
 
-    /// The shared connections and settings.
+    /// Returns the shared connections and settings.
     #[must_use]
     pub fn http(&self) -> &ExaHttp {
         &self.http
     }
 
-    /// The key of this call.
+    /// Returns the key of this call.
     #[must_use]
     pub fn key(&self) -> &ApiKey {
         &self.key
     }
 
-    /// How long one attempt may take.
+    /// Returns the time limit of one attempt.
     #[must_use]
     pub fn timeout(&self) -> Duration {
         self.timeout
@@ -156,7 +157,7 @@ impl CallContext {
 }
 
 impl fmt::Debug for CallContext {
-    /// Shows names only, because the values of queries and headers may be secret.
+    /// Prints names only, because query and header values may be secret.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let query: Vec<_> = self.query.iter().map(|(name, _)| name).collect();
         let headers: Vec<_> = self.headers.iter().map(|(name, _)| name).collect();
@@ -172,10 +173,10 @@ impl fmt::Debug for CallContext {
     }
 }
 
-/// Makes a generated request ready to leave: key, user agent, time limit and what the call adds.
+/// Adds the API key, the user agent and the additions of the call to a generated request.
 ///
 /// # Errors
-/// The request goes to something other than an `http` or `https` host.
+/// The URL is not an `http` or `https` URL.
 pub fn prepare(context: &CallContext, request: &mut reqwest::Request) -> Result<(), ExaError> {
     let url = request.url_mut();
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
@@ -183,11 +184,11 @@ pub fn prepare(context: &CallContext, request: &mut reqwest::Request) -> Result<
             "The request was not sent: its address is not an http or https URL. Check EXA_BASE_URL.",
         ));
     }
-    // Asking for the pairs of a URL without a query would leave a lone `?` behind.
+    // `query_pairs_mut` would leave a lone `?` on a URL without a query.
     if !context.query.is_empty() {
         url.query_pairs_mut().extend_pairs(&context.query);
     }
-    // `send` bounds the time itself: it waits for other things than the API, too.
+    // `send` enforces the time limit itself, because it also waits for other things than the API.
     *request.timeout_mut() = None;
     if context.omit_body {
         *request.body_mut() = None;
@@ -204,9 +205,9 @@ pub fn prepare(context: &CallContext, request: &mut reqwest::Request) -> Result<
     for (name, value) in &context.headers {
         headers.append(name, value.clone());
     }
-    // The key comes last, so that no added header can take its place.
+    // The key is inserted last, so that no added header can replace it.
     headers.insert(API_KEY_HEADER, context.key.header());
-    // Some gateways refuse a POST that does not say that it has no content.
+    // Some gateways reject a POST without a body and without `content-length: 0`.
     if request.body().is_none()
         && matches!(
             request.method(),
@@ -244,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_marked_with_the_key_and_loses_api_version() {
+    fn adds_the_key_and_removes_the_api_version() {
         let mut request = request("https://api.exa.ai/search");
         prepare(&context(), &mut request).unwrap();
         assert_eq!(request.headers()["x-api-key"], "secret-key-1");
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn queries_are_appended_and_headers_replace_but_not_the_key() {
+    fn appends_queries_and_replaces_headers_except_the_key() {
         let context = context()
             .with_query("b", "x y&z")
             .with_query("b", "2")
@@ -284,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_can_be_left_out() {
+    fn drops_the_body_on_request() {
         let mut request = request("https://api.exa.ai/search");
         prepare(&context().with_omit_body(true), &mut request).unwrap();
         assert!(request.body().is_none());
@@ -292,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_addresses_and_headers_are_refused() {
+    fn rejects_invalid_urls_and_headers() {
         let error = prepare(&context(), &mut request("data:text/plain,x")).unwrap_err();
         assert!(error.to_string().contains("EXA_BASE_URL"), "{error}");
         let error = context().with_header_text("x-a", "hid\nden").unwrap_err();
@@ -302,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn debug_shows_names_and_no_values() {
+    fn debug_hides_values() {
         let context = context()
             .with_query("token", "hidden-1")
             .with_header_text("x-token", "hidden-2")

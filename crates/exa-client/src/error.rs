@@ -6,66 +6,65 @@ use serde_json::Value;
 
 use super::ConfigError;
 
-/// What class of failure an [`ExaError`] is.
+/// The class of an [`ExaError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ExaErrorKind {
-    /// The API answered with this status, which is not a success.
+    /// The API returned this error status.
     Api(u16),
-    /// No complete answer came in time.
+    /// The response was not complete in time.
     Timeout,
-    /// No connection could be made, so the API never saw the request.
+    /// No connection could be made, so the API never received the request.
     Connect,
-    /// The connection broke before the answer was complete, or the answer came damaged.
+    /// The connection was lost before the response was complete, or the response was corrupt.
     ConnectionLost,
-    /// The answer was longer than the configured limit.
+    /// The response exceeds the configured limit.
     TooLarge,
-    /// The API reported success, but the answer was not readable JSON.
+    /// The API reported success, but the response is not valid JSON.
     NotJson,
-    /// The answer came as a stream of events that failed before it was complete.
+    /// An event stream failed before it was complete.
     Stream,
     /// The file of an import could not be uploaded.
     Upload,
-    /// The API sent a redirect that is not followed.
+    /// The API returned a redirect that is not followed.
     Redirect,
-    /// The request could not be built or sent as it was given.
+    /// The request is invalid and was not sent.
     InvalidRequest,
-    /// A setting is wrong.
+    /// A setting is invalid.
     Config,
-    /// The guard of the request did not let it be sent.
+    /// The guard did not allow the request.
     NotAllowed,
 }
 
-/// TextAssembler of others.
+/// Untrusted text inside an error message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote(pub String);
 
-/// A failed call. Its texts are cleaned and bounded, and never hold the API key, headers or query
-/// strings of the request.
+/// A failed call. Its texts are sanitized and limited in length, and never contain the API key, headers
+/// or the query string of the request.
 #[derive(Clone, Debug)]
 pub struct ExaError {
     /// The class of the failure.
     pub kind: ExaErrorKind,
-    /// The HTTP status, if there was an answer.
+    /// The HTTP status, if there was a response.
     pub status: Option<u16>,
-    /// The id that Exa gave the request, to quote when reporting a problem.
+    /// The id that Exa assigned to the request, for problem reports.
     pub request_id: Option<String>,
     /// Exa's machine-readable name of the error, such as `INVALID_API_KEY`.
     pub tag: Option<String>,
-    /// What happened: the words of the API, or ours where the API said nothing.
+    /// What happened, in the words of the API if it provided a message.
     pub message: String,
-    /// The words of others within `message`, which nobody vouches for. In an error of the API the whole
-    /// message is theirs.
-    pub said: Option<Box<Quote>>,
-    /// How long the API asked to wait before trying again.
+    /// The untrusted part of `message`. For [`ExaErrorKind::Api`], the whole message is untrusted.
+    pub quote: Option<Box<Quote>>,
+    /// The `Retry-After` of the API.
     pub retry_after: Option<Duration>,
-    /// Further data of the API, such as a list of validation errors. Boxed to keep results small.
+    /// Further data from the API, such as a list of validation errors. Boxed to keep the type small.
     pub detail: Option<Box<Value>>,
-    /// How often the request was sent.
+    /// How many times the request was sent.
     pub attempts: u32,
 }
 
 impl ExaErrorKind {
-    /// Its name in statistics: the status, or a word.
+    /// Returns its name in metrics: the status, or a word.
     pub fn class(&self) -> Cow<'static, str> {
         let word = match self {
             Self::Api(status) => return status.to_string().into(),
@@ -86,7 +85,7 @@ impl ExaErrorKind {
 }
 
 impl ExaError {
-    /// An error that has only a class and a message, which should be a whole sentence.
+    /// Creates an error with a message, which should be a whole sentence.
     pub fn new(kind: ExaErrorKind, message: impl Into<String>) -> Self {
         Self {
             kind,
@@ -94,37 +93,35 @@ impl ExaError {
             request_id: None,
             tag: None,
             message: message.into(),
-            said: None,
+            quote: None,
             retry_after: None,
             detail: None,
             attempts: 0,
         }
     }
 
-    /// The same error, whose message holds these words of others.
-    pub fn saying(mut self, said: impl Into<String>) -> Self {
-        self.said = Some(Box::new(Quote(said.into())));
+    /// Marks this part of the message as untrusted.
+    pub fn with_quote(mut self, quote: impl Into<String>) -> Self {
+        self.quote = Some(Box::new(Quote(quote.into())));
         self
     }
 
-    /// A request that cannot be sent as it was given. `message` should be whole sentences that say
-    /// what is wrong and what to do.
+    /// Creates an error about an invalid request. `message` should say what is wrong and what to do.
     pub fn invalid_request(message: impl Into<String>) -> Self {
         Self::new(ExaErrorKind::InvalidRequest, message)
     }
 
-    /// A file that could not be uploaded. `message` should be whole sentences that say what is wrong
-    /// and what to do.
+    /// Creates an error about a failed upload. `message` should say what is wrong and what to do.
     pub fn upload(message: impl Into<String>) -> Self {
         Self::new(ExaErrorKind::Upload, message)
     }
 
-    /// A wrong setting. `message` should be whole sentences that say what is wrong and what to do.
+    /// Creates an error about an invalid setting. `message` should say what is wrong and what to do.
     pub fn config(message: impl Into<String>) -> Self {
         Self::new(ExaErrorKind::Config, message)
     }
 
-    /// Says whether the same call may succeed later without any change.
+    /// Returns whether the same call may succeed later.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         match self.kind {
@@ -135,8 +132,8 @@ impl ExaError {
         }
     }
 
-    /// Returns whether something between here and the API answered: a gateway that lost the response, or one
-    /// that wants the request to go elsewhere. The API may have acted.
+    /// Returns whether a gateway responded in place of the API, by an error or a redirect. The API may have
+    /// acted.
     pub fn is_from_gateway(&self) -> bool {
         matches!(
             self.kind,
@@ -144,7 +141,7 @@ impl ExaError {
         )
     }
 
-    /// Says whether the API has not acted: it refused the request, or never received it.
+    /// Returns whether the API has not acted, because it rejected or never received the request.
     pub(super) fn is_without_effect(&self) -> bool {
         matches!(
             self.kind,
@@ -157,7 +154,7 @@ impl ExaError {
         )
     }
 
-    /// Says whether credits or a budget ran out, which waiting does not mend.
+    /// Returns whether credits or a budget are exhausted, so that waiting does not help.
     pub(super) fn is_about_credits(&self) -> bool {
         let tag = self.tag.as_deref().unwrap_or_default();
         self.status == Some(402) || tag.contains("CREDIT") || tag.contains("BUDGET")
@@ -172,7 +169,7 @@ impl From<ConfigError> for ExaError {
     }
 }
 
-/// Lets a hook of a generated client use `?` on [`super::prepare`].
+/// Allows `?` on [`super::prepare`] in the hook of a generated client.
 impl<E> From<ExaError> for progenitor_client::Error<E> {
     fn from(error: ExaError) -> Self {
         Self::InvalidRequest(error.message)
@@ -184,12 +181,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_small_enough_to_return_by_value() {
+    fn error_is_small() {
         assert!(size_of::<ExaError>() <= 128, "{}", size_of::<ExaError>());
     }
 
     #[test]
-    fn only_passing_trouble_is_retryable() {
+    fn only_temporary_errors_are_retryable() {
         use ExaErrorKind::*;
         for kind in [
             Api(408),
@@ -213,8 +210,8 @@ mod tests {
         ] {
             assert!(!ExaError::new(kind, "").is_retryable(), "{kind:?}");
         }
-        let mut empty = ExaError::new(Api(429), "");
-        empty.tag = Some("NO_MORE_CREDITS".to_owned());
-        assert!(!empty.is_retryable());
+        let mut no_credits = ExaError::new(Api(429), "");
+        no_credits.tag = Some("NO_MORE_CREDITS".to_owned());
+        assert!(!no_credits.is_retryable());
     }
 }

@@ -1,31 +1,31 @@
-//! What the body of an error answer says. Exa's endpoints use several forms, and what stands between
-//! us and them (gateways, proxies) uses others.
+//! Parses the bodies of error responses. Exa's endpoints use several formats, and gateways and proxies use
+//! others.
 
 use http::StatusCode;
 use serde_json::{Map, Value};
 
 use super::{ApiKey, ExaError, ExaErrorKind, text};
 
-/// The parts of an error body that are worth keeping.
+/// The relevant parts of an error body.
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct ErrorBody {
     message: Option<String>,
     tag: Option<String>,
     request_id: Option<String>,
     detail: Option<Value>,
-    /// The status that an event names; an answer has one of its own.
+    /// The status in an event of a stream; a response has its own.
     status: Option<u16>,
 }
 
 impl ErrorBody {
-    /// Reads a body of any form.
-    pub(super) fn read(content_type: &str, bytes: &[u8]) -> Self {
+    /// Parses a body of any format.
+    pub(super) fn parse(content_type: &str, bytes: &[u8]) -> Self {
         if let Ok(value) = serde_json::from_slice(bytes) {
             return Self::from_json(value);
         }
         let body = String::from_utf8_lossy(bytes);
-        let html = content_type.contains("html") || body.trim_start().starts_with('<');
-        let message = if html {
+        let is_html = content_type.contains("html") || body.trim_start().starts_with('<');
+        let message = if is_html {
             text::html_text(&body)
         } else {
             body.into_owned()
@@ -36,12 +36,12 @@ impl ErrorBody {
         }
     }
 
-    /// Reads the error that an event of a stream tells.
-    pub(super) fn of(value: Value) -> Self {
-        let code = ["/statusCode", "/error/statusCode", "/status"];
-        let mut codes = code
+    /// Parses the error in an event of a stream.
+    pub(super) fn from_event(value: Value) -> Self {
+        let pointers = ["/statusCode", "/error/statusCode", "/status"];
+        let mut codes = pointers
             .iter()
-            .filter_map(|place| value.pointer(place)?.as_u64());
+            .filter_map(|pointer| value.pointer(pointer)?.as_u64());
         let status = codes.find(|code| (400..600).contains(code));
         let status = status.and_then(|code| u16::try_from(code).ok());
         Self {
@@ -50,27 +50,26 @@ impl ErrorBody {
         }
     }
 
-    /// The error of an answer with this body, cleaned and without the key.
+    /// Returns the error of a response with this body, sanitized and without the key.
     pub(super) fn into_error(self, status: StatusCode, key: Option<&ApiKey>) -> ExaError {
         let kind = ExaErrorKind::Api(status.as_u16());
         let reason = status.canonical_reason().unwrap_or_default();
-        let mut error = self.told(kind, reason, key);
+        let mut error = self.build_error(kind, reason, key);
         error.status = Some(status.as_u16());
         error
     }
 
-    /// The error of a stream that told it in its middle.
+    /// Returns the error that a stream reported.
     pub(super) fn into_stream_error(self, key: &ApiKey) -> ExaError {
         let status = self.status;
-        let mut error = self.told(ExaErrorKind::Stream, "no reason was given", Some(key));
+        let mut error = self.build_error(ExaErrorKind::Stream, "no reason was given", Some(key));
         error.status = status;
-        let said = std::mem::take(&mut error.message);
-        error.message =
-            format!("The Exa API reported a failure in the middle of its stream: {said}");
-        error.saying(said)
+        let quote = std::mem::take(&mut error.message);
+        error.message = format!("The Exa API reported a failure during the stream: {quote}");
+        error.with_quote(quote)
     }
 
-    fn told(self, kind: ExaErrorKind, reason: &str, key: Option<&ApiKey>) -> ExaError {
+    fn build_error(self, kind: ExaErrorKind, reason: &str, key: Option<&ApiKey>) -> ExaError {
         let tidy = |text: Option<String>, max| {
             let text = text.map(|text| text::tidy(key, &text, max));
             text.filter(|text| !text.is_empty())
@@ -93,7 +92,7 @@ impl ErrorBody {
             },
             Value::Object(fields) => Self::from_object(&fields),
             other => Self {
-                message: words(&other),
+                message: describe(&other),
                 ..Self::default()
             },
         }
@@ -105,9 +104,9 @@ impl ErrorBody {
             _ => Self::from_flat(fields),
         };
         let id = ["requestId", "request_id"];
-        body.request_id = id.into_iter().find_map(|name| name_of(fields.get(name)));
-        body.tag = body.tag.or_else(|| name_of(fields.get("tag")));
-        // JSON of another shape is shown as it is.
+        body.request_id = id.into_iter().find_map(|name| identifier(fields.get(name)));
+        body.tag = body.tag.or_else(|| identifier(fields.get("tag")));
+        // JSON of an unknown shape is shown as it is.
         if body.message.as_deref().is_none_or(str::is_empty) {
             body.message = Some(Value::Object(fields.clone()).to_string());
         }
@@ -118,8 +117,8 @@ impl ErrorBody {
     fn from_envelope(error: &Map<String, Value>) -> Self {
         let detail = first(error, &["detail", "details", "errors", "issues"]);
         Self {
-            message: first(error, &["message"]).or(detail).and_then(words),
-            tag: name_of(error.get("code")).or_else(|| name_of(error.get("type"))),
+            message: first(error, &["message"]).or(detail).and_then(describe),
+            tag: identifier(error.get("code")).or_else(|| identifier(error.get("type"))),
             request_id: None,
             status: None,
             detail: detail.or_else(|| list(error.get("message"))).cloned(),
@@ -129,19 +128,19 @@ impl ErrorBody {
     /// `{error: "text", message: "text" or list, detail, …}`
     fn from_flat(fields: &Map<String, Value>) -> Self {
         let detail = first(fields, &["detail", "details", "errors", "issues"]);
-        let error = fields.get("error").and_then(words);
-        let message = fields.get("message").and_then(words);
+        let error = fields.get("error").and_then(describe);
+        let message = fields.get("message").and_then(describe);
         let message = match (error, message) {
-            (Some(error), Some(message)) => Some(more_telling(error, message)),
+            (Some(error), Some(message)) => Some(more_specific(error, message)),
             (error, message) => error.or(message),
         };
-        let generic = message.as_deref().is_none_or(is_reason);
-        let told = detail.filter(|_| generic).and_then(words);
-        // A detail that is but a sentence is the message, and need not be told twice.
-        let only_words = detail.is_some_and(Value::is_string) && told.is_some();
-        let detail = detail.filter(|_| !only_words);
+        let is_generic = message.as_deref().is_none_or(is_reason);
+        let described = detail.filter(|_| is_generic).and_then(describe);
+        // A detail that is a plain string becomes the message and is not repeated.
+        let is_message = detail.is_some_and(Value::is_string) && described.is_some();
+        let detail = detail.filter(|_| !is_message);
         Self {
-            message: told.or(message),
+            message: described.or(message),
             tag: None,
             request_id: None,
             status: None,
@@ -150,25 +149,27 @@ impl ErrorBody {
     }
 }
 
-/// The first of these fields that is there and says something.
+/// Returns the first of these fields that is present and not empty.
 fn first<'a>(fields: &'a Map<String, Value>, names: &[&str]) -> Option<&'a Value> {
-    let said = |value: &&Value| match value {
+    let is_filled = |value: &&Value| match value {
         Value::Null => false,
         Value::String(text) => !text.trim().is_empty(),
         Value::Array(items) => !items.is_empty(),
         Value::Object(fields) => !fields.is_empty(),
         _ => true,
     };
-    names.iter().find_map(|name| fields.get(*name).filter(said))
+    names
+        .iter()
+        .find_map(|name| fields.get(*name).filter(is_filled))
 }
 
-/// The value if it is a list of validation errors.
+/// Returns the value if it is a list of validation errors.
 fn list(value: Option<&Value>) -> Option<&Value> {
     value.filter(|value| value.as_array().is_some_and(|items| !items.is_empty()))
 }
 
-/// A tag or an id, which some endpoints give as a number.
-fn name_of(value: Option<&Value>) -> Option<String> {
+/// Returns a tag or an id, which some endpoints send as a number.
+fn identifier(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::String(text) if !text.trim().is_empty() => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
@@ -176,19 +177,19 @@ fn name_of(value: Option<&Value>) -> Option<String> {
     }
 }
 
-/// A value in words: texts as they are, lists joined, validation errors as `where: what`.
-fn words(value: &Value) -> Option<String> {
+/// Describes a value: strings as they are, lists joined, validation errors as `path: message`.
+fn describe(value: &Value) -> Option<String> {
     let text = match value {
         Value::Null => return None,
         Value::String(text) => text.trim().to_owned(),
         Value::Array(items) => {
-            let items: Vec<_> = items.iter().filter_map(words).collect();
+            let items: Vec<_> = items.iter().filter_map(describe).collect();
             items.join("; ")
         }
         Value::Object(fields) => match first(fields, &["message", "msg", "error"]) {
-            Some(Value::String(what)) => match place(fields) {
-                Some(place) => format!("{place}: {what}"),
-                None => what.clone(),
+            Some(Value::String(message)) => match error_path(fields) {
+                Some(path) => format!("{path}: {message}"),
+                None => message.clone(),
             },
             _ => value.to_string(),
         },
@@ -197,8 +198,8 @@ fn words(value: &Value) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Where a validation error lies, such as `body.query`.
-fn place(fields: &Map<String, Value>) -> Option<String> {
+/// Returns the path of a validation error, such as `body.query`.
+fn error_path(fields: &Map<String, Value>) -> Option<String> {
     let step = |step: &Value| match step {
         Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -210,8 +211,8 @@ fn place(fields: &Map<String, Value>) -> Option<String> {
     }
 }
 
-/// Chooses between `error` and `message`, or joins them if both say something of their own.
-fn more_telling(error: String, message: String) -> String {
+/// Chooses the more specific of `error` and `message`, or joins them if they differ.
+fn more_specific(error: String, message: String) -> String {
     if is_reason(&error) || message.contains(&error) {
         message
     } else if is_reason(&message) || error.contains(&message) {
@@ -221,7 +222,7 @@ fn more_telling(error: String, message: String) -> String {
     }
 }
 
-/// Says whether a text is no more than the name of a status, such as `Bad Request`.
+/// Returns whether a text is only a reason phrase, such as `Bad Request`.
 fn is_reason(text: &str) -> bool {
     let text = text.trim();
     let text = text.strip_suffix(" Exception").unwrap_or(text);

@@ -1,11 +1,11 @@
-//! The messages of errors: what happened, why, and what to do about it.
+//! Error messages: what happened, why, and what to do about it.
 
 use std::fmt;
 
 use http::StatusCode;
 
 use super::{ExaError, ExaErrorKind, text};
-use exa_mcp_text::is_name;
+use exa_mcp_text::is_identifier;
 
 const KEYS_PAGE: &str = "https://dashboard.exa.ai/api-keys";
 
@@ -13,8 +13,8 @@ impl fmt::Display for ExaError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let ExaErrorKind::Api(status) = self.kind {
             let name = status_name(status);
-            write!(f, "The Exa API answered {name}")?;
-            // Without words of the API, the message is the name of the status.
+            write!(f, "The Exa API returned {name}")?;
+            // Without a message from the API, the message is the reason phrase.
             if !self.message.is_empty() && name != format!("{status} {}", self.message) {
                 write!(f, ": {}", self.message)?;
             }
@@ -32,17 +32,16 @@ impl fmt::Display for ExaError {
     }
 }
 
-/// Stands for the words of others where only our own are told.
-const QUOTED: &str = "(quoted below)";
+/// Replaces untrusted text in a trusted message.
+const QUOTE_PLACEHOLDER: &str = "(quoted below)";
 
 impl ExaError {
-    /// What happened and what to do, in our own words alone. Those of others are told by
-    /// [`Self::quoted`].
+    /// Returns what happened and what to do, without untrusted text; see [`Self::untrusted_text`].
     #[must_use]
-    pub fn in_own_words(&self) -> String {
+    pub fn trusted_text(&self) -> String {
         let mut text = match self.kind {
-            ExaErrorKind::Api(status) => format!("The Exa API answered {}.", status_name(status)),
-            _ => self.own_message(),
+            ExaErrorKind::Api(status) => format!("The Exa API returned {}.", status_name(status)),
+            _ => self.trusted_message(),
         };
         if !text.ends_with(['.', '!', '?', '…']) {
             text.push('.');
@@ -55,66 +54,68 @@ impl ExaError {
         text
     }
 
-    /// The message without the words of others. Of an error of the API nothing is left.
+    /// Returns the message without untrusted text. Empty for an error of the API.
     #[must_use]
-    pub fn own_message(&self) -> String {
-        match (&self.said, self.kind) {
+    pub fn trusted_message(&self) -> String {
+        match (&self.quote, self.kind) {
             (_, ExaErrorKind::Api(_)) => String::new(),
-            (Some(said), _) if !said.0.is_empty() => self.message.replacen(&said.0, QUOTED, 1),
+            (Some(quote), _) if !quote.0.is_empty() => {
+                self.message.replacen(&quote.0, QUOTE_PLACEHOLDER, 1)
+            }
             _ => self.message.clone(),
         }
     }
 
-    /// What others said of the failure, if they did. It may hold anything, instructions included.
+    /// Returns the untrusted text of the message, which may contain anything, including instructions.
     #[must_use]
-    pub fn quoted(&self) -> Option<&str> {
-        let words = match self.kind {
+    pub fn untrusted_text(&self) -> Option<&str> {
+        let text = match self.kind {
             ExaErrorKind::Api(status) => {
                 let is_reason = status_name(status) == format!("{status} {}", self.message);
                 Some(self.message.as_str()).filter(|_| !is_reason)
             }
-            _ => self.said.as_ref().map(|said| said.0.as_str()),
+            _ => self.quote.as_ref().map(|quote| quote.0.as_str()),
         };
-        words.filter(|words| !words.is_empty())
+        text.filter(|text| !text.is_empty())
     }
 
-    /// What others wrote, by the names of the fields: their words, names that are no plain names, and
+    /// Returns the untrusted fields by name: the message, a tag or request id that is not an identifier, and
     /// the detail.
     #[must_use]
-    pub fn quotes(&self) -> Vec<(&'static str, String)> {
-        let words = match self.kind {
+    pub fn untrusted_fields(&self) -> Vec<(&'static str, String)> {
+        let text_field = match self.kind {
             ExaErrorKind::Api(_) => "message",
             _ => "said",
         };
-        let odd = |name: &Option<String>| name.clone().filter(|name| !is_name(name));
-        let quotes = [
-            (words, self.quoted().map(str::to_owned)),
-            ("tag", odd(&self.tag)),
-            ("requestId", odd(&self.request_id)),
+        let untrusted = |name: &Option<String>| name.clone().filter(|name| !is_identifier(name));
+        let fields = [
+            (text_field, self.untrusted_text().map(str::to_owned)),
+            ("tag", untrusted(&self.tag)),
+            ("requestId", untrusted(&self.request_id)),
             ("detail", self.detail.as_ref().map(ToString::to_string)),
         ];
-        let quotes = quotes.into_iter();
-        quotes
+        fields
+            .into_iter()
             .filter_map(|(name, text)| Some((name, text?)))
             .collect()
     }
 
-    /// The same as [`Self::lines`] without what [`Self::quotes`] gives.
+    /// Returns [`Self::detail_lines`] without the [`Self::untrusted_fields`].
     #[must_use]
-    pub fn known_lines(&self) -> Vec<String> {
-        let plain = |name: &Option<String>| name.clone().filter(|name| is_name(name));
-        let plain = Self {
-            tag: plain(&self.tag),
-            request_id: plain(&self.request_id),
+    pub fn trusted_lines(&self) -> Vec<String> {
+        let trusted = |name: &Option<String>| name.clone().filter(|name| is_identifier(name));
+        let trusted = Self {
+            tag: trusted(&self.tag),
+            request_id: trusted(&self.request_id),
             detail: None,
             ..self.clone()
         };
-        plain.lines()
+        trusted.detail_lines()
     }
 
-    /// What else is known, as `name: value` lines: tag, request id, wait, attempts and detail.
+    /// Returns further details as `name: value` lines: tag, request id, wait, attempts and detail.
     #[must_use]
-    pub fn lines(&self) -> Vec<String> {
+    pub fn detail_lines(&self) -> Vec<String> {
         let mut lines = Vec::new();
         if let Some(tag) = &self.tag {
             lines.push(format!("tag: {tag}"));
@@ -134,21 +135,21 @@ impl ExaError {
         lines
     }
 
-    /// What to do about the error; empty where its message already says so.
+    /// Returns what to do about the error; empty if the message already says so.
     #[must_use]
     pub fn advice(&self) -> String {
         match self.kind {
             ExaErrorKind::Api(status) => self.api_advice(status),
             ExaErrorKind::Timeout | ExaErrorKind::ConnectionLost => {
-                "Try again, but if the request was to create or change something, first check \
-                 whether it took effect."
+                "Try again. If the request creates or changes something, first check whether it took \
+                 effect."
                     .to_owned()
             }
             ExaErrorKind::Connect => "Check the network connection, the proxy settings \
                  (HTTPS_PROXY) and EXA_BASE_URL, then try again."
                 .to_owned(),
             ExaErrorKind::TooLarge => {
-                "Ask for less: fewer results, a smaller page or shorter contents.".to_owned()
+                "Request less: fewer results, a smaller page or shorter contents.".to_owned()
             }
             ExaErrorKind::Stream if self.is_about_credits() => self.api_advice(402),
             ExaErrorKind::Stream => self
@@ -172,25 +173,25 @@ impl ExaError {
         let advice = match status {
             401 => return format!("Check that EXA_API_KEY holds a valid key; see {KEYS_PAGE}."),
             403 => {
-                "The API key may not do this: check its permissions and your plan, or the content \
-                 is blocked by Exa's policy."
+                "The API key is not allowed to do this, or the content is blocked by Exa's policy: check \
+                 the permissions of the key and your plan."
             }
             404 => {
                 "Check the id: it may be misspelt, deleted, or belong to the account of another API \
                  key."
             }
             409 => {
-                "Something with this identifier exists already or is in a state that forbids this: \
-                 fetch it, then change it or use another identifier."
+                "An object with this identifier already exists, or its state does not allow this: \
+                 fetch it, then update it or use another identifier."
             }
             413 => "Send a smaller request.",
-            400 | 422 => "Correct what the message names, then send the request again.",
+            400 | 422 => "Correct the request as the message says, then send it again.",
             405 => "Check that EXA_BASE_URL points to the Exa API.",
             407 => "Check the user name and password of the proxy in HTTPS_PROXY.",
             429 => return self.wait_advice(),
             408 | 500..=599 => {
-                "This is trouble on the side of Exa: try again later, see https://status.exa.ai, and \
-                 quote the request id if it persists."
+                "This is a problem on the side of Exa: try again later, see https://status.exa.ai, and \
+                 report the request id if it persists."
             }
             _ => "",
         };
@@ -202,11 +203,11 @@ impl ExaError {
             || "a few seconds".to_owned(),
             |wait| format!("at least {}", text::duration(wait)),
         );
-        format!("Too many requests at once: wait {wait}, then try again with fewer at a time.")
+        format!("Too many requests: wait {wait}, then try again with fewer concurrent requests.")
     }
 }
 
-/// A status with its name, such as `404 Not Found`.
+/// Returns a status with its reason phrase, such as `404 Not Found`.
 pub(super) fn status_name(status: u16) -> String {
     let code = StatusCode::from_u16(status).ok();
     match code.and_then(|code| code.canonical_reason()) {
@@ -228,26 +229,26 @@ mod tests {
     }
 
     #[test]
-    fn an_api_error_says_what_why_and_what_to_do() {
+    fn api_errors_say_what_happened_and_what_to_do() {
         let text = api(401, "Invalid API key").to_string();
         assert_eq!(
             text,
-            "The Exa API answered 401 Unauthorized: Invalid API key. Check that EXA_API_KEY holds a \
+            "The Exa API returned 401 Unauthorized: Invalid API key. Check that EXA_API_KEY holds a \
              valid key; see https://dashboard.exa.ai/api-keys."
         );
         let text = api(502, "Bad Gateway").to_string();
         assert!(
-            text.starts_with("The Exa API answered 502 Bad Gateway. This"),
+            text.starts_with("The Exa API returned 502 Bad Gateway. This"),
             "{text}"
         );
         assert_eq!(
             api(418, "Short.").to_string(),
-            "The Exa API answered 418 I'm a teapot: Short."
+            "The Exa API returned 418 I'm a teapot: Short."
         );
     }
 
     #[test]
-    fn each_class_has_its_advice() {
+    fn each_status_has_its_advice() {
         for (status, part) in [
             (400, "Correct"),
             (402, "credits"),
@@ -266,21 +267,21 @@ mod tests {
         assert!(error.to_string().contains("wait at least 12 s"), "{error}");
         error.tag = Some("API_KEY_BUDGET_EXCEEDED".to_owned());
         assert!(error.to_string().contains("budget"), "{error}");
-        let error = ExaError::new(ExaErrorKind::Timeout, "No answer within 1 s.");
+        let error = ExaError::new(ExaErrorKind::Timeout, "No response within 1 s.");
         assert!(error.to_string().contains("took effect"), "{error}");
     }
 
     #[test]
-    fn lines_name_what_else_is_known() {
+    fn detail_lines_list_all_fields() {
         let mut error = api(429, "x");
-        assert_eq!(error.lines(), Vec::<String>::new());
+        assert_eq!(error.detail_lines(), Vec::<String>::new());
         error.tag = Some("T".to_owned());
         error.request_id = Some("r1".to_owned());
         error.retry_after = Some(Duration::from_secs(3));
         error.attempts = 4;
         error.detail = Some(Box::new(json!(["a"])));
         assert_eq!(
-            error.lines(),
+            error.detail_lines(),
             [
                 "tag: T",
                 "request id: r1",

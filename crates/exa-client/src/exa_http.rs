@@ -1,4 +1,4 @@
-//! The shared HTTP client, made at first use.
+//! The shared HTTP client, created on first use.
 
 use std::{
     fmt,
@@ -13,21 +13,21 @@ use super::{
     ConfigError, ExaConfig, ExaError,
     config::check_base_url,
     public_address::PublicResolver,
-    response_memory::{ResponseMemory, lend_reserved},
+    response_memory::{ResponseMemory, lend_response_memory},
     transport_error,
 };
 use exa_mcp_model::lock;
 
-/// How long an idle connection is kept. Servers close theirs after a minute or so, and a POST written
-/// to a connection that is just being closed could not be sent again.
-const POOL_IDLE: Duration = Duration::from_secs(30);
+/// How long an idle connection stays open. Servers close theirs after about a minute, and a POST on a
+/// connection that is being closed could not be retried.
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Concurrent requests; further ones wait for a slot, before they cost anything. Each may need a connection
-/// of its own, and many systems limit a process to about a thousand. The limit is higher than that of
-/// concurrent client calls, so that tasks always make progress.
+/// The maximum number of concurrent requests; further ones wait for a slot before they cost anything. Each
+/// may need its own connection, and many systems limit a process to about a thousand. The limit is higher
+/// than that of concurrent client calls, so that tasks always make progress.
 const MAX_CONCURRENT_REQUESTS: usize = 320;
 
-/// The connection pool and settings that all calls share. Clones are cheap and share them.
+/// The connection pool and settings that all calls share. Cheap to clone.
 #[derive(Clone)]
 pub struct ExaHttp {
     inner: Arc<Inner>,
@@ -39,22 +39,22 @@ struct Inner {
     client: OnceLock<reqwest::Client>,
     slots: Semaphore,
     response_memory: ResponseMemory,
-    /// Whether Exa responded when it was last called.
+    /// Whether Exa responded to the last call.
     healthy: Mutex<Option<bool>>,
 }
 
 impl ExaHttp {
-    /// Checks the settings. No connection is made and no certificate is loaded yet.
+    /// Validates the settings. No connection is made and no certificates are loaded yet.
     ///
     /// # Errors
-    /// A base URL or user agent that cannot be used.
+    /// The base URL or the user agent is invalid.
     pub fn new(config: ExaConfig) -> Result<Self, ConfigError> {
         if let Some(url) = &config.base_url {
             check_base_url(url)?;
         }
         let user_agent =
             HeaderValue::from_str(&config.user_agent).map_err(|_| ConfigError::UserAgent)?;
-        let response_memory = ResponseMemory::new(config.max_held_bytes);
+        let response_memory = ResponseMemory::new(config.max_response_memory);
         Ok(Self {
             inner: Arc::new(Inner {
                 config,
@@ -67,13 +67,13 @@ impl ExaHttp {
         })
     }
 
-    /// The settings in use.
+    /// Returns the settings.
     #[must_use]
     pub fn config(&self) -> &ExaConfig {
         &self.inner.config
     }
 
-    /// The base URL in use: the configured one, else `default`, without a slash at its end.
+    /// Returns the configured base URL, or else `default`, without a trailing slash.
     #[must_use]
     pub fn base_url(&self, default: &str) -> String {
         let url = self.inner.config.base_url.as_ref();
@@ -81,20 +81,20 @@ impl ExaHttp {
         base.trim_end_matches('/').to_owned()
     }
 
-    /// The HTTP client, which is made by the first call because loading the certificates takes time.
+    /// Returns the HTTP client. The first call creates it, because loading the certificates takes time.
     ///
     /// # Errors
     /// The system's trusted certificates could not be loaded. The next call tries again.
-    pub fn http(&self) -> Result<&reqwest::Client, ExaError> {
+    pub fn client(&self) -> Result<&reqwest::Client, ExaError> {
         if let Some(client) = self.inner.client.get() {
             return Ok(client);
         }
         let client = build(&self.inner.config, |builder| builder)?;
-        // Two first calls at once may both build a client; one of the two is kept.
+        // Concurrent first calls may build several clients; one of them is used.
         Ok(self.inner.client.get_or_init(|| client))
     }
 
-    /// A client of its own for one host, which connects to it only at public addresses.
+    /// Creates a client that connects to this host only at public addresses.
     ///
     /// # Errors
     /// The system's trusted certificates could not be loaded.
@@ -111,7 +111,7 @@ impl ExaHttp {
         *lock(&self.inner.healthy) = Some(healthy);
     }
 
-    /// Returns whether Exa responded when it was last called; `None` before the first call.
+    /// Returns whether Exa responded to the last call; `None` before the first one.
     pub fn is_healthy(&self) -> Option<bool> {
         *lock(&self.inner.healthy)
     }
@@ -122,17 +122,17 @@ impl ExaHttp {
         if let Ok(slot) = self.inner.slots.try_acquire() {
             return Some(slot);
         }
-        // Requests that have a slot may wait for memory that this call holds.
-        lend_reserved();
+        // Requests that have a slot may be waiting for memory that this call holds.
+        lend_response_memory();
         self.inner.slots.acquire().await.ok()
     }
 
-    /// The memory that large responses share.
+    /// Returns the memory budget of large responses.
     pub(super) fn response_memory(&self) -> &ResponseMemory {
         &self.inner.response_memory
     }
 
-    /// The checked value of the `user-agent` header.
+    /// Returns the value of the `user-agent` header.
     pub(super) fn user_agent(&self) -> HeaderValue {
         self.inner.user_agent.clone()
     }
@@ -147,40 +147,40 @@ impl fmt::Debug for ExaHttp {
     }
 }
 
-/// Makes the client. Proxies come from the environment, which is the default of reqwest.
+/// Creates a client. reqwest reads proxies from the environment by default.
 fn build(
     config: &ExaConfig,
-    adapt: impl Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
+    customize: impl Fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
 ) -> Result<reqwest::Client, ExaError> {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
-        // An error only means that another thread was faster, which is just as good.
+        // An error means that another thread has already installed a provider.
         let _ = rustls::crypto::ring::default_provider().install_default();
     }
     let without_tls = config
         .base_url
         .as_ref()
         .is_some_and(|url| url.scheme() == "http");
-    match adapt(builder(config)).build() {
-        // A plain connection needs no certificates, so a system without any can serve it.
-        Err(_) if without_tls => adapt(builder(config)).tls_certs_only([]).build(),
+    match customize(builder(config)).build() {
+        // Plain HTTP needs no certificates, so it works on a system without any.
+        Err(_) if without_tls => customize(builder(config)).tls_certs_only([]).build(),
         built => built,
     }
     .map_err(|error| {
         ExaError::config(format!(
             "The HTTPS client could not be set up: {}. Install the CA certificates of the system, or \
              set SSL_CERT_FILE to a PEM file with trusted certificates.",
-            transport_error::cause(&error)
+            transport_error::root_cause(&error)
         ))
     })
 }
 
 fn builder(config: &ExaConfig) -> reqwest::ClientBuilder {
     reqwest::Client::builder()
-        // `send` follows redirects itself, because only there the method and the key are known.
+        // `send` follows redirects itself, because it knows the method and the key.
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .connect_timeout(config.connect_timeout)
-        .pool_idle_timeout(POOL_IDLE)
+        .pool_idle_timeout(POOL_IDLE_TIMEOUT)
 }
 
 #[cfg(test)]
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn the_configured_base_url_wins_and_has_no_trailing_slash() {
+    fn prefers_the_configured_base_url() {
         let plain = ExaHttp::new(ExaConfig::default()).unwrap();
         assert_eq!(plain.base_url("https://api.exa.ai/"), "https://api.exa.ai");
         let other = with_base("http://127.0.0.1:9/x/").unwrap();
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_settings_are_refused() {
+    fn rejects_invalid_settings() {
         assert!(with_base("https://u:p@api.exa.ai").is_err());
         let config = ExaConfig {
             user_agent: "a\nb".to_owned(),
@@ -215,11 +215,11 @@ mod tests {
     }
 
     #[test]
-    fn the_client_is_made_at_first_use_and_shared_by_clones() {
+    fn creates_the_client_on_first_use_and_shares_it() {
         let http = ExaHttp::new(ExaConfig::default()).unwrap();
         assert!(http.inner.client.get().is_none());
         let clone = http.clone();
-        clone.http().unwrap();
+        clone.client().unwrap();
         assert!(http.inner.client.get().is_some());
     }
 }

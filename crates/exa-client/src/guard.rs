@@ -1,4 +1,4 @@
-//! The guard that every attempt to send a request passes.
+//! The guard of every attempt to send a request.
 
 use std::{
     future::{Future, ready},
@@ -9,55 +9,55 @@ use serde_json::Value;
 
 use super::ExaError;
 
-/// A future on the heap.
+/// A boxed future.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Asked before each attempt to send a request. No request can be made without one.
+/// Decides whether an attempt to send a request may start. Every attempt passes a guard.
 pub trait AttemptGuard: Send + Sync {
-    /// Lets an attempt begin.
+    /// Starts an attempt.
     ///
     /// # Errors
     /// The attempt is not allowed; nothing may be sent.
-    fn begin(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>>;
+    fn start(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>>;
 }
 
-/// An attempt under way. If it is dropped instead of ended, its response is lost: the API may have acted.
+/// An attempt in progress. Dropping it means that its response is lost and the API may have acted.
 pub trait Attempt: Send {
-    /// Ends it after the API refused the request or never received it.
-    fn refused(self: Box<Self>) -> BoxFuture<'static, ()>;
+    /// Ends the attempt after the API rejected the request or never received it.
+    fn rejected(self: Box<Self>) -> BoxFuture<'static, ()>;
 
-    /// Ends it after something between here and the API answered in its place. The API may have acted.
-    fn answered_by_gateway(self: Box<Self>) -> BoxFuture<'static, ()> {
-        self.refused()
+    /// Ends the attempt after a gateway responded in place of the API, which may have acted.
+    fn failed_at_gateway(self: Box<Self>) -> BoxFuture<'static, ()> {
+        self.rejected()
     }
 
-    /// Learns what a response says that is not complete yet. What it has started goes on even if the rest of the
-    /// response is lost.
+    /// Reports the start of a response that is not complete yet. The job that it has started continues even
+    /// if the remaining response is lost.
     fn started<'a>(&'a mut self, _response: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(ready(()))
     }
 
-    /// Ends it after a complete response. Lists in `response` may be empty: of a large response only
-    /// the values outside of lists are read.
-    fn answered<'a>(self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()>;
+    /// Ends the attempt after a complete response. Lists in `response` may be empty, because only values
+    /// outside of lists are parsed for a large response.
+    fn completed<'a>(self: Box<Self>, response: &'a Value) -> BoxFuture<'a, ()>;
 }
 
-/// A guard that lets everything pass, for requests that nobody pays for here.
+/// A guard that allows everything, for requests that are not subject to a budget.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unguarded;
 
 impl AttemptGuard for Unguarded {
-    fn begin(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>> {
+    fn start(&self) -> BoxFuture<'_, Result<Box<dyn Attempt>, ExaError>> {
         Box::pin(ready(Ok(Box::new(Self) as Box<dyn Attempt>)))
     }
 }
 
 impl Attempt for Unguarded {
-    fn refused(self: Box<Self>) -> BoxFuture<'static, ()> {
+    fn rejected(self: Box<Self>) -> BoxFuture<'static, ()> {
         Box::pin(ready(()))
     }
 
-    fn answered<'a>(self: Box<Self>, _response: &'a Value) -> BoxFuture<'a, ()> {
+    fn completed<'a>(self: Box<Self>, _response: &'a Value) -> BoxFuture<'a, ()> {
         Box::pin(ready(()))
     }
 }

@@ -2,31 +2,32 @@
 
 use std::collections::{HashMap, VecDeque};
 
-/// How many resources the pool remembers the key of.
-const MAX_REMEMBERED: usize = 10_000;
+/// The maximum number of remembered resources.
+const MAX_RESOURCES: usize = 10_000;
 
-/// The key that last found each resource, the oldest first.
+/// The key that last found each resource.
 #[derive(Default)]
 pub(super) struct KeyAffinity {
-    places: HashMap<String, usize>,
+    indexes: HashMap<String, usize>,
+    /// Resources, oldest first.
     order: VecDeque<String>,
 }
 
 impl KeyAffinity {
     /// Returns the index of the key that last found a resource.
-    pub(super) fn place(&self, resource: &str) -> Option<usize> {
-        self.places.get(resource).copied()
+    pub(super) fn get(&self, resource: &str) -> Option<usize> {
+        self.indexes.get(resource).copied()
     }
 
-    pub(super) fn put(&mut self, resource: &str, place: usize) {
-        if self.places.insert(resource.to_owned(), place).is_some() {
+    pub(super) fn insert(&mut self, resource: &str, index: usize) {
+        if self.indexes.insert(resource.to_owned(), index).is_some() {
             return;
         }
         self.order.push_back(resource.to_owned());
-        if self.order.len() > MAX_REMEMBERED
+        if self.order.len() > MAX_RESOURCES
             && let Some(oldest) = self.order.pop_front()
         {
-            self.places.remove(&oldest);
+            self.indexes.remove(&oldest);
         }
     }
 }
@@ -36,15 +37,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_remembered_is_bounded() {
+    fn forgets_the_oldest_resources() {
         let mut affinity = KeyAffinity::default();
-        for number in 0..MAX_REMEMBERED + 10 {
-            affinity.put(&number.to_string(), 1);
+        for number in 0..MAX_RESOURCES + 10 {
+            affinity.insert(&number.to_string(), 1);
         }
         assert_eq!(
-            (affinity.places.len(), affinity.order.len()),
-            (MAX_REMEMBERED, MAX_REMEMBERED)
+            (affinity.indexes.len(), affinity.order.len()),
+            (MAX_RESOURCES, MAX_RESOURCES)
         );
-        assert_eq!((affinity.place("11"), affinity.place("9")), (Some(1), None));
+        assert_eq!((affinity.get("11"), affinity.get("9")), (Some(1), None));
     }
 }

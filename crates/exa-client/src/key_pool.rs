@@ -1,7 +1,7 @@
 //! A pool of API keys: requests use the least busy key, and a key that Exa rejects cools down.
 //!
-//! Exa limits operations separately: searches go on while the credits of Websets are used up. A key therefore has
-//! a circuit breaker for itself and one for each class of operations.
+//! Exa limits operations separately: searches continue while the credits of Websets are used up. A key
+//! therefore has a circuit breaker for itself and one for each class of operations.
 //!
 //! Keys may belong to different Exa teams, and one team cannot see what another has created. The pool
 //! therefore remembers which key last found a resource.
@@ -21,14 +21,14 @@ use exa_mcp_model::lock;
 /// different times to reach Exa.
 const WINDOW: Duration = Duration::from_millis(1_050);
 
-/// API keys that share the requests. Clones share their state.
+/// A pool of API keys. Clones share their state.
 #[derive(Clone)]
 pub struct KeyPool(Arc<Pool>);
 
 struct Pool {
     slots: Mutex<Vec<Slot>>,
     affinity: Mutex<KeyAffinity>,
-    /// Requests a second with one key, where they are paced.
+    /// The maximum number of requests per second and key, if limited.
     rate: Option<usize>,
     owner: KeyOwner,
 }
@@ -39,17 +39,17 @@ struct Slot {
     calls: u64,
     /// Opens when Exa does not accept the key at all.
     breaker: CircuitBreaker,
-    /// Open when Exa accepts the key, but not for operations of these classes.
+    /// Open when Exa accepts the key, but not for operations of this class.
     classes: BTreeMap<&'static str, CircuitBreaker>,
-    /// When the latest requests were or will be sent, where they are paced.
-    turns: VecDeque<Instant>,
-    last_problem: Option<KeyFault>,
+    /// When the latest requests were or will be sent, if the rate is limited.
+    send_times: VecDeque<Instant>,
+    last_fault: Option<KeyFault>,
 }
 
 /// A key in use; the key counts as busy until the lease is dropped.
 pub struct KeyLease {
     pool: KeyPool,
-    place: usize,
+    index: usize,
     key: ApiKey,
     wait: Duration,
     class: &'static str,
@@ -57,18 +57,18 @@ pub struct KeyLease {
     class_ticket: Ticket,
 }
 
-/// Why no key can be used now.
+/// No key is available.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoKey {
-    /// There is none.
+pub enum KeyPoolError {
+    /// The pool has no key.
     #[error("no Exa API key is set")]
     Empty(KeyOwner),
-    /// Exa rejected every key; the next one is tried after `wait`.
+    /// All keys are cooling down; the next one is tried after `wait`.
     #[error("{}; the next is ready in {} seconds", reason(*.fault), whole_seconds(*.wait))]
     CoolingDown {
         /// How long until the next key is tried.
         wait: Duration,
-        /// The fault of the keys, if all have the same.
+        /// The fault of the keys, if all have the same one.
         fault: Option<KeyFault>,
     },
 }
@@ -90,30 +90,30 @@ fn reason(fault: Option<KeyFault>) -> &'static str {
 pub struct KeyState {
     /// The first characters of a long key.
     pub prefix: String,
-    /// Whether it can be used.
+    /// Its state.
     pub condition: KeyCondition,
-    /// Calls under way.
+    /// Calls in flight.
     pub in_flight: usize,
     /// Calls so far.
     pub calls: u64,
-    /// How long until a call may be made with it; `None` if one may be made now.
+    /// The time until it can be used; `None` if it can be used now.
     pub ready_in: Option<Duration>,
-    /// Faults in a row.
+    /// Consecutive faults.
     pub failures: u32,
-    /// Why it last failed.
-    pub last_problem: Option<KeyFault>,
-    /// The classes of operations for which it cannot be used now, though it can for others.
+    /// Its latest fault.
+    pub last_fault: Option<KeyFault>,
+    /// The classes of operations for which it cannot be used now.
     pub limited_classes: Vec<&'static str>,
 }
 
 impl KeyPool {
-    /// Creates a pool of one person's keys; duplicates count once.
+    /// Creates a pool of the keys of a single user; duplicates are dropped.
     pub fn new(keys: impl IntoIterator<Item = ApiKey>) -> Self {
-        Self::paced(keys, None, KeyOwner::Own)
+        Self::with_rate_limit(keys, None, KeyOwner::User)
     }
 
-    /// Creates a pool whose keys make at most `rate` requests a second each.
-    pub fn paced(
+    /// Creates a pool that sends at most `rate` requests per second with each key.
+    pub fn with_rate_limit(
         keys: impl IntoIterator<Item = ApiKey>,
         rate: Option<u64>,
         owner: KeyOwner,
@@ -131,7 +131,7 @@ impl KeyPool {
         pool
     }
 
-    /// Adds a key, unless the pool has it already.
+    /// Adds a key, unless the pool already has it.
     pub fn add(&self, key: ApiKey) {
         let mut slots = lock(&self.0.slots);
         if slots.iter().all(|slot| slot.key != key) {
@@ -141,8 +141,8 @@ impl KeyPool {
                 calls: 0,
                 breaker: CircuitBreaker::default(),
                 classes: BTreeMap::new(),
-                turns: VecDeque::new(),
-                last_problem: None,
+                send_times: VecDeque::new(),
+                last_fault: None,
             });
         }
     }
@@ -162,33 +162,32 @@ impl KeyPool {
         self.len() == 0
     }
 
-    /// Leases the least busy key, and among equally busy ones the one with the fewest calls; for a resource
-    /// that was found before, the key that found it. Skips the keys in `tried`, and those
-    /// that Exa does not accept for this class of operations.
+    /// Leases the key that last found the resource, or else the least busy one. Skips the keys in `tried`, and
+    /// those that are cooling down for this class of operations.
     ///
     /// # Errors
-    /// There is no key, or none is ready.
+    /// No key is available.
     pub fn lease(
         &self,
         class: &'static str,
         resource: Option<&str>,
         tried: &[usize],
-    ) -> Result<KeyLease, NoKey> {
+    ) -> Result<KeyLease, KeyPoolError> {
         let now = Instant::now();
-        let known = resource.and_then(|resource| lock(&self.0.affinity).place(resource));
+        let known = resource.and_then(|resource| lock(&self.0.affinity).get(resource));
         let mut slots = lock(&self.0.slots);
         let ready = slots
             .iter_mut()
             .enumerate()
-            .filter(|(place, slot)| slot.allows(class, now) && !tried.contains(place));
-        let busy = |place: &usize, slot: &Slot| (Some(*place) != known, slot.in_flight, slot.calls);
-        match ready.min_by_key(|(place, slot)| busy(place, slot)) {
-            Some((place, slot)) => {
+            .filter(|(index, slot)| slot.allows(class, now) && !tried.contains(index));
+        let rank = |index: &usize, slot: &Slot| (Some(*index) != known, slot.in_flight, slot.calls);
+        match ready.min_by_key(|(index, slot)| rank(index, slot)) {
+            Some((index, slot)) => {
                 slot.in_flight += 1;
                 slot.calls += 1;
                 Ok(KeyLease {
                     pool: self.clone(),
-                    place,
+                    index,
                     key: slot.key.clone(),
                     class,
                     ticket: slot.breaker.admit(now),
@@ -196,56 +195,56 @@ impl KeyPool {
                     wait: self
                         .0
                         .rate
-                        .map_or(Duration::ZERO, |rate| slot.turn(now, rate)),
+                        .map_or(Duration::ZERO, |rate| slot.schedule(now, rate)),
                 })
             }
-            None => Err(self.none_ready(class, &slots, now)),
+            None => Err(self.unavailable(class, &slots, now)),
         }
     }
 
     /// Remembers which key found a resource, if there are several keys.
     pub fn remember(&self, resource: &str, lease: &KeyLease) {
         if self.len() > 1 {
-            lock(&self.0.affinity).put(resource, lease.place);
+            lock(&self.0.affinity).insert(resource, lease.index);
         }
     }
 
-    /// Returns whether a resource may exist although these keys denied it: the key with which it was found is
-    /// not among them. Of a resource that `exists` for certain, any other key may be that one.
-    pub fn may_have(&self, resource: &str, exists: bool, denied: &[usize]) -> bool {
-        let known = lock(&self.0.affinity).place(resource);
+    /// Returns whether a resource may exist although these keys did not find it: the key that last found it is
+    /// not among them. If the resource certainly `exists`, any other key may find it.
+    pub fn may_exist(&self, resource: &str, exists: bool, tried: &[usize]) -> bool {
+        let known = lock(&self.0.affinity).get(resource);
         match known {
-            Some(known) => !denied.contains(&known),
-            None => exists && denied.len() < self.len(),
+            Some(known) => !tried.contains(&known),
+            None => exists && tried.len() < self.len(),
         }
     }
 
-    /// Returns whether a key is ready for this class that is not in `tried`.
+    /// Returns whether a key that is not in `tried` is ready for this class.
     pub fn has_ready(&self, class: &'static str, tried: &[usize]) -> bool {
         let now = Instant::now();
         let slots = lock(&self.0.slots);
         let mut others = slots.iter().enumerate();
-        others.any(|(place, slot)| slot.allows(class, now) && !tried.contains(&place))
+        others.any(|(index, slot)| slot.allows(class, now) && !tried.contains(&index))
     }
 
-    /// Returns why no key is ready after an error that is the fault of its key.
-    pub fn out_after(&self, class: &'static str, error: &ExaError) -> Option<NoKey> {
+    /// Returns why no key is ready after an error that is the fault of a key; `None` if one is.
+    pub fn unavailable_after(&self, class: &'static str, error: &ExaError) -> Option<KeyPoolError> {
         KeyFault::of(error)?;
         let now = Instant::now();
         let slots = lock(&self.0.slots);
         let ready = slots.iter().any(|slot| slot.allows(class, now));
-        (!ready).then(|| self.none_ready(class, &slots, now))
+        (!ready).then(|| self.unavailable(class, &slots, now))
     }
 
-    fn none_ready(&self, class: &'static str, slots: &[Slot], now: Instant) -> NoKey {
+    fn unavailable(&self, class: &'static str, slots: &[Slot], now: Instant) -> KeyPoolError {
         let Some((first, others)) = slots.split_first() else {
-            return NoKey::Empty(self.owner());
+            return KeyPoolError::Empty(self.owner());
         };
         let fault = first.fault(class, now);
         let is_same = others.iter().all(|slot| slot.fault(class, now) == fault);
         let waits = slots.iter().filter_map(|slot| slot.wait(class, now));
-        NoKey::CoolingDown {
-            // Keys that were tried already may be ready; they are not worth waiting for.
+        KeyPoolError::CoolingDown {
+            // A key without a wait was already tried.
             wait: waits.min().unwrap_or_default(),
             fault: fault.filter(|_| is_same),
         }
@@ -255,8 +254,8 @@ impl KeyPool {
     pub fn counts(&self) -> Vec<(&'static str, usize)> {
         let states = self.states();
         let count = |condition| {
-            let those = states.iter().filter(|key| key.condition == condition);
-            those.count()
+            let matching = states.iter().filter(|key| key.condition == condition);
+            matching.count()
         };
         let all = KeyCondition::ALL.iter();
         all.map(|condition| (condition.as_str(), count(*condition)))
@@ -272,8 +271,8 @@ impl KeyPool {
             .collect()
     }
 
-    /// Returns the state of every key with the id that `id_of` gives the key.
-    pub fn identified(&self, id_of: impl Fn(&ApiKey) -> String) -> Vec<(String, KeyState)> {
+    /// Returns the state of every key with the id that `id_of` returns for the key.
+    pub fn states_with_ids(&self, id_of: impl Fn(&ApiKey) -> String) -> Vec<(String, KeyState)> {
         let now = Instant::now();
         let slots = lock(&self.0.slots);
         let states = slots.iter();
@@ -282,15 +281,15 @@ impl KeyPool {
             .collect()
     }
 
-    /// Forgets all faults of the first key that matches, and returns its state before. Returns `None` if no
-    /// key matches.
+    /// Clears all faults of the first matching key and returns its previous state, or `None` if no key
+    /// matches.
     pub fn reset(&self, matches: impl Fn(&ApiKey) -> bool) -> Option<KeyState> {
         let mut slots = lock(&self.0.slots);
         let slot = slots.iter_mut().find(|slot| matches(&slot.key))?;
         let before = slot.state(Instant::now());
         slot.breaker.close();
         slot.classes.clear();
-        slot.last_problem = None;
+        slot.last_fault = None;
         Some(before)
     }
 }
@@ -300,9 +299,9 @@ fn whole_seconds(wait: Duration) -> u64 {
     (wait.as_secs_f64().ceil() as u64).max(1)
 }
 
-impl NoKey {
-    /// Returns in how many seconds the next key is ready, if one ever is.
-    pub fn seconds(&self) -> Option<u64> {
+impl KeyPoolError {
+    /// Returns the seconds until the next key is ready; `None` if the pool is empty.
+    pub fn retry_after_seconds(&self) -> Option<u64> {
         match self {
             Self::CoolingDown { wait, .. } => Some(whole_seconds(*wait)),
             Self::Empty(_) => None,
@@ -311,7 +310,7 @@ impl NoKey {
 }
 
 impl Slot {
-    /// The breakers that a call of this class passes.
+    /// Returns the breakers of calls of this class.
     fn breakers(&self, class: &'static str) -> impl Iterator<Item = &CircuitBreaker> {
         [&self.breaker].into_iter().chain(self.classes.get(class))
     }
@@ -325,13 +324,13 @@ impl Slot {
         waits.max()
     }
 
-    /// The fault that keeps the key from being used for this class.
+    /// Returns the fault that prevents the use of the key for this class.
     fn fault(&self, class: &'static str, now: Instant) -> Option<KeyFault> {
-        let mut closed = self.breakers(class).filter(|breaker| !breaker.allows(now));
-        closed.find_map(CircuitBreaker::fault)
+        let mut open = self.breakers(class).filter(|breaker| !breaker.allows(now));
+        open.find_map(CircuitBreaker::fault)
     }
 
-    /// How the key stands: as badly as for any class of operations.
+    /// Returns the state of the key, which is the worst state of any class.
     fn state(&self, now: Instant) -> KeyState {
         let all = || [&self.breaker].into_iter().chain(self.classes.values());
         let classes = self.classes.iter();
@@ -349,22 +348,26 @@ impl Slot {
                 .map(CircuitBreaker::failures)
                 .max()
                 .unwrap_or_default(),
-            last_problem: self.last_problem,
+            last_fault: self.last_fault,
             limited_classes: limited.map(|(class, _)| *class).collect(),
         }
     }
 
-    /// Takes the next turn and returns how long to wait for it. The first `rate` requests of a window are
-    /// sent at once; each later one waits until the request `rate` places before it leaves the window.
-    fn turn(&mut self, now: Instant, rate: usize) -> Duration {
-        while self.turns.front().is_some_and(|turn| *turn + WINDOW <= now) {
-            self.turns.pop_front();
+    /// Schedules the next request and returns how long to wait for it. The first `rate` requests of a window
+    /// are sent at once; each later one waits until the request `rate` positions before it leaves the window.
+    fn schedule(&mut self, now: Instant, rate: usize) -> Duration {
+        while self
+            .send_times
+            .front()
+            .is_some_and(|time| *time + WINDOW <= now)
+        {
+            self.send_times.pop_front();
         }
-        let before = self.turns.len().checked_sub(rate);
-        let before = before.and_then(|place| self.turns.get(place));
-        let turn = before.map_or(now, |before| (*before + WINDOW).max(now));
-        self.turns.push_back(turn);
-        turn.saturating_duration_since(now)
+        let before = self.send_times.len().checked_sub(rate);
+        let before = before.and_then(|index| self.send_times.get(index));
+        let time = before.map_or(now, |before| (*before + WINDOW).max(now));
+        self.send_times.push_back(time);
+        time.saturating_duration_since(now)
     }
 }
 
@@ -375,8 +378,8 @@ impl KeyLease {
     }
 
     /// Returns the index of the key in the pool.
-    pub fn place(&self) -> usize {
-        self.place
+    pub fn index(&self) -> usize {
+        self.index
     }
 
     /// Returns how long to wait before using the key.
@@ -384,7 +387,7 @@ impl KeyLease {
         self.wait
     }
 
-    /// Returns whether the call probes if the key works again.
+    /// Returns whether the call is a probe of a key that was cooling down.
     pub fn is_probe(&self) -> bool {
         self.ticket.is_probe || self.class_ticket.is_probe
     }
@@ -392,54 +395,54 @@ impl KeyLease {
     /// Records the outcome of the call; returns whether another key might succeed.
     pub fn report(&self, outcome: Result<(), &ExaError>) -> bool {
         let mut slots = lock(&self.pool.0.slots);
-        let is_spared = slots.len() == 1 && self.pool.owner().spares_single();
-        let Some(slot) = slots.get_mut(self.place).filter(|_| !is_spared) else {
+        let is_exempt = slots.len() == 1 && self.pool.owner().exempts_single_key();
+        let Some(slot) = slots.get_mut(self.index).filter(|_| !is_exempt) else {
             return false;
         };
         let verdict = Verdict::of(outcome);
         let is_forbidden = outcome.is_err_and(|error| error.kind == ExaErrorKind::Api(403));
-        self.tell(slot, verdict, is_forbidden);
+        self.update(slot, verdict, is_forbidden);
         match verdict {
-            // A stream that failed on its way has told something already, and is not asked for again.
+            // A stream that failed has already delivered updates and is not repeated.
             Verdict::Fault(..) => outcome.is_err_and(|error| error.kind != ExaErrorKind::Stream),
             // Another team may be allowed to do what this one is not.
             _ => is_forbidden,
         }
     }
 
-    /// Counts a refusal (403) against the key, because another key was allowed to make the same call. On its own
-    /// such a refusal says as much about the call.
+    /// Counts a 403 against the key, because another key was allowed to make the same call. Without that
+    /// knowledge, the call itself may be the reason.
     pub fn report_forbidden(&self) {
-        if let Some(slot) = lock(&self.pool.0.slots).get_mut(self.place) {
+        if let Some(slot) = lock(&self.pool.0.slots).get_mut(self.index) {
             let class = slot.classes.entry(self.class).or_default();
-            class.count(KeyFault::Forbidden, Instant::now());
-            slot.last_problem = Some(KeyFault::Forbidden);
+            class.record_fault(KeyFault::Forbidden, Instant::now());
+            slot.last_fault = Some(KeyFault::Forbidden);
         }
     }
 
-    fn tell(&self, slot: &mut Slot, verdict: Verdict, is_forbidden: bool) {
+    fn update(&self, slot: &mut Slot, verdict: Verdict, is_forbidden: bool) {
         let now = Instant::now();
-        let (of_key, of_class) = match verdict {
-            // Whether that is about the key or about the call shows with another key.
+        let (key_verdict, class_verdict) = match verdict {
+            // Another key shows whether this concerns the key or the call.
             Verdict::Accepted if is_forbidden => (verdict, Verdict::Unknown),
             Verdict::Fault(fault, _) if fault.concerns_class() => (Verdict::Accepted, verdict),
             Verdict::Fault(..) => (verdict, Verdict::Unknown),
             verdict => (verdict, verdict),
         };
-        slot.breaker.report(self.ticket, of_key, now);
+        slot.breaker.report(self.ticket, key_verdict, now);
         let class = slot.classes.entry(self.class).or_default();
-        class.report(self.class_ticket, of_class, now);
+        class.report(self.class_ticket, class_verdict, now);
         if let Verdict::Fault(fault, _) = verdict {
-            slot.last_problem = Some(fault);
+            slot.last_fault = Some(fault);
         }
     }
 }
 
 impl Drop for KeyLease {
     fn drop(&mut self) {
-        if let Some(slot) = lock(&self.pool.0.slots).get_mut(self.place) {
+        if let Some(slot) = lock(&self.pool.0.slots).get_mut(self.index) {
             slot.in_flight = slot.in_flight.saturating_sub(1);
-            // A probe whose caller went away must not keep the key from everybody.
+            // A probe whose caller went away must not block the key.
             let now = Instant::now();
             slot.breaker.release(self.ticket, now);
             if let Some(class) = slot.classes.get_mut(self.class) {

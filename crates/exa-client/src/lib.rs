@@ -1,15 +1,16 @@
 //! HTTP client for the Exa API, and the runtime of the clients that are generated from its specs.
 //!
 //! A generated client holds a [`CallContext`] as its inner value and calls two functions of this crate:
-//! [`prepare`] adds the key and headers to a request, and [`send`] exchanges the request for a response.
-//! `send` retries, follows redirects within the same origin, bounds time and size, assembles event
-//! streams, and passes every attempt through an [`AttemptGuard`]. The client decodes the response; its
-//! result converts into an [`ExaResponse`] or an [`ExaError`].
+//! [`prepare`] adds the key and headers to a request, and [`send`] sends it and reads the response. `send`
+//! retries, follows redirects within the same origin, enforces time and size limits, assembles event streams,
+//! and passes every attempt through an [`AttemptGuard`]. The client decodes the response; its result converts
+//! into an [`ExaResponse`] or an [`ExaError`].
 //!
-//! A [`KeyPool`] spreads calls over several API keys and leaves out those that Exa rejects.
+//! A [`KeyPool`] spreads calls over several API keys and skips those that are cooling down after Exa rejected
+//! them. [`split_arguments`] distributes flat arguments over path, query, headers and body. [`upload`] sends a
+//! file to a pre-signed URL.
 //!
-//! The client passed to [`send`] must be the one from [`ExaHttp::http`]: it follows no redirects on its
-//! own, so that the API key never reaches another host.
+//! The client passed to [`send`] must be the one from [`ExaHttp::client`]: it does not follow redirects, so that the API key never reaches another host.
 //!
 //! # Example
 //!
@@ -29,9 +30,9 @@
 //!
 //! // A generated client does this in its hooks.
 //! let url = format!("{}/search", http.base_url("https://api.exa.ai"));
-//! let mut request = http.http()?.post(url).body(r#"{"query":"rust"}"#).build()?;
+//! let mut request = http.client()?.post(url).body(r#"{"query":"rust"}"#).build()?;
 //! prepare(&context, &mut request)?;
-//! let response = send(http.http()?, &context, request).await?;
+//! let response = send(http.client()?, &context, request).await?;
 //! println!("{}: {}", response.status(), response.text().await?);
 //! # Ok(())
 //! # }
@@ -73,7 +74,7 @@ mod test_server;
 mod tests;
 
 pub use api_key::ApiKey;
-pub use arguments::{ArgumentsError, Parts, split};
+pub use arguments::{ArgumentsError, RequestParts, split_arguments};
 pub use call::{CallError, CallFuture, unknown_operation};
 pub use circuit_breaker::{KeyCondition, KeyFault};
 pub use config::{BASE_URL_VARIABLE, ConfigError, ExaConfig};
@@ -82,12 +83,12 @@ pub use error::{ExaError, ExaErrorKind, Quote};
 pub use exa_http::ExaHttp;
 pub use guard::{Attempt, AttemptGuard, BoxFuture, Unguarded};
 pub use key_owner::KeyOwner;
-pub use key_pool::{KeyLease, KeyPool, KeyState, NoKey};
+pub use key_pool::{KeyLease, KeyPool, KeyPoolError, KeyState};
 pub use maybe::Maybe;
 pub use response::ExaResponse;
-pub use response_memory::{keep_reserved, release_reserved};
+pub use response_memory::{hold_response_memory, release_response_memory};
 pub use retry::RetryPolicy;
 pub use send::send;
 pub use stream::{StreamForm, StreamOptions, StreamUpdate};
-pub use transport_error::cause;
-pub use upload::{Upload, upload};
+pub use transport_error::root_cause;
+pub use upload::{UploadRequest, upload};

@@ -1,14 +1,14 @@
-//! A field that can be left out, null or a value.
+//! A field that is absent, null or a value.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// An optional field of a request body that tells absence from `null`, so that both reach the API
-/// as they were given.
+/// An optional field of a request body that distinguishes absence from `null`, so that both reach the API
+/// unchanged.
 ///
 /// Fields need `#[serde(default, skip_serializing_if = "Maybe::is_absent")]`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Maybe<T> {
-    /// The field is left out.
+    /// The field is absent.
     #[default]
     Absent,
     /// The field is `null`.
@@ -18,17 +18,17 @@ pub enum Maybe<T> {
 }
 
 impl<T> Maybe<T> {
-    /// Says whether the field is left out.
+    /// Returns whether the field is absent.
     pub fn is_absent(&self) -> bool {
         matches!(self, Self::Absent)
     }
 
-    /// Says whether the field is `null`.
+    /// Returns whether the field is `null`.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)
     }
 
-    /// The value, if there is one.
+    /// Returns the value, if there is one.
     pub fn value(&self) -> Option<&T> {
         match self {
             Self::Value(value) => Some(value),
@@ -44,7 +44,7 @@ impl<T> From<T> for Maybe<T> {
 }
 
 impl<T: Serialize> Serialize for Maybe<T> {
-    /// An absent field is written as `null` where it cannot be skipped.
+    /// Serializes an absent field as `null`, unless it is skipped.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Absent | Self::Null => serializer.serialize_none(),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn absence_null_and_values_stay_apart() {
+    fn distinguishes_absent_null_and_values() {
         assert_eq!(round_trip("{}"), Body::default());
         let body = round_trip(r#"{"name":null,"list":null,"number":null,"any":null}"#);
         assert!(body.name.is_null() && body.list.is_null() && body.count.is_absent());
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_stay_exact_beside_flattened_fields() {
+    fn numbers_stay_exact_with_flattened_fields() {
         let body = round_trip(r#"{"number":0.005,"count":18446744073709551615}"#);
         assert_eq!(body.count, Maybe::Value(u64::MAX));
         let body = round_trip(
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_forced_absent_field_is_null() {
+    fn an_absent_list_item_is_null() {
         assert_eq!(
             serde_json::to_string(&[Maybe::<u8>::Absent]).unwrap(),
             "[null]"
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_types_are_still_errors() {
+    fn rejects_wrong_types() {
         assert!(serde_json::from_str::<Body>(r#"{"name":3}"#).is_err());
     }
 }

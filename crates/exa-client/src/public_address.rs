@@ -1,8 +1,8 @@
-//! Addresses of the public internet, and a way to connect to no others.
+//! Restricts connections to public addresses.
 //!
-//! An address that upstream names must not lead into the network of the server: to its loopback
-//! interface, to a neighbour, or to the metadata service of a cloud. A name is judged by what it resolves
-//! to, when it is resolved for the connection itself: a look before would be answered differently later.
+//! A URL from upstream must not lead into the network of the server: to its loopback interface, to another
+//! host, or to the metadata service of a cloud. A name is checked when it is resolved for the connection
+//! itself, because an earlier lookup could return different addresses.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,11 +11,11 @@ use ipnet::{Ipv4Net, Ipv6Net};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-/// IPv4 networks with a special purpose, of the IANA registry.
+/// Special-purpose IPv4 networks of the IANA registry.
 const SPECIAL_V4: [Ipv4Net; 15] = [
     v4([0, 0, 0, 0], 8),       // "this network"
     v4([10, 0, 0, 0], 8),      // private use
-    v4([100, 64, 0, 0], 10),   // shared by the customers of a carrier
+    v4([100, 64, 0, 0], 10),   // carrier-grade NAT
     v4([127, 0, 0, 0], 8),     // loopback
     v4([169, 254, 0, 0], 16),  // link-local
     v4([172, 16, 0, 0], 12),   // private use
@@ -30,10 +30,10 @@ const SPECIAL_V4: [Ipv4Net; 15] = [
     v4([240, 0, 0, 0], 4),     // reserved, broadcast
 ];
 
-/// The IPv6 network of global unicast; all others have a special purpose.
+/// The global unicast network of IPv6; all others have a special purpose.
 const GLOBAL_V6: Ipv6Net = v6(0x2000, 0, 3);
 
-/// Parts of [`GLOBAL_V6`] with a special purpose, of the IANA registry.
+/// Special-purpose parts of [`GLOBAL_V6`] in the IANA registry.
 const SPECIAL_V6: [Ipv6Net; 4] = [
     v6(0x2001, 0, 23),     // protocol assignments, Teredo among them
     v6(0x2001, 0xdb8, 32), // documentation
@@ -41,7 +41,7 @@ const SPECIAL_V6: [Ipv6Net; 4] = [
     v6(0x3fff, 0, 20),     // documentation
 ];
 
-/// Where NAT64 shows the addresses of IPv4.
+/// The network in which NAT64 maps IPv4 addresses.
 const NAT64: Ipv6Net = v6(0x64, 0xff9b, 96);
 
 const fn v4([a, b, c, d]: [u8; 4], length: u8) -> Ipv4Net {
@@ -52,10 +52,10 @@ const fn v6(first: u16, second: u16, length: u8) -> Ipv6Net {
     Ipv6Net::new_assert(Ipv6Addr::new(first, second, 0, 0, 0, 0, 0, 0), length)
 }
 
-/// Whether an address belongs to the public internet.
+/// Returns whether an address belongs to the public internet.
 ///
-/// Forms of IPv6 that hold an IPv4 address do not, apart from that of NAT64: in a network without IPv4 every
-/// name that has only an IPv4 address resolves to it.
+/// IPv6 addresses that embed an IPv4 address do not, except for NAT64: in an IPv6-only network, names with
+/// only an IPv4 address resolve to it.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => !SPECIAL_V4.iter().any(|network| network.contains(&address)),
@@ -70,8 +70,7 @@ pub(super) fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Whether a URL may name a public host: not an address that is not public, and not a name that always
-/// means this machine. What any other name resolves to is judged by [`PublicResolver`].
+/// Returns whether a URL may refer to a public host. [`PublicResolver`] checks what a name resolves to.
 pub(super) fn may_be_public(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => !is_local_name(name),
@@ -81,7 +80,7 @@ pub(super) fn may_be_public(url: &Url) -> bool {
     }
 }
 
-/// Whether a name always means this machine.
+/// Returns whether a name always refers to this machine.
 pub(super) fn is_local_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase();
     let last = name.rsplit('.').next().unwrap_or_default();
@@ -90,9 +89,9 @@ pub(super) fn is_local_name(name: &str) -> bool {
 
 /// A name resolves to an address that is not public.
 #[derive(Debug)]
-pub(super) struct NotPublic(IpAddr);
+pub(super) struct NotPublicError(IpAddr);
 
-impl fmt::Display for NotPublic {
+impl fmt::Display for NotPublicError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let address = self.0;
         write!(
@@ -102,25 +101,25 @@ impl fmt::Display for NotPublic {
     }
 }
 
-impl std::error::Error for NotPublic {}
+impl std::error::Error for NotPublicError {}
 
-/// Resolves one name to public addresses or not at all. Other names are those of proxies, which the operator
-/// chose; behind one of them the proxy resolves.
+/// Resolves one name only if all its addresses are public. Other names are those of proxies, which the
+/// operator chose; a proxy resolves the names of its targets itself.
 pub(super) struct PublicResolver {
-    /// The name, in lower case.
+    /// The restricted name, in lower case.
     pub(super) host: String,
 }
 
 impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let is_guarded = name.as_str().eq_ignore_ascii_case(&self.host);
+        let is_restricted = name.as_str().eq_ignore_ascii_case(&self.host);
         Box::pin(async move {
             let found = tokio::net::lookup_host((name.as_str(), 0)).await?;
             let found: Vec<SocketAddr> = found.collect();
-            // One that is not public is enough: which of them answers is nobody's choice.
-            let inner = found.iter().find(|address| !is_public(address.ip()));
-            if let Some(inner) = inner.filter(|_| is_guarded) {
-                return Err(NotPublic(inner.ip()).into());
+            // A single private address is enough, because any of them may be used.
+            let private = found.iter().find(|address| !is_public(address.ip()));
+            if let Some(private) = private.filter(|_| is_restricted) {
+                return Err(NotPublicError(private.ip()).into());
             }
             let found: Addrs = Box::new(found.into_iter());
             Ok(found)
@@ -213,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_are_judged_in_every_spelling() {
+    fn recognizes_private_urls_in_every_spelling() {
         let of = |url: &str| may_be_public(&Url::parse(url).unwrap());
         for url in [
             "https://127.0.0.1/",
@@ -240,12 +239,12 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_name_is_judged_by_what_it_resolves_to() {
+    async fn checks_what_a_name_resolves_to() {
         let host = "localhost".to_owned();
         let resolver = PublicResolver { host };
-        let refused = resolver.resolve("LocalHost".parse().unwrap()).await;
-        let error = refused.err().unwrap();
-        assert!(error.is::<NotPublic>(), "{error}");
+        let rejected = resolver.resolve("LocalHost".parse().unwrap()).await;
+        let error = rejected.err().unwrap();
+        assert!(error.is::<NotPublicError>(), "{error}");
         // The name of a proxy is the operator's choice.
         let host = "storage.example".to_owned();
         let resolver = PublicResolver { host };

@@ -1,7 +1,7 @@
-//! Redirects: followed within the same origin, refused beyond it.
+//! Redirects, which are followed only within the same origin.
 //!
-//! reqwest follows none here, because its redirect policy knows neither the method nor which headers
-//! are secret: it would send `x-api-key` to any host, and turn a POST into a GET.
+//! The redirect policy of reqwest is disabled, because it would send `x-api-key` to any host and turn a POST
+//! into a GET.
 
 use http::{Method, StatusCode, header::LOCATION};
 use reqwest::{Request, Response};
@@ -9,44 +9,44 @@ use url::Url;
 
 use super::{CallContext, ExaError, ExaErrorKind, text};
 
-/// How many redirects one attempt follows.
+/// The maximum number of redirects in one attempt.
 pub(super) const MAX_REDIRECTS: usize = 3;
 
-/// Says whether a status tells to send the request elsewhere.
+/// Returns whether a status is a redirect.
 pub(super) fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-/// The request to send next, if this answer is a redirect that may be followed.
+/// Returns the next request if the response is a redirect that may be followed.
 pub(super) fn follow_up(response: &Response, sent: Option<Request>) -> Option<Request> {
     let target = target(response)?;
     let mut next = sent?;
-    let trusted = target.origin() == response.url().origin()
+    let is_trusted = target.origin() == response.url().origin()
         && target.username().is_empty()
         && target.password().is_none();
-    if !trusted || !keeps_method(response.status(), next.method()) {
+    if !is_trusted || !keeps_method(response.status(), next.method()) {
         return None;
     }
     *next.url_mut() = target;
     Some(next)
 }
 
-/// The error for a redirect that is not followed.
+/// Returns the error for a redirect that is not followed.
 ///
-/// The other address is upstream's word, so the key is removed from it like from any answer.
-pub(super) fn refusal(context: &CallContext, response: &Response, method: &Method) -> ExaError {
+/// The target comes from upstream, so the key is redacted in it as in any response.
+pub(super) fn error(context: &CallContext, response: &Response, method: &Method) -> ExaError {
     let status = response.status();
     let origin = |url: &Url| url.origin().ascii_serialization();
     let own = response.url();
     let message = match target(response) {
         None => format!(
-            "The Exa API at {} answered {status} without a usable address to go to. Check \
+            "The Exa API at {} returned {status} without a usable location. Check \
              EXA_BASE_URL.",
             origin(own)
         ),
         Some(other) if other.origin() != own.origin() => format!(
-            "The Exa API at {} redirected the request to {}. It was not followed, because the API key \
-             is sent to no other host. If that address is right, set EXA_BASE_URL to it.",
+            "The Exa API at {} redirected the request to {}. The redirect was not followed, because the \
+             API key must not be sent to another host. If that address is correct, set EXA_BASE_URL to it.",
             origin(own),
             origin(&other)
         ),
@@ -65,14 +65,14 @@ pub(super) fn refusal(context: &CallContext, response: &Response, method: &Metho
     let mut error = ExaError::new(ExaErrorKind::Redirect, message);
     let other = target(response).filter(|other| other.origin() != own.origin());
     if let Some(other) = other {
-        let said = text::tidy(Some(context.key()), &origin(&other), text::MAX_MESSAGE);
-        error = error.saying(said);
+        let quote = text::tidy(Some(context.key()), &origin(&other), text::MAX_MESSAGE);
+        error = error.with_quote(quote);
     }
     error.status = Some(status.as_u16());
     error
 }
 
-/// Where a redirect leads.
+/// Returns the target of a redirect.
 fn target(response: &Response) -> Option<Url> {
     if !is_redirect(response.status()) {
         return None;
@@ -82,8 +82,8 @@ fn target(response: &Response) -> Option<Url> {
     matches!(target.scheme(), "http" | "https").then_some(target)
 }
 
-/// Says whether following a redirect sends the same method again. The older statuses make clients
-/// send a GET, so that a request to create something would end as one that lists.
+/// Returns whether a redirect preserves the method. For the older statuses, clients send a GET, so that a
+/// request to create an object would become one that lists objects.
 fn keeps_method(status: StatusCode, method: &Method) -> bool {
     matches!(status.as_u16(), 307 | 308) || matches!(*method, Method::GET | Method::HEAD)
 }

@@ -1,5 +1,5 @@
-//! Responses on their way through a generated client: built by [`super::send`], decoded by the client,
-//! and turned into an [`ExaResponse`] or an [`ExaError`].
+//! Conversions of responses: [`super::send`] builds them, the generated client decodes them, and the result
+//! becomes an [`ExaResponse`] or an [`ExaError`].
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -15,14 +15,14 @@ use super::{
     text, transport_error,
 };
 
-/// A successful answer of the API.
+/// A successful response of the API.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ExaResponse {
-    /// The body; `null` if there was none.
+    /// The body; `null` if it is empty.
     pub value: Value,
-    /// The id that Exa gave the request, from the body or the headers.
+    /// The id that Exa assigned to the request, from the body or the headers.
     pub request_id: Option<String>,
-    /// The HTTP status, which is between 200 and 299.
+    /// The HTTP status, from 200 to 299.
     pub status: u16,
 }
 
@@ -38,27 +38,27 @@ impl From<ResponseValue<Value>> for ExaResponse {
     }
 }
 
-/// Returns the response with a body that has already been read. Status, headers and address stay.
+/// Returns the response with another body, and with the same status, headers and URL.
 pub(super) fn in_memory(response: Response, body: impl Into<Body>) -> Response {
     let url = response.url().clone();
     let (mut parts, _) = http::Response::<Body>::from(response).into_parts();
-    // The address of a response travels as an extension that only this builder can write.
+    // The URL of a response is an extension that only this builder can write.
     if let Ok(with_url) = http::Response::builder().url(url).body(()) {
         parts.extensions.extend(with_url.into_parts().0.extensions);
     }
     Response::from(http::Response::from_parts(parts, body.into()))
 }
 
-/// Fails with a [`reqwest::Error`] whose source is `error`, which [`ExaError::from`] finds again.
+/// Fails with a [`reqwest::Error`] whose source is `error`, from which [`ExaError::from`] extracts it.
 pub(super) async fn fail(error: ExaError) -> reqwest::Result<Response> {
-    // reqwest has no public constructor of errors; a body that cannot be read yields one.
+    // reqwest has no public constructor for errors, so this reads a body that fails.
     let body = Body::wrap_stream(stream::iter([Err::<Bytes, _>(error)]));
     let read = Response::from(http::Response::new(body)).bytes().await;
     read.map(|bytes| Response::from(http::Response::new(bytes)))
 }
 
 impl<E> From<Error<E>> for ExaError {
-    /// Takes out the error that [`super::send`] put in, or describes what the generated client reports.
+    /// Extracts the error that [`super::send`] attached, or describes the error of the generated client.
     fn from(error: Error<E>) -> Self {
         match error {
             Error::UnexpectedResponse(mut response) => {
@@ -69,18 +69,19 @@ impl<E> From<Error<E>> for ExaError {
             | Error::ResponseBodyError(error)
             | Error::InvalidUpgrade(error) => {
                 let mut causes = transport_error::causes(&error);
-                let ours = causes.find_map(|cause| cause.downcast_ref::<Self>());
-                ours.cloned()
+                let attached = causes.find_map(|cause| cause.downcast_ref::<Self>());
+                attached
+                    .cloned()
                     .unwrap_or_else(|| transport_error::error(&error))
             }
             Error::InvalidRequest(message) | Error::Custom(message) => not_sent(&message),
-            Error::InvalidResponsePayload(_, error) => unreadable(&error),
-            Error::ErrorResponse(answer) => without_body(answer.status(), answer.headers()),
+            Error::InvalidResponsePayload(_, error) => undecodable(&error),
+            Error::ErrorResponse(response) => without_body(response.status(), response.headers()),
         }
     }
 }
 
-/// The error of a refusal of which only status and headers are known.
+/// Returns the error of a response of which only the status and the headers are known.
 fn without_body(status: http::StatusCode, headers: &HeaderMap) -> ExaError {
     let mut error = ErrorBody::default().into_error(status, None);
     let id = header_text(headers, REQUEST_ID_HEADER);
@@ -88,8 +89,8 @@ fn without_body(status: http::StatusCode, headers: &HeaderMap) -> ExaError {
     error
 }
 
-/// The error of a request that never left. Our hooks write whole sentences, while generated code
-/// only names what failed, such as a header value.
+/// Returns the error of a request that was not sent. Messages of this crate are whole sentences, while
+/// generated code only names the failure.
 fn not_sent(message: &str) -> ExaError {
     let message = text::tidy(None, message, text::MAX_MESSAGE);
     if message.ends_with('.') {
@@ -101,13 +102,12 @@ fn not_sent(message: &str) -> ExaError {
     ))
 }
 
-/// The error of JSON that does not have the declared type. The message says what and where, and does not
-/// quote the body.
-fn unreadable(error: &serde_json::Error) -> ExaError {
+/// Returns the error of JSON that does not match the declared type. The message does not quote the body.
+fn undecodable(error: &serde_json::Error) -> ExaError {
     ExaError::new(
         ExaErrorKind::NotJson,
         format!(
-            "The answer of the Exa API could not be read as JSON: {error}. Try again; if it persists, \
+            "The response of the Exa API could not be decoded: {error}. Try again; if the problem persists, \
              report it to Exa."
         ),
     )
@@ -120,37 +120,37 @@ mod tests {
     use http::{HeaderValue, StatusCode};
 
     #[test]
-    fn what_generated_code_refuses_becomes_whole_sentences() {
+    fn errors_of_generated_code_become_sentences() {
         let bad = HeaderValue::from_str("a\nb").unwrap_err();
         let error = ExaError::from(Error::<()>::from(bad));
         assert_eq!(error.kind, ExaErrorKind::InvalidRequest);
         assert!(error.to_string().starts_with("The request was not sent"));
-        let error = ExaError::from(Error::<()>::Custom("Ours says all.".to_owned()));
-        assert_eq!(error.to_string(), "Ours says all.");
+        let error = ExaError::from(Error::<()>::Custom("This is complete.".to_owned()));
+        assert_eq!(error.to_string(), "This is complete.");
     }
 
     #[test]
-    fn a_declared_error_keeps_at_least_its_status() {
+    fn a_declared_error_preserves_status_and_request_id() {
         let mut headers = HeaderMap::new();
         headers.insert(REQUEST_ID_HEADER, HeaderValue::from_static("r1"));
-        let answer = ResponseValue::new((), StatusCode::CONFLICT, headers);
-        let error = ExaError::from(Error::ErrorResponse(answer));
+        let response = ResponseValue::new((), StatusCode::CONFLICT, headers);
+        let error = ExaError::from(Error::ErrorResponse(response));
         assert_eq!(error.kind, ExaErrorKind::Api(409));
         assert_eq!(error.request_id.as_deref(), Some("r1"));
     }
 
     #[tokio::test]
-    async fn an_error_is_found_again_inside_an_error_of_reqwest() {
-        let error = ExaError::new(ExaErrorKind::TooLarge, "Too long.").saying("x");
+    async fn extracts_the_error_from_a_reqwest_error() {
+        let error = ExaError::new(ExaErrorKind::TooLarge, "Too long.").with_quote("x");
         let wrapped = fail(error).await.unwrap_err();
         let error = ExaError::from(Error::<()>::CommunicationError(wrapped));
         assert_eq!(error.kind, ExaErrorKind::TooLarge);
         assert_eq!(error.message, "Too long.");
-        assert!(error.said.is_some());
+        assert!(error.quote.is_some());
     }
 
     #[test]
-    fn a_response_in_memory_keeps_status_headers_and_address() {
+    fn a_response_in_memory_preserves_status_headers_and_url() {
         let received = http::Response::builder()
             .status(207)
             .header("x-request-id", "r2")

@@ -1,79 +1,79 @@
-//! Bounds the memory that large responses take at once.
+//! Limits the memory of concurrent large responses.
 //!
-//! A response needs memory twice: for its bytes while they are read, and for the values they hold, which
-//! can be ten times as large, until the call that asked for it is done. Both are counted, and a large
-//! response waits for its share of each. While it waits for the first, its server waits as well.
+//! A response needs memory twice: for its bytes while they are read, and for the parsed values, which can be
+//! ten times as large, until its call is done. Both are counted separately, and a large response waits for a
+//! reservation of each. While it waits for the first, TCP backpressure stops the server.
 //!
-//! Calls cannot wait for each other in a circle. Whoever waits for the values of a response holds none: a
-//! call that reads a further response gives its share back and asks for both at once. Whoever waits for the
-//! bytes of one holds neither. What a response may need at most is reserved in one go.
+//! Calls cannot deadlock. A call that waits for value memory holds none: before it reads a further response,
+//! it returns its reservation and requests both amounts at once. A call that waits for byte memory holds
+//! neither. Each reservation covers the maximum that a response may need.
 
 use std::{cell::RefCell, future::Future, sync::Arc};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// What needs no more than this is not counted; most responses are smaller.
+/// Smaller responses are not counted; most are.
 pub(super) const SMALL: usize = 1024 * 1024;
 
-/// The unit in which shares are counted.
+/// The unit of reservations, in bytes.
 const UNIT: usize = 1024;
 
-/// What a field or an entry takes in memory beside its text.
-const PER_VALUE: usize = 192;
+/// The assumed memory of a field or list item in addition to its text.
+const BYTES_PER_VALUE: usize = 192;
 
-/// What the values of one call may take.
+/// The memory limit for the values of one call.
 const MAX_VALUES_SIZE: usize = 256 * 1024 * 1024;
 
-/// The responses of a call have more values than fit into the memory for one call.
+/// The values of a call exceed its memory limit.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "The response of the Exa API has so many values that they would take about {} MB of memory; one call \
-     may take {} MB. Fewer results (`numResults`, `limit`) or shorter contents (`maxCharacters`) take less.",
+    "The response of the Exa API would take about {} MB of memory; the limit is {} MB per call. Request fewer \
+     results (`numResults`, `limit`) or shorter contents (`maxCharacters`).",
     .0 / 1_000_000, MAX_VALUES_SIZE / 1_000_000
 )]
-pub(super) struct TooManyValues(usize);
+pub(super) struct ValuesTooLarge(usize);
 
 tokio::task_local! {
-    static HELD: RefCell<Held>;
+    static HELD: RefCell<HeldValues>;
 }
 
-/// The values that a call has read so far.
+/// The reservation for the values that a call has read so far.
 #[derive(Default)]
-struct Held {
+struct HeldValues {
     bytes: usize,
     permit: Option<OwnedSemaphorePermit>,
 }
 
-/// Counts the values of all responses that `work` reads against the memory limit until `work` ends.
-pub async fn keep_reserved<F: Future>(work: F) -> F::Output {
+/// Counts the values of all responses that `work` reads against the memory limit, until `work` ends.
+pub async fn hold_response_memory<F: Future>(work: F) -> F::Output {
     HELD.scope(RefCell::default(), work).await
 }
 
-/// Returns the share of what the current call has read so far: it is about to wait for something else.
-pub fn release_reserved() {
+/// Releases the reservation of the current call, which is about to wait for something else.
+pub fn release_response_memory() {
     let _ = HELD.try_with(|held| held.take());
 }
 
-/// Gives the share back for a while; the next response that is read asks for it again.
-pub(super) fn lend_reserved() {
+/// Releases the reservation temporarily; the next response that is read requests it again.
+pub(super) fn lend_response_memory() {
     let _ = HELD.try_with(|held| held.borrow_mut().permit = None);
 }
 
-/// The memory that responses share.
+/// The memory budget of all responses.
 pub(super) struct ResponseMemory {
     bytes: Arc<Semaphore>,
     values: Arc<Semaphore>,
     units: u32,
 }
 
-/// The share of the bytes of a response that is being read.
-pub(super) struct ReadShare {
-    /// `None` only after the end of everything.
+/// A reservation for the bytes of a response.
+pub(super) struct ByteReservation {
+    /// `None` only if the semaphore is closed, which never happens.
     permit: Option<OwnedSemaphorePermit>,
 }
 
 impl ResponseMemory {
-    /// Memory for this many bytes, and for values that take as much.
+    /// Creates a budget of this many bytes for reading, and as many for values.
     pub(super) fn new(bytes: usize) -> Self {
         let units = u32::try_from(bytes / UNIT).unwrap_or(u32::MAX).max(1);
         let all = || Arc::new(Semaphore::new(usize::try_from(units).unwrap_or(usize::MAX)));
@@ -84,44 +84,44 @@ impl ResponseMemory {
         }
     }
 
-    /// Backoff until this many bytes may be read. More than there are in all get all.
-    pub(super) async fn share_to_read(&self, bytes: usize) -> ReadShare {
+    /// Waits until this many bytes may be read. A larger amount than the budget reserves all of it.
+    pub(super) async fn reserve_bytes(&self, bytes: usize) -> ByteReservation {
         let units = self.units_of(bytes);
         if let Ok(permit) = Arc::clone(&self.bytes).try_acquire_many_owned(units) {
-            return ReadShare {
+            return ByteReservation {
                 permit: Some(permit),
             };
         }
-        // Those who have read theirs may wait for the share of this call.
-        lend_reserved();
+        // Calls that hold bytes may be waiting for the values of this call.
+        lend_response_memory();
         let permit = Arc::clone(&self.bytes).acquire_many_owned(units).await;
-        ReadShare {
+        ByteReservation {
             permit: permit.ok(),
         }
     }
 
-    /// Waits until values of this [size](values_size) may be made. They count until the call that reads
-    /// them is done; outside of [`keep_reserved`], for as long as the share is held.
+    /// Waits until values of this [size](values_size) may be parsed. They count until the call is done;
+    /// outside of [`hold_response_memory`], until the reservation is dropped.
     ///
     /// # Errors
-    /// The values of this call would be too large; the share of those it has read so far stays.
-    pub(super) async fn share_to_parse(
+    /// The values of this call would exceed its limit; its existing reservation stays.
+    pub(super) async fn reserve_values(
         &self,
         bytes: usize,
-    ) -> Result<Option<ParseShare>, TooManyValues> {
+    ) -> Result<Option<ValueReservation>, ValuesTooLarge> {
         if bytes <= SMALL {
             return Ok(None);
         }
         let held = HELD.try_with(|held| held.borrow().bytes);
         let bytes = held.unwrap_or_default().saturating_add(bytes);
         if bytes > MAX_VALUES_SIZE {
-            return Err(TooManyValues(bytes));
+            return Err(ValuesTooLarge(bytes));
         }
         let held = HELD.try_with(|held| held.take());
-        // Given back before more is asked for.
+        // Released before more is requested, to avoid deadlocks.
         drop(held);
         let permit = Arc::clone(&self.values).acquire_many_owned(self.units_of(bytes));
-        Ok(Some(ParseShare {
+        Ok(Some(ValueReservation {
             permit: permit.await.ok(),
             bytes,
         }))
@@ -133,8 +133,8 @@ impl ResponseMemory {
     }
 }
 
-impl ReadShare {
-    /// Gives back what the response did not need.
+impl ByteReservation {
+    /// Releases what the response did not need.
     pub(super) fn shrink_to(&mut self, bytes: usize) {
         if let Some(permit) = &mut self.permit {
             let surplus = permit.num_permits().saturating_sub(bytes.div_ceil(UNIT));
@@ -143,29 +143,29 @@ impl ReadShare {
     }
 }
 
-/// The share of the values of a response.
-pub(super) struct ParseShare {
+/// A reservation for the values of a response.
+pub(super) struct ValueReservation {
     permit: Option<OwnedSemaphorePermit>,
-    /// With those that the call has read before.
+    /// Including the values that the call has read before.
     bytes: usize,
 }
 
-/// The share stays with the call, if there is one.
-impl Drop for ParseShare {
+/// Moves the reservation to the call, if there is one.
+impl Drop for ValueReservation {
     fn drop(&mut self) {
         let (bytes, permit) = (self.bytes, self.permit.take());
         let _ = HELD.try_with(|held| {
             if let Ok(mut held) = held.try_borrow_mut() {
-                *held = Held { bytes, permit };
+                *held = HeldValues { bytes, permit };
             }
         });
     }
 }
 
-/// What the values of a JSON text take in memory, nearly.
+/// Estimates the memory of the values of a JSON text.
 pub(super) fn values_size(json: &[u8]) -> usize {
-    // The smallest text with so many values has two bytes for each.
-    if json.len() / 2 * PER_VALUE <= SMALL {
+    // A value takes at least two bytes of text, so this text is small.
+    if json.len() / 2 * BYTES_PER_VALUE <= SMALL {
         return json.len();
     }
     let mut values = 0_usize;
@@ -173,15 +173,16 @@ pub(super) fn values_size(json: &[u8]) -> usize {
     while let Some(byte) = bytes.next() {
         match byte {
             b',' | b':' | b'{' | b'[' => values += 1,
-            b'"' => skip_text(&mut bytes),
+            b'"' => skip_string(&mut bytes),
             _ => {}
         }
     }
-    json.len().saturating_add(values.saturating_mul(PER_VALUE))
+    json.len()
+        .saturating_add(values.saturating_mul(BYTES_PER_VALUE))
 }
 
-/// Goes on after the end of a text.
-fn skip_text(bytes: &mut std::slice::Iter<'_, u8>) {
+/// Advances past the end of a string.
+fn skip_string(bytes: &mut std::slice::Iter<'_, u8>) {
     while let Some(byte) = bytes.next() {
         match byte {
             b'"' => return,
@@ -216,22 +217,22 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn bytes_are_free_again_after_they_are_read() {
+    async fn releases_bytes_after_they_are_read() {
         let memory = ResponseMemory::new(8 * MEBI);
-        let mut first = memory.share_to_read(6 * MEBI).await;
-        assert!(memory.share_to_read(3 * MEBI).now_or_never().is_none());
+        let mut first = memory.reserve_bytes(6 * MEBI).await;
+        assert!(memory.reserve_bytes(3 * MEBI).now_or_never().is_none());
         first.shrink_to(5 * MEBI);
-        let second = memory.share_to_read(3 * MEBI).now_or_never();
+        let second = memory.reserve_bytes(3 * MEBI).now_or_never();
         assert!(second.is_some());
         drop((first, second));
         assert_eq!(free(&memory.bytes), 8 * MEBI);
     }
 
     #[tokio::test]
-    async fn what_is_larger_than_the_whole_gets_the_whole() {
+    async fn an_oversized_request_reserves_the_whole_budget() {
         let memory = ResponseMemory::new(8 * MEBI);
-        let read = memory.share_to_read(usize::MAX).await;
-        let parsed = memory.share_to_parse(values_size(&text(9))).await.unwrap();
+        let read = memory.reserve_bytes(usize::MAX).await;
+        let parsed = memory.reserve_values(values_size(&text(9))).await.unwrap();
         assert_eq!((free(&memory.bytes), free(&memory.values)), (0, 0));
         drop((read, parsed));
         assert_eq!(free(&memory.bytes), 8 * MEBI);
@@ -239,19 +240,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_values_of_one_call_are_bounded() {
+    async fn limits_the_values_of_one_call() {
         let memory = ResponseMemory::new(8 * MEBI);
-        let excess = memory.share_to_parse(MAX_VALUES_SIZE + 1).await;
+        let excess = memory.reserve_values(MAX_VALUES_SIZE + 1).await;
         assert!(excess.is_err_and(|excess| excess.to_string().contains("268 MB")));
-        keep_reserved(async {
+        hold_response_memory(async {
             for _ in 0..2 {
-                drop(memory.share_to_parse(MAX_VALUES_SIZE / 2).await.unwrap());
+                drop(memory.reserve_values(MAX_VALUES_SIZE / 2).await.unwrap());
             }
-            assert!(memory.share_to_parse(2 * MEBI).await.is_err());
-            // What it has read so far still counts, and can be given back.
+            assert!(memory.reserve_values(2 * MEBI).await.is_err());
+            // The existing reservation stays, and can be released.
             assert_eq!(free(&memory.values), 0);
-            release_reserved();
-            assert!(memory.share_to_parse(2 * MEBI).await.is_ok());
+            release_response_memory();
+            assert!(memory.reserve_values(2 * MEBI).await.is_ok());
         })
         .await;
         assert_eq!(free(&memory.values), 8 * MEBI);
@@ -261,54 +262,54 @@ mod tests {
     fn many_values_are_larger_than_their_text() {
         let objects = format!("[{}]", vec![r#"{"a":1}"#; 100_000].join(","));
         assert!(values_size(objects.as_bytes()) > 40 * MEBI);
-        // What looks like structure inside a text is none.
+        // Structural characters inside a string do not count.
         let prose = format!(r#"["{}"]"#, r#"a,{[:\"b "#.repeat(200_000));
-        assert_eq!(values_size(prose.as_bytes()), prose.len() + PER_VALUE);
+        assert_eq!(values_size(prose.as_bytes()), prose.len() + BYTES_PER_VALUE);
         assert!(values_size(&text(2)) < 2 * MEBI + 10);
         assert_eq!(values_size(b"{}"), 2);
     }
 
     #[tokio::test]
-    async fn a_call_keeps_its_share_until_it_is_done() {
+    async fn a_call_holds_its_reservation_until_it_is_done() {
         let memory = ResponseMemory::new(8 * MEBI);
-        keep_reserved(async {
+        hold_response_memory(async {
             for read in 1..=3 {
-                drop(memory.share_to_parse(values_size(&text(2))).await.unwrap());
+                drop(memory.reserve_values(values_size(&text(2))).await.unwrap());
                 assert_eq!(free(&memory.values), (8 - 2 * read) * MEBI);
             }
-            lend_reserved();
+            lend_response_memory();
             assert_eq!(free(&memory.values), 8 * MEBI);
-            drop(memory.share_to_parse(values_size(&text(2))).await.unwrap());
+            drop(memory.reserve_values(values_size(&text(2))).await.unwrap());
             assert_eq!(free(&memory.values), 0);
-            release_reserved();
+            release_response_memory();
             assert_eq!(free(&memory.values), 8 * MEBI);
-            drop(memory.share_to_parse(values_size(&text(2))).await.unwrap());
+            drop(memory.reserve_values(values_size(&text(2))).await.unwrap());
         })
         .await;
         assert_eq!(free(&memory.values), 8 * MEBI);
     }
 
     #[tokio::test]
-    async fn without_a_call_a_share_ends_with_itself() {
+    async fn without_a_call_a_reservation_ends_when_dropped() {
         let memory = ResponseMemory::new(8 * MEBI);
-        let share = memory.share_to_parse(values_size(&text(2))).await.unwrap();
+        let reservation = memory.reserve_values(values_size(&text(2))).await.unwrap();
         assert_eq!(free(&memory.values), 6 * MEBI);
-        drop(share);
+        drop(reservation);
         assert_eq!(free(&memory.values), 8 * MEBI);
     }
 
     #[tokio::test]
-    async fn calls_with_many_large_responses_do_not_wait_for_each_other() {
+    async fn calls_with_many_large_responses_do_not_deadlock() {
         let memory = Arc::new(ResponseMemory::new(8 * MEBI));
         let body = Arc::new(text(3));
         let call = || {
             let (memory, body) = (Arc::clone(&memory), Arc::clone(&body));
-            keep_reserved(async move {
+            hold_response_memory(async move {
                 for _ in 0..10 {
-                    let mut read = memory.share_to_read(5 * MEBI).await;
+                    let mut read = memory.reserve_bytes(5 * MEBI).await;
                     tokio::task::yield_now().await;
                     read.shrink_to(3 * MEBI);
-                    let parsed = memory.share_to_parse(values_size(&body)).await.unwrap();
+                    let parsed = memory.reserve_values(values_size(&body)).await.unwrap();
                     tokio::task::yield_now().await;
                     drop((read, parsed));
                 }
@@ -317,17 +318,17 @@ mod tests {
         let mut calls = tokio::task::JoinSet::new();
         (0..20).for_each(|_| drop(calls.spawn(call())));
         let all = timeout(Duration::from_secs(60), calls.join_all()).await;
-        assert!(all.is_ok(), "the calls wait for each other");
+        assert!(all.is_ok(), "the calls deadlock");
         assert_eq!(free(&memory.bytes), 8 * MEBI);
         assert_eq!(free(&memory.values), 8 * MEBI);
     }
 
     #[tokio::test]
-    async fn a_call_that_is_given_up_frees_its_share() {
+    async fn a_cancelled_call_releases_its_reservation() {
         let memory = ResponseMemory::new(8 * MEBI);
-        let call = keep_reserved(async {
-            let read = memory.share_to_read(6 * MEBI).await;
-            drop(memory.share_to_parse(values_size(&text(6))).await.unwrap());
+        let call = hold_response_memory(async {
+            let read = memory.reserve_bytes(6 * MEBI).await;
+            drop(memory.reserve_values(values_size(&text(6))).await.unwrap());
             std::future::pending::<()>().await;
             drop(read);
         });

@@ -1,4 +1,4 @@
-//! Checks a JSON body completely, and keeps of it what the guard of a request reads.
+//! Validates a JSON body completely, and retains the parts that the guard of a request reads.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use serde_json::{Map, Number, Value};
 
 /// A JSON document in which every list is empty.
 ///
-/// Nearly all of a response is in lists, while its id, status and cost are not. Reading the summary finds
-/// every fault that reading the whole [`Value`] would find, at a fraction of the memory.
+/// Nearly all data of a response is in lists, but its id, status and cost are not. Parsing the summary finds
+/// every error that parsing the whole [`Value`] would find, with a fraction of the memory.
 pub(super) struct ResponseSummary(pub(super) Value);
 
 impl<'de> Deserialize<'de> for ResponseSummary {
@@ -20,7 +20,7 @@ impl<'de> Deserialize<'de> for ResponseSummary {
     }
 }
 
-/// Reads values and empties the lists among them.
+/// Deserializes a value and empties the lists in it.
 struct Summarize;
 
 impl<'de> DeserializeSeed<'de> for Summarize {
@@ -68,16 +68,16 @@ impl<'de> Visitor<'de> for Summarize {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Value, A::Error> {
-        let mut kept = Map::new();
+        let mut object = Map::new();
         while let Some(name) = fields.next_key()? {
-            kept.insert(name, fields.next_value_seed(Self)?);
+            object.insert(name, fields.next_value_seed(Self)?);
         }
-        Ok(Value::Object(kept))
+        Ok(Value::Object(object))
     }
 }
 
-/// A value that is read as strictly as a [`Value`] and not kept. `IgnoredAny` would skip texts that are
-/// not UTF-8, numbers out of range and any depth.
+/// Validates a value as strictly as [`Value`] and discards it. `IgnoredAny` would accept invalid UTF-8,
+/// numbers out of range and any depth.
 struct Checked;
 
 impl<'de> Deserialize<'de> for Checked {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_emptied_and_all_else_is_kept() {
+    fn empties_lists_only() {
         let body = json!({
             "id": "r1", "status": null, "n": [1, {"a": [true]}], "done": false,
             "costDollars": {"total": 0.005, "parts": [{"search": 1}], "count": -3, "all": 7},
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn it_refuses_what_a_value_refuses_in_the_same_words() {
+    fn reports_the_same_errors_as_value() {
         let deep = "[".repeat(400) + &"]".repeat(400);
         let deep_in_list = format!("[{{\"a\":{deep}}}]");
         let cases: [&[u8]; 9] = [
@@ -170,8 +170,8 @@ mod tests {
         for body in cases {
             let whole = serde_json::from_slice::<Value>(body).unwrap_err();
             let shown = String::from_utf8_lossy(body);
-            let ours = summary(body).unwrap_err();
-            assert_eq!(ours.to_string(), whole.to_string(), "{shown}");
+            let error = summary(body).unwrap_err();
+            assert_eq!(error.to_string(), whole.to_string(), "{shown}");
         }
     }
 }

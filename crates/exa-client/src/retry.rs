@@ -1,4 +1,4 @@
-//! When a request is sent again, and how long to wait before.
+//! Retry policy and backoff.
 
 use std::time::{Duration, SystemTime};
 
@@ -6,16 +6,16 @@ use http::{HeaderMap, Method, header::RETRY_AFTER};
 
 use super::ExaErrorKind;
 
-/// How often and how patiently a failed request is sent again.
+/// When and how often a failed request is retried.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RetryPolicy {
-    /// How often a request is sent again at most.
+    /// The maximum number of retries.
     pub max_retries: u32,
-    /// The upper end of the first wait; it doubles with each retry.
+    /// The maximum of the first wait; it doubles with each retry.
     pub base_delay: Duration,
-    /// The upper end of any wait that the server did not ask for.
+    /// The maximum of any wait without `Retry-After`.
     pub max_delay: Duration,
-    /// How long all waits of one call may take together; zero means that nothing is sent again.
+    /// The maximum of all waits of one call together; zero disables retries.
     pub max_total_wait: Duration,
 }
 
@@ -30,19 +30,19 @@ impl Default for RetryPolicy {
     }
 }
 
-/// What a failed attempt may have done on the server.
+/// The possible effect of a failed attempt on the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// The server cannot have acted, so any request may be sent again.
+    /// The server has not acted, so any request may be retried.
     None,
-    /// The server may have acted, so only requests that bear repetition may be sent again.
+    /// The server may have acted, so only idempotent requests may be retried.
     Unknown,
-    /// Sending the same again would not help, or take too long.
+    /// A retry would not help or take too long.
     Final,
 }
 
 impl Effect {
-    /// The effect of an attempt that failed in this way.
+    /// Returns the effect of an attempt that failed with this kind of error.
     pub(super) fn of(kind: ExaErrorKind) -> Self {
         match kind {
             ExaErrorKind::Api(429 | 503) | ExaErrorKind::Connect => Self::None,
@@ -51,22 +51,22 @@ impl Effect {
         }
     }
 
-    /// Says whether a request of this method may be sent again.
+    /// Returns whether a request with this method may be retried.
     pub(super) fn allows(self, method: &Method) -> bool {
-        let repeatable = [Method::GET, Method::HEAD, Method::PUT, Method::DELETE];
+        let idempotent = [Method::GET, Method::HEAD, Method::PUT, Method::DELETE];
         match self {
             Self::None => true,
-            Self::Unknown => repeatable.contains(method),
+            Self::Unknown => idempotent.contains(method),
             Self::Final => false,
         }
     }
 }
 
-/// The waits of one call.
+/// The retry state of one call.
 pub(super) struct Backoff<'a> {
     policy: &'a RetryPolicy,
     retries: u32,
-    left: Duration,
+    remaining: Duration,
 }
 
 impl<'a> Backoff<'a> {
@@ -74,24 +74,24 @@ impl<'a> Backoff<'a> {
         Self {
             policy,
             retries: 0,
-            left: policy.max_total_wait,
+            remaining: policy.max_total_wait,
         }
     }
 
-    /// How long to wait before the next attempt, or nothing if there is to be none. The server's own
-    /// wish is a minimum; if it is longer than what is left, waiting would be in vain.
-    pub(super) fn next(&mut self, asked: Option<Duration>) -> Option<Duration> {
-        if self.retries >= self.policy.max_retries || self.left.is_zero() {
+    /// Returns the wait before the next attempt, or `None` if there must not be one. `Retry-After` is a
+    /// minimum; if it exceeds the remaining time, there is no retry.
+    pub(super) fn next(&mut self, retry_after: Option<Duration>) -> Option<Duration> {
+        if self.retries >= self.policy.max_retries || self.remaining.is_zero() {
             return None;
         }
-        let own = self.jitter().min(self.left);
-        let wait = asked.map_or(own, |asked| asked.max(own));
-        self.left = self.left.checked_sub(wait)?;
+        let jitter = self.jitter().min(self.remaining);
+        let wait = retry_after.map_or(jitter, |wait| wait.max(jitter));
+        self.remaining = self.remaining.checked_sub(wait)?;
         self.retries += 1;
         Some(wait)
     }
 
-    /// Exponential back-off with full jitter, so that many clients do not come back at once.
+    /// Returns an exponential backoff with full jitter, so that clients do not retry in lockstep.
     fn jitter(&self) -> Duration {
         let factor = 1_u32.checked_shl(self.retries).unwrap_or(u32::MAX);
         let ceiling = self.policy.base_delay.saturating_mul(factor);
@@ -99,11 +99,11 @@ impl<'a> Backoff<'a> {
     }
 }
 
-/// Reads `Retry-After`: seconds, or the date from which to try again.
+/// Parses `Retry-After`: seconds, or a date.
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
-        // Digits that overflow mean a wait without end, not one of no length.
+        // A number that overflows is an endless wait, not an invalid one.
         return Some(Duration::from_secs(text.parse().unwrap_or(u64::MAX)));
     }
     let date = httpdate::parse_http_date(text).ok()?;
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn retry_after_is_read_as_seconds_or_date() {
+    fn parses_retry_after_as_seconds_or_date() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
         assert_eq!(read("120", now), Some(Duration::from_secs(120)));
         assert_eq!(read(" 0 ", now), Some(Duration::ZERO));
@@ -133,36 +133,36 @@ mod tests {
         assert_eq!(past, Some(Duration::ZERO));
         let endless = read("99999999999999999999999", now);
         assert_eq!(endless, Some(Duration::from_secs(u64::MAX)));
-        for odd in ["soon", "-1", "1.5", ""] {
-            assert_eq!(read(odd, now), None, "{odd}");
+        for invalid in ["later", "-1", "1.5", ""] {
+            assert_eq!(read(invalid, now), None, "{invalid}");
         }
         assert_eq!(retry_after(&HeaderMap::new(), now), None);
     }
 
     #[test]
-    fn waits_grow_up_to_the_cap_and_end_after_the_retries() {
+    fn waits_grow_up_to_the_maximum() {
         let policy = RetryPolicy {
             max_retries: 40,
             max_delay: Duration::from_secs(1),
             max_total_wait: Duration::from_secs(600),
             ..RetryPolicy::default()
         };
-        let mut waits = Backoff::new(&policy);
+        let mut backoff = Backoff::new(&policy);
         for retry in 0..40_u32 {
-            let wait = waits.next(None).unwrap();
+            let wait = backoff.next(None).unwrap();
             let ceiling = Duration::from_millis(250) * 2_u32.pow(retry.min(3));
             assert!(wait <= ceiling.min(policy.max_delay), "{retry}: {wait:?}");
         }
-        assert_eq!(waits.next(None), None);
+        assert_eq!(backoff.next(None), None);
     }
 
     #[test]
-    fn the_wish_of_the_server_is_a_minimum_within_the_total() {
+    fn retry_after_is_a_minimum_within_the_total() {
         let policy = RetryPolicy::default();
-        let mut waits = Backoff::new(&policy);
-        let wait = waits.next(Some(Duration::from_secs(20))).unwrap();
+        let mut backoff = Backoff::new(&policy);
+        let wait = backoff.next(Some(Duration::from_secs(20))).unwrap();
         assert_eq!(wait, Duration::from_secs(20));
-        assert_eq!(waits.next(Some(Duration::from_secs(11))), None);
+        assert_eq!(backoff.next(Some(Duration::from_secs(11))), None);
         let none = RetryPolicy {
             max_total_wait: Duration::ZERO,
             ..policy
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn only_repeatable_methods_follow_an_unknown_effect() {
+    fn retries_only_idempotent_methods_after_an_unknown_effect() {
         for method in [Method::GET, Method::HEAD, Method::PUT, Method::DELETE] {
             assert!(Effect::Unknown.allows(&method), "{method}");
         }

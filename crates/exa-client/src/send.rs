@@ -1,4 +1,4 @@
-//! Sending a request: attempts, redirects, reading the answer.
+//! Sends a request: attempts, redirects and reading of the response.
 
 use std::time::SystemTime;
 
@@ -20,20 +20,20 @@ use super::{
     transport_error::{self, Failure},
 };
 
-/// A success, whose body is in memory and known to be JSON.
+/// A successful response whose body is in memory and valid JSON.
 pub(super) struct Success {
     pub(super) response: Response,
-    /// What the guard reads of it: the body, or its [`ResponseSummary`].
+    /// The body or its [`ResponseSummary`], for the guard.
     pub(super) summary: Value,
 }
 
-/// Sends a request, several times if need be, and reads what is answered. The body is read and checked
-/// here, where another attempt can still be made, and decoded by the generated client.
+/// Sends a request with retries and reads the response. The body is read and validated here, where a retry is
+/// still possible, and decoded by the generated client.
 ///
-/// A refusal of the API is a response, too: it carries its [`ExaError`] as an extension.
+/// An error response of the API is returned as a response with its [`ExaError`] as an extension.
 ///
 /// # Errors
-/// No usable response came. The [`ExaError`] is the source of the error.
+/// There is no usable response. The [`ExaError`] is the source of the error.
 pub async fn send(
     client: &Client,
     context: &CallContext,
@@ -43,11 +43,11 @@ pub async fn send(
         Ok(response) => {
             let size = response.content_length().unwrap_or_default();
             let size = usize::try_from(size).unwrap_or(usize::MAX);
-            // The client is about to decode it.
+            // The client decodes it next.
             blocking::next_is_large(blocking::is_large_text(size)).await;
             Ok(response)
         }
-        Err(failure) => match failure.refusal {
+        Err(failure) => match failure.response {
             Some(mut response) => {
                 response.extensions_mut().insert(failure.error);
                 Ok(*response)
@@ -57,97 +57,99 @@ pub async fn send(
     }
 }
 
-/// Attempts a request until it succeeds or another attempt is not allowed.
+/// Attempts a request until it succeeds or must not be retried.
 async fn exchange(
     client: &Client,
     context: &CallContext,
     mut request: Request,
 ) -> Result<Response, Failure> {
-    let mut waits = Backoff::new(context.retry());
+    let mut backoff = Backoff::new(context.retry());
     let mut attempts = 0;
-    let mut last = None;
+    let mut last_failure = None;
     loop {
         attempts += 1;
         let method = request.method().clone();
-        // A body that is a stream cannot be sent twice.
-        let again = request.try_clone();
-        // Dropped at whatever point, the attempt counts as lost.
-        let mut passed = match (context.guard().begin().await, last) {
-            (Ok(passed), _) => passed,
-            // Why there was a second attempt says more than why it was not allowed.
-            (Err(_), Some(last)) => return Err(last),
-            (Err(refused), None) => return Err(refused.into()),
+        // A streaming body cannot be sent twice.
+        let retry = request.try_clone();
+        // If this future is dropped, the attempt counts as lost.
+        let mut guarded = match (context.guard().start().await, last_failure) {
+            (Ok(guarded), _) => guarded,
+            // The reason for the retry is more useful than the reason why it was not allowed.
+            (Err(_), Some(last_failure)) => return Err(last_failure),
+            (Err(error), None) => return Err(error.into()),
         };
-        let mut failure = match attempt(client, context, request, &mut *passed).await {
+        let mut failure = match attempt(client, context, request, &mut *guarded).await {
             Ok(success) => {
-                passed.answered(&success.summary).await;
+                guarded.completed(&success.summary).await;
                 return Ok(success.response);
             }
             Err(failure) => failure,
         };
         let error = &mut failure.error;
         if error.is_from_gateway() {
-            passed.answered_by_gateway().await;
+            guarded.failed_at_gateway().await;
         } else if error.is_without_effect() {
-            passed.refused().await;
+            guarded.rejected().await;
         } else {
-            drop(passed);
+            drop(guarded);
         }
         error.attempts = attempts;
-        let turned_away = error.kind == ExaErrorKind::Api(429);
-        if turned_away && !context.waits_for_key() {
+        let is_rate_limited = error.kind == ExaErrorKind::Api(429);
+        if is_rate_limited && !context.retries_rate_limits() {
             return Err(failure);
         }
-        let Some(next) = again.filter(|_| failure.effect.allows(&method)) else {
+        let Some(retry) = retry.filter(|_| failure.effect.allows(&method)) else {
             return Err(failure);
         };
-        let Some(wait) = waits.next(error.retry_after) else {
+        let Some(wait) = backoff.next(error.retry_after) else {
             return Err(failure);
         };
         tracing::info!(
             status = error.status,
             attempt = attempts,
             wait_milliseconds = wait.as_millis(),
-            "failed; trying again"
+            "request failed; retrying"
         );
         tokio::time::sleep(wait).await;
-        request = next;
-        last = Some(failure);
+        request = retry;
+        last_failure = Some(failure);
     }
 }
 
-/// Sends a request once and reads the answer.
+/// Sends a request once and reads the response.
 async fn attempt(
     client: &Client,
     context: &CallContext,
     request: Request,
-    passed: &mut dyn Attempt,
+    guarded: &mut dyn Attempt,
 ) -> Result<Success, Failure> {
     let method = request.method().clone();
     let host = request.url().host_str().unwrap_or_default().to_owned();
-    let late = || transport_error::timed_out(&host, context);
+    let timed_out = || transport_error::timed_out(&host, context);
     let mut deadline = Deadline::after(context.timeout());
-    let response = deadline.bound(follow(client, context, request)).await;
-    let response = response.ok_or_else(late)??;
+    let response = deadline
+        .bound(follow_redirects(client, context, request))
+        .await;
+    let response = response.ok_or_else(timed_out)??;
     let status = response.status();
     if let Some(stream) = context.stream()
         && status.is_success()
         && is_event_stream(response.headers())
     {
-        return stream::read(context, stream, response, passed).await;
+        return stream::read(context, stream, response, guarded).await;
     }
     if status.is_success() {
-        success(context, response, &mut deadline).await
+        read_success(context, response, &mut deadline).await
     } else if redirect::is_redirect(status) {
-        Err(redirect::refusal(context, &response, &method).into())
+        Err(redirect::error(context, &response, &method).into())
     } else {
-        Err(refused(context, response, &deadline).await)
+        Err(read_error(context, response, &deadline).await)
     }
 }
 
-/// Sends a request and follows redirects within the same origin. All of it counts as one attempt, so
-/// it shares one time limit.
-async fn follow(
+/// Sends a request and follows redirects within the same origin. All hops are one attempt and share its time
+/// limit.
+async fn follow_redirects(
     client: &Client,
     context: &CallContext,
     mut request: Request,
@@ -168,8 +170,8 @@ async fn follow(
     }
 }
 
-/// Reads a successful answer.
-async fn success(
+/// Reads a successful response.
+async fn read_success(
     context: &CallContext,
     mut response: Response,
     deadline: &mut Deadline,
@@ -177,10 +179,10 @@ async fn success(
     let status = response.status();
     let limit = context.http().config().max_response_bytes;
     if is_event_stream(response.headers()) {
-        // Such an answer may never end, so it is not even begun to be read.
-        let message = "The Exa API answered with a stream of events, which this call does not read. \
-                       Leave `stream` out of the request.";
-        return Err(unread(context, &response, ExaErrorKind::NotJson, message));
+        // A stream may never end, so it is not read at all.
+        let message = "The Exa API returned an event stream, which this call does not support. Leave `stream` \
+                       out of the request.";
+        return Err(unusable(context, &response, ExaErrorKind::NotJson, message));
     }
     let memory = context.http().response_memory();
     let mut body = match body::read_all(&mut response, limit, memory, deadline).await {
@@ -190,21 +192,31 @@ async fn success(
             return Err(transport_error::timed_out(host, context));
         }
         Err(ReadError::TooLarge) => {
-            let message = format!("The answer of the Exa API is longer than {limit} bytes.");
-            return Err(unread(context, &response, ExaErrorKind::TooLarge, &message));
+            let message = format!("The response of the Exa API exceeds {limit} bytes.");
+            return Err(unusable(
+                context,
+                &response,
+                ExaErrorKind::TooLarge,
+                &message,
+            ));
         }
         Err(ReadError::Transport(error)) => {
             let error = error.with_url(response.url().clone());
             return Err(transport_error::failure(&error, context));
         }
     };
-    if let Err(excess) = body.reserve_values(memory).await {
-        let message = excess.to_string();
-        return Err(unread(context, &response, ExaErrorKind::TooLarge, &message));
+    if let Err(error) = body.reserve_values(memory).await {
+        let message = error.to_string();
+        return Err(unusable(
+            context,
+            &response,
+            ExaErrorKind::TooLarge,
+            &message,
+        ));
     }
     let is_large = blocking::is_large_text(body.as_ref().len());
-    let read = || text::read_json_repaired(body.as_ref());
-    match blocking::run(is_large, read).await {
+    let parse = || text::parse_json_repaired(body.as_ref());
+    match blocking::run(is_large, parse).await {
         Ok((ResponseSummary(summary), repaired)) => {
             if let Some(repaired) = repaired {
                 body.replace(repaired);
@@ -213,17 +225,17 @@ async fn success(
             Ok(Success { response, summary })
         }
         Err(error) => {
-            let (message, said) =
+            let (message, quote) =
                 not_json(context, status, response.headers(), body.as_ref(), &error);
-            let mut failure = unread(context, &response, ExaErrorKind::NotJson, &message);
-            failure.error = failure.error.saying(said);
+            let mut failure = unusable(context, &response, ExaErrorKind::NotJson, &message);
+            failure.error = failure.error.with_quote(quote);
             Err(failure)
         }
     }
 }
 
-/// The failure of a success that cannot be read.
-fn unread(
+/// Returns the failure of a successful response that cannot be used.
+fn unusable(
     context: &CallContext,
     response: &Response,
     kind: ExaErrorKind,
@@ -235,7 +247,7 @@ fn unread(
     error.into()
 }
 
-/// Says what came instead of JSON, and gives those words of it that are not ours.
+/// Returns a message about a body that is not JSON, and its untrusted part.
 fn not_json(
     context: &CallContext,
     status: StatusCode,
@@ -268,13 +280,13 @@ fn not_json(
     let what = text::tidy(Some(context.key()), &what, text::MAX_EXCERPT);
     let shown = format!("{shown:?}");
     let message = format!(
-        "The Exa API answered {name} {what}: {shown}. Check that EXA_BASE_URL points to the Exa API \
-         and that no proxy or login page answers in its place."
+        "The Exa API returned {name} {what}: {shown}. Check that EXA_BASE_URL points to the Exa API \
+         and that no proxy or login page responds in its place."
     );
     (message, shown)
 }
 
-/// The media type of a `content-type`, if it is one that says what went wrong. Any other is a text of upstream's own.
+/// Returns a known media type. Any other `content-type` is untrusted text.
 fn known_media_type(content_type: &str) -> Option<&'static str> {
     const KNOWN: [&str; 6] = [
         "text/html",
@@ -290,17 +302,17 @@ fn known_media_type(content_type: &str) -> Option<&'static str> {
         .find(|known| essence.eq_ignore_ascii_case(known))
 }
 
-/// The failure of an answer that is not a success.
-async fn refused(context: &CallContext, mut response: Response, deadline: &Deadline) -> Failure {
+/// Reads an error response.
+async fn read_error(context: &CallContext, mut response: Response, deadline: &Deadline) -> Failure {
     let status = response.status();
     let bytes = body::read_start(&mut response, deadline).await;
     let headers = response.headers();
-    let body = ErrorBody::read(content_type(headers), &bytes);
+    let body = ErrorBody::parse(content_type(headers), &bytes);
     let mut error = body.into_error(status, Some(context.key()));
     error.retry_after = retry::retry_after(headers, SystemTime::now());
     error.request_id = error.request_id.or_else(|| request_id(context, headers));
     Failure {
-        refusal: Some(Box::new(response::in_memory(response, bytes))),
+        response: Some(Box::new(response::in_memory(response, bytes))),
         ..Failure::from(error)
     }
 }
@@ -320,10 +332,10 @@ pub(super) fn request_id(context: &CallContext, headers: &HeaderMap) -> Option<S
     Some(text::tidy(Some(context.key()), id, text::MAX_NAME))
 }
 
-/// The header in which Exa names a request.
+/// The header with the id of a request.
 pub(super) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// The text of a header, if it has one.
+/// Returns the value of a header, if it is not empty.
 pub(super) fn header_text(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
     let text = headers.get(name)?.to_str().ok()?;
     (!text.is_empty()).then_some(text)

@@ -1,4 +1,4 @@
-//! A small HTTP server for tests that follows a script and records what it sees.
+//! A small HTTP server for tests that sends scripted responses and records requests.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::{
@@ -15,23 +15,23 @@ use tokio::{
     time::sleep,
 };
 
-/// A request as it came over the wire.
+/// A recorded request.
 #[derive(Clone, Debug)]
-pub(super) struct Seen {
+pub(super) struct RecordedRequest {
     pub(super) method: String,
     pub(super) target: String,
     pub(super) headers: Vec<(String, String)>,
     pub(super) body: Vec<u8>,
 }
 
-impl Seen {
+impl RecordedRequest {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(n, _)| n == name);
         found.map(|(_, value)| value.as_str())
     }
 }
 
-/// One thing that the server does after it read a request; it closes the connection at the end.
+/// One step of a scripted response; the connection is closed after the last one.
 #[derive(Clone, Debug)]
 enum Step {
     Send(Vec<u8>),
@@ -40,22 +40,22 @@ enum Step {
     Reset,
 }
 
-/// The script for one request.
+/// The scripted response to one request.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Reply(Vec<Step>);
+pub(super) struct ScriptedResponse(Vec<Step>);
 
-impl Reply {
-    /// Closes the connection without an answer.
+impl ScriptedResponse {
+    /// Closes the connection without a response.
     pub(super) fn cut() -> Self {
         Self::default()
     }
 
-    /// Resets the connection without an answer.
+    /// Resets the connection without a response.
     pub(super) fn reset() -> Self {
         Self(vec![Step::Reset])
     }
 
-    /// Sends bytes just as they are.
+    /// Sends raw bytes.
     pub(super) fn raw(bytes: impl Into<Vec<u8>>) -> Self {
         Self(vec![Step::Send(bytes.into())])
     }
@@ -64,7 +64,7 @@ impl Reply {
         Self::new(status, &[("content-type", "application/json")], body)
     }
 
-    /// A complete answer with its length.
+    /// Sends a complete response with its length.
     pub(super) fn new(status: u16, headers: &[(&str, &str)], body: impl AsRef<[u8]>) -> Self {
         let body = body.as_ref();
         let length = body.len().to_string();
@@ -73,7 +73,7 @@ impl Reply {
         Self::raw(head(status, &headers)).send(body)
     }
 
-    /// The head of an answer whose body follows by [`Self::send`] and ends with the connection.
+    /// Sends the head of a response whose body follows by [`Self::send`] and ends with the connection.
     pub(super) fn head(status: u16, headers: &[(&str, &str)]) -> Self {
         Self::raw(head(status, headers))
     }
@@ -108,36 +108,35 @@ fn head(status: u16, headers: &[(&str, &str)]) -> String {
 /// The server; it stops when dropped.
 pub(super) struct TestServer {
     address: SocketAddr,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
     closed: Arc<Notify>,
     task: JoinHandle<()>,
 }
 
 impl TestServer {
-    /// Starts a server that answers the first request by the first reply, and so on; the last reply
-    /// also serves all further requests.
-    pub(super) async fn start(replies: impl IntoIterator<Item = Reply>) -> Self {
-        let replies: Vec<Reply> = replies.into_iter().collect();
+    /// Starts a server that sends these responses in order, and repeats the last one.
+    pub(super) async fn start(responses: impl IntoIterator<Item = ScriptedResponse>) -> Self {
+        let responses: Vec<ScriptedResponse> = responses.into_iter().collect();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let record = seen.clone();
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let record = requests.clone();
         let closed = Arc::new(Notify::new());
-        let noted = closed.clone();
+        let notify = closed.clone();
         let task = tokio::spawn(async move {
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 tokio::spawn(serve(
                     stream,
                     record.clone(),
-                    replies.clone(),
-                    noted.clone(),
+                    responses.clone(),
+                    notify.clone(),
                 ));
             }
         });
         Self {
             address,
-            seen,
+            requests,
             closed,
             task,
         }
@@ -147,17 +146,17 @@ impl TestServer {
         format!("http://{}", self.address)
     }
 
-    pub(super) fn seen(&self) -> Vec<Seen> {
-        self.seen.lock().unwrap().clone()
+    pub(super) fn requests(&self) -> Vec<RecordedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 
-    /// Backoff until a client hangs up before its answer is complete.
+    /// Waits until a client closes the connection before the response is complete.
     pub(super) async fn closed(&self) {
         self.closed.notified().await;
     }
 
     pub(super) fn count(&self) -> usize {
-        self.seen.lock().unwrap().len()
+        self.requests.lock().unwrap().len()
     }
 }
 
@@ -169,28 +168,28 @@ impl Drop for TestServer {
 
 async fn serve(
     mut stream: TcpStream,
-    seen: Arc<Mutex<Vec<Seen>>>,
-    replies: Vec<Reply>,
+    requests: Arc<Mutex<Vec<RecordedRequest>>>,
+    responses: Vec<ScriptedResponse>,
     closed: Arc<Notify>,
 ) {
     let Some(request) = read_request(&mut stream).await else {
         return;
     };
     let number = {
-        let mut seen = seen.lock().unwrap();
-        seen.push(request);
-        seen.len()
+        let mut requests = requests.lock().unwrap();
+        requests.push(request);
+        requests.len()
     };
-    let reply = &replies[number.min(replies.len()) - 1];
-    for step in &reply.0 {
+    let response = &responses[number.min(responses.len()) - 1];
+    for step in &response.0 {
         match step {
-            // A client that hung up is part of some tests.
+            // Some tests close the connection on the client side.
             Step::Send(bytes) => drop(stream.write_all(bytes).await),
             Step::Wait(time) => {
                 let mut more = [0];
                 tokio::select! {
                     () = sleep(*time) => {}
-                    // Nothing follows a request, so this is the end of the connection.
+                    // No data follows a request, so this is the end of the connection.
                     _ = stream.read(&mut more) => return closed.notify_one(),
                 }
             }
@@ -199,7 +198,7 @@ async fn serve(
     }
 }
 
-async fn read_request(stream: &mut TcpStream) -> Option<Seen> {
+async fn read_request(stream: &mut TcpStream) -> Option<RecordedRequest> {
     let mut bytes = Vec::new();
     let end = loop {
         if let Some(end) = bytes.windows(4).position(|w| w == b"\r\n\r\n") {
@@ -216,24 +215,24 @@ async fn read_request(stream: &mut TcpStream) -> Option<Seen> {
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
         .collect();
-    let mut seen = Seen {
+    let mut request = RecordedRequest {
         method: first.next()?.to_owned(),
         target: first.next()?.to_owned(),
         headers,
         body: bytes[end + 4..].to_vec(),
     };
-    let length = seen
+    let length = request
         .header("content-length")
         .map_or(0, |l| l.parse().unwrap());
-    while seen.body.len() < length {
-        if stream.read_buf(&mut seen.body).await.ok()? == 0 {
+    while request.body.len() < length {
+        if stream.read_buf(&mut request.body).await.ok()? == 0 {
             return None;
         }
     }
-    Some(seen)
+    Some(request)
 }
 
-/// Gzip of a text without compression.
+/// Returns a gzip file without compression.
 pub(super) fn gzip(data: &[u8]) -> Vec<u8> {
     let length = u16::try_from(data.len()).unwrap();
     let mut out = GZIP_HEAD.to_vec();
@@ -246,7 +245,7 @@ pub(super) fn gzip(data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Gzip that unfolds to spaces, 258 for every 13 bits, and never comes to an end.
+/// Returns a truncated gzip file that expands to spaces, 258 for every 13 bits.
 pub(super) fn gzip_bomb(bytes: usize) -> Vec<u8> {
     let mut bits: Vec<bool> = Vec::new();
     // A last block with fixed codes, and a space as the first literal (code 0x30 + 32).

@@ -1,4 +1,4 @@
-//! Texts from outside, made fit to show: cleaned, without the key, and bounded.
+//! Sanitizes, redacts and truncates untrusted texts.
 
 use std::time::Duration;
 
@@ -8,40 +8,40 @@ use serde_json::Value;
 use super::ApiKey;
 use exa_mcp_text::{sanitize, surrogates};
 
-/// The longest message of an error, in characters.
+/// The maximum length of an error message, in characters.
 pub(super) const MAX_MESSAGE: usize = 2_000;
 
-/// The longest excerpt of a text that is quoted inside a message.
+/// The maximum length of a quoted excerpt in a message.
 pub(super) const MAX_EXCERPT: usize = 300;
 
-/// The longest tag or request id.
+/// The maximum length of a tag or request id.
 pub(super) const MAX_NAME: usize = 200;
 
-/// How much of an HTML page is looked at.
+/// The maximum part of an HTML page that is searched.
 const MAX_HTML: usize = 16_000;
 
-/// The longest JSON of the detail of an error.
+/// The maximum length of the JSON of an error detail.
 const MAX_DETAIL: usize = 8_000;
 
-/// Cleans a text, removes the key from it and cuts it to `max` characters.
+/// Sanitizes a text, redacts the key and truncates the text to `max` characters.
 pub(super) fn tidy(key: Option<&ApiKey>, text: &str, max: usize) -> String {
     let redact = |text: &str| key.map_or_else(|| text.to_owned(), |key| key.redact(text));
-    // Once before cleaning changes white space inside the key, and once after it joined its parts.
-    // Cutting comes last, so that no half of a key remains.
+    // Cleaning may change white space inside the key or join its parts, so the key is redacted before and
+    // after. Truncation comes last, so that no part of a key remains.
     cut(&redact(&clean(&redact(text))), max)
 }
 
-/// Reads JSON as [`read_json_repaired`] does.
-pub(super) fn read_json(bytes: &[u8]) -> serde_json::Result<Value> {
-    read_json_repaired(bytes).map(|(value, _)| value)
+/// Parses JSON like [`parse_json_repaired`].
+pub(super) fn parse_json(bytes: &[u8]) -> serde_json::Result<Value> {
+    parse_json_repaired(bytes).map(|(value, _)| value)
 }
 
-/// Reads JSON and returns the text that was read, where it is not the given one: lone surrogates are
-/// replaced, and no bytes at all are `null`.
+/// Parses JSON, and returns the parsed text if it differs from the given one: lone surrogates are replaced,
+/// and an empty text becomes `null`.
 ///
-/// A writer that cuts text by UTF-16 units leaves `\ud83d` without its other half. That is no
-/// character, and one such half must not cost the whole answer.
-pub(super) fn read_json_repaired<T: DeserializeOwned>(
+/// A writer that truncates text by UTF-16 units may leave a lone `\ud83d`, which must not make the whole
+/// response unusable.
+pub(super) fn parse_json_repaired<T: DeserializeOwned>(
     bytes: &[u8],
 ) -> serde_json::Result<(T, Option<Vec<u8>>)> {
     let replaced = |text: Vec<u8>| Ok((serde_json::from_slice(&text)?, Some(text)));
@@ -54,19 +54,19 @@ pub(super) fn read_json_repaired<T: DeserializeOwned>(
     }
 }
 
-/// Turns runs of white space into single spaces and drops what is hidden or steers terminals.
+/// Collapses white space and removes invisible characters and terminal escapes.
 pub(super) fn clean(text: &str) -> String {
     let text = sanitize::clean(text);
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")
 }
 
-/// Drops what is hidden or steers terminals, but for line breaks and tabs.
+/// Removes invisible characters and terminal escapes, except for line breaks and tabs.
 pub(super) fn printable(text: &str) -> String {
     sanitize::clean(text).into_owned()
 }
 
-/// Keeps at most `max` characters, the last of which is then an ellipsis.
+/// Truncates to at most `max` characters, including an ellipsis.
 pub(super) fn cut(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.to_owned();
@@ -76,8 +76,7 @@ pub(super) fn cut(text: &str, max: usize) -> String {
     short
 }
 
-/// Cleans all parts of a JSON value, removes the key from them, and replaces a long value by its
-/// beginning.
+/// Sanitizes and redacts all strings of a JSON value, and truncates a long value to a string.
 pub(super) fn tidy_value(key: Option<&ApiKey>, mut value: Value) -> Value {
     sanitize::clean_json(&mut value, usize::MAX);
     let value = match key {
@@ -103,7 +102,7 @@ fn redact_value(key: &ApiKey, value: Value) -> Value {
             .map(|(name, field)| (key.redact(&name), redact_value(key, field)))
             .collect(),
         other => {
-            // A key of digits would show in a number.
+            // A number may contain a key that consists of digits.
             let text = other.to_string();
             let redacted = key.redact(&text);
             if redacted == text {
@@ -115,13 +114,13 @@ fn redact_value(key: &ApiKey, value: Value) -> Value {
     }
 }
 
-/// The title of an HTML page, or else its text without tags, scripts and styles.
+/// Returns the title of an HTML page, or else its text without tags, scripts and styles.
 pub(super) fn html_text(html: &str) -> String {
-    // The beginning is telling enough, and bounds the work on odd pages.
+    // The start is sufficient, and limits the work on malformed pages.
     let html = cut(html, MAX_HTML);
     let html = html.as_str();
     let title = between(html, "<title", "</title").and_then(|inner| inner.split_once('>'));
-    let title = title.map(|(_, title)| clean(&entities(title)));
+    let title = title.map(|(_, title)| clean(&decode_entities(title)));
     if let Some(title) = title.filter(|title| !title.is_empty()) {
         return title;
     }
@@ -133,10 +132,10 @@ pub(super) fn html_text(html: &str) -> String {
         rest = after_tag(tag);
     }
     text.push_str(rest);
-    clean(&entities(&text))
+    clean(&decode_entities(&text))
 }
 
-/// What follows a tag, whose `<` is already read; scripts and styles are skipped as a whole.
+/// Returns the text after a tag whose `<` is already read, or after a whole script or style.
 fn after_tag(tag: &str) -> &str {
     let end = ["script", "style"].into_iter().find_map(|name| {
         let start = tag.get(..name.len())?;
@@ -149,21 +148,21 @@ fn after_tag(tag: &str) -> &str {
     tag.split_once('>').map_or("", |(_, rest)| rest)
 }
 
-/// What stands between two marks, whatever their case.
+/// Returns the text between two markers, ignoring ASCII case.
 fn between<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
     let (_, rest) = find(text, start)?;
     find(rest, end).map(|(inner, _)| inner)
 }
 
-/// What stands before and after an ASCII mark, whatever its case.
-fn find<'a>(text: &'a str, mark: &str) -> Option<(&'a str, &'a str)> {
-    // Lower-casing only ASCII letters keeps all byte positions.
-    let at = text.to_ascii_lowercase().find(mark)?;
-    Some((text.get(..at)?, text.get(at + mark.len()..)?))
+/// Returns the text before and after a lower-case marker, ignoring ASCII case.
+fn find<'a>(text: &'a str, marker: &str) -> Option<(&'a str, &'a str)> {
+    // Lower-casing ASCII letters preserves byte positions.
+    let at = text.to_ascii_lowercase().find(marker)?;
+    Some((text.get(..at)?, text.get(at + marker.len()..)?))
 }
 
-/// Decodes the entities that titles commonly have.
-fn entities(text: &str) -> String {
+/// Decodes common HTML entities.
+fn decode_entities(text: &str) -> String {
     text.replace("&nbsp;", " ")
         .replace("&lt;", "<")
         .replace("&gt;", ">")
@@ -172,7 +171,7 @@ fn entities(text: &str) -> String {
         .replace("&amp;", "&")
 }
 
-/// A duration for people: whole seconds, rounded up, or milliseconds below one second.
+/// Formats a duration as whole seconds, rounded up, or as milliseconds below one second.
 pub(super) fn duration(time: Duration) -> String {
     if time.is_zero() || time >= Duration::from_secs(1) {
         let up = u64::from(time.subsec_nanos() > 0);
@@ -188,7 +187,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn halves_of_characters_are_replaced_and_whole_ones_stay() {
+    fn replaces_lone_surrogates() {
         let cases = [
             (r#""cut \ud83d""#, r#""cut \ufffd""#),
             (r#""\ude00 x""#, r#""\ufffd x""#),
@@ -198,16 +197,16 @@ mod tests {
             (r#""\u00e9""#, r#""\u00e9""#),
         ];
         for (given, expected) in cases {
-            let read = read_json(given.as_bytes()).unwrap();
+            let read = parse_json(given.as_bytes()).unwrap();
             assert_eq!(read, serde_json::from_str::<Value>(expected).unwrap());
         }
-        assert!(read_json(b"{").is_err());
-        assert!(read_json(br#"{"a": "\ud83d"#).is_err());
-        assert_eq!(read_json(b" ").unwrap(), Value::Null);
+        assert!(parse_json(b"{").is_err());
+        assert!(parse_json(br#"{"a": "\ud83d"#).is_err());
+        assert_eq!(parse_json(b" ").unwrap(), Value::Null);
     }
 
     #[test]
-    fn hidden_characters_go_and_white_space_is_joined() {
+    fn removes_hidden_characters_and_collapses_white_space() {
         assert_eq!(clean(" a\r\n\tb\u{1b}[31m \u{7} c\u{0}"), "a b c");
         let link = "bad \u{1b}[31mred\u{1b}[0m \u{1b}]8;;http://e\u{7}l\u{1b}]8;;\u{7} end";
         assert_eq!(clean(link), "bad red l end");
@@ -216,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_are_cut_between_characters() {
+    fn truncates_between_characters() {
         assert_eq!(cut("äöü", 3), "äöü");
         assert_eq!(cut("äöüß", 3), "äö…");
         let long = tidy(None, &"é".repeat(5_000), MAX_MESSAGE);
@@ -224,14 +223,14 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_removed_before_the_cut() {
+    fn redacts_the_key_before_truncating() {
         let key = ApiKey::new("secret-key-1").unwrap();
         assert_eq!(tidy(Some(&key), "abc secret-key-1", 10), "abc [reda…");
         assert_eq!(tidy(Some(&key), "secret\u{0}-key-1", 99), "[redacted]");
     }
 
     #[test]
-    fn the_key_is_removed_from_all_parts_of_json() {
+    fn redacts_the_key_in_all_parts_of_json() {
         let key = ApiKey::new("4711").unwrap();
         let value = json!({"a4711": ["x4711", 4711, null, true], "b": {"c": 15}});
         let tidied = tidy_value(Some(&key), value);
@@ -246,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn html_becomes_its_title_or_its_text() {
+    fn html_is_reduced_to_its_title_or_text() {
         let page = "<html><head><TITLE lang=en>502 Bad\n Gateway</TITLE></head><body>x</body>";
         assert_eq!(html_text(page), "502 Bad Gateway");
         let page = "<html><title></title><style>p{}</style><SCRIPT>if(a<b){}</SCRIPT>\
@@ -257,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_read_well() {
+    fn formats_durations() {
         assert_eq!(duration(Duration::from_millis(250)), "250 ms");
         assert_eq!(duration(Duration::from_millis(1_200)), "2 s");
         assert_eq!(duration(Duration::from_secs(30)), "30 s");

@@ -1,9 +1,8 @@
-//! Sending a file to an address that Exa named for it.
+//! Uploads a file to a URL that Exa returned for it.
 //!
-//! Such an address carries its own permission and often belongs to another company, so the request
-//! has nothing of what other requests have: no API key, and no redirect is followed. It is upstream's
-//! word, so it may name a public host over https, or the host of the API itself where the operator
-//! configured one, and nothing else.
+//! Such a URL is pre-signed and often belongs to another company, so the request carries no API key and
+//! follows no redirect. Because the URL comes from upstream, it must point to a public host over https, or to
+//! the host of the API itself if the operator configured one.
 
 use std::{io, net::IpAddr, time::Duration};
 
@@ -19,62 +18,60 @@ use super::{
     ExaError, ExaErrorKind, ExaHttp, body,
     deadline::Deadline,
     error_messages::status_name,
-    public_address::{NotPublic, is_local_name, may_be_public},
+    public_address::{NotPublicError, is_local_name, may_be_public},
     redirect,
     retry::{self, Backoff, Effect},
     text, transport_error,
 };
 
-/// How long an upload may take, whatever its size, and how slow it may be beyond that.
-const LEAST_TIME: Duration = Duration::from_secs(120);
-const LEAST_BYTES_PER_SECOND: u64 = 32 * 1024;
+/// The time limit of an upload, regardless of its size.
+const MIN_TIMEOUT: Duration = Duration::from_secs(120);
+/// The transfer rate that extends the time limit of large uploads.
+const MIN_BYTES_PER_SECOND: u64 = 32 * 1024;
 
-/// What to send where.
+/// A file upload.
 #[derive(Clone, Copy, Debug)]
-pub struct Upload<'a> {
-    /// The address that Exa named; its query may hold a signature, so it is never shown.
+pub struct UploadRequest<'a> {
+    /// The URL; its query may contain a signature, so it is never shown.
     pub address: &'a str,
-    /// How many bytes there are.
+    /// The size in bytes.
     pub size: u64,
-    /// What they are, such as `text/csv`.
+    /// The media type, such as `text/csv`.
     pub content_type: &'static str,
 }
 
-/// Sends a file by PUT, several times if need be. `content` opens it from its beginning, or gives
-/// nothing if it cannot be sent any more.
+/// Uploads a file by PUT, with retries. `content` opens the file from its start, or returns `None` if it can
+/// no longer be read.
 ///
 /// # Errors
-/// What kept the file from being taken, in half a sentence and without the address.
+/// The upload failed. The message is a clause without the URL.
 pub async fn upload<S>(
     http: &ExaHttp,
-    upload: Upload<'_>,
+    upload: UploadRequest<'_>,
     content: impl Fn() -> Option<S>,
 ) -> Result<(), ExaError>
 where
     S: Stream<Item = io::Result<Vec<u8>>> + Send + 'static,
 {
-    let target = Target::of(http, upload.address).map_err(|why| failed(why, None))?;
-    let client = if target.is_near {
-        http.http()?.clone()
+    let target = Target::new(http, upload.address).map_err(|reason| failed(reason, None))?;
+    let client = if target.is_api_host {
+        http.client()?.clone()
     } else {
         http.public_client(target.url.host_str().unwrap_or_default())?
     };
-    let mut waits = Backoff::new(&http.config().retry);
+    let mut backoff = Backoff::new(&http.config().retry);
     let mut attempts = 0;
     loop {
         attempts += 1;
         let Some(stream) = content() else {
-            return Err(failed(
-                "its content cannot be read any more".to_owned(),
-                None,
-            ));
+            return Err(failed("its content can no longer be read".to_owned(), None));
         };
         let mut request = Request::new(Method::PUT, target.url.clone());
         let headers = request.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(upload.content_type));
         headers.insert(CONTENT_LENGTH, HeaderValue::from(upload.size));
         headers.insert(USER_AGENT, http.user_agent());
-        *request.timeout_mut() = Some(longest(upload.size));
+        *request.timeout_mut() = Some(timeout(upload.size));
         *request.body_mut() = Some(Body::wrap_stream(stream));
         let (mut error, effect) = match attempt(&client, request).await {
             Ok(()) => return Ok(()),
@@ -82,7 +79,7 @@ where
         };
         error.attempts = attempts;
         let wait = if effect.allows(&Method::PUT) {
-            waits.next(error.retry_after)
+            backoff.next(error.retry_after)
         } else {
             None
         };
@@ -96,81 +93,84 @@ where
 async fn attempt(client: &Client, request: Request) -> Result<(), (ExaError, Effect)> {
     let sent = client.execute(request).await;
     let mut response = sent.map_err(|error| {
-        let is_refused = transport_error::causes(&error).any(|cause| cause.is::<NotPublic>());
-        let effect = if error.is_timeout() || is_refused {
+        let is_private = transport_error::causes(&error).any(|cause| cause.is::<NotPublicError>());
+        let effect = if error.is_timeout() || is_private {
             Effect::Final
         } else {
             Effect::of(ExaErrorKind::ConnectionLost)
         };
-        let told = transport_error::error(&error).message;
-        (failed(told.trim_end_matches('.').to_owned(), None), effect)
+        let message = transport_error::error(&error).message;
+        (
+            failed(message.trim_end_matches('.').to_owned(), None),
+            effect,
+        )
     })?;
     let status = response.status();
     if status.is_success() {
         return Ok(());
     }
     if redirect::is_redirect(status) {
-        let why = format!("the address answered {status}, and an upload follows no redirect");
-        return Err((failed(why, Some(status)), Effect::Final));
+        let reason = format!("the address returned {status}, and an upload follows no redirect");
+        return Err((failed(reason, Some(status)), Effect::Final));
     }
-    let asked = retry::retry_after(response.headers(), std::time::SystemTime::now());
-    // The time of the request bounds this as well.
-    let said = body::read_start(&mut response, &Deadline::after(LEAST_TIME)).await;
-    let said = text::html_text(&String::from_utf8_lossy(&said));
-    let said = text::tidy(None, &said, text::MAX_EXCERPT);
-    let mut why = format!("the address answered {}", status_name(status.as_u16()));
-    if !said.is_empty() {
-        why = format!("{why}: {said}");
+    let retry_after = retry::retry_after(response.headers(), std::time::SystemTime::now());
+    // The time limit of the request applies here as well.
+    let body = body::read_start(&mut response, &Deadline::after(MIN_TIMEOUT)).await;
+    let quote = text::html_text(&String::from_utf8_lossy(&body));
+    let quote = text::tidy(None, &quote, text::MAX_EXCERPT);
+    let mut reason = format!("the address returned {}", status_name(status.as_u16()));
+    if !quote.is_empty() {
+        reason = format!("{reason}: {quote}");
     }
-    let mut error = failed(why.trim_end_matches('.').to_owned(), Some(status));
-    error = error.saying(said.trim_end_matches('.'));
-    error.retry_after = asked;
+    let mut error = failed(reason.trim_end_matches('.').to_owned(), Some(status));
+    error = error.with_quote(quote.trim_end_matches('.'));
+    error.retry_after = retry_after;
     Err((error, Effect::of(ExaErrorKind::Api(status.as_u16()))))
 }
 
-fn failed(why: String, status: Option<StatusCode>) -> ExaError {
-    let mut error = ExaError::new(ExaErrorKind::Upload, why);
+fn failed(reason: String, status: Option<StatusCode>) -> ExaError {
+    let mut error = ExaError::new(ExaErrorKind::Upload, reason);
     error.status = status.map(|status| status.as_u16());
     error
 }
 
-fn longest(size: u64) -> Duration {
-    LEAST_TIME + Duration::from_secs(size / LEAST_BYTES_PER_SECOND)
+fn timeout(size: u64) -> Duration {
+    MIN_TIMEOUT + Duration::from_secs(size / MIN_BYTES_PER_SECOND)
 }
 
-/// Where a file is sent.
+/// The destination of an upload.
 #[derive(Debug)]
 struct Target {
     url: Url,
-    /// It is the host of the API, which the operator chose, so it may be in a private network.
-    is_near: bool,
+    /// Whether it is the host of the API. The operator chose that host, so it may be in a private network.
+    is_api_host: bool,
 }
 
 impl Target {
-    /// The address, if a file may be sent there: over https to a public host, or to the host of a base
-    /// URL that the operator set. From one on the loopback interface that is any address there.
-    fn of(http: &ExaHttp, address: &str) -> Result<Self, String> {
+    /// Checks the URL: https to a public host, or the host of the configured base URL. If that is a loopback
+    /// address, any loopback address is allowed.
+    fn new(http: &ExaHttp, address: &str) -> Result<Self, String> {
         let url =
-            Url::parse(address).map_err(|_| "Exa named no usable address for it".to_owned())?;
+            Url::parse(address).map_err(|_| "Exa returned no valid address for it".to_owned())?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("the address that Exa named holds a user name or password".to_owned());
+            return Err("the address from Exa contains a user name or password".to_owned());
         }
         let base = http.config().base_url.as_ref();
-        let near = base
+        let api_base = base
             .filter(|base| base.host() == url.host() || (is_loopback(base) && is_loopback(&url)));
-        let is_plain = near.is_some_and(|base| base.scheme() == "http");
-        if url.scheme() != "https" && !(url.scheme() == "http" && is_plain) {
-            return Err("the address that Exa named is not an https address".to_owned());
+        let allows_http = api_base.is_some_and(|base| base.scheme() == "http");
+        if url.scheme() != "https" && !(url.scheme() == "http" && allows_http) {
+            return Err("the address from Exa is not an https address".to_owned());
         }
-        if near.is_none() && !may_be_public(&url) {
+        if api_base.is_none() && !may_be_public(&url) {
             let host = url.host_str().unwrap_or_default();
             return Err(format!(
-                "the address that Exa named is on {host}, which is not a public host; a private one must be the host \
-                 of EXA_BASE_URL"
+                "the address from Exa is on {host}, which is not a public host; a private host must be that of \
+                 EXA_BASE_URL"
             ));
         }
-        let is_near = near.is_some();
-        Ok(Self { url, is_near })
+        let is_api_host = api_base.is_some();
+        Ok(Self { url, is_api_host })
     }
 }
 
@@ -194,11 +194,11 @@ mod tests {
             base_url: base.map(|base| base.parse().unwrap()),
             ..ExaConfig::default()
         });
-        Target::of(&http.unwrap(), address).is_ok()
+        Target::new(&http.unwrap(), address).is_ok()
     }
 
     #[test]
-    fn files_go_to_encrypted_addresses_only_unless_the_api_is_near() {
+    fn allows_public_https_hosts_and_the_api_host() {
         let storage = "https://storage.example/file?signature=x";
         let local = Some("http://127.0.0.1:8099");
         assert!(allowed(None, storage) && allowed(local, storage));
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn large_files_get_more_time() {
-        assert_eq!(longest(0), LEAST_TIME);
-        assert_eq!(longest(50_000_000), LEAST_TIME + Duration::from_secs(1525));
+        assert_eq!(timeout(0), MIN_TIMEOUT);
+        assert_eq!(timeout(50_000_000), MIN_TIMEOUT + Duration::from_secs(1525));
     }
 }

@@ -1,67 +1,67 @@
-//! What `surface.yaml` says about an operation beyond its spec.
+//! Additions to the spec of an operation, from `surface.yaml`.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// What the server does for one operation that no spec describes.
+/// The behavior of an operation that no spec describes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
-pub struct Behavior {
-    /// Sentences about mistakes that callers often make.
+pub struct OperationBehavior {
+    /// Sentences about common mistakes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub hints: Vec<String>,
-    /// What an example call shows beside the required arguments.
-    #[serde(skip_serializing_if = "Example::is_empty")]
-    pub example: Example,
+    /// Additions to the example call.
+    #[serde(skip_serializing_if = "ExampleCall::is_empty")]
+    pub example: ExampleCall,
     /// Rules that the schema of the arguments cannot express.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub checks: Vec<Check>,
-    /// How its response is read when it comes as a stream.
+    pub checks: Vec<ArgumentCheck>,
+    /// How a streamed response is read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stream: Option<Streaming>,
-    /// How a file that it announces is uploaded.
+    /// How its file is uploaded.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub upload: Option<Upload>,
-    /// Arguments that do the work of a filter, by the name of the filter.
+    pub upload: Option<UploadOperations>,
+    /// Arguments that implement a result filter, by filter name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub filters: BTreeMap<String, String>,
-    /// A call without arguments costs nothing and shows whether the API can be reached.
+    /// Whether a call without arguments is free and can be used as a health check.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub probe: bool,
-    /// How the work that it starts is followed.
+    /// How to poll the job that it starts.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long_running: Option<LongRunning>,
 }
 
-/// What an example call shows beside the required arguments.
+/// What an example call shows in addition to the required arguments.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
-pub struct Example {
-    /// Optional arguments without which the call would do nothing useful.
+pub struct ExampleCall {
+    /// Optional arguments that make the call useful.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub with: Vec<String>,
-    /// Texts for single arguments.
+    /// Example texts by argument.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub texts: BTreeMap<String, String>,
 }
 
-impl Example {
-    /// An example that shows the required arguments only.
-    pub const PLAIN: Self = Self {
+impl ExampleCall {
+    /// An example with only the required arguments.
+    pub const EMPTY: Self = Self {
         with: Vec::new(),
         texts: BTreeMap::new(),
     };
 
-    /// Whether nothing is said about the example.
+    /// Returns whether the example shows only the required arguments.
     pub fn is_empty(&self) -> bool {
-        *self == Self::PLAIN
+        *self == Self::EMPTY
     }
 }
 
 /// A rule that the schema of the arguments cannot express.
 ///
-/// `argument` is a dotted path; `[]` behind a name stands for every entry of a list.
+/// `argument` is a dotted path; `[]` after a name stands for every item of a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(
     tag = "rule",
@@ -69,45 +69,45 @@ impl Example {
     rename_all = "camelCase",
     rename_all_fields = "camelCase"
 )]
-pub enum Check {
+pub enum ArgumentCheck {
     /// An enrichment with the format `options` lists its labels.
     EnrichmentOptions {
-        /// Where the enrichment is; the arguments themselves if empty.
+        /// The path of the enrichment; empty if it is the arguments themselves.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         argument: String,
     },
     /// An object with a cron expression and the name of a time zone.
     Schedule {
-        /// Where the object is.
+        /// The path of the object.
         argument: String,
     },
     /// A number and a unit of time, such as `12h`.
     Duration {
-        /// Where the text is.
+        /// The path of the text.
         argument: String,
-        /// The shortest one that is accepted.
+        /// The minimum duration.
         at_least: String,
-        /// The letters of the units that are accepted: minutes, hours, days, weeks.
+        /// The accepted units, as letters: minutes, hours, days, weeks.
         units: String,
-        /// What it must be, in words.
+        /// A description of the expected value.
         expected: String,
     },
     /// A whole number of at least 1.
     Count {
-        /// Where the number is.
+        /// The path of the number.
         argument: String,
     },
-    /// Either a content to upload, or the figures that announce it.
+    /// Either a file to upload, or its size and count.
     ImportContent,
-    /// An address that starts with http:// or https://.
+    /// A URL that starts with http:// or https://.
     WebAddress {
-        /// Where the text is.
+        /// The path of the text.
         argument: String,
     },
 }
 
-impl Check {
-    /// The argument at the top level that the rule is about, if it is about a single one.
+impl ArgumentCheck {
+    /// Returns the top-level argument that the rule concerns, if there is a single one.
     pub fn argument(&self) -> Option<&str> {
         let path = match self {
             Self::EnrichmentOptions { argument }
@@ -122,89 +122,88 @@ impl Check {
     }
 }
 
-/// What a streamed response consists of, and so what its events mean.
+/// The form of a streamed response, which determines the meaning of its events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum StreamForm {
-    /// Found pages and a text about them, `{results, output, …}`.
+    /// Results and a text about them, `{results, output, …}`.
     Search,
     /// A text and its sources, `{answer, citations, …}`.
     Answer,
-    /// The life of an agent run; the result is the run at its end.
+    /// The progress of an agent run; the response is the final run.
     AgentRun,
-    /// The steps of a research task.
+    /// The progress of a research task.
     Research,
 }
 
-/// How the response of an operation is read when it comes as a stream.
+/// How a streamed response of an operation is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Streaming {
-    /// What the stream consists of.
+    /// The form of the stream.
     pub form: StreamForm,
-    /// The operation that reads the work whose events were not read to their end.
+    /// The operation that reads the job if its stream breaks off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub get: Option<String>,
 }
 
-/// How a file that an operation announces is uploaded.
+/// The operations that manage the upload of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Upload {
+pub struct UploadOperations {
     /// The operation that reads the state of the upload.
     pub get: String,
     /// The operation that deletes an upload that failed.
     pub delete: String,
-    /// The argument of both that takes the id.
+    /// The id argument of both operations.
     pub id: String,
 }
 
-/// How work that an operation starts is followed.
+/// How to poll a job that an operation starts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct LongRunning {
-    /// The operation that reads the state.
+    /// The operation that reads the job.
     pub get: String,
-    /// The operation that ends the work early, where upstream has one.
+    /// The operation that cancels the job, if upstream has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel: Option<String>,
-    /// Arguments of `get` and `cancel`, by the field of the response or the argument of the start
-    /// (written `$name`) that holds the value.
+    /// The arguments of `get` and `cancel`, mapped to a field of the response or, with `$`, to an argument of the
+    /// starting call.
     pub arguments: BTreeMap<String, String>,
-    /// The field of the response that holds the state.
+    /// The field of the response with the status.
     pub status: String,
-    /// The states after which nothing more happens.
+    /// The final states.
     #[serde(rename = "final")]
     pub final_states: Vec<String>,
-    /// A field of the response that asks the caller to act first; while it is there, waiting is
-    /// pointless.
+    /// A field of the response that requires the caller to act first. While it is present, polling is useless.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unless: Option<String>,
-    /// How to find the work of a start whose response never arrived.
+    /// How to find a job if the response of the starting call was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub find: Option<FindWork>,
+    pub find: Option<JobLookup>,
 }
 
-/// How to find work in a list.
+/// How to find a job in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct FindWork {
-    /// The operation that lists the work.
+pub struct JobLookup {
+    /// The operation that lists jobs.
     pub list: String,
-    /// Its arguments, by the argument of the start (written `$name`) that holds the value.
+    /// Its arguments, mapped to arguments of the starting call (written `$name`).
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub arguments: BTreeMap<String, String>,
-    /// The field of its response that holds the entries.
+    /// The field of its response with the list.
     pub entries: String,
-    /// The field of an entry that holds its time of creation.
+    /// The field of an entry with its creation time.
     pub created: String,
-    /// Arguments of the start and where an entry repeats them, as dotted paths.
+    /// Arguments of the starting call and the dotted paths under which an entry repeats them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub same: BTreeMap<String, String>,
     /// The field of an entry that repeats the whole request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub echo: Option<String>,
-    /// Arguments that the API adds to that field if they were not sent.
+    /// Arguments that the API adds to that field by default.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defaults: Vec<String>,
 }

@@ -1,14 +1,14 @@
 use super::MicroDollars;
 
-/// Facts about an answered tool call, for usage, metrics and spans.
+/// Statistics of a completed tool call, for usage, metrics and spans.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallStats {
-    /// Name of the operation, or of the tool where it calls none.
+    /// The name of the operation, or of the tool if it calls no operation.
     pub operation: String,
-    /// Estimated tokens of the text that is shown.
+    /// The estimated number of tokens of the text.
     pub tokens: u64,
-    /// What Exa charged; nothing for a cached result.
+    /// The cost that Exa charged; zero for a cached result.
     pub cost: MicroDollars,
-    /// The result came from the cache.
+    /// Whether the result came from the cache.
     pub cached: bool,
 }

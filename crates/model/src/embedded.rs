@@ -1,4 +1,4 @@
-//! JSON that is compiled into the program.
+//! JSON that is embedded into the program.
 
 use std::fmt;
 use std::ops::Deref;
@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use serde::de::DeserializeOwned;
 
-/// A value that the generator wrote as JSON; parsed when it is first used.
+/// A value that the generator wrote as JSON, parsed on first use.
 pub struct EmbeddedJson<T> {
     text: &'static str,
     value: OnceLock<T>,
@@ -30,8 +30,7 @@ impl<T> EmbeddedJson<T> {
 impl<T: DeserializeOwned + Default> Deref for EmbeddedJson<T> {
     type Target = T;
 
-    /// Returns the value. The generator writes what it has read, so a text that does not parse can
-    /// only come from an edited file; it counts as empty.
+    /// Returns the value. Invalid JSON, which only a manually edited file can contain, gives the default value.
     fn deref(&self) -> &T {
         self.value
             .get_or_init(|| serde_json::from_str(self.text).unwrap_or_default())

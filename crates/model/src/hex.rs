@@ -1,6 +1,6 @@
-//! Bytes as hexadecimal digits.
+//! Hexadecimal encoding.
 
-/// Writes bytes as lower-case hexadecimal digits.
+/// Encodes bytes as lower-case hexadecimal digits.
 #[must_use]
 pub fn to_hex<'a>(bytes: impl IntoIterator<Item = &'a u8>) -> String {
     let digits = bytes.into_iter().map(|byte| format!("{byte:02x}"));
@@ -12,7 +12,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_byte_has_two_digits() {
+    fn encodes_two_digits_per_byte() {
         assert_eq!(to_hex(&[0, 10, 255]), "000aff");
     }
 }

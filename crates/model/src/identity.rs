@@ -1,62 +1,61 @@
-//! To whom state belongs.
+//! The owner of state.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Someone who owns notes, results and whatever else is kept. Cheap to clone.
+/// The owner of notes, results and other stored data. Cheap to clone.
 ///
-/// Everything that is kept is kept under an identity, and only the same identity finds it again.
+/// All data is stored under an identity, and only the same identity can access it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Identity(Arc<str>);
 
 impl Identity {
-    /// Whoever started this process: the one user of a stdio server.
+    /// Returns the user who started this process, the only user of a stdio server.
     pub fn local() -> Self {
         Self(Arc::from("local"))
     }
 
-    /// A person whom an operator named. The prefix keeps a person called `local` apart from
-    /// [`Identity::local`].
+    /// Returns a named user. The prefix distinguishes a user called `local` from [`Identity::local`].
     pub fn user(name: &str) -> Self {
         Self(Arc::from(format!("user:{name}")))
     }
 
-    /// Whoever holds a token that names nobody.
+    /// Returns the holder of a token without a user name.
     pub fn token(id: &str) -> Self {
         Self(Arc::from(format!("token:{id}")))
     }
 
-    /// Whoever holds an Exa key, by a keyed hash of it.
+    /// Returns the holder of an Exa key, by a keyed hash of the key.
     pub fn key(hash: &str) -> Self {
         Self(Arc::from(format!("key:{hash}")))
     }
 
-    /// Someone who showed neither; each guest is another one.
-    pub fn guest(id: &str) -> Self {
+    /// Returns a caller without credentials; each one is distinct.
+    pub fn anonymous(id: &str) -> Self {
         Self(Arc::from(format!("guest:{id}")))
     }
 
-    /// The name of a person whom an operator named.
+    /// Returns the name of a named user.
     pub fn user_name(&self) -> Option<&str> {
         self.0.strip_prefix("user:")
     }
 
-    /// Whether it is someone who showed nothing.
-    pub fn is_guest(&self) -> bool {
+    /// Returns whether the caller has no credentials.
+    pub fn is_anonymous(&self) -> bool {
         self.0.starts_with("guest:")
     }
 
-    /// The server itself; nobody can ask for what belongs to it.
+    /// Returns the server itself, whose data no caller can access.
     pub fn server() -> Self {
         Self(Arc::from("server"))
     }
 
-    /// The identity that a store knows by this name.
+    /// Restores an identity from its stored name.
     pub fn from_stored(name: &str) -> Self {
         Self(Arc::from(name))
     }
 
-    /// The name under which a store keeps what belongs to it.
+    /// Returns the name under which its data is stored.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -73,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_can_pass_for_the_local_user() {
+    fn identities_are_distinct() {
         assert_ne!(Identity::local(), Identity::user("local"));
         assert_ne!(Identity::user("ann"), Identity::user("anna"));
     }

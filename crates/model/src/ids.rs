@@ -1,23 +1,23 @@
-//! Identifiers that nobody can guess.
+//! Random identifiers.
 
-/// Letters and digits that are not mistaken for each other.
+/// Letters and digits that are easy to tell apart.
 const ALPHABET: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
 
-/// How many letters an identifier has; each is five random bits.
+/// The number of characters of an identifier; each has five random bits.
 const LENGTH: usize = 20;
 
-/// The system has no randomness to give.
+/// The operating system provides no random numbers.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
-#[error("The operating system gave no random numbers ({0}). Try again.")]
-pub struct NoRandomness(getrandom::Error);
+#[error("The operating system provided no random numbers ({0}). Try again.")]
+pub struct RandomnessError(getrandom::Error);
 
-/// An identifier with a hundred random bits.
+/// Returns an identifier with 100 random bits.
 ///
 /// # Errors
-/// The operating system gives no random numbers.
-pub fn random() -> Result<String, NoRandomness> {
+/// The operating system provides no random numbers.
+pub fn random_id() -> Result<String, RandomnessError> {
     let mut bytes = [0; LENGTH];
-    fill(&mut bytes)?;
+    fill_random(&mut bytes)?;
     let letter = |byte: &u8| ALPHABET.get(usize::from(byte % 32)).map(|b| char::from(*b));
     Ok(bytes.iter().filter_map(letter).collect())
 }
@@ -25,9 +25,9 @@ pub fn random() -> Result<String, NoRandomness> {
 /// Fills a buffer with random bytes.
 ///
 /// # Errors
-/// The operating system gives no random numbers.
-pub fn fill(bytes: &mut [u8]) -> Result<(), NoRandomness> {
-    getrandom::fill(bytes).map_err(NoRandomness)
+/// The operating system provides no random numbers.
+pub fn fill_random(bytes: &mut [u8]) -> Result<(), RandomnessError> {
+    getrandom::fill(bytes).map_err(RandomnessError)
 }
 
 #[cfg(test)]
@@ -38,8 +38,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn identifiers_are_long_and_differ() {
-        let ids: HashSet<String> = (0..1000).map(|_| random().unwrap()).collect();
+    fn identifiers_are_unique_and_well_formed() {
+        let ids: HashSet<String> = (0..1000).map(|_| random_id().unwrap()).collect();
         assert_eq!(ids.len(), 1000);
         for id in ids {
             assert!(id.len() == LENGTH && id.bytes().all(|byte| ALPHABET.contains(&byte)));

@@ -1,6 +1,22 @@
-//! Plain data and small helpers that the layers share, defined once.
+//! Plain data types and small helpers that the generator and all layers of the server share.
 //!
-//! Nothing here sends, stores or shows anything.
+//! - Generated data: [`Operation`] with its [`OperationBehavior`], [`ToolFile`], [`PromptFile`],
+//!   [`Resources`] and [`price::PriceList`].
+//! - Calls: [`CallStats`], [`LimitExceeded`], [`MicroDollars`], [`Owner`] and [`Identity`].
+//! - Helpers: [`ids`], [`time`], [`envelope`], [`to_hex`] and [`lock`].
+//!
+//! Nothing here does I/O, apart from reading random numbers and the clock.
+//!
+//! # Example
+//!
+//! ```
+//! use exa_mcp_model::{Identity, MicroDollars, time};
+//!
+//! assert_eq!(MicroDollars::from_dollars(0.007).to_string(), "$0.0070");
+//! assert_ne!(Identity::user("local"), Identity::local());
+//! let end = time::parse_period_end("2024-05").unwrap();
+//! assert_eq!(time::format_timestamp(end), "2024-05-31T23:59:59.999Z");
+//! ```
 
 mod behavior;
 mod call_stats;
@@ -21,19 +37,24 @@ pub mod time;
 mod tool;
 
 pub use behavior::{
-    Behavior, Check, Example, FindWork, LongRunning, StreamForm, Streaming, Upload,
+    ArgumentCheck, ExampleCall, JobLookup, LongRunning, OperationBehavior, StreamForm, Streaming,
+    UploadOperations,
 };
 pub use call_stats::CallStats;
 pub use embedded::EmbeddedJson;
 pub use hex::to_hex;
 pub use identity::Identity;
-pub use limit::{BudgetRefusal, LimitExceeded};
+pub use limit::{BudgetShortfall, LimitExceeded};
 pub use money::MicroDollars;
 pub use operation::{Api, Argument, ArgumentLocation, Operation, RequestBody};
 pub use owner::{LocalUser, Owner};
-pub use prompt::{Prompt, PromptArgument, PromptFile, PromptNeed, PromptStep, PromptValue, Takes};
+pub use prompt::{
+    Prompt, PromptArgument, PromptArgumentKind, PromptFile, PromptRequirement, PromptStep,
+    PromptValue,
+};
 pub use resources::{Resources, WebsetResources};
 pub use sync::lock;
 pub use tool::{
-    HostEntry, HostRole, Instead, Move, NamedPlan, ToolDefinition, ToolFile, ToolHints, ToolPlan,
+    AlternativeOperation, ArgumentMapping, HostEntry, HostRole, NamedToolPlan, ToolDefinition,
+    ToolFile, ToolHints, ToolPlan,
 };

@@ -1,4 +1,4 @@
-//! Amounts of money, exact to the millionth of a dollar.
+//! Amounts of money with microdollar precision.
 
 use std::fmt;
 use std::iter::Sum;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Millionths of a US dollar.
 ///
-/// Sums saturate: an amount too large to count is larger than every budget.
+/// Sums saturate, so that an overflow exceeds every budget.
 #[derive(
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
@@ -18,25 +18,25 @@ pub struct MicroDollars(u64);
 const MICRO: f64 = 1_000_000.0;
 
 impl MicroDollars {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// More than anything costs.
+    /// The maximum amount.
     pub const MAX: Self = Self(u64::MAX);
 
-    /// An amount in millionths of a dollar.
+    /// Creates an amount in millionths of a dollar.
     pub const fn new(micro: u64) -> Self {
         Self(micro)
     }
 
-    /// The amount in millionths of a dollar.
+    /// Returns the amount in millionths of a dollar.
     pub const fn micro(self) -> u64 {
         self.0
     }
 
-    /// Dollars, rounded up to the next millionth.
+    /// Converts dollars, rounded up to the next millionth.
     ///
-    /// The fraction that a binary number adds to a decimal one is not rounded: 0.007 is 7,000
-    /// millionths. A negative amount is nothing; what is not a number is [`Self::MAX`].
+    /// Floating-point noise is not rounded up: 0.007 is 7,000 millionths. A negative amount is zero; NaN is
+    /// [`Self::MAX`].
     pub fn from_dollars(dollars: f64) -> Self {
         if dollars.is_nan() {
             return Self::MAX;
@@ -50,18 +50,18 @@ impl MicroDollars {
         Self(micro as u64)
     }
 
-    /// The amount in dollars.
+    /// Returns the amount in dollars.
     #[allow(clippy::cast_precision_loss)]
     pub fn dollars(self) -> f64 {
         self.0 as f64 / MICRO
     }
 
-    /// Whether the amount is nothing.
+    /// Returns whether the amount is zero.
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
 
-    /// The sum, or `None` where it is too large to count.
+    /// Returns the sum, or `None` on overflow.
     pub const fn checked_add(self, other: Self) -> Option<Self> {
         match self.0.checked_add(other.0) {
             Some(sum) => Some(Self(sum)),
@@ -69,17 +69,17 @@ impl MicroDollars {
         }
     }
 
-    /// The sum; at most [`Self::MAX`].
+    /// Returns the sum; at most [`Self::MAX`].
     pub const fn saturating_add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
     }
 
-    /// The difference; at least nothing.
+    /// Returns the difference; at least zero.
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// So many times the amount; at most [`Self::MAX`].
+    /// Returns the product; at most [`Self::MAX`].
     pub const fn saturating_mul(self, times: u64) -> Self {
         Self(self.0.saturating_mul(times))
     }
@@ -91,7 +91,7 @@ impl Sum for MicroDollars {
     }
 }
 
-/// `$0.0070`: four digits, and six where the amount needs them.
+/// Formats as `$0.0070`: four decimals, or six if necessary.
 impl fmt::Display for MicroDollars {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, micro) = (self.0 / 1_000_000, self.0 % 1_000_000);
@@ -108,7 +108,7 @@ mod tests {
     use super::MicroDollars;
 
     #[test]
-    fn dollars_are_rounded_up() {
+    fn rounds_dollars_up() {
         for (dollars, micro) in [
             (0.0, 0),
             (0.007, 7_000),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_are_shown_with_four_digits_or_six() {
+    fn formats_with_four_or_six_decimals() {
         for (micro, text) in [
             (0, "$0.0000"),
             (7_000, "$0.0070"),
@@ -151,12 +151,12 @@ mod tests {
     }
 
     #[test]
-    fn sums_do_not_overflow() {
-        let (most, one) = (MicroDollars::MAX, MicroDollars::new(1));
-        assert_eq!(most.saturating_add(one), most);
-        assert_eq!(most.checked_add(one), None);
-        assert_eq!(one.saturating_sub(most), MicroDollars::ZERO);
-        assert_eq!(most.saturating_mul(3), most);
-        assert_eq!([most, one].into_iter().sum::<MicroDollars>(), most);
+    fn sums_saturate() {
+        let (max, one) = (MicroDollars::MAX, MicroDollars::new(1));
+        assert_eq!(max.saturating_add(one), max);
+        assert_eq!(max.checked_add(one), None);
+        assert_eq!(one.saturating_sub(max), MicroDollars::ZERO);
+        assert_eq!(max.saturating_mul(3), max);
+        assert_eq!([max, one].into_iter().sum::<MicroDollars>(), max);
     }
 }

@@ -1,15 +1,15 @@
-//! The operations of the Exa API as the generator writes them down.
+//! The operations of the Exa API, as the generator writes them.
 
-use crate::{Behavior, EmbeddedJson};
+use crate::{EmbeddedJson, OperationBehavior};
 
-/// One of the APIs behind the operations.
+/// An API of Exa.
 #[derive(Debug)]
 pub struct Api {
     /// `search` or `websets`.
     pub name: &'static str,
     /// Scheme and host of the public API.
     pub base_url: &'static str,
-    /// Version of the spec.
+    /// The version of the spec.
     pub version: &'static str,
 }
 
@@ -22,55 +22,55 @@ pub struct Operation {
     pub api: &'static Api,
     /// The group it belongs to, for example `items`.
     pub domain: &'static str,
-    /// HTTP method in capitals.
+    /// The HTTP method in upper case.
     pub method: &'static str,
-    /// Path from the host's root on.
+    /// The path, relative to the host.
     pub path: &'static str,
-    /// One line for lists.
+    /// A one-line summary.
     pub summary: &'static str,
-    /// What a language model reads.
+    /// The description for language models.
     pub description: &'static str,
-    /// Exa advises against it.
+    /// Whether Exa has deprecated it.
     pub deprecated: bool,
-    /// Name and arguments in a line.
+    /// Its name and arguments in one line.
     pub signature: &'static str,
-    /// All arguments, flat.
+    /// All arguments, regardless of their location.
     pub arguments: &'static [Argument],
-    /// What the request body is made of.
+    /// How the request body is built.
     pub body: RequestBody,
     /// JSON Schema of the arguments.
     pub input_schema: &'static str,
-    /// JSON Schema of the answer.
+    /// JSON Schema of the response.
     pub output_schema: &'static str,
-    /// How long one attempt may take.
+    /// The time limit of one attempt, in seconds.
     pub timeout_seconds: u64,
-    /// It changes nothing.
+    /// Whether it changes nothing.
     pub read_only: bool,
-    /// What the server does for it.
-    pub behavior: EmbeddedJson<Behavior>,
+    /// Its behavior beyond the spec.
+    pub behavior: EmbeddedJson<OperationBehavior>,
 }
 
 /// One argument of an operation.
 #[derive(Debug, Clone, Copy)]
 pub struct Argument {
-    /// The name callers use.
+    /// The name for callers.
     pub name: &'static str,
-    /// The name on the wire.
+    /// The name in the HTTP request.
     pub wire: &'static str,
-    /// Where it goes.
+    /// Its location in the HTTP request.
     pub location: ArgumentLocation,
-    /// A call without it is refused.
+    /// Whether a call without it is rejected.
     pub required: bool,
-    /// Other names that are accepted.
+    /// Other accepted names.
     pub aliases: &'static [&'static str],
-    /// List entries that are sent unasked.
+    /// List items that are always sent.
     pub always: &'static [&'static str],
-    /// Arguments of which any makes this one, though required, superfluous.
+    /// Arguments each of which replaces this one if it is required.
     pub unless: &'static [&'static str],
 }
 
 impl Argument {
-    /// A path parameter.
+    /// Creates a path parameter.
     pub const fn path(
         name: &'static str,
         wire: &'static str,
@@ -82,12 +82,12 @@ impl Argument {
         }
     }
 
-    /// A query parameter.
+    /// Creates a query parameter.
     pub const fn query(name: &'static str, wire: &'static str, required: bool) -> Self {
         Self::new(name, wire, ArgumentLocation::Query, required)
     }
 
-    /// A header parameter.
+    /// Creates a header parameter.
     pub const fn header(
         name: &'static str,
         wire: &'static str,
@@ -100,17 +100,17 @@ impl Argument {
         }
     }
 
-    /// A field of the request body.
+    /// Creates a field of the request body.
     pub const fn body(name: &'static str, required: bool) -> Self {
         Self::new(name, name, ArgumentLocation::Body, required)
     }
 
-    /// An argument that this server acts on and Exa never sees.
-    pub const fn own(name: &'static str) -> Self {
-        Self::new(name, name, ArgumentLocation::Own, false)
+    /// Creates an argument that this server handles and never sends to Exa.
+    pub const fn server(name: &'static str) -> Self {
+        Self::new(name, name, ArgumentLocation::Server, false)
     }
 
-    /// The same argument, not needed where one of these is given.
+    /// Makes the argument optional if one of these is given.
     pub const fn unless(self, others: &'static [&'static str]) -> Self {
         Self {
             unless: others,
@@ -136,23 +136,23 @@ impl Argument {
     }
 }
 
-/// Where an argument goes.
+/// The location of an argument in the HTTP request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArgumentLocation {
-    /// Into the path.
+    /// The path.
     Path,
-    /// Into the query string.
+    /// The query string.
     Query,
-    /// Into a header.
+    /// A header.
     Header,
-    /// Into the body.
+    /// The body.
     Body,
-    /// Nowhere: this server acts on it.
-    Own,
+    /// None: this server handles it.
+    Server,
 }
 
 impl ArgumentLocation {
-    /// The name that OpenAPI gives it in `in`, `server` for our own.
+    /// Returns the value of `in` in OpenAPI, or `server`.
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -160,26 +160,26 @@ impl ArgumentLocation {
             Self::Query => "query",
             Self::Header => "header",
             Self::Body => "body",
-            Self::Own => "server",
+            Self::Server => "server",
         }
     }
 }
 
-/// What the request body is made of.
+/// How the request body is built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RequestBody {
-    /// There is none.
+    /// There is no body.
     None,
-    /// The arguments that go nowhere else.
+    /// From the arguments with the location `body`.
     Fields {
-        /// It is sent even when empty.
+        /// Whether it is sent even if empty.
         required: bool,
-        /// Only known fields are taken.
+        /// Whether unknown fields are rejected.
         closed: bool,
     },
-    /// The one argument `body`.
+    /// From the single argument `body`.
     Whole {
-        /// A call without it is refused.
+        /// Whether a call without it is rejected.
         required: bool,
     },
 }

@@ -1,6 +1,6 @@
-//! What operations cost, as `data-design/prices.yaml` states it.
+//! The prices of operations, from `data-design/prices.yaml`.
 //!
-//! Amounts are written in dollars and held as [`MicroDollars`].
+//! Amounts are serialized in dollars and stored as [`MicroDollars`].
 
 use std::collections::BTreeMap;
 
@@ -11,74 +11,74 @@ use crate::MicroDollars;
 /// The prices of all operations.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub struct PriceList {
-    /// Dotted path of the field that holds the cost of a response or of a finished run.
+    /// The dotted path of the cost in a response or a finished run.
     pub cost: String,
-    /// Prices by the name of the operation.
+    /// Prices by operation name.
     pub operations: BTreeMap<String, Price>,
 }
 
-/// What an operation costs.
+/// The price of an operation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Price {
-    /// Nothing.
+    /// Free of charge.
     Free,
-    /// Exa does not publish it.
+    /// Not published by Exa.
     Unpriced(Unpriced),
-    /// A rule gives the most that a call can cost.
+    /// Determined by a rule, as a maximum.
     #[serde(untagged)]
-    Priced(Box<Rule>),
+    Priced(Box<PriceRule>),
 }
 
-/// Why there is no price.
+/// A price that is not published.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Unpriced {
-    /// The reason in a few words.
+    /// The reason.
     pub why: String,
-    /// Where the actual cost is read.
+    /// The source of the actual cost.
     #[serde(default)]
-    pub charged: Charged,
-    /// How often there is a run.
+    pub charged: CostSource,
+    /// The schedule of the runs.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Schedule>,
+    pub schedule: Option<RunSchedule>,
 }
 
-/// How the price of a call comes about.
+/// How the price of a call is computed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Rule {
-    /// Short names of the sources of the figures.
+pub struct PriceRule {
+    /// Short names of the sources of the prices.
     pub source: Vec<String>,
     /// The price of the request itself.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub base: Option<Base>,
+    pub base: Option<BasePrice>,
     /// The price of the pages it returns.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pages: Option<Pages>,
+    pub pages: Option<PagePrices>,
     /// Argument paths that add an unknown cost.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unpriced_with: Vec<String>,
-    /// Where the actual cost is read.
+    /// The source of the actual cost.
     #[serde(default)]
-    pub charged: Charged,
-    /// How often there is a run; then the rule is the price of one, and the call itself is free.
+    pub charged: CostSource,
+    /// The schedule of the runs. If set, the rule is the price of one run, and the call itself is free.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<Schedule>,
+    pub schedule: Option<RunSchedule>,
 }
 
-/// Where the actual cost of a call is read.
+/// The source of the actual cost of a call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Charged {
-    /// In the response; one that does not say it is to be charged at the estimate.
+pub enum CostSource {
+    /// The response; without a cost in it, the estimate is charged.
     #[default]
     #[serde(rename = "response")]
     InResponse,
-    /// In the state of the run that the call starts, once the run is final. The `long_running` marker of the operation
-    /// says which operation reads the run and which states are final.
+    /// The run that the call starts, once it is final. `longRunning` of the operation defines how to read the run and
+    /// its final states.
     #[serde(rename = "endOfRun")]
     AtEndOfRun,
-    /// Nowhere, as the call is free. A cost in its response belongs to something else: a run that it reads.
+    /// None, because the call is free. A cost in its response belongs to the run that it reads.
     #[serde(skip)]
     Nothing,
 }
@@ -86,17 +86,17 @@ pub enum Charged {
 /// The price of a request without its pages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged, deny_unknown_fields)]
-pub enum Base {
+pub enum BasePrice {
     /// Always the same.
     Fixed(#[serde(with = "in_dollars")] MicroDollars),
     /// By the value of an argument.
     ByValue {
-        /// Path of the argument.
+        /// The path of the argument.
         #[serde(rename = "by")]
         argument: String,
-        /// The value where the argument is left out.
+        /// The value if the argument is absent.
         default: String,
-        /// Rates by value; `None` for one that Exa does not publish.
+        /// Rates by value; `None` if not published.
         #[serde(rename = "prices")]
         rates: BTreeMap<String, Option<Rate>>,
     },
@@ -108,94 +108,94 @@ pub enum Base {
 pub enum Rate {
     /// Always the same.
     Fixed(#[serde(with = "in_dollars")] MicroDollars),
-    /// By use, up to a cap.
+    /// By usage, up to a cap.
     Metered {
-        /// Path of the argument that sets the cap in dollars.
+        /// The path of the argument that sets the cap in dollars.
         #[serde(rename = "metered")]
         cap: String,
-        /// The cap where the argument is left out.
+        /// The cap if the argument is absent.
         #[serde(with = "in_dollars")]
         default: MicroDollars,
         /// The lowest cap.
         #[serde(with = "in_dollars")]
         least: MicroDollars,
-        /// The highest cap, assumed where the argument is not a number.
+        /// The highest cap, assumed if the argument is not a number.
         #[serde(with = "in_dollars")]
         most: MicroDollars,
     },
 }
 
-/// The price of pages.
+/// The price of the returned pages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Pages {
-    /// The number of pages, where it is the value of an argument.
+pub struct PagePrices {
+    /// The argument with the number of pages.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub count: Option<Count>,
-    /// Otherwise the number of pages is the length of these arguments together.
+    pub count: Option<CountArgument>,
+    /// Otherwise, the arguments whose total length is the number of pages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lists: Vec<String>,
-    /// Pages that the price of the request includes.
+    /// The number of pages that the price of the request includes.
     #[serde(default)]
     pub included: u64,
-    /// The price of every further page.
+    /// The price of each further page.
     #[serde(default, with = "in_dollars")]
     pub each: MicroDollars,
-    /// The kinds of content.
-    pub kinds: Vec<Kind>,
-    /// The price of a page for which no kind is asked.
+    /// The kinds of content and their prices.
+    pub kinds: Vec<ContentPrice>,
+    /// The price of a page without requested content.
     #[serde(default, with = "in_dollars")]
     pub unasked: MicroDollars,
-    /// Subpages of every page.
+    /// The number of subpages of each page.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub subpages: Option<Count>,
+    pub subpages: Option<CountArgument>,
 }
 
-/// A number that an argument holds.
+/// A number from an argument.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Count {
-    /// Path of the argument; without one the number is always the default.
+pub struct CountArgument {
+    /// The path of the argument; without one, the number is always the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument: Option<String>,
-    /// The number where the argument is left out.
+    /// The number if the argument is absent.
     pub default: u64,
-    /// The least number that makes sense.
+    /// The minimum.
     pub least: u64,
-    /// The number assumed where the argument makes no sense.
+    /// The maximum, assumed if the argument is invalid.
     pub most: u64,
 }
 
-/// A kind of content.
+/// The price of a kind of content.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Kind {
-    /// Path of the argument that asks for it.
+pub struct ContentPrice {
+    /// The path of the argument that requests it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub argument: Option<String>,
     /// The price of each page.
     #[serde(with = "in_dollars")]
     pub each: MicroDollars,
-    /// Pages that the price of the request includes.
+    /// The number of pages that the price of the request includes.
     #[serde(default)]
     pub included: u64,
-    /// It counts as asked for unless the argument says no.
+    /// Whether it is requested unless the argument is false.
     #[serde(default)]
     pub assumed: bool,
 }
 
-/// How often there is a run.
+/// The schedule of recurring runs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Schedule {
-    /// Path of the argument that holds a span such as `6h`.
+pub enum RunSchedule {
+    /// The path of the argument with an interval such as `6h`.
     Every(String),
-    /// Path of the argument that holds a cron expression.
+    /// The path of the argument with a cron expression.
     Cron(String),
 }
 
-impl Schedule {
-    /// Path of the argument that holds the schedule.
+impl RunSchedule {
+    /// Returns the path of the argument with the schedule.
     pub fn argument(&self) -> &str {
         match self {
             Self::Every(path) | Self::Cron(path) => path,
@@ -203,7 +203,7 @@ impl Schedule {
     }
 }
 
-/// An amount as a number of dollars.
+/// Serializes an amount as a number of dollars.
 mod in_dollars {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -211,14 +211,14 @@ mod in_dollars {
 
     pub(super) fn serialize<S: Serializer>(
         amount: &MicroDollars,
-        to: S,
+        serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        amount.dollars().serialize(to)
+        amount.dollars().serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        from: D,
+        deserializer: D,
     ) -> Result<MicroDollars, D::Error> {
-        f64::deserialize(from).map(MicroDollars::from_dollars)
+        f64::deserialize(deserializer).map(MicroDollars::from_dollars)
     }
 }

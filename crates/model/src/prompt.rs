@@ -1,13 +1,13 @@
-//! Prompts: their arguments, and the templates of their texts.
+//! Prompts: their arguments and templates.
 //!
-//! In a template `{name}` stands for an argument, a value or a shared text. `{steps}` stands for the
-//! numbered steps, and inside a step `{call}` for the way to call its operation.
+//! In a template, `{name}` stands for an argument, a value or a shared text, and `{steps}` for the numbered steps.
+//! Inside a step, `{call}` stands for the instruction to call its operation.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// `prompts.yaml`.
+/// The contents of `prompts.yaml`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct PromptFile {
@@ -23,14 +23,14 @@ pub struct PromptFile {
 pub struct Prompt {
     /// The name of the prompt.
     pub name: String,
-    /// Its title for people.
+    /// The title for users.
     pub title: String,
-    /// What it is for.
+    /// The purpose.
     pub description: String,
     /// Its arguments.
     pub arguments: Vec<PromptArgument>,
-    /// Without this the prompt is not offered.
-    pub needs: PromptNeed,
+    /// What must be available for the prompt to be listed.
+    pub needs: PromptRequirement,
     /// Whether the caller's notes are attached.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub notes: bool,
@@ -39,7 +39,7 @@ pub struct Prompt {
     pub values: BTreeMap<String, PromptValue>,
     /// The template of the whole text.
     pub text: String,
-    /// The steps; those that cannot be taken with the available tools are left out.
+    /// The steps; those that the available tools do not support are omitted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<PromptStep>,
 }
@@ -50,22 +50,22 @@ pub struct Prompt {
 pub struct PromptArgument {
     /// The name of the argument.
     pub name: String,
-    /// Its title for people.
+    /// The title for users.
     pub title: String,
-    /// What it is for.
+    /// The purpose.
     pub description: String,
     /// Whether a call without it is rejected.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub required: bool,
-    /// What it may be.
+    /// The accepted values.
     #[serde(default)]
-    pub takes: Takes,
+    pub takes: PromptArgumentKind,
 }
 
-/// What an argument of a prompt may be.
+/// The accepted values of a prompt argument.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Takes {
+pub enum PromptArgumentKind {
     /// Any text.
     #[default]
     Text,
@@ -73,13 +73,13 @@ pub enum Takes {
     Number(u32),
     /// One of these.
     OneOf(Vec<String>),
-    /// One of these, or a few other words.
+    /// One of these, or other short text.
     Suggested(Vec<String>),
     /// Several, separated by commas.
     Several {
-        /// How many there must be.
+        /// The minimum number.
         least: usize,
-        /// What they could be.
+        /// Suggested values.
         #[serde(default)]
         suggested: Vec<String>,
     },
@@ -87,10 +87,10 @@ pub enum Takes {
     Notes,
 }
 
-/// What a prompt cannot do without.
+/// A requirement of a prompt.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum PromptNeed {
+pub enum PromptRequirement {
     /// A tool that calls this operation.
     Operation(String),
     /// This tool.
@@ -101,7 +101,7 @@ pub enum PromptNeed {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub enum PromptValue {
-    /// A text that the value of an argument selects.
+    /// A text that depends on the value of an argument.
     Choice {
         /// The argument.
         argument: String,
@@ -114,25 +114,25 @@ pub enum PromptValue {
     List {
         /// The argument.
         argument: String,
-        /// The text if there are none.
+        /// The text if the list is empty.
         #[serde(default)]
         otherwise: String,
     },
-    /// A text that is left out unless an argument is given.
+    /// A text that is omitted unless an argument is given.
     Given {
         /// The argument.
         argument: String,
         /// The text; `{value}` stands for the argument.
         text: String,
     },
-    /// A text that is left out unless an operation can be called.
+    /// A text that is omitted unless an operation can be called.
     Call {
         /// The operation.
         operation: String,
-        /// The text; `{call}` stands for the way to call it.
+        /// The text; `{call}` stands for the instruction to call it.
         text: String,
     },
-    /// The arguments for creating a webset that the arguments of the prompt ask for, as JSON.
+    /// The arguments for creating the webset that the prompt describes, as JSON.
     WebsetArguments,
 }
 
@@ -140,16 +140,16 @@ pub enum PromptValue {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PromptStep {
-    /// The operation without which the step is left out.
+    /// The operation that the step requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// A tool that is named instead of the way to call the operation.
+    /// A tool to name instead of the operation call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prefer: Option<String>,
-    /// The tool without which the step is left out.
+    /// The tool that the step requires.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
-    /// Values of arguments without which the step is left out.
+    /// The argument values that the step requires.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub when: BTreeMap<String, String>,
     /// The template of the step.

@@ -15,14 +15,14 @@ pub struct Resources {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WebsetResources {
-    /// The operation that reads a webset. Other operations of its API that take the same id may
-    /// change the webset.
+    /// The operation that reads a webset. Other operations of its API with the same id argument may change the
+    /// webset.
     pub get: String,
     /// The operation that lists the items of a webset.
     pub items: String,
     /// The operation that lists websets, for completion.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub list: Option<String>,
-    /// The argument that takes the id of the webset.
+    /// The argument with the id of the webset.
     pub argument: String,
 }

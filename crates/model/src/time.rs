@@ -4,12 +4,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Days, Months, NaiveDate, NaiveDateTime, SecondsFormat};
 
-/// Dates with a time and without a zone, as people write them.
+/// Formats of date and time without a zone.
 const WITHOUT_ZONE: [&str; 2] = ["%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S%.f"];
 
 /// Parses `2024`, `2024-05`, `2024-05-31` or an RFC 3339 date and time into milliseconds since 1970.
 ///
-/// A part that is left out counts as its beginning, a missing zone as UTC.
+/// A missing part counts as its start, a missing zone as UTC.
 #[must_use]
 pub fn parse_timestamp(text: &str) -> Option<i64> {
     let text = text.trim().replacen(' ', "T", 1);
@@ -22,8 +22,8 @@ pub fn parse_timestamp(text: &str) -> Option<i64> {
     Some(time.and_utc().timestamp_millis())
 }
 
-/// Parses the same texts as [`parse_timestamp`], but a part that is left out counts as its end: `2024-05`
-/// is the last millisecond of May.
+/// Parses the same formats as [`parse_timestamp`], but a missing part counts as its end: `2024-05` is the last
+/// millisecond of May.
 #[must_use]
 pub fn parse_period_end(text: &str) -> Option<i64> {
     let text = text.trim();
@@ -39,9 +39,9 @@ pub fn parse_period_end(text: &str) -> Option<i64> {
     Some(next.and_utc().timestamp_millis() - 1)
 }
 
-/// Formats milliseconds since 1970 as RFC 3339 in UTC with milliseconds, the way JavaScript does.
+/// Formats milliseconds since 1970 as RFC 3339 in UTC with milliseconds, like JavaScript.
 ///
-/// A time outside the years that can be written becomes the beginning of 1970.
+/// A time that is out of range becomes the start of 1970.
 #[must_use]
 pub fn format_timestamp(milliseconds: i64) -> String {
     DateTime::from_timestamp_millis(milliseconds)
@@ -56,7 +56,7 @@ pub fn format_seconds(milliseconds: u64) -> Option<String> {
     Some(time.to_rfc3339_opts(SecondsFormat::Secs, true))
 }
 
-/// Returns a time in milliseconds since 1970.
+/// Converts a time to milliseconds since 1970.
 #[must_use]
 pub fn milliseconds(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -69,7 +69,7 @@ pub fn now() -> u64 {
     milliseconds(SystemTime::now())
 }
 
-/// Returns the day that `2024`, `2024-05` or `2024-05-31` begins with.
+/// Returns the first day of `2024`, `2024-05` or `2024-05-31`.
 fn first_day(text: &str) -> Option<NaiveDate> {
     let whole = match text.len() {
         4 => format!("{text}-01-01"),
@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn timestamps_are_parsed() {
+    fn parses_timestamps() {
         for (text, milliseconds) in [
             ("1970", 0),
             ("1970-01-02", 86_400_000),
@@ -112,11 +112,11 @@ mod tests {
             let last = parse_period_end(text).unwrap();
             assert_eq!(format_timestamp(last), end, "{text}");
         }
-        assert_eq!(parse_period_end("soon"), None);
+        assert_eq!(parse_period_end("later"), None);
     }
 
     #[test]
-    fn other_texts_are_not_parsed() {
+    fn rejects_other_texts() {
         for text in [
             "",
             "yesterday",
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_cannot_be_written_is_1970() {
+    fn an_out_of_range_time_is_1970() {
         assert_eq!(format_timestamp(i64::MAX), "1970-01-01T00:00:00.000Z");
     }
 }

@@ -1,6 +1,6 @@
-//! Tools: their definitions, and the plans by which calls of them are carried out.
+//! Tools: their definitions, and how calls to them are executed.
 //!
-//! The generator writes one [`ToolFile`] a tool, the server reads it.
+//! The generator writes one [`ToolFile`] per tool, and the server reads it.
 
 use std::collections::BTreeMap;
 
@@ -8,73 +8,73 @@ use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::Example;
+use crate::ExampleCall;
 
-/// One tool. The server skips the schema `S` of the arguments until it is asked for.
+/// A tool. By default, the argument schema `S` is skipped when the file is parsed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ToolFile<S = IgnoredAny> {
-    /// What `tools/list` shows of it.
+    /// Its entry in `tools/list`.
     pub definition: ToolDefinition<S>,
-    /// How a call of it is carried out.
+    /// How calls are executed.
     pub plan: ToolPlan,
-    /// Size of the definition in o200k tokens.
+    /// The size of the definition in o200k tokens.
     pub tokens: usize,
 }
 
-/// What `tools/list` shows of a tool.
+/// The entry of a tool in `tools/list`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolDefinition<S = IgnoredAny> {
     /// The name of the tool.
     pub name: String,
-    /// Its title for people.
+    /// The title for users.
     pub title: String,
-    /// What a language model reads.
+    /// The description for language models.
     pub description: String,
     /// JSON Schema of the arguments.
     pub input_schema: S,
-    /// What the tool does to the world.
+    /// Hints about its effects.
     pub annotations: ToolHints,
 }
 
-/// What a tool does to the world.
+/// The MCP annotations of a tool: hints about its effects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolHints {
-    /// It changes nothing.
+    /// Whether it changes nothing.
     #[serde(rename = "readOnlyHint")]
     pub read_only: bool,
-    /// It may delete or overwrite.
+    /// Whether it may delete or overwrite data.
     #[serde(rename = "destructiveHint")]
     pub destructive: bool,
-    /// Calling it twice does no more than calling it once.
+    /// Whether repeated calls have no additional effect.
     #[serde(rename = "idempotentHint")]
     pub idempotent: bool,
-    /// It reaches out to the web.
+    /// Whether it accesses the web.
     #[serde(rename = "openWorldHint")]
     pub open_world: bool,
 }
 
-/// How a call of a tool is carried out.
+/// How calls to a tool are executed.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "camelCase")]
 pub enum ToolPlan {
-    /// Takes any operation of an API.
+    /// Executes any operation of an API.
     Dispatcher {
         /// The names of the operations.
         operations: Vec<String>,
     },
-    /// Takes operations under names of their own.
+    /// Executes operations under other names.
     Host {
         /// The operations.
         entries: Vec<HostEntry>,
     },
-    /// Is one operation.
+    /// Executes one operation.
     Operation {
         /// The name of the operation.
         operation: String,
     },
-    /// Is one operation with presets.
-    Named(Box<NamedPlan>),
+    /// Executes one operation with presets.
+    Named(Box<NamedToolPlan>),
     /// Stores a note.
     Note,
     /// Suggests enrichments for a webset.
@@ -89,36 +89,36 @@ pub enum ToolPlan {
 }
 
 impl ToolPlan {
-    /// Whether the caller chooses the operation.
+    /// Returns whether the caller chooses the operation.
     pub fn is_open(&self) -> bool {
         matches!(self, Self::Dispatcher { .. } | Self::Host { .. })
     }
 }
 
-/// One operation of a host.
+/// An operation of a host tool.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct HostEntry {
-    /// The name under which it is called.
+    /// Its name in the host tool.
     pub name: String,
-    /// What it does, in a line.
+    /// A one-line summary.
     pub summary: String,
-    /// The operation; none where upstream cannot do it.
+    /// The operation; `None` if upstream does not support it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
-    /// Argument names that stand for other arguments, as dotted paths.
+    /// Renamed arguments, mapped to dotted paths.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub rename: BTreeMap<String, String>,
-    /// Objects whose fields are arguments themselves.
+    /// Objects whose fields become arguments.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub spread: Vec<String>,
-    /// Values for what the caller leaves out, by dotted path.
+    /// Default values by dotted path.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub defaults: Map<String, Value>,
-    /// Values that the caller cannot change, by dotted path.
+    /// Fixed values by dotted path, which the caller cannot change.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
     pub fixed: Map<String, Value>,
-    /// Why it cannot be done and what to do instead.
+    /// Why it is not supported, and what to do instead.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unsupported: Option<String>,
     /// The parameters of an entry without an operation; they are strings.
@@ -127,83 +127,83 @@ pub struct HostEntry {
     /// How the result is presented.
     #[serde(default)]
     pub role: HostRole,
-    /// The entry that reads the state of what this one starts.
+    /// The entry that reads the job that this one starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub check_with: Option<String>,
-    /// The entry that ends what this one starts.
+    /// The entry that cancels the job that this one starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_with: Option<String>,
-    /// Whether that entry can only say that it cannot be done; found by the generator.
+    /// Whether that entry is not supported; set by the generator.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cancel_is_refused: bool,
-    /// Arguments of both, by the field of the response or (with `$`) the argument of this entry.
+    /// The arguments of both, mapped to a field of the response or, with `$`, to an argument of this entry.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub follow: BTreeMap<String, String>,
-    /// The states after which nothing more happens.
+    /// The final states.
     #[serde(default, rename = "final", skip_serializing_if = "Vec::is_empty")]
     pub final_states: Vec<String>,
 }
 
-/// How the result of a host's operation is presented.
+/// How the result of a host entry is presented.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum HostRole {
     /// As Exa returns it.
     #[default]
     Plain,
-    /// With the calls that follow and end what was started.
+    /// With the calls that poll and cancel the started job.
     Start,
-    /// With the state and whether it is final.
+    /// With the status and whether it is final.
     Check,
-    /// With the new state.
+    /// With the new status.
     Cancel,
 }
 
-/// Presets of a named tool.
+/// The presets of a named tool.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct NamedPlan {
+pub struct NamedToolPlan {
     /// The operation.
     pub operation: String,
-    /// Where the arguments go.
-    pub moves: Vec<Move>,
-    /// Values for what the caller leaves out, by dotted path.
+    /// How arguments of the tool map to arguments of the operation.
+    pub moves: Vec<ArgumentMapping>,
+    /// Default values by dotted path.
     pub defaults: Map<String, Value>,
-    /// Values that the caller cannot change, by dotted path.
+    /// Fixed values by dotted path, which the caller cannot change.
     pub fixed: Map<String, Value>,
-    /// More such values, by the level of content that the caller wants.
+    /// Further fixed values by content level.
     #[serde(default)]
     pub levels: BTreeMap<String, Map<String, Value>>,
-    /// The level of content for a caller that names none.
+    /// The default content level.
     pub content_level: Option<String>,
-    /// Words added to the text of the first argument.
+    /// Text that is appended to the first argument.
     pub suffix: Option<String>,
-    /// `category:x` in the query is read as the argument.
+    /// Whether `category:x` in the query sets the argument.
     pub category_in_query: bool,
-    /// Another operation for calls that give a certain argument.
-    pub instead: Option<Instead>,
-    /// What an example call shows beside the required arguments.
-    #[serde(default, skip_serializing_if = "Example::is_empty")]
-    pub example: Example,
+    /// An alternative operation for calls with a certain argument.
+    pub instead: Option<AlternativeOperation>,
+    /// Additions to the example call.
+    #[serde(default, skip_serializing_if = "ExampleCall::is_empty")]
+    pub example: ExampleCall,
 }
 
-/// Where an argument of a named tool goes.
+/// Maps an argument of a named tool to the operation.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct Move {
+pub struct ArgumentMapping {
     /// The argument of the tool.
     pub from: String,
     /// The argument of the operation, as a dotted path.
     pub to: String,
-    /// The value that `true` puts there; `false` removes what is there.
+    /// The value that `true` sets; `false` removes the argument.
     pub switch: Option<Value>,
 }
 
-/// Another operation for calls that give a certain argument.
+/// An alternative operation for calls with a certain argument.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Instead {
+pub struct AlternativeOperation {
     /// The argument.
     pub given: String,
-    /// The operation that is called then, with this argument alone.
+    /// The operation, which is called with this argument alone.
     pub operation: String,
 }

@@ -26,7 +26,7 @@ impl From<&Operation> for OperationSpec {
         let schema = |text: &str| serde_json::from_str(text).unwrap_or_default();
         let mut arguments = operation.arguments.to_vec();
         // The API never sees arguments that the server itself acts on.
-        arguments.retain(|argument| argument.location != ArgumentLocation::Own);
+        arguments.retain(|argument| argument.location != ArgumentLocation::Server);
         Self {
             name: operation.name.to_owned(),
             method: operation.method.to_owned(),

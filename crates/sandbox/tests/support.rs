@@ -316,7 +316,7 @@ impl Client {
                         .map(|one| format!("{}={}", argument.wire, encode(one))),
                 ),
                 ArgumentLocation::Header => client = client.header(argument.wire, &many.join(",")),
-                ArgumentLocation::Body | ArgumentLocation::Own => {
+                ArgumentLocation::Body | ArgumentLocation::Server => {
                     body.insert(argument.wire.to_owned(), value.clone());
                 }
             }

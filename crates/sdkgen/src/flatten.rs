@@ -1,13 +1,13 @@
-//! References and `allOf` of a schema, put together into one object.
+//! Resolves references and merges `allOf` into one schema object.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-/// Chains of references longer than this lead nowhere.
-const DEEPEST: usize = 32;
+/// The longest chain of references that is followed.
+const MAX_DEPTH: usize = 32;
 
-/// Keywords that say what a value looks like; the others describe it or narrow it further.
+/// Keywords that define the structure of a value; the others describe or restrict it.
 const STRUCTURAL: [&str; 11] = [
     "properties",
     "required",
@@ -22,20 +22,20 @@ const STRUCTURAL: [&str; 11] = [
     "allOf",
 ];
 
-/// Whether a schema says anything about the form of a value.
+/// Returns whether a schema defines the structure of a value.
 pub(super) fn is_structural(schema: &Value) -> bool {
-    let says = |key: &str| schema.get(key).is_some();
-    schema.get("type").is_some() || schema.get("$ref").is_some() || STRUCTURAL.into_iter().any(says)
+    let has = |key: &str| schema.get(key).is_some();
+    has("type") || has("$ref") || STRUCTURAL.into_iter().any(has)
 }
 
-/// The target of a schema that is a reference and adds nothing to it but words.
-pub(super) fn plain_reference(schema: &Value) -> Option<&str> {
+/// Returns the target of a schema that is a reference and adds no structure to it.
+pub(super) fn sole_reference(schema: &Value) -> Option<&str> {
     let target = schema.get("$ref")?.as_str()?;
     let adds = STRUCTURAL.iter().any(|key| schema.get(*key).is_some());
     (!adds).then_some(target)
 }
 
-/// The name and the schema that a reference inside `root` points to.
+/// Returns the name and the schema that a reference inside `root` points to.
 pub(super) fn resolve<'a>(root: &'a Value, target: &str) -> Option<(String, &'a Value)> {
     let pointer = target.strip_prefix('#')?;
     let name = pointer
@@ -47,7 +47,7 @@ pub(super) fn resolve<'a>(root: &'a Value, target: &str) -> Option<(String, &'a 
     Some((name, root.pointer(pointer)?))
 }
 
-/// A schema with its references and `allOf` put together.
+/// Returns a schema with its references resolved and its `allOf` merged.
 pub(super) fn flatten(root: &Value, schema: &Value) -> Value {
     flatten_at(root, schema, 0)
 }
@@ -56,7 +56,7 @@ fn flatten_at(root: &Value, schema: &Value, depth: usize) -> Value {
     let Value::Object(object) = schema else {
         return schema.clone();
     };
-    if depth > DEEPEST {
+    if depth > MAX_DEPTH {
         return json!({});
     }
     let mut own = object.clone();
@@ -83,7 +83,7 @@ fn flatten_at(root: &Value, schema: &Value, depth: usize) -> Value {
     Value::Object(whole)
 }
 
-/// Adds a schema that has to hold too; where both speak, the later one is more exact.
+/// Merges a schema that also applies; on conflict the later one is more specific.
 pub(super) fn merge(whole: &mut Map<String, Value>, part: Map<String, Value>) {
     for (key, value) in part {
         let before = whole.remove(&key);
@@ -112,10 +112,10 @@ fn merge_properties(all: &mut Map<String, Value>, more: Map<String, Value>) {
     }
 }
 
-/// A text that is the same for schemas that mean the same, wherever they stand.
+/// Returns a text that is equal for equal schemas, including their referenced definitions.
 pub(super) fn fingerprint(root: &Value, schema: &Value) -> String {
     let mut targets = BTreeSet::new();
-    gather(root, schema, &mut targets);
+    collect_references(root, schema, &mut targets);
     let mut text = schema.to_string();
     for target in targets {
         let found = resolve(root, &target).map(|(_, found)| found.to_string());
@@ -124,7 +124,7 @@ pub(super) fn fingerprint(root: &Value, schema: &Value) -> String {
     text
 }
 
-fn gather(root: &Value, value: &Value, targets: &mut BTreeSet<String>) {
+fn collect_references(root: &Value, value: &Value, targets: &mut BTreeSet<String>) {
     match value {
         Value::Object(object) => {
             let target = object.get("$ref").and_then(Value::as_str);
@@ -132,11 +132,17 @@ fn gather(root: &Value, value: &Value, targets: &mut BTreeSet<String>) {
                 && targets.insert(target.to_owned())
                 && let Some((_, found)) = resolve(root, target)
             {
-                gather(root, found, targets);
+                collect_references(root, found, targets);
             }
-            object.values().for_each(|part| gather(root, part, targets));
+            for part in object.values() {
+                collect_references(root, part, targets);
+            }
         }
-        Value::Array(parts) => parts.iter().for_each(|part| gather(root, part, targets)),
+        Value::Array(parts) => {
+            for part in parts {
+                collect_references(root, part, targets);
+            }
+        }
         _ => {}
     }
 }

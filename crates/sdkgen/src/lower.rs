@@ -1,11 +1,11 @@
-//! From JSON Schema to the types of [`super::types`].
+//! Lowers JSON Schema to the types of [`super::types`].
 //!
-//! What has no counterpart there becomes [`Type::Unknown`]: a schema of tomorrow makes types
+//! Anything without a counterpart becomes [`Type::Unknown`], so that new schema features make types
 //! weaker, never wrong.
 
 use serde_json::{Map, Value};
 
-use super::flatten::{fingerprint, flatten, merge, plain_reference, resolve};
+use super::flatten::{fingerprint, flatten, merge, resolve, sole_reference};
 use super::names::pascal;
 use super::schema::{
     discriminant, has_properties, implied_type, is_plain_object, is_structural_beyond_required,
@@ -13,16 +13,16 @@ use super::schema::{
 };
 use super::types::{Declarations, Doc, Field, Shape, Side, Type};
 
-/// Schemas nested deeper than this are not looked into.
-const DEEPEST: usize = 64;
+/// The nesting depth beyond which schemas become [`Type::Unknown`].
+const MAX_DEPTH: usize = 64;
 
-/// Makes types of the parts of one schema document.
+/// Lowers the parts of one schema document.
 pub(super) struct Lowering<'a> {
-    /// The document; references are looked up in it.
+    /// The document in which references are resolved.
     pub(super) root: &'a Value,
     pub(super) side: Side,
     pub(super) out: &'a mut Declarations,
-    /// Names of definitions that get the ending `Input`, as outputs have them too.
+    /// Names of definitions that outputs use too, and that get the suffix `Input` here.
     pub(super) shared: &'a [String],
     depth: usize,
 }
@@ -43,13 +43,13 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The type of a schema; objects inside get names that begin with `hint`.
+    /// Returns the type of a schema; nested objects get names that start with `hint`.
     pub(super) fn lower(&mut self, schema: &Value, hint: &str) -> Type {
-        if self.depth > DEEPEST || !schema.is_object() {
+        if self.depth > MAX_DEPTH || !schema.is_object() {
             return Type::Unknown;
         }
         self.depth += 1;
-        let lowered = match plain_reference(schema) {
+        let lowered = match sole_reference(schema) {
             Some(target) => self.reference(target),
             None if schema.get("$ref").is_some() || schema.get("allOf").is_some() => {
                 self.form(&flatten(self.root, schema), hint)
@@ -83,17 +83,17 @@ impl<'a> Lowering<'a> {
         Type::Named(index)
     }
 
-    /// What a definition stands for.
+    /// Returns the shape of a definition.
     fn shape(&mut self, schema: &Value, hint: &str) -> Shape {
         let flat = flatten(self.root, schema);
-        let target = plain_reference(schema);
+        let target = sole_reference(schema);
         match target {
             None if is_plain_object(&flat) && has_properties(&flat) => self.object(&flat, hint),
             _ => Shape::Alias(self.lower(schema, hint)),
         }
     }
 
-    /// The type of a schema without references at its top.
+    /// Returns the type of a schema without top-level references.
     fn form(&mut self, schema: &Value, hint: &str) -> Type {
         if let Some(value) = schema.get("const") {
             return literals(std::slice::from_ref(value), false);
@@ -154,7 +154,7 @@ impl<'a> Lowering<'a> {
         if !has_properties(schema) && !none_allowed {
             return Type::Map(Box::new(self.values(schema, hint)));
         }
-        // What describes the object from outside is no part of it.
+        // These keywords do not belong to the object itself.
         let mut own = schema.clone();
         if let Value::Object(own) = &mut own {
             own.retain(|key, _| key != "type" && key != "nullable");
@@ -163,9 +163,10 @@ impl<'a> Lowering<'a> {
         if let Some(index) = self.out.known(self.side, &key) {
             return Type::Named(index);
         }
-        let wanted = match self.out.names.has(hint) {
-            true => format!("{hint}Object"),
-            false => hint.to_owned(),
+        let wanted = if self.out.names.has(hint) {
+            format!("{hint}Object")
+        } else {
+            hint.to_owned()
         };
         let index = self.out.reserve(self.side, key, &wanted, Doc::of(schema));
         let name = self.out.get(index).map(|found| found.name.clone());
@@ -174,7 +175,7 @@ impl<'a> Lowering<'a> {
         Type::Named(index)
     }
 
-    /// The values of an object whose keys are free.
+    /// Returns the value type of an object with arbitrary keys.
     fn values(&mut self, schema: &Value, hint: &str) -> Type {
         let hint = format!("{hint}Value");
         let patterns = schema.get("patternProperties").and_then(Value::as_object);
@@ -201,7 +202,7 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The fields of an object, those that are only required included.
+    /// Returns the fields of an object, including those listed only in `required`.
     pub(super) fn fields(&mut self, schema: &Value, name: &str) -> Vec<Field> {
         let required = required(schema);
         let properties = schema.get("properties").and_then(Value::as_object);
@@ -229,17 +230,17 @@ impl<'a> Lowering<'a> {
         fields
     }
 
-    /// A choice; what stands beside it holds for every branch.
+    /// Returns the type of a choice; keywords next to it apply to every branch.
     fn branches(&mut self, schema: &Value, branches: &[Value], hint: &str) -> Type {
         let mut base = schema.as_object().cloned().unwrap_or_default();
         base.retain(|key, _| key != "oneOf" && key != "anyOf");
-        let beside = has_properties(schema);
+        let has_common_fields = has_properties(schema);
         let flat: Vec<Value> = branches.iter().map(|b| flatten(self.root, b)).collect();
-        let told_by = discriminant(&flat);
+        let discriminant = discriminant(&flat);
         let mut members = Vec::new();
         for (branch, flat) in branches.iter().zip(flat) {
-            let hint = format!("{hint}{}", label(&flat, told_by.as_deref()));
-            members.push(if beside {
+            let hint = format!("{hint}{}", label(&flat, discriminant.as_deref()));
+            members.push(if has_common_fields {
                 let mut whole = base.clone();
                 if let Value::Object(part) = flat {
                     merge(&mut whole, part);

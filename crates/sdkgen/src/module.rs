@@ -1,33 +1,20 @@
-//! One file of a tree: its types, and its classes with their methods.
+//! One file of a package: its types, and its classes with their methods.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::answer::Answer;
 use super::lower::Lowering;
-use super::names::{Taken, pascal};
+use super::names::{NameAllocator, pascal};
 use super::operation::SdkOperation;
-use super::tree::Space;
+use super::response::ResponseTypes;
+use super::target::Target;
+use super::tree::Namespace;
 use super::types::{Declaration, Declarations, Doc, Field, Shape, Side, Type};
-
-/// How a language names things.
-pub(super) struct Style {
-    /// Names that no type may have, as files use them otherwise.
-    pub(super) types: &'static [&'static str],
-    /// Names that no member of a class may have.
-    pub(super) members: &'static [&'static str],
-    /// The name of a member.
-    pub(super) member: fn(&str) -> String,
-    /// What the name of a method that walks through all pages ends with.
-    pub(super) all: &'static str,
-    /// The file of a folder itself, without its ending.
-    pub(super) folder_file: &'static str,
-}
 
 /// One file.
 pub(super) struct Module<'a> {
-    pub(super) space: &'a Space,
+    pub(super) namespace: &'a Namespace,
     pub(super) declarations: Declarations,
     pub(super) classes: Vec<Class<'a>>,
 }
@@ -35,57 +22,60 @@ pub(super) struct Module<'a> {
 /// One class of a file.
 pub(super) struct Class<'a> {
     pub(super) name: String,
-    pub(super) space: &'a Space,
+    pub(super) namespace: &'a Namespace,
     pub(super) methods: Vec<Method<'a>>,
-    /// The names of the members that hold what is nested.
-    pub(super) children: Vec<(String, &'a Space)>,
+    /// The nested namespaces, with the names of their members.
+    pub(super) children: Vec<(String, &'a Namespace)>,
 }
 
 /// One operation as a method.
 pub(super) struct Method<'a> {
     pub(super) name: String,
-    /// The name of the method that walks through all pages, where the answer is a page.
+    /// The name of the method that iterates over all pages, if responses are paginated.
     pub(super) all: Option<String>,
     pub(super) source: &'a SdkOperation,
-    /// The name of the type of its arguments.
+    /// The type name of its arguments.
     pub(super) arguments: String,
-    /// It can be called without arguments.
+    /// Whether it can be called without arguments.
     pub(super) optional: bool,
-    /// The name of the type of its answer.
-    pub(super) answer: String,
-    /// What the results are.
+    /// The type name of its response.
+    pub(super) response: String,
+    /// The type of one result.
     pub(super) result: Type,
-    /// The other fields of the answer.
+    /// The other fields of the response.
     pub(super) rest: Vec<Field>,
 }
 
 impl<'a> Module<'a> {
-    /// Makes the types and classes of a file.
-    pub(super) fn new(file: &'a Space, style: &Style) -> Self {
-        let mut taken = Taken::with(style.types);
-        let spaces = file.in_file();
-        let names: Vec<String> = spaces.iter().map(|s| taken.claim(&s.class())).collect();
-        // Methods find their types under the names that follow from theirs, whatever the schemas
-        // call their definitions.
-        for (verb, space) in operations(&spaces) {
-            let prefix = type_prefix(file, space, verb);
-            taken.claim(&format!("{prefix}Args"));
-            taken.claim(&format!("{prefix}Answer"));
+    /// Lays out the types and classes of a file.
+    pub(super) fn new(file: &'a Namespace, target: &Target) -> Self {
+        let mut allocator = NameAllocator::reserving(target.reserved_types);
+        let namespaces = file.in_file();
+        let names: Vec<String> = namespaces
+            .iter()
+            .map(|s| allocator.claim(&s.class()))
+            .collect();
+        // The argument and response types are named after their methods, so these names are reserved
+        // before the schemas claim any for their definitions.
+        for (verb, namespace) in operations(&namespaces) {
+            let prefix = type_prefix(file, namespace, verb);
+            allocator.claim(&format!("{prefix}Args"));
+            allocator.claim(&format!("{prefix}Answer"));
         }
-        let mut declarations = Declarations::new(taken);
-        let shared = output_definitions(&spaces);
+        let mut declarations = Declarations::new(allocator);
+        let shared = output_definitions(&namespaces);
         let mut classes = Vec::new();
-        for (space, name) in spaces.into_iter().zip(names) {
+        for (namespace, name) in namespaces.into_iter().zip(names) {
             let mut methods: Vec<Method<'a>> = Vec::new();
-            for (verb, source) in &space.operations {
-                let prefix = type_prefix(file, space, verb);
+            for (verb, source) in &namespace.operations {
+                let prefix = type_prefix(file, namespace, verb);
                 methods.push(method(&mut declarations, &shared, &prefix, source));
             }
-            classes.push(Class::new(name, space, methods, style));
+            classes.push(Class::new(name, namespace, methods, target));
         }
-        declarations.cut_circles();
+        declarations.break_cycles();
         Self {
-            space: file,
+            namespace: file,
             declarations,
             classes,
         }
@@ -93,31 +83,36 @@ impl<'a> Module<'a> {
 }
 
 impl Module<'_> {
-    /// All methods of all classes.
+    /// Returns all methods of all classes.
     pub(super) fn methods(&self) -> impl Iterator<Item = &Method<'_>> {
         self.classes.iter().flat_map(|class| &class.methods)
     }
 }
 
 impl<'a> Class<'a> {
-    fn new(name: String, space: &'a Space, mut methods: Vec<Method<'a>>, style: &Style) -> Self {
-        let mut taken = Taken::with(style.members);
-        for (method, (verb, _)) in methods.iter_mut().zip(&space.operations) {
-            method.name = taken.claim(&(style.member)(verb));
+    fn new(
+        name: String,
+        namespace: &'a Namespace,
+        mut methods: Vec<Method<'a>>,
+        target: &Target,
+    ) -> Self {
+        let mut allocator = NameAllocator::reserving(target.reserved_members);
+        for (method, (verb, _)) in methods.iter_mut().zip(&namespace.operations) {
+            method.name = allocator.claim(&(target.member_name)(verb));
         }
-        let children = space.children.iter();
+        let children = namespace.children.iter();
         let children = children
-            .map(|(segment, child)| (taken.claim(&(style.member)(segment)), child))
+            .map(|(segment, child)| (allocator.claim(&(target.member_name)(segment)), child))
             .collect();
         for method in &mut methods {
             method.all = method
                 .all
                 .is_some()
-                .then(|| taken.claim(&format!("{}{}", method.name, style.all)));
+                .then(|| allocator.claim(&format!("{}{}", method.name, target.all_suffix)));
         }
         Self {
             name,
-            space,
+            namespace,
             methods,
             children,
         }
@@ -125,8 +120,8 @@ impl<'a> Class<'a> {
 }
 
 impl Class<'_> {
-    /// What the class is, in words.
-    pub(super) fn words(&self) -> String {
+    /// Returns the documentation of the class.
+    pub(super) fn description(&self) -> String {
         let operations = self
             .methods
             .iter()
@@ -144,8 +139,8 @@ impl Class<'_> {
 }
 
 impl Method<'_> {
-    /// What the operation does, in words.
-    pub(super) fn words(&self) -> String {
+    /// Returns the documentation of the operation.
+    pub(super) fn description(&self) -> String {
         let source = self.source;
         let mut parts = vec![format!("{}.", source.summary.trim_end_matches('.'))];
         if source.description != source.summary {
@@ -155,33 +150,35 @@ impl Method<'_> {
         parts.join("\n\n")
     }
 
-    /// The names of all methods that it is.
+    /// Returns the names of all methods that are generated for it.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         std::iter::once(self.name.as_str()).chain(self.all.as_deref())
     }
 }
 
-fn operations<'a>(spaces: &[&'a Space]) -> Vec<(&'a str, &'a Space)> {
-    let of = |space: &&'a Space| {
-        let space: &'a Space = space;
-        space
+fn operations<'a>(namespaces: &[&'a Namespace]) -> Vec<(&'a str, &'a Namespace)> {
+    let of = |namespace: &&'a Namespace| {
+        let namespace: &'a Namespace = namespace;
+        namespace
             .operations
             .iter()
-            .map(move |(verb, _)| (verb.as_str(), space))
+            .map(move |(verb, _)| (verb.as_str(), namespace))
     };
-    spaces.iter().flat_map(of).collect()
+    namespaces.iter().flat_map(of).collect()
 }
 
-/// How the types of an operation begin: what its name adds to the name of the file.
-fn type_prefix(file: &Space, space: &Space, verb: &str) -> String {
-    let below = space.path.get(file.path.len()..).unwrap_or_default();
+/// Returns the prefix of an operation's types: its name relative to the file.
+fn type_prefix(file: &Namespace, namespace: &Namespace, verb: &str) -> String {
+    let below = namespace.path.get(file.path.len()..).unwrap_or_default();
     let parts: Vec<&str> = below.iter().map(String::as_str).chain([verb]).collect();
     pascal(&parts.join("_"))
 }
 
-/// The names of the definitions that outputs use; the inputs' own get another.
-fn output_definitions(spaces: &[&Space]) -> Vec<String> {
-    let sources = spaces.iter().flat_map(|space| &space.operations);
+/// Returns the names of all definitions that outputs use; inputs get other names.
+fn output_definitions(namespaces: &[&Namespace]) -> Vec<String> {
+    let sources = namespaces
+        .iter()
+        .flat_map(|namespace| &namespace.operations);
     let definitions = sources.filter_map(|(_, source)| source.output.get("$defs")?.as_object());
     let names: BTreeSet<&String> = definitions.flat_map(|found| found.keys()).collect();
     names.into_iter().cloned().collect()
@@ -195,11 +192,11 @@ fn method<'a>(
 ) -> Method<'a> {
     let index = arguments(declarations, shared, prefix, source);
     let declared = declarations.get(index);
-    let optional = declared.is_some_and(takes_nothing);
+    let optional = declared.is_some_and(has_no_required_fields);
     let arguments = declared.map_or_else(String::new, |found| found.name.clone());
-    let mut answer = Answer::new(declarations, prefix, &source.output);
+    let mut response = ResponseTypes::new(declarations, prefix, &source.output);
     if source.follow.is_some() {
-        answer.rest.push(Field {
+        response.rest.push(Field {
             name: "isComplete".to_owned(),
             doc: Doc {
                 text: "Nothing more will happen to what was started.".to_owned(),
@@ -210,20 +207,20 @@ fn method<'a>(
         });
     }
     let cursor = source.input.pointer("/properties/cursor").is_some();
-    let paged = cursor && answer.rest.iter().any(|field| field.name == "nextCursor");
+    let paged = cursor && response.rest.iter().any(|field| field.name == "nextCursor");
     Method {
         name: String::new(),
         all: paged.then(String::new),
         source,
         arguments,
         optional,
-        answer: format!("{prefix}Answer"),
-        result: answer.result,
-        rest: answer.rest,
+        response: format!("{prefix}Answer"),
+        result: response.result,
+        rest: response.rest,
     }
 }
 
-fn takes_nothing(arguments: &Declaration) -> bool {
+fn has_no_required_fields(arguments: &Declaration) -> bool {
     match &arguments.shape {
         Shape::Object { fields, .. } => fields.iter().all(|field| !field.required),
         Shape::Alias(_) => false,
@@ -238,20 +235,21 @@ fn arguments(
 ) -> usize {
     let name = format!("{prefix}Args");
     out.names.release(&name);
-    // The words also keep equal arguments of two operations apart.
+    // The description also keeps equal arguments of two operations apart.
     let mut schema = source.input.clone();
     if let Value::Object(schema) = &mut schema {
-        let words = format!("Arguments of `{}`.", source.name);
-        schema.insert("description".to_owned(), words.into());
+        let description = format!("Arguments of `{}`.", source.name);
+        schema.insert("description".to_owned(), description.into());
     }
     let lowered = Lowering::new(&schema, Side::Input, out, shared).lower(&schema, &name);
     match lowered {
         Type::Named(index) if out.get(index).is_some_and(|found| found.name == name) => index,
-        // Nothing that has fields of its own: the name stands for what it is, if that is an object.
+        // Not a declaration of its own: the name becomes an alias, of any object if it is not one.
         other => {
-            let other = match is_object(out, &other) {
-                true => other,
-                false => Type::Map(Box::new(Type::Unknown)),
+            let other = if is_object(out, &other) {
+                other
+            } else {
+                Type::Map(Box::new(Type::Unknown))
             };
             let key = format!("arguments of {}", source.name);
             let index = out.reserve(Side::Input, key, &name, Doc::of(&schema));

@@ -1,18 +1,18 @@
-//! Names that are safe in file systems and in both languages.
+//! Names that are valid in file systems and in both languages.
 
 use std::collections::BTreeSet;
 
-/// Names that are in use, and the means to find one that is not.
+/// Hands out names that are not in use.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Taken(BTreeSet<String>);
+pub(super) struct NameAllocator(BTreeSet<String>);
 
-impl Taken {
-    /// Starts with names that must not be given out.
-    pub(super) fn with(names: &[&str]) -> Self {
+impl NameAllocator {
+    /// Creates an allocator that never hands out these names.
+    pub(super) fn reserving(names: &[&str]) -> Self {
         Self(names.iter().map(|name| (*name).to_owned()).collect())
     }
 
-    /// Gives `name`, or `name2`, `name3` … where it is in use already.
+    /// Returns `name`, or `name2`, `name3` … if it is in use, and marks it as used.
     pub(super) fn claim(&mut self, name: &str) -> String {
         let numbered = (2usize..).map(|number| format!("{name}{number}"));
         let free = std::iter::once(name.to_owned())
@@ -23,18 +23,18 @@ impl Taken {
         free
     }
 
-    /// Whether a name is in use.
+    /// Returns whether a name is in use.
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.contains(name)
     }
 
-    /// Gives a name back.
+    /// Makes a name available again.
     pub(super) fn release(&mut self, name: &str) {
         self.0.remove(name);
     }
 }
 
-/// The words of a name: cut at everything but ASCII letters and digits, and before capitals.
+/// Splits a name into words at everything but ASCII letters and digits, and before capitals.
 fn words(name: &str) -> Vec<String> {
     let mut words = Vec::new();
     let mut word = String::new();
@@ -57,7 +57,7 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
-fn capital(word: &str) -> String {
+fn capitalize(word: &str) -> String {
     let mut characters = word.chars();
     characters
         .next()
@@ -67,7 +67,7 @@ fn capital(word: &str) -> String {
         .collect()
 }
 
-/// Puts something in front of what would be no identifier.
+/// Adds a prefix to a name that is not an identifier.
 fn identifier(name: String, prefix: &str) -> String {
     match name.chars().next() {
         Some(first) if !first.is_ascii_digit() => name,
@@ -77,7 +77,7 @@ fn identifier(name: String, prefix: &str) -> String {
 
 /// `LikeThis`, for types.
 pub(super) fn pascal(name: &str) -> String {
-    let joined = words(name).iter().map(|word| capital(word)).collect();
+    let joined = words(name).iter().map(|word| capitalize(word)).collect();
     identifier(joined, "T")
 }
 
@@ -85,7 +85,7 @@ pub(super) fn pascal(name: &str) -> String {
 pub(super) fn camel(name: &str) -> String {
     let words = words(name);
     let first = words.iter().take(1).map(|word| word.to_ascii_lowercase());
-    let others = words.iter().skip(1).map(|word| capital(word));
+    let others = words.iter().skip(1).map(|word| capitalize(word));
     identifier(first.chain(others).collect(), "x")
 }
 
@@ -95,7 +95,7 @@ pub(super) fn snake(name: &str) -> String {
     identifier(joined, "x")
 }
 
-/// Words that cannot be names in Python, not even of attributes.
+/// Words that are not valid names in Python, not even of attributes.
 const PYTHON_KEYWORDS: [&str; 35] = [
     "False", "None", "True", "and", "as", "assert", "async", "await", "break", "class", "continue",
     "def", "del", "elif", "else", "except", "finally", "for", "from", "global", "if", "import",
@@ -103,7 +103,7 @@ const PYTHON_KEYWORDS: [&str; 35] = [
     "with", "yield",
 ];
 
-/// Whether Python keeps a word for itself.
+/// Returns whether a word is a Python keyword.
 pub(super) fn is_python_keyword(word: &str) -> bool {
     PYTHON_KEYWORDS.contains(&word)
 }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_cut_into_words() {
+    fn splits_names_into_words() {
         assert_eq!(pascal("list_attempts"), "ListAttempts");
         assert_eq!(pascal("WebsetItem"), "WebsetItem");
         assert_eq!(pascal("webset.search.created"), "WebsetSearchCreated");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn odd_names_become_identifiers() {
+    fn turns_any_name_into_an_identifier() {
         assert_eq!(snake("../../etc/passwd"), "etc_passwd");
         assert_eq!(snake("…"), "x");
         assert_eq!(pascal("3d"), "T3d");
@@ -131,11 +131,11 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_given_out_once() {
-        let mut taken = Taken::with(&["Any"]);
-        assert_eq!(taken.claim("Any"), "Any2");
-        assert_eq!(taken.claim("Any"), "Any3");
-        taken.release("Any2");
-        assert_eq!(taken.claim("Any"), "Any2");
+    fn hands_out_each_name_once() {
+        let mut names = NameAllocator::reserving(&["Any"]);
+        assert_eq!(names.claim("Any"), "Any2");
+        assert_eq!(names.claim("Any"), "Any3");
+        names.release("Any2");
+        assert_eq!(names.claim("Any"), "Any2");
     }
 }

@@ -1,23 +1,23 @@
-//! The operations that a tree is generated from.
+//! The input of the generator.
 
 use serde_json::Value;
 
-/// An operation, with the tool that carries it out.
+/// An operation, with the tool that executes it.
 #[derive(Debug, Clone)]
 pub struct SdkOperation {
     /// Dotted name, for example `items.list`.
     pub name: String,
     /// The group it belongs to, for example `items`.
     pub domain: String,
-    /// The dispatcher that takes it.
+    /// The dispatcher tool that executes it.
     pub tool: String,
-    /// One line for lists.
+    /// A one-line summary.
     pub summary: String,
     /// The description of the operation.
     pub description: String,
-    /// Exa advises against it.
+    /// Whether Exa has deprecated it.
     pub deprecated: bool,
-    /// How to follow the work that it starts, as a sentence.
+    /// A sentence about polling the job that it starts, if it starts one.
     pub follow: Option<String>,
     /// JSON Schema of the arguments.
     pub input: Value,

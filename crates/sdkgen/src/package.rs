@@ -1,29 +1,32 @@
-//! All files of a tree together: what each class is called and how it is reached.
+//! All files of a package: the name of each class and the path to it.
 
 use std::collections::BTreeMap;
 
-use super::module::{Class, Method, Module, Style};
-use super::tree::{Space, Tree};
+use super::SdkFile;
+use super::module::{Class, Method, Module};
+use super::target::Target;
+use super::tree::{Namespace, Tree};
 
-/// What the examples and tables call the client.
+/// The variable that holds the client in examples and tables.
 const CLIENT: &str = "exa";
 
-/// The files of a tree.
+/// The files of a package.
 pub(super) struct Package<'a> {
     /// The file of the client itself.
     pub(super) root: Module<'a>,
     /// The file of the operations without a dot in their names.
     pub(super) top: Option<Module<'a>>,
     pub(super) others: Vec<Module<'a>>,
-    folder_file: &'static str,
+    target: &'static Target,
     classes: BTreeMap<Vec<String>, String>,
 }
 
 impl<'a> Package<'a> {
-    /// Makes all files.
-    pub(super) fn new(tree: &'a Tree, style: &Style) -> Self {
-        let top = tree.top.as_ref().map(|space| Module::new(space, style));
-        let mut root = Module::new(&tree.root, style);
+    /// Lays out all files.
+    pub(super) fn new(tree: &'a Tree, target: &'static Target) -> Self {
+        let top = tree.top.as_ref();
+        let top = top.map(|namespace| Module::new(namespace, target));
+        let mut root = Module::new(&tree.root, target);
         // The client has the members of both classes.
         if let (Some(class), Some(top)) = (root.classes.last_mut(), &top) {
             let names: Vec<&str> = top.methods().flat_map(Method::names).collect();
@@ -34,61 +37,104 @@ impl<'a> Package<'a> {
             }
         }
         let files = tree.root.files().into_iter().skip(1);
-        let others: Vec<Module<'a>> = files.map(|space| Module::new(space, style)).collect();
+        let others: Vec<Module<'a>> = files
+            .map(|namespace| Module::new(namespace, target))
+            .collect();
         let all = others
             .iter()
             .chain([&root])
             .flat_map(|module| &module.classes);
         let classes = all
-            .map(|class| (class.space.path.clone(), class.name.clone()))
+            .map(|class| (class.namespace.path.clone(), class.name.clone()))
             .collect();
         Self {
             root,
             top,
             others,
-            folder_file: style.folder_file,
+            target,
             classes,
         }
     }
 
-    /// The name of the class of a space.
-    pub(super) fn class_of(&self, space: &Space) -> &str {
-        self.classes.get(&space.path).map_or("", String::as_str)
+    /// Returns all files except the README.
+    pub(super) fn files(&self) -> Vec<SdkFile> {
+        let target = self.target;
+        let domains = self.others.iter().chain(&self.top);
+        let markers = target.marker_files.iter();
+        domains
+            .map(|module| self.module_file(module))
+            .chain([
+                target.file(target.index_file, &(target.client)(self)),
+                target.file("core", target.core),
+            ])
+            .chain(markers.map(|path| target.marker_file(path)))
+            .collect()
     }
 
-    /// The file of a space, from the top folder on and without its ending.
-    pub(super) fn file_of(&self, space: &Space) -> String {
-        space.file(self.folder_file)
+    fn module_file(&self, module: &Module<'_>) -> SdkFile {
+        let (target, names) = (self.target, &module.declarations);
+        let path = self.file_of(module.namespace);
+        let classes = module.classes.iter().rev();
+        let body: String = classes
+            .map(|class| (target.class)(self, names, class))
+            .chain(
+                module
+                    .methods()
+                    .map(|method| (target.response)(names, method)),
+            )
+            .chain(names.all().iter().map(|it| (target.declaration)(names, it)))
+            .collect();
+        let imports = (target.imports)(self, module, &path, &body);
+        target.file(&path, &format!("{imports}{body}"))
     }
 
-    /// Every method with the words that call it, in the order of the operations.
+    /// Returns the class name of a namespace.
+    pub(super) fn class_of(&self, namespace: &Namespace) -> &str {
+        self.classes.get(&namespace.path).map_or("", String::as_str)
+    }
+
+    /// Returns the path of the file of a namespace, without extension.
+    pub(super) fn file_of(&self, namespace: &Namespace) -> String {
+        namespace.file(self.target.index_file)
+    }
+
+    /// Returns every method with the expression that calls it, sorted by operation.
     pub(super) fn calls(&self) -> Vec<(String, &Method<'a>)> {
         let mut calls = Vec::new();
         if let Some(top) = &self.top {
             for class in &top.classes {
-                list(class, CLIENT, &mut calls);
+                add_calls(class, CLIENT, &mut calls);
             }
         }
-        self.below(&self.root.space.path, CLIENT, &mut calls);
+        self.add_calls_below(&self.root.namespace.path, CLIENT, &mut calls);
         calls.sort_by(|a, b| a.1.source.name.cmp(&b.1.source.name));
         calls
     }
 
-    fn below<'b>(&'b self, path: &[String], way: &str, calls: &mut Vec<(String, &'b Method<'a>)>) {
+    fn add_calls_below<'b>(
+        &'b self,
+        path: &[String],
+        receiver: &str,
+        calls: &mut Vec<(String, &'b Method<'a>)>,
+    ) {
         let modules = self.others.iter().chain([&self.root]);
         let mut classes = modules.flat_map(|module| &module.classes);
-        let Some(class) = classes.find(|class| class.space.path == path) else {
+        let Some(class) = classes.find(|class| class.namespace.path == path) else {
             return;
         };
-        list(class, way, calls);
+        add_calls(class, receiver, calls);
         for (name, child) in &class.children {
-            self.below(&child.path, &format!("{way}.{name}"), calls);
+            self.add_calls_below(&child.path, &format!("{receiver}.{name}"), calls);
         }
     }
 }
 
-fn list<'b, 'a>(class: &'b Class<'a>, way: &str, calls: &mut Vec<(String, &'b Method<'a>)>) {
+fn add_calls<'b, 'a>(
+    class: &'b Class<'a>,
+    receiver: &str,
+    calls: &mut Vec<(String, &'b Method<'a>)>,
+) {
     for method in &class.methods {
-        calls.push((format!("{way}.{}", method.name), method));
+        calls.push((format!("{receiver}.{}", method.name), method));
     }
 }

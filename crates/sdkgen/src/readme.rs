@@ -1,14 +1,14 @@
-//! The README of a tree: how to plug it in, and every call in a line.
+//! The README of a package: how to use it, and a table of all calls.
 
 use super::package::Package;
 use super::text::lines;
-use super::{File, HEADER, Language};
+use super::{HEADER, Language, SdkFile};
 
 const TYPESCRIPT: &str = include_str!("templates/README.typescript.md");
 const PYTHON: &str = include_str!("templates/README.python.md");
 
-/// Fills in what is the same for all languages.
-pub(super) fn file(language: Language, package: &Package<'_>) -> File {
+/// Fills in the README template of a language.
+pub(super) fn file(language: Language, package: &Package<'_>) -> SdkFile {
     let template = match language {
         Language::Typescript => TYPESCRIPT,
         Language::Python => PYTHON,
@@ -32,7 +32,7 @@ pub(super) fn file(language: Language, package: &Package<'_>) -> File {
     let body = template
         .replace("{{version}}", env!("CARGO_PKG_VERSION"))
         .replace("{{calls}}", &calls.join("\n"));
-    File {
+    SdkFile {
         path: "README.md".to_owned(),
         text: format!("<!-- {HEADER}. -->\n\n{body}"),
     }

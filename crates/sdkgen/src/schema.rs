@@ -1,4 +1,4 @@
-//! Questions about a single schema.
+//! Queries on a single schema.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use super::flatten::is_structural;
 use super::names::pascal;
 use super::types::Type;
 
-/// Scalars as literals; an open list allows other strings, or any value of the same kind.
+/// Turns scalars into a literal type; an open one allows other strings, or any value of the same type.
 pub(super) fn literals(values: &[Value], open: bool) -> Type {
     let (nulls, others): (Vec<&Value>, Vec<&Value>) =
         values.iter().partition(|value| value.is_null());
@@ -22,7 +22,7 @@ pub(super) fn literals(values: &[Value], open: bool) -> Type {
             });
         }
     } else {
-        members.extend(others.into_iter().map(kind));
+        members.extend(others.into_iter().map(type_of));
     }
     if !nulls.is_empty() {
         members.push(Type::Null);
@@ -30,7 +30,7 @@ pub(super) fn literals(values: &[Value], open: bool) -> Type {
     Type::union(members)
 }
 
-fn kind(value: &Value) -> Type {
+fn type_of(value: &Value) -> Type {
     match value {
         Value::Bool(_) => Type::Boolean,
         Value::String(_) => Type::String,
@@ -50,11 +50,11 @@ pub(super) fn implied_type(schema: &Value) -> Option<&'static str> {
 
 pub(super) fn is_plain_object(schema: &Value) -> bool {
     let choice = ["oneOf", "anyOf", "enum", "const"];
-    let kind = schema.get("type").map_or_else(
+    let is_object = schema.get("type").map_or_else(
         || implied_type(schema) == Some("object"),
         |kind| kind == "object",
     );
-    kind && choice.iter().all(|key| schema.get(*key).is_none())
+    is_object && choice.iter().all(|key| schema.get(*key).is_none())
 }
 
 pub(super) fn has_properties(schema: &Value) -> bool {
@@ -71,7 +71,7 @@ pub(super) fn required(schema: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// Branches such as `{"required": ["a"]}` narrow a choice down but give no type of their own.
+/// Returns whether a branch has a type of its own. `{"required": ["a"]}` has not: it only restricts a choice.
 pub(super) fn is_structural_beyond_required(branch: &Value) -> bool {
     match branch {
         Value::Object(keys) if keys.len() == 1 => !keys.contains_key("required"),
@@ -83,7 +83,7 @@ fn constant<'a>(branch: &'a Value, field: &str) -> Option<&'a str> {
     branch.get("properties")?.get(field)?.get("const")?.as_str()
 }
 
-/// The field whose constant tells every branch that has it from the others.
+/// Returns the field whose constant distinguishes every branch that has it.
 pub(super) fn discriminant(branches: &[Value]) -> Option<String> {
     let properties = branches
         .iter()
@@ -95,11 +95,11 @@ pub(super) fn discriminant(branches: &[Value]) -> Option<String> {
     })
 }
 
-/// What a branch is called: its title, or the constant that tells it from its neighbours.
-pub(super) fn label(branch: &Value, told_by: Option<&str>) -> String {
+/// Names a branch after its title or its discriminant.
+pub(super) fn label(branch: &Value, discriminant: Option<&str>) -> String {
     let title = branch.get("title").and_then(Value::as_str);
     title
-        .or_else(|| constant(branch, told_by?))
+        .or_else(|| constant(branch, discriminant?))
         .map(pascal)
         .unwrap_or_default()
 }

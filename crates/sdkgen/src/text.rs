@@ -1,9 +1,9 @@
-//! Texts of the schemas as comments and literals that cannot break out of them.
+//! Comments and string literals made from schema texts, which cannot break out of them.
 
-/// Texts are wrapped to lines of this many characters, indentation included.
+/// The line width of comments, including indentation.
 const WIDTH: usize = 100;
 
-/// A text as lines for a comment: wrapped, without characters that steer a terminal or a compiler.
+/// Wraps a text into comment lines, without characters that affect a terminal or a compiler.
 pub(super) fn lines(text: &str, indent: usize) -> Vec<String> {
     let width = WIDTH.saturating_sub(indent);
     let mut lines: Vec<String> = text
@@ -17,7 +17,7 @@ pub(super) fn lines(text: &str, indent: usize) -> Vec<String> {
     lines.split_off(blank)
 }
 
-/// Everything that ends a line for one of the readers of the file.
+/// Returns whether a character ends a line in TypeScript, in Python or in an editor.
 fn is_line_end(character: char) -> bool {
     matches!(
         character,
@@ -25,8 +25,8 @@ fn is_line_end(character: char) -> bool {
     )
 }
 
-/// Characters that show nothing, or show the text in another order than it has.
-fn is_unseen(character: char) -> bool {
+/// Returns whether a character is invisible or changes the display order of the text.
+fn is_invisible(character: char) -> bool {
     character.is_control()
         || matches!(
             character,
@@ -48,7 +48,7 @@ fn wrap(line: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut current = String::new();
     for word in line.split_whitespace() {
-        let word: String = word.chars().filter(|c| !is_unseen(*c)).collect();
+        let word: String = word.chars().filter(|c| !is_invisible(*c)).collect();
         if word.is_empty() {
             continue;
         }
@@ -63,7 +63,7 @@ fn wrap(line: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// A string literal in double quotes; `escape` writes what is not ASCII.
+/// Writes a string literal in double quotes; `escape` writes non-ASCII characters.
 fn literal(text: &str, escape: fn(u32) -> String) -> String {
     let mut out = String::from("\"");
     for character in text.chars() {
@@ -78,12 +78,12 @@ fn literal(text: &str, escape: fn(u32) -> String) -> String {
     out
 }
 
-/// A string literal of TypeScript.
+/// Writes a TypeScript string literal.
 pub(super) fn typescript_string(text: &str) -> String {
     literal(text, |code| format!("\\u{{{code:x}}}"))
 }
 
-/// A string literal of Python.
+/// Writes a Python string literal.
 pub(super) fn python_string(text: &str) -> String {
     literal(text, |code| format!("\\U{code:08x}"))
 }
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lines_are_wrapped_and_short_ones_kept() {
+    fn wraps_long_lines_only() {
         assert_eq!(lines("one\n\n  - two\n", 0), ["one", "", "  - two"]);
         let wrapped = lines(&"word ".repeat(30), 20);
         assert_eq!(wrapped.len(), 2);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn characters_that_hide_something_are_left_out() {
+    fn drops_invisible_characters() {
         let text = "a\u{202e}b \u{200b} c\u{2028}d\u{1b}[31m\u{e0041}";
         assert_eq!(lines(text, 0), ["ab c", "d[31m"]);
     }

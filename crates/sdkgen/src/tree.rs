@@ -1,7 +1,7 @@
-//! The files and classes of a tree: where every operation is found.
+//! The namespaces of a package, and where each operation belongs.
 //!
-//! The way to an operation is its name: `agent.runs.create` is `exa.agent.runs.create`. Every
-//! domain has a file; what its names nest below it is a further class in the same file.
+//! Operations keep their names: `agent.runs.create` becomes `exa.agent.runs.create`. Every domain has
+//! a file; deeper levels become further classes in the same file.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,23 @@ use super::operation::SdkOperation;
 /// The class of the whole API.
 pub(super) const ROOT: &str = "Exa";
 
-/// Names of files and functions that every tree has.
-const OWN: [&str; 4] = ["core", "first", "index", "paginate"];
+/// Names of files and functions that every package has.
+const RESERVED: [&str; 4] = ["core", "first", "index", "paginate"];
 
-/// One part of a dotted name, with everything below it.
+/// One level of dotted names, with everything below it.
 #[derive(Debug, Default)]
-pub(super) struct Space {
-    /// The parts of the name that lead here.
+pub(super) struct Namespace {
+    /// The parts of its dotted name.
     pub(super) path: Vec<String>,
-    /// It has a file of its own.
+    /// Whether it has a file of its own.
     pub(super) is_file: bool,
-    /// Its operations, by the last part of their names.
+    /// Its operations, with the last parts of their names.
     pub(super) operations: Vec<(String, SdkOperation)>,
-    pub(super) children: BTreeMap<String, Space>,
+    pub(super) children: BTreeMap<String, Namespace>,
 }
 
-impl Space {
-    /// The name of its class.
+impl Namespace {
+    /// Returns the name of its class.
     pub(super) fn class(&self) -> String {
         match self.path.as_slice() {
             [] => ROOT.to_owned(),
@@ -35,46 +35,32 @@ impl Space {
         }
     }
 
-    /// The name of its file without ending, from the top folder on.
-    pub(super) fn file(&self, folder_file: &str) -> String {
+    /// Returns the path of its file, without extension.
+    pub(super) fn file(&self, index_file: &str) -> String {
         let holds_files = self.children.values().any(|child| child.is_file);
         let mut parts = self.path.clone();
         if holds_files || parts.is_empty() {
-            parts.push(folder_file.to_owned());
+            parts.push(index_file.to_owned());
         }
         parts.join("/")
     }
 
-    /// The way from the file `from` to the file `to`: how many folders up, and what follows.
-    pub(super) fn way<'b>(from: &str, to: &'b str) -> (usize, &'b str) {
-        let folders = |path: &str| path.matches('/').count();
-        let mut common = 0;
-        for (a, b) in from.split('/').zip(to.split('/')) {
-            if a != b || common >= folders(from).min(folders(to)) {
-                break;
-            }
-            common += 1;
-        }
-        let rest = to.splitn(common + 1, '/').last().unwrap_or(to);
-        (folders(from) - common, rest)
-    }
-
-    /// Spaces that stand in the same file, this one last: classes before their users.
-    pub(super) fn in_file(&self) -> Vec<&Space> {
+    /// Returns the namespaces in the same file, this one last, so that classes precede their uses.
+    pub(super) fn in_file(&self) -> Vec<&Namespace> {
         let inner = self.children.values().filter(|child| !child.is_file);
-        let mut spaces: Vec<&Space> = inner.flat_map(Space::in_file).collect();
-        spaces.push(self);
-        spaces
+        let mut namespaces: Vec<&Namespace> = inner.flat_map(Namespace::in_file).collect();
+        namespaces.push(self);
+        namespaces
     }
 
-    /// All spaces with a file of their own, this one first.
-    pub(super) fn files(&self) -> Vec<&Space> {
-        let below = self.children.values().flat_map(Space::files);
+    /// Returns all namespaces with a file of their own, this one first.
+    pub(super) fn files(&self) -> Vec<&Namespace> {
+        let below = self.children.values().flat_map(Namespace::files);
         let own = self.is_file.then_some(self);
         own.into_iter().chain(below).collect()
     }
 
-    fn at(&mut self, path: &[String]) -> &mut Space {
+    fn at(&mut self, path: &[String]) -> &mut Namespace {
         match path.split_first() {
             None => self,
             Some((first, rest)) => {
@@ -88,32 +74,32 @@ impl Space {
     }
 }
 
-/// The tree of all operations, and apart from it those whose names have no dot.
+/// The namespaces of all operations; those without a dot in their names are separate.
 pub(super) struct Tree {
-    pub(super) root: Space,
-    /// Operations that the client itself has; their class is the base of the root's.
-    pub(super) top: Option<Space>,
+    pub(super) root: Namespace,
+    /// Operations of the client itself; their class is the base class of the client.
+    pub(super) top: Option<Namespace>,
 }
 
 impl Tree {
-    /// Puts operations where they belong.
+    /// Sorts operations into namespaces.
     pub(super) fn new(sources: Vec<SdkOperation>) -> Self {
-        let mut root = Space {
+        let mut root = Namespace {
             is_file: true,
-            ..Space::default()
+            ..Namespace::default()
         };
-        let mut top: Option<Space> = None;
+        let mut top: Option<Namespace> = None;
         for source in sources {
             let mut parts: Vec<String> = source.name.split('.').map(segment).collect();
             parts.pop();
             let verb = snake(source.name.rsplit('.').next().unwrap_or_default());
             if parts.is_empty() {
-                let space = top.get_or_insert_with(|| Space {
+                let namespace = top.get_or_insert_with(|| Namespace {
                     path: vec![segment(&source.domain)],
                     is_file: true,
-                    ..Space::default()
+                    ..Namespace::default()
                 });
-                space.operations.push((verb, source));
+                namespace.operations.push((verb, source));
                 continue;
             }
             let inside = source.name.starts_with(&format!("{}.", source.domain));
@@ -136,12 +122,26 @@ impl Tree {
     }
 }
 
-/// A part of a name as a folder, file and attribute, which must be none of the tree's own names
-/// and no word that Python keeps for itself.
+/// Turns a part of a name into a folder, file and attribute name that is neither reserved nor a Python
+/// keyword.
 fn segment(part: &str) -> String {
     let mut name = snake(part);
-    if OWN.contains(&name.as_str()) || is_python_keyword(&name) {
+    if RESERVED.contains(&name.as_str()) || is_python_keyword(&name) {
         name.push('_');
     }
     name
+}
+
+/// Returns the relative path from the file `from` to the file `to`: the number of folders up, and the rest.
+pub(super) fn relative_path<'b>(from: &str, to: &'b str) -> (usize, &'b str) {
+    let folders = |path: &str| path.matches('/').count();
+    let mut common = 0;
+    for (a, b) in from.split('/').zip(to.split('/')) {
+        if a != b || common >= folders(from).min(folders(to)) {
+            break;
+        }
+        common += 1;
+    }
+    let rest = to.splitn(common + 1, '/').last().unwrap_or(to);
+    (folders(from) - common, rest)
 }

@@ -1,15 +1,15 @@
-//! The types that both languages can say, and the declarations of one file.
+//! Language-neutral types, and the declarations of one file.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::names::Taken;
+use super::names::NameAllocator;
 
-/// Whether a type is given to the API or comes from it.
+/// Whether a type is sent to the API or received from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Side {
-    /// Exact: what the schema does not name is a slip of the caller.
+    /// Exact: a field that is not in the schema is a mistake of the caller.
     Input,
     /// Open: the API may add fields and values at any time.
     Output,
@@ -18,14 +18,14 @@ pub(super) enum Side {
 /// A type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Type {
-    /// Any JSON; also for what this model cannot say.
+    /// Any JSON value; also for schemas that cannot be expressed.
     Unknown,
     Null,
     Boolean,
     Integer,
     Number,
     String,
-    /// One of these scalars or, when open, another string.
+    /// One of these scalars or, if open, another string.
     Literals {
         values: Vec<Value>,
         open: bool,
@@ -34,12 +34,12 @@ pub(super) enum Type {
     /// An object with any keys.
     Map(Box<Type>),
     Union(Vec<Type>),
-    /// A declaration, by its place in the list.
+    /// A declaration, by its index.
     Named(usize),
 }
 
 impl Type {
-    /// A union without repetition; unknown takes in everything else.
+    /// Creates a union without duplicates; `Unknown` absorbs all other members.
     pub(super) fn union(members: Vec<Type>) -> Type {
         let mut flat: Vec<Type> = Vec::new();
         for member in members {
@@ -67,7 +67,7 @@ impl Type {
     }
 }
 
-/// What a schema says in words.
+/// The documentation of a schema.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Doc {
     pub(super) text: String,
@@ -75,7 +75,7 @@ pub(super) struct Doc {
 }
 
 impl Doc {
-    /// The words of a schema.
+    /// Extracts the documentation of a schema.
     pub(super) fn of(schema: &Value) -> Self {
         let text = |key| schema.get(key).and_then(Value::as_str);
         Self {
@@ -97,10 +97,10 @@ pub(super) struct Field {
     pub(super) value: Type,
 }
 
-/// What a name stands for.
+/// The definition of a named type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Shape {
-    /// An object; an open one may have other fields too.
+    /// An object; an open one may have further fields.
     Object {
         fields: Vec<Field>,
         open: bool,
@@ -121,36 +121,36 @@ pub(super) struct Declaration {
 #[derive(Debug, Default)]
 pub(super) struct Declarations {
     list: Vec<Declaration>,
-    pub(super) names: Taken,
-    /// Declarations by side and by the schema that they were made from.
+    pub(super) names: NameAllocator,
+    /// Declarations by side and source schema.
     known: BTreeMap<(Side, String), usize>,
 }
 
 impl Declarations {
-    /// No declaration yet, and names that none may have.
-    pub(super) fn new(names: Taken) -> Self {
+    /// Creates an empty list with reserved names.
+    pub(super) fn new(names: NameAllocator) -> Self {
         Self {
             names,
             ..Self::default()
         }
     }
 
-    /// All, in the order in which they were met.
+    /// Returns all declarations in order of first use.
     pub(super) fn all(&self) -> &[Declaration] {
         &self.list
     }
 
-    /// The declaration that a type refers to.
+    /// Returns the declaration that a type refers to.
     pub(super) fn get(&self, index: usize) -> Option<&Declaration> {
         self.list.get(index)
     }
 
-    /// The declaration made from this schema.
+    /// Returns the index of the declaration for this schema.
     pub(super) fn known(&self, side: Side, schema: &str) -> Option<usize> {
         self.known.get(&(side, schema.to_owned())).copied()
     }
 
-    /// Makes room for a declaration, so that what it is made of can refer to it.
+    /// Adds a placeholder declaration, so that its own parts can refer to it.
     pub(super) fn reserve(&mut self, side: Side, schema: String, name: &str, doc: Doc) -> usize {
         let index = self.list.len();
         self.list.push(Declaration {
@@ -163,23 +163,23 @@ impl Declarations {
         index
     }
 
-    /// Says what a reserved name stands for.
+    /// Defines a reserved declaration.
     pub(super) fn fill(&mut self, index: usize, shape: Shape) {
         if let Some(declaration) = self.list.get_mut(index) {
             declaration.shape = shape;
         }
     }
 
-    /// Replaces aliases that lead back to themselves without an object or a list between.
-    pub(super) fn cut_circles(&mut self) {
+    /// Replaces aliases that refer to themselves without an object or a list in between.
+    pub(super) fn break_cycles(&mut self) {
         for index in 0..self.list.len() {
-            if self.leads_to(index, index, &mut Vec::new()) {
+            if self.reaches(index, index, &mut Vec::new()) {
                 self.fill(index, Shape::Alias(Type::Unknown));
             }
         }
     }
 
-    fn leads_to(&self, from: usize, goal: usize, seen: &mut Vec<usize>) -> bool {
+    fn reaches(&self, from: usize, goal: usize, seen: &mut Vec<usize>) -> bool {
         let Some(Shape::Alias(target)) = self.get(from).map(|found| &found.shape) else {
             return false;
         };
@@ -191,7 +191,7 @@ impl Declarations {
             Type::Named(next) if *next == goal => true,
             Type::Named(next) if !seen.contains(next) => {
                 seen.push(*next);
-                self.leads_to(*next, goal, seen)
+                self.reaches(*next, goal, seen)
             }
             _ => false,
         })

@@ -1,30 +1,33 @@
-//! Writing a tree to a folder without touching what is not ours.
+//! Writes a package to a folder without touching other files.
 
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use super::{File, HEADER, Language, SdkError};
+use super::{HEADER, Language, SdkError, SdkFile};
 
-/// The header is in the first bytes of every file.
-const LOOKED_AT: u64 = 256;
+/// The header is within the first bytes of every generated file.
+const HEADER_BYTES: u64 = 256;
 
-/// Writes files into `folder` in place of an earlier tree.
+/// Writes files into `folder` and removes those of an earlier package.
 ///
-/// A folder that holds anything else is refused. With `force`, files are written beside what is
-/// there, and nothing is removed.
+/// With `force`, existing files that are not part of the package stay untouched.
+///
+/// # Errors
+/// The folder contains other files and `force` is not set, or reading or writing fails.
 pub fn write(
     folder: &Path,
     language: Language,
-    files: &[File],
+    files: &[SdkFile],
     force: bool,
 ) -> Result<(), SdkError> {
     if fs::symlink_metadata(folder).is_ok() && !folder.is_dir() {
         return Err(SdkError::NotAFolder(folder.to_owned()));
     }
-    let earlier = match folder.is_dir() && !force {
-        true => earlier_tree(folder, language)?,
-        false => Vec::new(),
+    let earlier = if folder.is_dir() && !force {
+        generated_files(folder, language)?
+    } else {
+        Vec::new()
     };
     let paths: Vec<PathBuf> = files.iter().map(|file| folder.join(&file.path)).collect();
     for old in earlier.iter().filter(|old| !paths.contains(old)) {
@@ -32,29 +35,36 @@ pub fn write(
     }
     for (path, file) in paths.iter().zip(files) {
         let parent = path.parent().unwrap_or(folder);
-        fs::create_dir_all(parent).map_err(failed("make", parent))?;
+        fs::create_dir_all(parent).map_err(failed("create", parent))?;
         fs::write(path, &file.text).map_err(failed("write", path))?;
     }
     Ok(())
 }
 
-fn failed(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> SdkError {
+fn failed(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> SdkError {
     let path = path.to_owned();
-    move |error| SdkError::Io { doing, path, error }
+    move |error| SdkError::Io {
+        action,
+        path,
+        error,
+    }
 }
 
-/// The files of an earlier tree; anything else ends the search.
-fn earlier_tree(folder: &Path, language: Language) -> Result<Vec<PathBuf>, SdkError> {
+/// Returns the files of an earlier package.
+///
+/// # Errors
+/// The folder contains any other file.
+fn generated_files(folder: &Path, language: Language) -> Result<Vec<PathBuf>, SdkError> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(next) = folders.pop() {
         for entry in fs::read_dir(&next).map_err(failed("read", &next))? {
             let path = entry.map_err(failed("read", &next))?.path();
-            // A link is taken for what it is, not for what it leads to.
+            // Symbolic links are not followed.
             let kind = fs::symlink_metadata(&path).map_err(failed("read", &path))?;
             if kind.is_dir() && !is_cache(&path) {
                 folders.push(path);
-            } else if kind.is_file() && is_ours(&path, language)? {
+            } else if kind.is_file() && is_generated(&path, language)? {
                 found.push(path);
             } else if !kind.is_dir() {
                 let inside = path.strip_prefix(folder).unwrap_or(&path);
@@ -68,24 +78,24 @@ fn earlier_tree(folder: &Path, language: Language) -> Result<Vec<PathBuf>, SdkEr
     Ok(found)
 }
 
-/// What Python leaves behind wherever it imports from.
+/// Returns whether a folder is a bytecode cache of Python.
 fn is_cache(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "__pycache__")
 }
 
-fn is_ours(path: &Path, language: Language) -> Result<bool, SdkError> {
-    let endings: &[&str] = match language {
-        // The compiler may have put its output beside the sources, with the header in it.
+fn is_generated(path: &Path, language: Language) -> Result<bool, SdkError> {
+    let extensions: &[&str] = match language {
+        // The compiler may have written its output, header included, next to the sources.
         Language::Typescript => &["ts", "js", "md"],
         Language::Python => &["py", "typed", "md"],
     };
-    let ending = path.extension().and_then(|ending| ending.to_str());
-    if !ending.is_some_and(|ending| endings.contains(&ending)) {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    if !extension.is_some_and(|extension| extensions.contains(&extension)) {
         return Ok(false);
     }
     let mut start = Vec::new();
     let file = fs::File::open(path).map_err(failed("read", path))?;
-    let read = file.take(LOOKED_AT).read_to_end(&mut start);
+    let read = file.take(HEADER_BYTES).read_to_end(&mut start);
     read.map_err(failed("read", path))?;
     Ok(String::from_utf8_lossy(&start).contains(HEADER))
 }

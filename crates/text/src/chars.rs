@@ -1,4 +1,4 @@
-//! What Unicode says about characters.
+//! Unicode properties of characters.
 
 use icu_properties::props::{
     DefaultIgnorableCodePoint, Emoji, ExtendedPictographic, GeneralCategory, GeneralCategoryGroup,
@@ -6,74 +6,77 @@ use icu_properties::props::{
 };
 use icu_properties::{CodePointMapData, CodePointSetData};
 
-/// Zero-width joiner: draws its neighbours as one, where they can be.
+/// Zero-width joiner: joins its neighbours where possible.
 pub const JOINER: char = '\u{200d}';
-/// Zero-width non-joiner: keeps its neighbours apart, where they would join.
+/// Zero-width non-joiner: separates neighbours that would join.
 pub const NON_JOINER: char = '\u{200c}';
-/// Ends a flag that is spelled with tags.
+/// The tag that ends a flag sequence.
 pub const LAST_TAG: char = '\u{e007f}';
 
-/// Whether all bytes of a text pass. Without a way out of the loop, many are looked at in one go.
+/// Returns whether all bytes of a text pass. There is no early exit, so that the loop is vectorized.
 pub fn all_bytes(text: &str, passes: impl Fn(u8) -> bool) -> bool {
     let failed = text.bytes().map(|byte| u8::from(!passes(byte)));
     failed.fold(0, |any, one| any | one) == 0
 }
 
-/// Whether a byte is one of these; comparing with all of them is what several bytes can do in one go.
-pub fn is_any<const N: usize>(byte: u8, of: [u8; N]) -> bool {
-    of.iter().fold(false, |any, one| any | (byte == *one))
+/// Returns whether a byte is one of these. There is no early exit, so that the loop is vectorized.
+pub fn is_one_of<const N: usize>(byte: u8, candidates: [u8; N]) -> bool {
+    candidates
+        .iter()
+        .fold(false, |any, one| any | (byte == *one))
 }
 
-/// The general category of a character.
+/// Returns the general category of a character.
 pub fn category(c: char) -> GeneralCategory {
     CodePointMapData::<GeneralCategory>::new().get(c)
 }
 
-/// A mark that is drawn on, around or beside the character before it.
+/// Returns whether a character is a combining mark.
 pub fn is_mark(c: char) -> bool {
-    // No mark stands before U+0300, which settles most characters at once.
+    // There are no marks below U+0300, which covers most characters.
     c >= '\u{300}' && GeneralCategoryGroup::Mark.contains(category(c))
 }
 
-/// A character that programs show nothing for.
+/// Returns whether a character is invisible by default.
 pub fn is_ignorable(c: char) -> bool {
     CodePointSetData::new::<DefaultIgnorableCodePoint>().contains(c)
 }
 
-/// A character that may be shown as an emoji. Digits are such too, but only in key caps.
+/// Returns whether a character may be shown as an emoji. Digits, which are emoji only in keycaps, are not
+/// included.
 pub fn is_emoji(c: char) -> bool {
     !c.is_ascii()
         && (CodePointSetData::new::<Emoji>().contains(c)
             || CodePointSetData::new::<ExtendedPictographic>().contains(c))
 }
 
-/// A skin tone.
+/// Returns whether a character is a skin tone modifier.
 pub fn is_skin_tone(c: char) -> bool {
     matches!(c, '\u{1f3fb}'..='\u{1f3ff}')
 }
 
-/// A letter of a flag: two of them make one.
+/// Returns whether a character is a regional indicator, two of which make a flag.
 pub fn is_flag_letter(c: char) -> bool {
     CodePointSetData::new::<RegionalIndicator>().contains(c)
 }
 
-/// Says whether an emoji is to be shown as a text or as a picture.
+/// Returns whether a character selects the text or emoji presentation.
 pub fn is_style(c: char) -> bool {
     matches!(c, '\u{fe0e}' | '\u{fe0f}')
 }
 
-/// Chooses the form of a Mongolian letter.
+/// Returns whether a character selects the variant of a Mongolian letter.
 pub fn is_mongolian_form(c: char) -> bool {
     matches!(c, '\u{180b}'..='\u{180d}' | '\u{180f}')
 }
 
-/// An invisible twin of an ASCII character, meant for flags.
+/// Returns whether a character is a tag, the invisible counterpart of an ASCII character for flags.
 pub fn is_tag(c: char) -> bool {
     matches!(c, '\u{e0001}' | '\u{e0020}'..=LAST_TAG)
 }
 
-/// A letter or mark of a script whose writing depends on joiners: Arabic and its kin, Mongolian, the
-/// scripts of India and south-east Asia.
+/// Returns whether a character belongs to a script that uses joiners: Arabic and related scripts, Mongolian,
+/// and the scripts of India and south-east Asia.
 pub fn is_joining(c: char) -> bool {
     let joins = || {
         matches!(
@@ -83,16 +86,16 @@ pub fn is_joining(c: char) -> bool {
     };
     let arabic = matches!(c, '\u{600}'..='\u{8ff}');
     let indic = || indic(c) != IndicSyllabicCategory::Other;
-    // Nothing before Arabic joins.
+    // No script below Arabic joins.
     c >= '\u{600}' && (c.is_alphabetic() || is_mark(c)) && (arabic || joins() || indic())
 }
 
-/// A letter that joins on both sides; a joiner after it shows its form in the middle of a word.
+/// Returns whether a letter joins on both sides, so that a joiner after it selects its medial form.
 pub fn joins_both_sides(c: char) -> bool {
     shape(c) == JoiningType::DualJoining
 }
 
-/// The sign that takes its vowel from a letter, so that it joins the next.
+/// Returns whether a character is a virama, which suppresses a vowel and joins the next letter.
 pub fn is_virama(c: char) -> bool {
     matches!(
         indic(c),

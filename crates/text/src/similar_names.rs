@@ -1,62 +1,77 @@
 //! Finds the name that was probably meant.
 
-/// No name is longer; comparing whole documents with names would only take time.
-const MAX_NAME: usize = 64;
+/// Longer texts are not compared, because they are not names.
+const MAX_LENGTH: usize = 64;
 
-/// The least similarity at which one name suggests another.
-pub const SIMILAR: f64 = 0.8;
+/// The default minimum similarity for a suggestion.
+pub const MIN_SIMILARITY: f64 = 0.8;
 
-/// Returns a name without capitals and separators.
-pub fn plain(name: &str) -> String {
+/// Returns a name in lower case and without separators.
+pub fn normalize(name: &str) -> String {
     name.chars()
         .filter(|character| !matches!(character, '_' | '-' | ' ' | '.'))
         .flat_map(char::to_lowercase)
         .collect()
 }
 
-/// Returns the candidates that resemble `given` at least this much, the most similar first.
+/// Returns the candidates with at least this similarity to `given`, the most similar first.
 ///
-/// Similarity runs from 0 to 1; capitals and separators do not count.
-pub fn similar<'c>(
+/// Similarity ranges from 0 to 1 and ignores case and separators.
+pub fn find_similar<'c>(
     given: &str,
     candidates: impl IntoIterator<Item = &'c str>,
-    least: f64,
+    min_similarity: f64,
 ) -> Vec<&'c str> {
-    if given.len() > MAX_NAME {
+    if given.len() > MAX_LENGTH {
         return Vec::new();
     }
-    let wanted = plain(given);
+    let given = normalize(given);
     let mut found: Vec<(f64, &str)> = candidates
         .into_iter()
-        .map(|candidate| (strsim::jaro_winkler(&wanted, &plain(candidate)), candidate))
-        .filter(|(similarity, _)| *similarity >= least)
+        .map(|candidate| {
+            (
+                strsim::jaro_winkler(&given, &normalize(candidate)),
+                candidate,
+            )
+        })
+        .filter(|(similarity, _)| *similarity >= min_similarity)
         .collect();
     found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     found.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// Returns the candidate that resembles `given` most, if any resembles it at least this much.
-pub fn nearest<'c>(
+/// Returns the most similar candidate, if it has at least this similarity.
+pub fn most_similar<'c>(
     given: &str,
     candidates: impl IntoIterator<Item = &'c str>,
-    least: f64,
+    min_similarity: f64,
 ) -> Option<&'c str> {
-    similar(given, candidates, least).into_iter().next()
+    find_similar(given, candidates, min_similarity)
+        .into_iter()
+        .next()
 }
 
-/// Returns the candidate that differs from `given` by at most two typing errors.
-pub fn misspelt<'c>(given: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    const TYPING_ERRORS: usize = 2;
-    if given.len() > MAX_NAME {
+/// Returns the candidate that differs from `given` by at most two typos.
+pub fn closest_spelling<'c>(
+    given: &str,
+    candidates: impl IntoIterator<Item = &'c str>,
+) -> Option<&'c str> {
+    const MAX_TYPOS: usize = 2;
+    if given.len() > MAX_LENGTH {
         return None;
     }
-    let wanted = plain(given);
+    let given = normalize(given);
     candidates
         .into_iter()
-        .map(|candidate| (strsim::osa_distance(&wanted, &plain(candidate)), candidate))
-        // In a short name two letters are most of the name.
+        .map(|candidate| {
+            (
+                strsim::osa_distance(&given, &normalize(candidate)),
+                candidate,
+            )
+        })
+        // Two letters would be most of a short name.
         .filter(|(distance, candidate)| {
-            *distance <= TYPING_ERRORS.min(candidate.len().min(wanted.len()) / 3)
+            *distance <= MAX_TYPOS.min(candidate.len().min(given.len()) / 3)
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
@@ -69,29 +84,35 @@ mod tests {
     const NAMES: [&str; 3] = ["items.list", "items.get", "websets.create"];
 
     #[test]
-    fn capitals_and_separators_do_not_count() {
-        assert_eq!(nearest("Items_List", NAMES, SIMILAR), Some("items.list"));
-        assert_eq!(plain("max_Tokens-2"), "maxtokens2");
+    fn ignores_case_and_separators() {
+        assert_eq!(
+            most_similar("Items_List", NAMES, MIN_SIMILARITY),
+            Some("items.list")
+        );
+        assert_eq!(normalize("max_Tokens-2"), "maxtokens2");
     }
 
     #[test]
-    fn the_most_similar_name_comes_first() {
+    fn sorts_by_similarity() {
         assert_eq!(
-            similar("items.lst", NAMES, 0.7),
+            find_similar("items.lst", NAMES, 0.7),
             ["items.list", "items.get"]
         );
-        assert_eq!(nearest("qqqqq", NAMES, 0.7), None);
+        assert_eq!(most_similar("qqqqq", NAMES, 0.7), None);
     }
 
     #[test]
-    fn long_texts_are_not_compared() {
-        assert_eq!(nearest(&"items.list".repeat(7), NAMES, 0.0), None);
-        assert_eq!(misspelt(&"items.list".repeat(7), NAMES), None);
+    fn ignores_long_texts() {
+        assert_eq!(most_similar(&"items.list".repeat(7), NAMES, 0.0), None);
+        assert_eq!(closest_spelling(&"items.list".repeat(7), NAMES), None);
     }
 
     #[test]
-    fn two_letters_may_be_wrong_but_not_in_a_short_name() {
-        assert_eq!(misspelt("webstes.create", NAMES), Some("websets.create"));
-        assert_eq!(misspelt("ab", ["cd"]), None);
+    fn allows_two_typos_except_in_short_names() {
+        assert_eq!(
+            closest_spelling("webstes.create", NAMES),
+            Some("websets.create")
+        );
+        assert_eq!(closest_spelling("ab", ["cd"]), None);
     }
 }

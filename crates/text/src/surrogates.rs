@@ -1,12 +1,12 @@
 //! Repairs JSON text with lone surrogates.
 //!
-//! JSON's grammar allows `"\ud83d"` alone, and whoever cuts a text by UTF-16 units in the middle of an emoji
-//! writes it. Rust strings cannot hold it, so the parser refuses the whole text.
+//! The grammar of JSON allows a lone `"\ud83d"`, which results from truncating a text by UTF-16 units inside an
+//! emoji. Rust strings cannot represent it, so the parser rejects the whole text.
 
 /// The escape of U+FFFD, the replacement character.
 const REPLACEMENT: &[u8] = b"\\ufffd";
 
-/// Replaces every escaped surrogate without a partner; `None` if there is none.
+/// Replaces every escaped lone surrogate; returns `None` if there are none.
 pub fn repair(text: &[u8]) -> Option<Vec<u8>> {
     let mut repaired = Vec::with_capacity(text.len());
     let mut changed = false;
@@ -15,7 +15,7 @@ pub fn repair(text: &[u8]) -> Option<Vec<u8>> {
         let (length, is_lone) = match (code_unit(rest), rest.get(6..).and_then(code_unit)) {
             (Some(0xD800..=0xDBFF), Some(0xDC00..=0xDFFF)) => (12, false),
             (Some(0xD800..=0xDFFF), _) => (6, true),
-            // An escaped backslash is taken whole, so that what follows it is not read as an escape.
+            // An escaped backslash is skipped as a whole, so that the next character does not start an escape.
             _ if *first == b'\\' && !tail.is_empty() => (2, false),
             _ => (1, false),
         };
@@ -27,7 +27,7 @@ pub fn repair(text: &[u8]) -> Option<Vec<u8>> {
     changed.then_some(repaired)
 }
 
-/// The UTF-16 code unit of an escape such as `\ud83d` at the start of the text.
+/// Parses the UTF-16 code unit of an escape such as `\ud83d` at the start of the text.
 fn code_unit(text: &[u8]) -> Option<u16> {
     let digits = text.strip_prefix(b"\\u")?.get(..4)?;
     u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn lone_surrogates_are_replaced() {
+    fn replaces_lone_surrogates() {
         assert_eq!(repaired(r#""a\ud83d""#).unwrap(), r#""a\ufffd""#);
         assert_eq!(repaired(r#""\uDE00b""#).unwrap(), r#""\ufffdb""#);
         assert_eq!(repaired(r#""\ud83d\u0041""#).unwrap(), r#""\ufffd\u0041""#);
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_left_alone() {
+    fn leaves_other_text_unchanged() {
         for text in [r#""\ud83d\ude00""#, r#""\\ud83d""#, r#""\u00"#, "\\", ""] {
             assert_eq!(repaired(text), None, "{text}");
         }

@@ -8,7 +8,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-pub(super) use exa_mcp_model::Takes;
+pub(super) use exa_mcp_model::PromptArgumentKind;
 use exa_mcp_model::{Prompt, PromptArgument as Argument};
 use template::{Given, Kit, Renderer, members};
 
@@ -55,7 +55,7 @@ pub(super) fn takes(
     tools: &impl Tools,
     name: &str,
     argument: &str,
-) -> Result<&'static Takes, ErrorData> {
+) -> Result<&'static PromptArgumentKind, ErrorData> {
     let prompt = find(tools, name)?;
     let found = prompt.arguments.iter().find(|one| one.name == argument);
     found.map(|argument| &argument.takes).ok_or_else(|| {
@@ -155,19 +155,19 @@ fn fit(argument: &Argument, text: String) -> Result<Option<String>, String> {
         return Err(format!("is longer than {LONGEST_ARGUMENT} characters"));
     }
     match &argument.takes {
-        Takes::Number(most) => match text.parse::<u32>() {
+        PromptArgumentKind::Number(most) => match text.parse::<u32>() {
             Ok(number) if (1..=*most).contains(&number) => Ok(Some(number.to_string())),
             _ => Err(format!("must be a whole number from 1 to {most}")),
         },
-        Takes::OneOf(known) => {
+        PromptArgumentKind::OneOf(known) => {
             let found = known.iter().find(|known| known.eq_ignore_ascii_case(&text));
             let found = found.map(|known| Some(known.clone()));
             found.ok_or_else(|| format!("must be one of {}", known.join(", ")))
         }
-        Takes::Suggested(_) if !(2..=200).contains(&text.chars().count()) => {
+        PromptArgumentKind::Suggested(_) if !(2..=200).contains(&text.chars().count()) => {
             Err("must have 2 to 200 characters".to_owned())
         }
-        Takes::Several { least, .. } if members(&text).len() < *least => {
+        PromptArgumentKind::Several { least, .. } if members(&text).len() < *least => {
             Err(format!("must name at least {least}, separated by commas"))
         }
         _ => Ok(Some(text)),

@@ -3,7 +3,9 @@
 //! A prompt speaks only of tools that are offered, and is itself offered only where its work can be done
 //! with them.
 
-use exa_mcp_model::{Prompt, PromptFile, PromptNeed, PromptStep, PromptValue, Takes};
+use exa_mcp_model::{
+    Prompt, PromptArgumentKind, PromptFile, PromptRequirement, PromptStep, PromptValue,
+};
 use serde_json::{Map, Value, json};
 
 /// Conditions of a webset, and characters of one of them.
@@ -22,8 +24,8 @@ impl Kit<'_> {
     /// Whether the work of a prompt can be done.
     pub(super) fn allows(&self, prompt: &Prompt) -> bool {
         match &prompt.needs {
-            PromptNeed::Operation(operation) => (self.way_to)(operation).is_some(),
-            PromptNeed::Tool(tool) => (self.has)(tool),
+            PromptRequirement::Operation(operation) => (self.way_to)(operation).is_some(),
+            PromptRequirement::Tool(tool) => (self.has)(tool),
         }
     }
 }
@@ -189,7 +191,7 @@ fn kinds(prompt: &Prompt) -> impl Iterator<Item = &String> {
     let arguments = prompt.arguments.iter();
     let suggested = arguments.filter(|argument| argument.name == "entity");
     suggested.flat_map(|argument| match &argument.takes {
-        Takes::Suggested(kinds) => kinds.as_slice(),
+        PromptArgumentKind::Suggested(kinds) => kinds.as_slice(),
         _ => &[],
     })
 }

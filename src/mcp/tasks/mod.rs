@@ -210,7 +210,7 @@ impl<T: Tools> Tasks<T> {
         let ttl = ttl.map_or(limits.default_ttl, Duration::from_millis);
         let ttl = ttl.max(TaskLimits::SHORTEST_TTL).min(limits.max_ttl);
         let id =
-            ids::random().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+            ids::random_id().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let runner = self.runner().await.map_err(unkept)?.to_owned();
         let (tool, arguments) = (call.name().to_owned(), call.arguments().clone());
         let mut record = Record::new(id, tool, arguments, ttl, runner);
@@ -330,8 +330,7 @@ impl<T: Tools> Tasks<T> {
                 return Err(ErrorData::invalid_params(text, None));
             }
             Change::Gone => return Err(unknown(id)),
-        };
-        // A start on its way must arrive, or nobody would know what to stop at Exa.
+        }; // A start on its way must arrive, or nobody would know what to stop at Exa.
         let may_start = !asked && record.work.is_none();
         if let Some(running) = self.leave(id)
             && !(may_start && running.starts_work)
@@ -375,7 +374,8 @@ impl<T: Tools> Tasks<T> {
     /// The name of this process, which shows a sign of life from now on.
     async fn runner(&self) -> Result<&str, StoreError> {
         let announce = || async {
-            let name = ids::random().map_err(|error| StoreError::Unavailable(error.to_string()))?;
+            let name =
+                ids::random_id().map_err(|error| StoreError::Unavailable(error.to_string()))?;
             let sign = self.shared.shelf.store().mark_alive(name.clone()).await?;
             Ok(Runner { name, _sign: sign })
         };

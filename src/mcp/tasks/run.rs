@@ -133,7 +133,7 @@ impl<T: Tools> Tasks<T> {
             call.starts_work(),
         ));
         let deadline = now + left.saturating_sub(record.grace());
-        let owner = Owner::of_stored(owner, self.user.as_ref());
+        let owner = Owner::from_stored(owner, self.user.as_ref());
         let capabilities = record.questions.capabilities.and(known.capabilities());
         let client = ClientHandle::new(TaskClient {
             keeper: Arc::clone(&keeper),

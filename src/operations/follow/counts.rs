@@ -6,11 +6,14 @@ use serde_json::Value;
 
 use super::super::Step;
 use super::State;
-use exa_mcp_text::is_name;
+use exa_mcp_text::is_identifier;
 
 /// How far the work is.
 pub(super) fn step(state: &State, elapsed: Duration) -> Step {
-    let status = state.status.as_deref().filter(|status| is_name(status));
+    let status = state
+        .status
+        .as_deref()
+        .filter(|status| is_identifier(status));
     let status = status.unwrap_or("running");
     match counts(&state.answer) {
         Some(Counts {

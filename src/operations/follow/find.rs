@@ -16,7 +16,7 @@ use super::super::pages::{next_cursor, widen};
 use super::super::{Caller, Refusal, find as operation, is_paged};
 use super::judge::{Judgement, judge};
 use super::{Following, passing};
-use exa_mcp_model::{FindWork, Operation};
+use exa_mcp_model::{JobLookup, Operation};
 
 /// Entries of a page, where the list lets us choose.
 const PAGE: usize = 100;
@@ -146,7 +146,7 @@ async fn read_all(
 struct Reading<'a> {
     caller: &'a Caller,
     list: &'static Operation,
-    find: &'static FindWork,
+    find: &'static JobLookup,
     arguments: &'a Map<String, Value>,
     since: u64,
     deadline: Instant,
@@ -285,7 +285,7 @@ impl Order {
 }
 
 /// When an entry was made, in milliseconds since 1970.
-fn created(find: &FindWork, entry: &Value) -> Option<u64> {
+fn created(find: &JobLookup, entry: &Value) -> Option<u64> {
     match entry.get(&find.created)? {
         Value::String(text) => {
             let time = DateTime::parse_from_rfc3339(text).ok()?;
@@ -301,7 +301,7 @@ mod tests {
 
     use super::*;
 
-    fn find_of(start: &str) -> &'static FindWork {
+    fn find_of(start: &str) -> &'static JobLookup {
         let marker = operation(start)
             .unwrap()
             .behavior

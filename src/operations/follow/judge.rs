@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use exa_mcp_model::{FindWork, Operation};
+use exa_mcp_model::{JobLookup, Operation};
 
 /// Whether an entry of a list is the work that is looked for.
 #[derive(Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(super) enum Judgement {
 /// Whether an entry repeats everything that was sent.
 pub(super) fn judge(
     start: &Operation,
-    find: &FindWork,
+    find: &JobLookup,
     sent: &Map<String, Value>,
     entry: &Value,
 ) -> Judgement {
@@ -57,7 +57,7 @@ pub(super) fn judge(
 /// Whether a request that an entry shows can be the one that was sent. What it does not show says nothing.
 fn is_echo(
     start: &Operation,
-    find: &FindWork,
+    find: &JobLookup,
     sent: &Map<String, Value>,
     echo: &Map<String, Value>,
 ) -> bool {
@@ -131,7 +131,7 @@ mod tests {
     use super::super::super::find as operation;
     use super::*;
 
-    fn find_of(start: &str) -> &'static FindWork {
+    fn find_of(start: &str) -> &'static JobLookup {
         let marker = operation(start)
             .unwrap()
             .behavior

@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 pub(crate) use find::{Found, Undecided};
 
 use super::{Caller, Progress, Refusal, all, find as operation};
-use exa_mcp_exa_client::{ExaErrorKind, NoKey, release_reserved};
+use exa_mcp_exa_client::{ExaErrorKind, KeyPoolError, release_response_memory};
 use exa_mcp_model::{LongRunning, Operation};
 
 /// The pause before the first look, and the longest one between two.
@@ -217,7 +217,7 @@ impl Following {
         let (mut failures, mut misses) = (0, 0);
         loop {
             // Nobody should wait for the memory of a state while nothing happens.
-            release_reserved();
+            release_response_memory();
             let wait = with_jitter(pause);
             if Instant::now() + wait >= deadline {
                 sleep(deadline.saturating_duration_since(Instant::now())).await;
@@ -313,7 +313,7 @@ pub(super) fn passing(refusal: &Refusal) -> Option<Duration> {
         Refusal::Exa(error) if error.is_retryable() => Some(error.retry_after.unwrap_or_default()),
         // A proxy on the way may answer with a page of its own for a moment.
         Refusal::Exa(error) if error.kind == ExaErrorKind::NotJson => Some(Duration::ZERO),
-        Refusal::KeysOut(NoKey::CoolingDown { wait, .. }) => Some(*wait),
+        Refusal::KeysOut(KeyPoolError::CoolingDown { wait, .. }) => Some(*wait),
         Refusal::Exa(_)
         | Refusal::NoKey(_)
         | Refusal::KeysOut(_)

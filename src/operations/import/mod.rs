@@ -17,9 +17,9 @@ use super::caller::Exchanged;
 use super::{Caller, Progress, find};
 use exa_mcp_exa_client::{self as exa, ApiKey, ExaError, ExaErrorKind, ExaResponse, upload};
 use exa_mcp_exa_client::{ArgumentsError, CallError};
-use exa_mcp_model::Upload;
+use exa_mcp_model::UploadOperations;
 use exa_mcp_model::{Argument, ArgumentLocation, Operation};
-use exa_mcp_text::is_name;
+use exa_mcp_text::is_identifier;
 
 /// The largest file that Exa takes.
 const LARGEST: u64 = 50_000_000;
@@ -30,7 +30,7 @@ const FILE: &str = "filePath";
 
 /// Says whether a call comes with the content of an import.
 pub(super) fn is_wanted(operation: &Operation, arguments: &Map<String, Value>) -> bool {
-    let own = |argument: &&Argument| argument.location == ArgumentLocation::Own;
+    let own = |argument: &&Argument| argument.location == ArgumentLocation::Server;
     let mut own = operation.arguments.iter().filter(own);
     own.any(|argument| {
         [TEXT, FILE].contains(&argument.name)
@@ -51,7 +51,7 @@ pub(super) async fn run(
     let refuse = |place: &'static str, problem: String| {
         CallError::from(ArgumentsError {
             operation: operation.name,
-            place,
+            argument: place,
             problems: vec![problem],
         })
     };
@@ -68,7 +68,7 @@ pub(super) async fn run(
     let import = Created::of(operation, &created.value)?;
     let mut unfinished = Unfinished(Some(&import.id));
     let sending = Sending::new(content, survey, progress);
-    let told = exa::Upload {
+    let told = exa::UploadRequest {
         address: &import.address,
         size: survey.size,
         content_type: "text/csv",
@@ -170,10 +170,10 @@ impl Created {
                 until: text("uploadValidUntil"),
             }),
             (id, _) => {
-                let id = id.filter(|id| is_name(id));
+                let id = id.filter(|id| is_identifier(id));
                 let id = id.unwrap_or_else(|| "without an id".to_owned());
                 let advice = operation.behavior.upload.as_ref().map(|upload| {
-                    let Upload { get, delete, .. } = upload;
+                    let UploadOperations { get, delete, .. } = upload;
                     format!(
                         " Look at it with {get}, and delete it with {delete} before you try again."
                     )
@@ -189,14 +189,14 @@ impl Created {
     /// The import stays: the file may have arrived although nobody said so, and then it is processed.
     fn failed(&self, error: ExaError, problem: Option<String>) -> ExaError {
         let id = Some(self.id.as_str())
-            .filter(|id| is_name(id))
+            .filter(|id| is_identifier(id))
             .unwrap_or("without a plain id");
-        let said = error.said.filter(|_| problem.is_none());
+        let said = error.quote.filter(|_| problem.is_none());
         let why = problem.unwrap_or(error.message);
-        let until = self.until.as_ref().filter(|until| is_name(until));
+        let until = self.until.as_ref().filter(|until| is_identifier(until));
         let until = until.map_or(String::new(), |until| format!(" until {until}"));
         let advice = self.operation.behavior.upload.as_ref().map(|upload| {
-            let Upload { get, delete, .. } = upload;
+            let UploadOperations { get, delete, .. } = upload;
             let create = self.operation.name;
             format!(" Look at it with {get}: if it is still pending, delete it with {delete} and call {create} again.")
         });

@@ -13,8 +13,10 @@ use serde_json::{Map, Value};
 
 use exa_mcp_generated::tools::PRICES;
 use exa_mcp_model::Operation;
-use exa_mcp_model::price::{Base, Count, Kind, Pages, Price, Rate, Rule, Schedule};
-pub use exa_mcp_model::{MicroDollars, price::Charged};
+use exa_mcp_model::price::{
+    BasePrice, ContentPrice, CountArgument, PagePrices, Price, PriceRule, Rate, RunSchedule,
+};
+pub use exa_mcp_model::{MicroDollars, price::CostSource};
 pub use recurring::Recurring;
 
 /// The highest cost of one call that is believed. Nothing costs that much, and sums of it stay far below the largest
@@ -29,7 +31,7 @@ pub struct Estimate {
     /// Some or all of the cost is unknown.
     pub unpriced: bool,
     /// Where the actual cost is read, see [`actual`].
-    pub charged: Charged,
+    pub charged: CostSource,
     /// What the call sets up to be charged again and again.
     pub recurring: Option<Recurring>,
 }
@@ -38,7 +40,7 @@ impl Estimate {
     const FREE: Self = Self {
         worst: MicroDollars::ZERO,
         unpriced: false,
-        charged: Charged::Nothing,
+        charged: CostSource::Nothing,
         recurring: None,
     };
 }
@@ -58,7 +60,7 @@ pub fn estimate(operation: &Operation, arguments: &Map<String, Value>) -> Estima
         },
         None => Estimate {
             unpriced: true,
-            charged: Charged::InResponse,
+            charged: CostSource::InResponse,
             ..Estimate::FREE
         },
     }
@@ -92,7 +94,7 @@ pub fn actual(response: &Value) -> Option<MicroDollars> {
     Some(cost.min(MOST_ACTUAL))
 }
 
-fn by_rule(rule: &Rule, arguments: &Map<String, Value>) -> Estimate {
+fn by_rule(rule: &PriceRule, arguments: &Map<String, Value>) -> Estimate {
     let (base, base_unpriced) = base(rule.base.as_ref(), arguments);
     let pages = rule.pages.as_ref().map(|rule| pages(rule, arguments));
     let worst = base.saturating_add(pages.unwrap_or_default());
@@ -116,11 +118,11 @@ fn by_rule(rule: &Rule, arguments: &Map<String, Value>) -> Estimate {
 }
 
 /// The price of the request, and whether some of it is unknown.
-fn base(base: Option<&Base>, arguments: &Map<String, Value>) -> (MicroDollars, bool) {
+fn base(base: Option<&BasePrice>, arguments: &Map<String, Value>) -> (MicroDollars, bool) {
     let (argument, default, rates) = match base {
         None => return (MicroDollars::ZERO, false),
-        Some(Base::Fixed(price)) => return (*price, false),
-        Some(Base::ByValue {
+        Some(BasePrice::Fixed(price)) => return (*price, false),
+        Some(BasePrice::ByValue {
             argument,
             default,
             rates,
@@ -163,7 +165,7 @@ fn rate(rate: &Rate, arguments: &Map<String, Value>) -> MicroDollars {
     }
 }
 
-fn pages(rule: &Pages, arguments: &Map<String, Value>) -> MicroDollars {
+fn pages(rule: &PagePrices, arguments: &Map<String, Value>) -> MicroDollars {
     let count = match &rule.count {
         Some(count) => self::count(count, arguments),
         None => {
@@ -174,7 +176,7 @@ fn pages(rule: &Pages, arguments: &Map<String, Value>) -> MicroDollars {
             lengths.fold(0, u64::saturating_add)
         }
     };
-    let asked: Vec<&Kind> = rule
+    let asked: Vec<&ContentPrice> = rule
         .kinds
         .iter()
         .filter(|kind| is_asked(kind, arguments))
@@ -201,7 +203,7 @@ fn pages(rule: &Pages, arguments: &Map<String, Value>) -> MicroDollars {
     [results, contents, below].into_iter().sum()
 }
 
-fn is_asked(kind: &Kind, arguments: &Map<String, Value>) -> bool {
+fn is_asked(kind: &ContentPrice, arguments: &Map<String, Value>) -> bool {
     let value = kind
         .argument
         .as_ref()
@@ -222,7 +224,7 @@ fn is_given(arguments: &Map<String, Value>, path: &str) -> bool {
     }
 }
 
-fn count(rule: &Count, arguments: &Map<String, Value>) -> u64 {
+fn count(rule: &CountArgument, arguments: &Map<String, Value>) -> u64 {
     let Some(value) = rule.argument.as_ref().and_then(|path| at(arguments, path)) else {
         return rule.default;
     };

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{MicroDollars, Schedule, at};
+use super::{MicroDollars, RunSchedule, at};
 use crate::operations::validation;
 
 const MINUTES_OF_DAY: u64 = 24 * 60;
@@ -32,7 +32,7 @@ pub struct Recurring {
 ///
 /// A schedule that cannot be read is taken for the tightest there is: every minute.
 pub(super) fn recurring(
-    schedule: &Schedule,
+    schedule: &RunSchedule,
     arguments: &Map<String, Value>,
     per_run: MicroDollars,
     unpriced: bool,
@@ -42,8 +42,8 @@ pub(super) fn recurring(
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned);
     let runs = match schedule {
-        Schedule::Every(_) => validation::minutes(&period).map(every),
-        Schedule::Cron(_) => validation::cron_runs(&period),
+        RunSchedule::Every(_) => validation::minutes(&period).map(every),
+        RunSchedule::Cron(_) => validation::cron_runs(&period),
     };
     let (runs_per_day, runs_per_month) =
         runs.unwrap_or((MINUTES_OF_DAY, MINUTES_OF_DAY * DAYS_OF_MONTH));

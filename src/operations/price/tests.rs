@@ -1,6 +1,6 @@
 use serde_json::{Map, Value, json};
 
-use super::{Charged, Estimate, MicroDollars, actual, estimate, price};
+use super::{CostSource, Estimate, MicroDollars, actual, estimate, price};
 use crate::operations::{all, find};
 
 fn of(name: &str, arguments: Value) -> Estimate {
@@ -28,7 +28,7 @@ fn what_only_reads_is_free() {
         let found = estimate(operation, &Map::new());
         assert_eq!(found.worst, MicroDollars::ZERO, "{}", operation.name);
         if operation.method != "PATCH" {
-            assert_eq!(found.charged, Charged::Nothing, "{}", operation.name);
+            assert_eq!(found.charged, CostSource::Nothing, "{}", operation.name);
             assert!(!found.unpriced, "{}", operation.name);
         }
     }
@@ -54,7 +54,7 @@ fn a_search_costs_by_its_type() {
     }
     let found = of("search", json!({"query": "q"}));
     assert_eq!(found.worst.micro(), 7_000);
-    assert_eq!(found.charged, Charged::InResponse);
+    assert_eq!(found.charged, CostSource::InResponse);
     assert!(!found.unpriced);
 }
 
@@ -206,7 +206,7 @@ fn a_run_costs_by_its_effort_and_its_cap() {
     ] {
         let found = of("agent.runs.create", json!({"query": "q", "effort": effort}));
         assert_eq!(found.worst.micro(), micro, "{effort}");
-        assert_eq!(found.charged, Charged::AtEndOfRun);
+        assert_eq!(found.charged, CostSource::AtEndOfRun);
         assert!(!found.unpriced);
     }
     for (cap, micro) in [
@@ -239,7 +239,7 @@ fn a_monitor_is_free_now_and_costs_again_and_again() {
     let found = of("search_monitors.create", arguments);
     assert_eq!(
         (found.worst, found.charged),
-        (MicroDollars::ZERO, Charged::Nothing)
+        (MicroDollars::ZERO, CostSource::Nothing)
     );
     let recurring = found.recurring.unwrap();
     assert_eq!(recurring.per_run.micro(), 2_000 + 5_000 + 15_000);
@@ -267,7 +267,7 @@ fn a_monitor_that_is_changed_or_run_is_taken_for_the_dearest() {
     );
     let trigger = of("search_monitors.trigger", json!({"monitorId": "m"}));
     assert_eq!(trigger.worst.micro(), most);
-    assert_eq!(trigger.charged, Charged::InResponse);
+    assert_eq!(trigger.charged, CostSource::InResponse);
 }
 
 #[test]
@@ -289,13 +289,13 @@ fn websets_are_unpriced() {
     assert_eq!(agent.recurring.unwrap().runs_per_day, 2);
     let research = of("research.create", json!({}));
     assert!(research.unpriced);
-    assert_eq!(research.charged, Charged::AtEndOfRun);
+    assert_eq!(research.charged, CostSource::AtEndOfRun);
 }
 
 #[test]
 fn a_run_that_is_charged_at_its_end_can_be_followed() {
     for operation in all() {
-        if estimate(operation, &Map::new()).charged == Charged::AtEndOfRun {
+        if estimate(operation, &Map::new()).charged == CostSource::AtEndOfRun {
             let marker = operation.behavior.long_running.as_ref().unwrap();
             let get = find(&marker.get).unwrap();
             assert!(get.output_schema.contains("costDollars"), "{}", get.name);

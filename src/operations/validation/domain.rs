@@ -1,6 +1,6 @@
 //! What the API demands but no schema can express.
 
-use exa_mcp_model::Check;
+use exa_mcp_model::ArgumentCheck;
 use serde_json::{Map, Value};
 
 use super::duration::{self, Duration};
@@ -16,7 +16,7 @@ const COUNTED: [&str; 2] = ["size", "count"];
 
 /// Applies `checks`; the case of a time zone and words for units are corrected.
 pub(super) fn apply(
-    checks: &[Check],
+    checks: &[ArgumentCheck],
     arguments: &mut Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> Vec<Problem> {
@@ -59,18 +59,20 @@ struct Rules<'n> {
 }
 
 impl Rules<'_> {
-    fn apply(&mut self, check: &Check, arguments: &mut Value) {
+    fn apply(&mut self, check: &ArgumentCheck, arguments: &mut Value) {
         let top = Place::default();
         match check {
-            Check::EnrichmentOptions { argument } => {
+            ArgumentCheck::EnrichmentOptions { argument } => {
                 visit(arguments, argument, top, &mut |value, place| {
                     self.enrichment(value, place);
                 });
             }
-            Check::Schedule { argument } => visit(arguments, argument, top, &mut |value, place| {
-                self.schedule(value, place);
-            }),
-            Check::Duration {
+            ArgumentCheck::Schedule { argument } => {
+                visit(arguments, argument, top, &mut |value, place| {
+                    self.schedule(value, place);
+                })
+            }
+            ArgumentCheck::Duration {
                 argument,
                 at_least,
                 units,
@@ -79,15 +81,17 @@ impl Rules<'_> {
                 let least = duration::minutes(at_least).unwrap_or_default();
                 self.duration(value, place, least, units, expected);
             }),
-            Check::Count { argument } => visit(arguments, argument, top, &mut |value, place| {
-                self.count(value, place);
-            }),
-            Check::ImportContent => {
+            ArgumentCheck::Count { argument } => {
+                visit(arguments, argument, top, &mut |value, place| {
+                    self.count(value, place);
+                })
+            }
+            ArgumentCheck::ImportContent => {
                 if let Value::Object(arguments) = arguments {
                     self.content(arguments);
                 }
             }
-            Check::WebAddress { argument } => {
+            ArgumentCheck::WebAddress { argument } => {
                 visit(arguments, argument, top, &mut |value, place| {
                     self.address(value, place);
                 })

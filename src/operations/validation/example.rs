@@ -1,6 +1,6 @@
 //! A minimal call of an operation that is right.
 
-use exa_mcp_model::Example;
+use exa_mcp_model::ExampleCall;
 use serde_json::{Map, Value};
 
 use super::schema::Node;
@@ -55,7 +55,7 @@ const TEXTS: &[(&str, &str)] = &[
 ];
 
 /// Minimal arguments that fit `schema`: what is required, and what `example` adds.
-pub fn example(example: &Example, schema: &Value) -> Value {
+pub fn example(example: &ExampleCall, schema: &Value) -> Value {
     let top = Node::top(schema);
     let writer = Writer(example);
     let mut value = writer.value(&top, &["", ""], 0);
@@ -69,7 +69,7 @@ pub fn example(example: &Example, schema: &Value) -> Value {
     value
 }
 
-struct Writer<'e>(&'e Example);
+struct Writer<'e>(&'e ExampleCall);
 
 impl Writer<'_> {
     /// A value for `node`; `names` are the names of the property above, empty for the arguments

@@ -25,7 +25,7 @@ mod tests;
 
 use std::fmt;
 
-use exa_mcp_model::{Behavior, Check, Example};
+use exa_mcp_model::{ArgumentCheck, ExampleCall, OperationBehavior};
 use jsonschema::Validator;
 use serde_json::{Map, Value};
 
@@ -50,14 +50,14 @@ pub struct Subject<'a> {
     aliases: &'a [(&'a str, &'a str)],
     beyond: &'a [&'a str],
     hints: &'a [String],
-    checks: &'a [Check],
-    example: &'a Example,
+    checks: &'a [ArgumentCheck],
+    example: &'a ExampleCall,
 }
 
 impl<'a> Subject<'a> {
     /// Something whose arguments have this form.
     pub fn new(input_schema: &'a InputSchema) -> Self {
-        static PLAIN: Example = Example::PLAIN;
+        static PLAIN: ExampleCall = ExampleCall::EMPTY;
         Self {
             input_schema,
             aliases: &[],
@@ -79,12 +79,12 @@ impl<'a> Subject<'a> {
     }
 
     /// Adds what an example shows.
-    pub fn with_example(self, example: &'a Example) -> Self {
+    pub fn with_example(self, example: &'a ExampleCall) -> Self {
         Self { example, ..self }
     }
 
     /// Adds what is known about the arguments of an operation.
-    pub fn with_behavior(self, behavior: &'a Behavior) -> Self {
+    pub fn with_behavior(self, behavior: &'a OperationBehavior) -> Self {
         Self {
             hints: &behavior.hints,
             checks: &behavior.checks,

@@ -1,7 +1,7 @@
 //! Names and listed values that were meant but not spelt.
 
-use exa_mcp_text::similar_names::{self, SIMILAR};
-pub(super) use exa_mcp_text::similar_names::{misspelt, plain};
+use exa_mcp_text::similar_names::{self, MIN_SIMILARITY};
+pub(super) use exa_mcp_text::similar_names::{closest_spelling, normalize};
 use serde_json::{Map, Value};
 
 use super::messages::Place;
@@ -27,7 +27,7 @@ pub(super) fn nearest<'c>(
     given: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
-    similar_names::nearest(given, candidates, SIMILAR)
+    similar_names::most_similar(given, candidates, MIN_SIMILARITY)
 }
 
 /// Gives slightly wrong names their right form; a name that was given rightly is never replaced.

@@ -10,7 +10,7 @@ use tracing::Span;
 use tracing::field::Empty;
 
 use exa_mcp_model::{Identity, to_hex};
-use exa_mcp_text::is_name;
+use exa_mcp_text::is_identifier;
 
 /// Bytes of the digest of a session: enough to tell sessions apart, too few to find one.
 const DIGEST_BYTES: usize = 4;
@@ -68,7 +68,7 @@ pub(crate) fn record_rpc_id(id: &Value) {
 pub(crate) fn plain_rpc_id(id: &Value) -> String {
     match id {
         Value::Number(number) => number.to_string(),
-        Value::String(text) if is_name(text) => text.clone(),
+        Value::String(text) if is_identifier(text) => text.clone(),
         _ => "-".to_owned(),
     }
 }

@@ -10,7 +10,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout;
 use url::Url;
 
-use exa_mcp_exa_client::{ConfigError, ExaConfig, ExaHttp, cause};
+use exa_mcp_exa_client::{ConfigError, ExaConfig, ExaHttp, root_cause};
 
 /// How much of an answer is read; nobody looks at it.
 const LONGEST_ANSWER: usize = 64 * 1024;
@@ -69,7 +69,7 @@ impl Sender {
 impl HttpClient for Sender {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
         // Made here, on a thread that serves nobody: loading the certificates takes time.
-        let client = self.http.http().cloned();
+        let client = self.http.client().cloned();
         let client = client.map_err(|error| error.message)?;
         let patience = self.patience;
         // The timer, too, must be made on the runtime.
@@ -95,9 +95,9 @@ async fn exchange(
     client: reqwest::Client,
     request: Request<Bytes>,
 ) -> Result<Response<Bytes>, String> {
-    let request = reqwest::Request::try_from(request).map_err(|error| cause(&error))?;
+    let request = reqwest::Request::try_from(request).map_err(|error| root_cause(&error))?;
     let answer = client.execute(request).await;
-    let mut answer = answer.map_err(|error| cause(&error))?;
+    let mut answer = answer.map_err(|error| root_cause(&error))?;
     let mut kept = Response::new(Bytes::new());
     *kept.status_mut() = answer.status();
     *kept.headers_mut() = answer.headers().clone();

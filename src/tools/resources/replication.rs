@@ -68,7 +68,7 @@ enum Told {
 /// Carries changes to and from other servers from now on, if the store is one that they share. Must be
 /// called inside a runtime.
 pub(super) fn start(shared: &Arc<Shared>, store: &Arc<dyn Store>) {
-    let (Some(news), Ok(name)) = (store.subscribe(), ids::random()) else {
+    let (Some(news), Ok(name)) = (store.subscribe(), ids::random_id()) else {
         return;
     };
     let outbox = Outbox {
@@ -172,22 +172,9 @@ impl Outbox {
     /// Gathers and tells. Changes are gathered while others are told: those that wait for too long are lost.
     async fn run(mut self, mut changes: Receiver<Arc<Changed>>, mut results: Receiver<Identity>) {
         loop {
-            tokio::select! {
-                changed = changes.recv() => match changed {
-                    Ok(changed) => self.gather(&changed),
-                    Err(RecvError::Lagged(_)) => self.add(Told::Anything),
-                    Err(RecvError::Closed) => return,
-                },
-                added = results.recv() => match added {
-                    // Which server asks next is not known, so the list may be another one then. That an
-                    // answer is gone concerns the server alone that kept it.
-                    Ok(owner) => self.add(list_of(&owner)),
-                    Err(RecvError::Lagged(_)) => self.add(Told::AnyList),
-                    Err(RecvError::Closed) => return,
-                },
-                done = ended(&mut self.telling) => self.settle(done),
-                () = at(self.tell_at), if self.telling.is_none() => self.tell(),
-            }
+            tokio::select! { changed = changes.recv() => match changed { Ok(changed) => self.gather(&changed), Err(RecvError::Lagged(_)) => self.add(Told::Anything), Err(RecvError::Closed) => return, }, added = results.recv() => match added { // Which server asks next is not known, so the list may be another one then. That an
+            // answer is gone concerns the server alone that kept it.
+            Ok(owner) => self.add(list_of(&owner)), Err(RecvError::Lagged(_)) => self.add(Told::AnyList), Err(RecvError::Closed) => return, }, done = ended(&mut self.telling) => self.settle(done), () = at(self.tell_at), if self.telling.is_none() => self.tell(), }
         }
     }
 

@@ -170,8 +170,8 @@ fn guest(guests: Guests, shown: &Shown) -> Result<Entry, Answer> {
     let owner = match guests {
         Guests::OneUser => Identity::local(),
         Guests::Strangers => {
-            let id = ids::random().map_err(|error| Box::new(bad_request(&error.to_string())))?;
-            Identity::guest(&id)
+            let id = ids::random_id().map_err(|error| Box::new(bad_request(&error.to_string())))?;
+            Identity::anonymous(&id)
         }
     };
     Ok(Entry {

@@ -120,7 +120,7 @@ impl KeptSessions {
             return Err(StoreError::Unavailable(why));
         }
         let owner = Identity::from_stored(&session.owner);
-        let most = match owner.is_guest() {
+        let most = match owner.is_anonymous() {
             true => self.limits.sessions,
             false => self.limits.sessions_per_owner,
         };
@@ -216,7 +216,7 @@ fn place(owner: &Identity, id: &str) -> DocumentKey {
 }
 
 pub(super) fn shelf(owner: &Identity) -> Identity {
-    match owner.is_guest() {
+    match owner.is_anonymous() {
         true => Identity::from_stored(GUESTS),
         false => owner.clone(),
     }

@@ -116,7 +116,7 @@ pub(super) async fn connect<M: Mcp>(
             let status = StatusCode::SERVICE_UNAVAILABLE;
             return Err(Box::new(busy(status, why, COME_BACK)));
         }
-        let id = ids::random().map_err(|error| Box::new(bad_request(&error.to_string())))?;
+        let id = ids::random_id().map_err(|error| Box::new(bad_request(&error.to_string())))?;
         let (ours, theirs) = duplex(BUFFER);
         let (output, input) = tokio::io::split(ours);
         let backlog = Arc::new(Backlog::default());
@@ -233,7 +233,7 @@ async fn take<M: Mcp>(
     // The id of a connection stands in addresses, which others may read: it lets nobody spend the key with
     // which the connection was opened. Only one that was opened without a key has nothing else to show.
     let own = |connection: &Arc<Connection>| {
-        connection.owner == entry.requester.owner || entry.guest && connection.owner.is_guest()
+        connection.owner == entry.requester.owner || entry.guest && connection.owner.is_anonymous()
     };
     let connection = connection.filter(own);
     let lost = || refuse(StatusCode::NOT_FOUND, FORBIDDEN, "Session not found");

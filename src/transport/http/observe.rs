@@ -85,7 +85,7 @@ fn request_id(request: &Request<Body>) -> Option<HeaderValue> {
     let brought = request.headers().get(REQUEST_ID_HEADER);
     let brought = brought.filter(|id| (1..=LONGEST_ID).contains(&id.len()));
     let brought = brought.filter(|id| id.as_bytes().iter().all(plain));
-    let new = || HeaderValue::from_str(&ids::random().ok()?).ok();
+    let new = || HeaderValue::from_str(&ids::random_id().ok()?).ok();
     brought.cloned().or_else(new)
 }
 

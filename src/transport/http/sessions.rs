@@ -175,7 +175,7 @@ impl Sessions {
         let id = SessionId::from(id);
         let mut known = self.known();
         let session = known.get_mut(&id)?;
-        if entry.guest && session.owner.is_guest() {
+        if entry.guest && session.owner.is_anonymous() {
             entry.requester.owner = session.owner.clone();
         }
         if entry.requester.owner != session.owner {

@@ -250,7 +250,8 @@ fn a_key_in_the_address_is_taken_only_where_the_operator_allows_it() {
     assert_eq!(refused["isError"], true);
     let text = refused.to_string();
     assert!(
-        text.contains("in the address are not taken here") && !text.contains("key-in-the-url"),
+        text.contains("does not accept Exa API keys in the URL")
+            && !text.contains("key-in-the-url"),
         "{text}"
     );
     assert_eq!(exa.take().len(), 0);

@@ -89,7 +89,7 @@ fn a_response_of_too_many_values_is_refused_before_it_takes_memory() {
         "MB of memory",
         "numResults",
         "maxCharacters",
-        "Ask for less",
+        "Request less",
     ] {
         assert!(text.contains(part), "{text}");
     }

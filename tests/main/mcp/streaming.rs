@@ -183,7 +183,7 @@ fn a_failure_in_the_middle_tells_what_came() {
     let failure = server.call("exa_api", ask("q")).failure();
     failure.assert_code(-32000, "API_ERROR");
     failure.assert_says(&[
-        "in the middle of its stream",
+        "reported a failure during the stream",
         "ran out of luck",
         "Half an answer",
         "req_9",
@@ -222,7 +222,7 @@ fn a_cut_connection_tells_what_came() {
     let (mut server, recorder) = streaming(vec![chat("Half an answer"), Part::Cut]);
     let failure = server.call("exa_api", ask("q")).failure();
     failure.assert_code(-32000, "API_ERROR");
-    failure.assert_says(&["broke off", "Half an answer"]);
+    failure.assert_says(&["was cut off", "Half an answer"]);
     assert_eq!(
         recorder.take().len(),
         1,
@@ -233,12 +233,12 @@ fn a_cut_connection_tells_what_came() {
     let mut server = McpServer::upstream(&sandbox.url(), &[]);
     sandbox.fault("answer", "cut=body");
     let failure = server.call("exa_api", ask("heat pumps")).failure();
-    failure.assert_says(&["broke off", "partialText"]);
+    failure.assert_says(&["was cut off", "partialText"]);
     // A run that was started goes on, and must not be started again.
     sandbox.fault("agent.runs.create", "cut=body");
     let run = json!({"operation": "agent.runs.create", "args": {"query": "q", "stream": true}});
     let failure = server.call("exa_api", run).failure();
-    failure.assert_says(&["agent_run_", "goes on at Exa", "agent.runs.get"]);
+    failure.assert_says(&["agent_run_", "continues at Exa", "agent.runs.get"]);
     assert_eq!(failure.error["retryable"], false);
     let id = failure.error["detail"]["received"]["runId"].clone();
     let look = json!({"operation": "agent.runs.get", "args": {"runId": id}});

@@ -6,7 +6,7 @@ use std::time::Duration;
 use exa_mcp_exa_client::{
     ApiKey, CallContext, ExaConfig, ExaHttp, ExaResponse, RetryPolicy, Unguarded,
 };
-use exa_mcp_exa_client::{CallError, split};
+use exa_mcp_exa_client::{CallError, split_arguments};
 use exa_mcp_model::Operation;
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Runtime};
@@ -59,7 +59,7 @@ impl Library {
         operation: &'static Operation,
         arguments: Value,
     ) -> (Result<ExaResponse, CallError>, Vec<Seen>) {
-        let result = match split(operation, arguments) {
+        let result = match split_arguments(operation, arguments) {
             Ok(parts) => {
                 let call =
                     exa_mcp_generated::operations::call(operation, self.context.clone(), parts);

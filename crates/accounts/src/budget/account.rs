@@ -13,7 +13,7 @@ use crate::limits::TokenLimits;
 use crate::now;
 use crate::usage::{UsageMeter, UsageRecorder};
 use exa_mcp_model::time::format_timestamp;
-use exa_mcp_model::{BudgetRefusal, LimitExceeded};
+use exa_mcp_model::{BudgetShortfall, LimitExceeded};
 use exa_mcp_store::{BudgetState, StoreError};
 
 /// When to retry while the store fails.
@@ -172,8 +172,7 @@ impl BudgetAccount {
                 Ok(Charge::Held(Box::new(hold), slot))
             }
             Err(ReserveError::Exceeded(states)) => {
-                let exceeded = exceeded_limit(&limits, cost.microdollars, &states, day);
-                // Otherwise the limit was raised meanwhile.
+                let exceeded = exceeded_limit(&limits, cost.microdollars, &states, day); // Otherwise the limit was raised meanwhile.
                 let changed = || store_failed(&limits, cost.microdollars, &StoreError::Conflict);
                 Err(exceeded.unwrap_or_else(changed))
             }
@@ -314,9 +313,9 @@ pub(crate) fn exceeded_limit(
             format_timestamp(ends),
         ),
         retry_after: Duration::from_millis(wait),
-        money: Some(BudgetRefusal {
+        budget: Some(BudgetShortfall {
             would_cost: cost,
-            left,
+            remaining: left,
             spent: state.spent,
             reserved: state.reserved,
         }),
@@ -332,7 +331,7 @@ fn unpriced(limits: &TokenLimits, operation: &str) -> LimitExceeded {
             describe_budgets(limits)
         ),
         retry_after: Duration::from_secs(24 * 60 * 60),
-        money: None,
+        budget: None,
     }
 }
 
@@ -350,7 +349,7 @@ fn store_failed(limits: &TokenLimits, cost: u64, error: &StoreError) -> LimitExc
             dollars(cost),
         ),
         retry_after: RETRY_AFTER,
-        money: None,
+        budget: None,
     }
 }
 

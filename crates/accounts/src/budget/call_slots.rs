@@ -26,7 +26,7 @@ impl BudgetLedger {
     ) -> Result<Option<CallSlot>, StoreError> {
         let holder = with_timeout(Box::pin(async { self.process().await.map(str::to_owned) }));
         let holder = holder.await?;
-        let id = ids::random().map_err(|error| StoreError::Unavailable(error.to_string()))?;
+        let id = ids::random_id().map_err(|error| StoreError::Unavailable(error.to_string()))?;
         let slot = Slot {
             key: key.to_owned(),
             group: id.clone(),

@@ -65,9 +65,9 @@ async fn reserves_and_settles_costs() {
     let first = account.reserve(cost(15_000, false)).await.unwrap();
     assert_eq!(spent(&store).await, (0, 15_000));
     let exceeded = account.reserve(cost(7_000, false)).await.err().unwrap();
-    let money = exceeded.money.unwrap();
+    let money = exceeded.budget.unwrap();
     assert_eq!(
-        (money.would_cost, money.left, money.reserved),
+        (money.would_cost, money.remaining, money.reserved),
         (7_000, 5_000, 15_000)
     );
     assert_eq!(exceeded.limit, "dollarsPerDay");
@@ -82,8 +82,7 @@ async fn reserves_and_settles_costs() {
     assert_eq!(spent(&store).await, (4_000, 0));
     let second = account.reserve(cost(7_000, false)).await.unwrap();
     second.release().await;
-    assert_eq!(spent(&store).await, (4_000, 0));
-    // A dropped charge counts as spent.
+    assert_eq!(spent(&store).await, (4_000, 0)); // A dropped charge counts as spent.
     drop(account.reserve(cost(7_000, false)).await.unwrap());
     wait_for_settlement(&account).await;
     assert_eq!(spent(&store).await, (11_000, 0));
@@ -93,8 +92,7 @@ async fn reserves_and_settles_costs() {
         .unwrap()
         .settle(None)
         .await;
-    assert_eq!(spent(&store).await, (18_000, 0));
-    // A free request needs no budget.
+    assert_eq!(spent(&store).await, (18_000, 0)); // A free request needs no budget.
     assert!(matches!(
         account.reserve(cost(0, false)).await,
         Ok(Charge::Free)
@@ -107,12 +105,10 @@ async fn charges_a_run_once() {
     let account = account(&store, 10.0);
     let charge = account.reserve(cost(5_000_000, true)).await.unwrap();
     charge.follow(run("a"), RunOutcome::Running).await;
-    assert_eq!(spent(&store).await, (0, 5_000_000));
-    // The same start again, with the same idempotency key: the same run.
+    assert_eq!(spent(&store).await, (0, 5_000_000)); // The same start again, with the same idempotency key: the same run.
     let again = account.reserve(cost(5_000_000, true)).await.unwrap();
     again.follow(run("a"), RunOutcome::Running).await;
-    assert_eq!(spent(&store).await, (0, 5_000_000));
-    // Reads of other runs are not charged.
+    assert_eq!(spent(&store).await, (0, 5_000_000)); // Reads of other runs are not charged.
     account
         .observe("agent.runs.get b", RunOutcome::Ended(Some(9)))
         .await;

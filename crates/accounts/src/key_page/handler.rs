@@ -31,7 +31,7 @@ pub(super) struct PageState {
 
 /// Handles one request.
 pub(super) async fn handle(State(state): State<Arc<PageState>>, request: Request) -> Response {
-    let nonce = ids::random().unwrap_or_default();
+    let nonce = ids::random_id().unwrap_or_default();
     let (status, text) = state.handle(request, &nonce).await;
     respond(status, text, &nonce)
 }
@@ -121,8 +121,7 @@ fn respond(status: StatusCode, text: String, nonce: &str) -> Response {
         (header::CACHE_CONTROL, "no-store"),
         (header::CONTENT_SECURITY_POLICY, policy.as_str()),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        // Not `no-referrer`, because browsers would then send `Origin: null` with the form.
+        (header::X_FRAME_OPTIONS, "DENY"), // Not `no-referrer`, because browsers would then send `Origin: null` with the form.
         (header::REFERRER_POLICY, "same-origin"),
         (
             HeaderName::from_static("cross-origin-opener-policy"),

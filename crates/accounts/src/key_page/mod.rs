@@ -16,7 +16,7 @@ use tokio::sync::{Mutex, MutexGuard, watch};
 use tokio::time::{sleep, timeout};
 
 use exa_mcp_exa_client::KeyPool;
-use exa_mcp_model::ids::{self, NoRandomness};
+use exa_mcp_model::ids::{self, RandomnessError};
 
 /// How long a page stays open.
 const LIFETIME: Duration = Duration::from_secs(5 * 60);
@@ -32,7 +32,7 @@ pub enum KeyPageError {
     Listen(#[from] io::Error),
     /// The operating system does not provide random numbers for the address.
     #[error(transparent)]
-    Random(#[from] NoRandomness),
+    Random(#[from] RandomnessError),
 }
 
 /// Asks the user for a key, on at most one page at a time. Clones share it.
@@ -100,10 +100,10 @@ impl KeyPage {
     async fn open(keys: KeyPool) -> Result<Self, KeyPageError> {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await?;
         let address = listener.local_addr()?;
-        let (path, token) = (format!("/{}", ids::random()?), ids::random()?);
+        let (path, token) = (format!("/{}", ids::random_id()?), ids::random_id()?);
         let (status, _) = watch::channel(PageStatus::Open);
         let page = Self {
-            id: ids::random()?,
+            id: ids::random_id()?,
             url: format!("http://{address}{path}"),
             status,
         };
@@ -129,14 +129,10 @@ impl KeyPage {
         let ended = async {
             if timeout(LIFETIME, self.wait()).await.is_err() {
                 self.close();
-            }
-            // A browser may keep an idle connection open.
+            } // A browser may keep an idle connection open.
             sleep(SHUTDOWN_TIMEOUT).await;
         };
-        tokio::select! {
-            _ = serving => {}
-            () = ended => {}
-        }
+        tokio::select! { _ = serving => {} () = ended => {} }
         self.close();
     }
 

@@ -1,49 +1,48 @@
-//! Server-sent events out of bytes, however the bytes are cut.
+//! Incremental parser for server-sent events.
 
 use std::{collections::VecDeque, mem};
 
-/// What files in UTF-8 sometimes begin with.
+/// The byte order mark, which may start a UTF-8 stream.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The name of an event that has none.
-const UNNAMED: &str = "message";
+/// The name of an event without one.
+const DEFAULT_NAME: &str = "message";
 
 /// One event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Event {
-    /// Its kind, `message` where none was named.
+    /// Its name; `message` by default.
     pub(super) name: String,
     /// Its lines of data, joined by line feeds.
     pub(super) data: String,
 }
 
-/// An event is longer than allowed.
+/// An event exceeds the size limit.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct TooLong;
+pub(super) struct EventTooLong;
 
-/// Takes bytes as they come and gives events as they are complete.
+/// Parses bytes in arbitrary chunks and returns complete events.
 ///
-/// Lines end with LF, CRLF or CR, which may differ from line to line. Comments, identifiers and
-/// the wish for a pause before a new connection are skipped: a stream that breaks off is not taken up
-/// again, because that would repeat the request.
-pub(super) struct Events {
-    /// The longest event in bytes.
-    longest: usize,
-    /// The line that is being read; its end may not have come yet.
+/// Lines end with LF, CRLF or CR, also mixed. Comments, `id` and `retry` are ignored: a stream that breaks
+/// off is not resumed, because that would repeat the request.
+pub(super) struct EventParser {
+    /// The maximum size of an event in bytes.
+    max_bytes: usize,
+    /// The current line, which may be incomplete.
     line: Vec<u8>,
-    /// The byte order mark can still come.
+    /// Whether a byte order mark may follow.
     at_start: bool,
-    /// A line feed that comes now belongs to the line end before it.
+    /// Whether a line feed would belong to the preceding carriage return.
     after_return: bool,
     name: String,
     data: Option<Vec<u8>>,
     complete: VecDeque<Event>,
 }
 
-impl Events {
-    pub(super) fn new(longest: usize) -> Self {
+impl EventParser {
+    pub(super) fn new(max_bytes: usize) -> Self {
         Self {
-            longest,
+            max_bytes,
             line: Vec::new(),
             at_start: true,
             after_return: false,
@@ -53,8 +52,8 @@ impl Events {
         }
     }
 
-    /// Takes the next bytes.
-    pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<(), TooLong> {
+    /// Parses the next bytes.
+    pub(super) fn feed(&mut self, mut bytes: &[u8]) -> Result<(), EventTooLong> {
         while let Some((&first, after)) = bytes.split_first() {
             if mem::take(&mut self.after_return) && first == b'\n' {
                 bytes = after;
@@ -63,8 +62,8 @@ impl Events {
             let end = bytes.iter().position(|byte| matches!(byte, b'\n' | b'\r'));
             let (text, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
             let held = self.line.len() + self.data.as_ref().map_or(0, Vec::len);
-            if text.len() > self.longest.saturating_sub(held) {
-                return Err(TooLong);
+            if text.len() > self.max_bytes.saturating_sub(held) {
+                return Err(EventTooLong);
             }
             self.line.extend_from_slice(text);
             let Some((&end, rest)) = rest.split_first() else {
@@ -77,14 +76,13 @@ impl Events {
         Ok(())
     }
 
-    /// The next event that is complete.
+    /// Returns the next complete event.
     pub(super) fn take(&mut self) -> Option<Event> {
         self.complete.pop_front()
     }
 
-    /// Says that no more bytes come. An event needs an empty line to be complete, but some servers
-    /// leave out the last one.
-    pub(super) fn end(&mut self) {
+    /// Ends the stream. Some servers omit the empty line after the last event.
+    pub(super) fn finish(&mut self) {
         if !self.line.is_empty() {
             self.end_line();
         }
@@ -113,8 +111,8 @@ impl Events {
                 }
                 None => self.data = Some(value.to_vec()),
             },
-            b"event" => self.name = text(value),
-            // A comment has an empty name; of the others nothing is needed.
+            b"event" => self.name = decode(value),
+            // A comment has an empty field name; other fields are not used.
             _ => {}
         }
     }
@@ -126,17 +124,17 @@ impl Events {
         };
         self.complete.push_back(Event {
             name: if name.is_empty() {
-                UNNAMED.to_owned()
+                DEFAULT_NAME.to_owned()
             } else {
                 name
             },
-            data: text(&data),
+            data: decode(&data),
         });
     }
 }
 
-/// Whole lines are decoded, so a character that was cut between two pieces is whole again.
-fn text(bytes: &[u8]) -> String {
+/// Decodes complete lines, so that a character split between two chunks is intact.
+fn decode(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
@@ -145,14 +143,14 @@ fn text(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    const LONGEST: usize = 1_000;
+    const MAX_BYTES: usize = 1_000;
 
     fn read(pieces: &[&[u8]]) -> Vec<(String, String)> {
-        let mut events = Events::new(LONGEST);
+        let mut events = EventParser::new(MAX_BYTES);
         for piece in pieces {
             events.feed(piece).unwrap();
         }
-        events.end();
+        events.finish();
         let found = std::iter::from_fn(|| events.take());
         found.map(|event| (event.name, event.data)).collect()
     }
@@ -163,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn every_cut_gives_the_same_events() {
+    fn chunk_boundaries_do_not_matter() {
         let fixtures: [(&str, Vec<(String, String)>); 7] = [
             ("data: a\n\ndata: b\n\n", unnamed(&["a", "b"])),
             ("data: a\r\n\r\ndata: b\r\n\r\n", unnamed(&["a", "b"])),
@@ -200,13 +198,13 @@ mod tests {
     }
 
     #[test]
-    fn a_mark_counts_only_at_the_start() {
+    fn skips_a_byte_order_mark_only_at_the_start() {
         let found = read(&["\u{feff}data: a\n\n\u{feff}data: b\n\n".as_bytes()]);
         assert_eq!(found, unnamed(&["a"]));
     }
 
     #[test]
-    fn what_is_no_text_does_no_harm() {
+    fn tolerates_invalid_utf8_and_unknown_fields() {
         assert_eq!(
             read(&[b"data: \xff\xfe\x00\n\n"]),
             unnamed(&["\u{fffd}\u{fffd}\0"])
@@ -216,13 +214,16 @@ mod tests {
     }
 
     #[test]
-    fn an_event_without_end_is_refused() {
-        let mut events = Events::new(10);
+    fn rejects_events_that_are_too_long() {
+        let mut events = EventParser::new(10);
         events.feed(b"data: 1234\n").unwrap();
-        assert_eq!(events.feed(b"data: 5678901"), Err(TooLong));
-        let mut events = Events::new(10);
-        assert_eq!(events.feed(b": a comment that is too long"), Err(TooLong));
-        let mut events = Events::new(10);
+        assert_eq!(events.feed(b"data: 5678901"), Err(EventTooLong));
+        let mut events = EventParser::new(10);
+        assert_eq!(
+            events.feed(b": a comment that is too long"),
+            Err(EventTooLong)
+        );
+        let mut events = EventParser::new(10);
         for _ in 0..100 {
             events.feed(b"data: 1234\n\n: 12345678\n").unwrap();
         }

@@ -5,18 +5,18 @@ use serde_json::{Map, Value, json};
 use super::{Assembler, ErrorBody, StreamForm, StreamState, StreamUpdate, failure};
 use crate::text;
 
-/// The longest words about a step, in characters.
-const MOST_CHARACTERS: usize = 200;
+/// The maximum length of the description of a step, in characters.
+const MAX_STEP_LENGTH: usize = 200;
 
-/// States of a run, and the events of their names, after which nothing more happens.
-const FINAL: [&str; 4] = ["completed", "failed", "cancelled", "canceled"];
+/// The final states of a run, which are also the names of its last events.
+const FINAL_STATES: [&str; 4] = ["completed", "failed", "cancelled", "canceled"];
 
-/// A piece of work as far as its events have told it.
+/// Assembles a job from its events.
 pub(super) struct JobAssembler {
     form: StreamForm,
-    /// The operation that reads the work.
+    /// The operation that reads the job.
     get: Option<&'static str>,
-    /// What is known of the run or the task.
+    /// The known fields of the run or task.
     known: Map<String, Value>,
     events: usize,
 }
@@ -43,7 +43,7 @@ impl JobAssembler {
         self.known.get(name)?.as_str()
     }
 
-    /// An event about the run itself brings the run as it is now.
+    /// Handles an event about a run, which carries the current state of the run. Returns whether it is final.
     fn take_run(&mut self, name: &str, data: Map<String, Value>) -> bool {
         let Some(stage) = name.strip_prefix("agent_run.") else {
             return false;
@@ -52,16 +52,17 @@ impl JobAssembler {
             (Some(Value::Object(run)), _) | (_, Some(Value::Object(run))) => run.clone(),
             _ => data,
         };
-        let says = run.get("status").and_then(Value::as_str);
-        let ended = FINAL.contains(&stage) || says.is_some_and(|status| FINAL.contains(&status));
-        if ended && says.is_none() {
+        let status = run.get("status").and_then(Value::as_str);
+        let is_final = FINAL_STATES.contains(&stage)
+            || status.is_some_and(|status| FINAL_STATES.contains(&status));
+        if is_final && status.is_none() {
             self.known.insert("status".to_owned(), stage.into());
         }
         self.known.extend(run);
-        ended
+        is_final
     }
 
-    /// An event about a research task names the task, and the last one is its output.
+    /// Handles an event about a research task. Returns whether it is the last one, which is the output.
     fn take_task(&mut self, name: &str, data: Map<String, Value>) -> bool {
         if let Some(id) = data.get("researchId") {
             self.known.insert("researchId".to_owned(), id.clone());
@@ -76,31 +77,31 @@ impl Assembler for JobAssembler {
         name: &str,
         data: Map<String, Value>,
     ) -> Result<StreamState, Box<ErrorBody>> {
-        let (name, data) = unwrapped(name, data);
-        // A run that failed has an error and is an answer all the same.
+        let (name, data) = unwrap_event(name, data);
+        // A failed run has an error, but it is still a complete response.
         let about_run = name.starts_with("agent_run.");
         if let Some(error) = failure(&name, &data).filter(|_| !about_run) {
             return Err(error);
         }
         self.events += 1;
-        let step = step(&name, &data);
-        let ended = match self.form {
+        let step = describe_step(&name, &data);
+        let is_complete = match self.form {
             StreamForm::Research => self.take_task(&name, data),
             _ => self.take_run(&name, data),
         };
-        if ended {
+        if is_complete {
             Ok(StreamState::Complete)
         } else {
             Ok(StreamState::More(Some(StreamUpdate::Step(step))))
         }
     }
 
-    /// JobAssembler is over when an event says so.
+    /// Only an event ends a job.
     fn may_end(&self) -> bool {
         false
     }
 
-    fn so_far(&self) -> Option<Value> {
+    fn received(&self) -> Option<Value> {
         let id = self.id()?;
         let status = self.known.get("status").unwrap_or(&Value::Null);
         Some(match self.form {
@@ -114,15 +115,15 @@ impl Assembler for JobAssembler {
         Some(Value::Object(self.known.clone()))
     }
 
-    fn goes_on(&self) -> Option<String> {
+    fn continuing_job(&self) -> Option<String> {
         let id = self.id()?;
-        let (work, advice) = match self.form {
+        let (job, advice) = match self.form {
             StreamForm::Research => ("research task", "without `stream`"),
             _ => ("run", "instead of starting another"),
         };
         Some(match self.get {
-            Some(get) => format!("The {work} {id} goes on at Exa; look at it with {get} {advice}."),
-            None => format!("The {work} {id} goes on at Exa."),
+            Some(get) => format!("The {job} {id} continues at Exa; read it with {get} {advice}."),
+            None => format!("The {job} {id} continues at Exa."),
         })
     }
 
@@ -131,8 +132,8 @@ impl Assembler for JobAssembler {
     }
 }
 
-/// Name and content of an event that may be wrapped as lists of events have it, `{event, data}`.
-fn unwrapped(name: &str, mut data: Map<String, Value>) -> (String, Map<String, Value>) {
+/// Returns the name and data of an event that may be wrapped as `{event, data}`, as in lists of events.
+fn unwrap_event(name: &str, mut data: Map<String, Value>) -> (String, Map<String, Value>) {
     let inner = data.get("event").or_else(|| data.get("eventType"));
     let name = inner.and_then(Value::as_str).unwrap_or(name).to_owned();
     match (data.contains_key("event"), data.get("data")) {
@@ -144,9 +145,9 @@ fn unwrapped(name: &str, mut data: Map<String, Value>) -> (String, Map<String, V
     }
 }
 
-/// An event in a few words: its name, and what it is about if that can be told.
-fn step(name: &str, data: &Map<String, Value>) -> String {
-    let places = [
+/// Describes an event: its name, and its subject if known.
+fn describe_step(name: &str, data: &Map<String, Value>) -> String {
+    let candidates = [
         ("source", "/title"),
         ("source", "/url"),
         ("data", "/query"),
@@ -157,14 +158,14 @@ fn step(name: &str, data: &Map<String, Value>) -> String {
         ("message", ""),
         ("status", ""),
     ];
-    let told = places
+    let subject = candidates
         .into_iter()
         .find_map(|(field, inner)| data.get(field)?.pointer(inner)?.as_str());
-    let words = match told {
-        Some(told) => format!("{name}: {told}"),
+    let description = match subject {
+        Some(subject) => format!("{name}: {subject}"),
         None => name.to_owned(),
     };
-    text::cut(&text::clean(&words), MOST_CHARACTERS)
+    text::cut(&text::clean(&description), MAX_STEP_LENGTH)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Streaming responses. A stream of events is read to its end and assembled into the response that the
-//! same call without a stream would have returned. A listener receives updates on the way.
+//! Streaming responses. An event stream is read to its end and assembled into the response that the same call
+//! without streaming would have returned. A listener receives updates in the meantime.
 
 mod events;
 mod job;
@@ -16,7 +16,7 @@ use text::TextAssembler;
 
 use super::error_body::ErrorBody;
 
-/// The media type of a stream of events.
+/// The media type of event streams.
 pub(super) const EVENT_STREAM: &str = "text/event-stream";
 
 pub use exa_mcp_model::StreamForm;
@@ -41,7 +41,7 @@ pub struct StreamOptions {
 }
 
 impl StreamOptions {
-    /// Creates options for a stream of this form. If `structured`, the text is JSON and becomes data.
+    /// Creates options for a stream of this form. If `structured`, the text is JSON and is parsed.
     pub fn new(
         form: StreamForm,
         structured: bool,
@@ -101,19 +101,19 @@ trait Assembler: Send {
     fn take(&mut self, name: &str, data: Map<String, Value>)
     -> Result<StreamState, Box<ErrorBody>>;
 
-    /// Returns whether the response may be complete if the server closes the stream in good order now.
+    /// Returns whether the response may be complete if the server closes the stream properly now.
     fn may_end(&self) -> bool;
 
-    /// Returns what has arrived so far, for the error that says that the rest is missing.
-    fn so_far(&self) -> Option<Value>;
+    /// Returns what has been received so far, for the error about the missing part.
+    fn received(&self) -> Option<Value>;
 
-    /// Returns the work that the stream is about, as soon as its name is known.
+    /// Returns the job that the stream follows, once its id is known.
     fn started(&self) -> Option<Value> {
         None
     }
 
-    /// Describes what continues at Exa although nobody reads its events any more, and how to read it.
-    fn goes_on(&self) -> Option<String>;
+    /// Describes the job that continues at Exa after the stream has failed, and how to read it.
+    fn continuing_job(&self) -> Option<String>;
 
     /// Returns the whole response. `unreadable` events were left out of it.
     fn into_response(self: Box<Self>, unreadable: usize) -> Value;
@@ -123,12 +123,12 @@ trait Assembler: Send {
 fn failure(name: &str, data: &Map<String, Value>) -> Option<Box<ErrorBody>> {
     let kind = data.get("type").and_then(Value::as_str).unwrap_or(name);
     let tagged = data.get("tag").and_then(Value::as_str) == Some("ERROR");
-    let told = data.get("error").is_some_and(|error| !error.is_null());
-    if !(told || tagged || kind == "error") {
+    let has_error = data.get("error").is_some_and(|error| !error.is_null());
+    if !(has_error || tagged || kind == "error") {
         return None;
     }
     match data.get("payload") {
-        Some(payload) if !told => Some(Box::new(ErrorBody::of(payload.clone()))),
-        _ => Some(Box::new(ErrorBody::of(Value::Object(data.clone())))),
+        Some(payload) if !has_error => Some(Box::new(ErrorBody::from_event(payload.clone()))),
+        _ => Some(Box::new(ErrorBody::from_event(Value::Object(data.clone())))),
     }
 }

@@ -1,6 +1,6 @@
-//! Assembles streams that write a text: searches and answers.
+//! Assembles streams of text: searches and answers.
 //!
-//! Two forms of events are about, and one event can have both: pieces as chat completions send them
+//! There are two formats of events, and one event can use both: chat completion chunks
 //! (`choices[0].delta.content`), and events with a `type`.
 
 use serde_json::{Map, Value, json};
@@ -8,13 +8,17 @@ use serde_json::{Map, Value, json};
 use super::{Assembler, ErrorBody, StreamForm, StreamState, StreamUpdate, failure};
 use crate::text;
 
-/// Characters of a text that broke off, and pages with so many characters, that an error tells.
-const MOST_CHARACTERS: usize = 3_000;
-const MOST_PAGES: usize = 8;
-const MOST_OF_PAGE: usize = 200;
+/// The maximum length of an incomplete text in an error, in characters.
+const MAX_PARTIAL_TEXT: usize = 3_000;
 
-/// Fields that belong to the events, not to the answer.
-const OF_EVENTS: [&str; 14] = [
+/// The maximum number of pages in an error.
+const MAX_PAGES: usize = 8;
+
+/// The maximum length of the title or URL of such a page, in characters.
+const MAX_PAGE_FIELD: usize = 200;
+
+/// Fields of events that are not part of the response.
+const EVENT_FIELDS: [&str; 14] = [
     "choices",
     "created",
     "delta",
@@ -31,19 +35,19 @@ const OF_EVENTS: [&str; 14] = [
     "usage",
 ];
 
-/// A text with its sources.
+/// Assembles a text with its sources.
 pub(super) struct TextAssembler {
     form: StreamForm,
     structured: bool,
     text: String,
-    /// The text came as whole answers, each longer than the one before, or in pieces of them.
+    /// Whether the text comes from the field `answer`, either in pieces or repeated and growing.
     from_answers: bool,
-    /// The text has been said to be complete.
+    /// Whether an event has marked the text as complete.
     finished: bool,
     citations: Vec<Value>,
     grounding: Vec<Value>,
-    /// Everything else that the events told of the answer.
-    rest: Map<String, Value>,
+    /// All other fields of the response.
+    other_fields: Map<String, Value>,
 }
 
 impl TextAssembler {
@@ -56,7 +60,7 @@ impl TextAssembler {
             finished: false,
             citations: Vec::new(),
             grounding: Vec::new(),
-            rest: Map::new(),
+            other_fields: Map::new(),
         }
     }
 
@@ -71,7 +75,7 @@ impl TextAssembler {
         (!piece.is_empty()).then_some(StreamUpdate::Text(piece))
     }
 
-    /// Citations may come all at once, in several events, or in every event all over again.
+    /// Adds citations, which may be spread over several events or repeated in each.
     fn add_citations(&mut self, citations: Option<&Value>) {
         for citation in citations.and_then(Value::as_array).into_iter().flatten() {
             if !self.citations.contains(citation) {
@@ -80,25 +84,25 @@ impl TextAssembler {
         }
     }
 
-    fn add_rest(&mut self, data: Map<String, Value>) {
+    fn add_other_fields(&mut self, data: Map<String, Value>) {
         for (name, value) in data {
-            let known = OF_EVENTS.contains(&name.as_str())
+            let known = EVENT_FIELDS.contains(&name.as_str())
                 || ["answer", "citations", "grounding"].contains(&name.as_str());
-            // An answer that is data has no pieces.
-            let whole = name == "answer" && value.is_object();
-            if value.is_null() || (known && !whole) {
+            // A structured answer arrives as a whole.
+            let is_structured = name == "answer" && value.is_object();
+            if value.is_null() || (known && !is_structured) {
                 continue;
             }
-            match (self.rest.get_mut(&name), value) {
+            match (self.other_fields.get_mut(&name), value) {
                 (Some(Value::Array(all)), Value::Array(more)) if name == "warnings" => {
                     all.extend(more);
                 }
-                (_, value) => drop(self.rest.insert(name, value)),
+                (_, value) => drop(self.other_fields.insert(name, value)),
             }
         }
     }
 
-    /// The text, as data if that was asked for.
+    /// Takes the text, parsed if structured output was requested.
     fn content(&mut self) -> Value {
         let text = std::mem::take(&mut self.text);
         let data = serde_json::from_str(&text).ok().filter(|_| self.structured);
@@ -107,7 +111,7 @@ impl TextAssembler {
     }
 
     fn into_search(mut self) -> Map<String, Value> {
-        let mut output = match self.rest.shift_remove("output") {
+        let mut output = match self.other_fields.shift_remove("output") {
             Some(Value::Object(output)) => output,
             _ => Map::new(),
         };
@@ -118,36 +122,36 @@ impl TextAssembler {
         if !self.grounding.is_empty() && !output.contains_key("grounding") {
             output.insert("grounding".to_owned(), self.grounding.into());
         }
-        let mut answer = Map::new();
-        match self.rest.shift_remove("results") {
+        let mut response = Map::new();
+        match self.other_fields.shift_remove("results") {
             Some(results) => {
-                answer.insert("results".to_owned(), results);
+                response.insert("results".to_owned(), results);
                 if !self.citations.is_empty() {
-                    answer.insert("citations".to_owned(), self.citations.into());
+                    response.insert("citations".to_owned(), self.citations.into());
                 }
             }
-            // The pages that the text is based on are all that is known of those found.
-            None => drop(answer.insert("results".to_owned(), self.citations.into())),
+            // The cited pages are the only known results.
+            None => drop(response.insert("results".to_owned(), self.citations.into())),
         }
         if !output.is_empty() {
-            answer.insert("output".to_owned(), output.into());
+            response.insert("output".to_owned(), output.into());
         }
-        answer.extend(self.rest);
-        answer
+        response.extend(self.other_fields);
+        response
     }
 
     fn into_answer(mut self) -> Map<String, Value> {
         let content = self.content();
-        let whole = self.rest.shift_remove("answer");
-        let mut answer = Map::new();
+        let whole = self.other_fields.shift_remove("answer");
+        let mut response = Map::new();
         let content = whole.filter(|_| content == "").unwrap_or(content);
-        answer.insert("answer".to_owned(), content);
-        answer.insert("citations".to_owned(), self.citations.into());
+        response.insert("answer".to_owned(), content);
+        response.insert("citations".to_owned(), self.citations.into());
         if !self.grounding.is_empty() {
-            answer.insert("grounding".to_owned(), self.grounding.into());
+            response.insert("grounding".to_owned(), self.grounding.into());
         }
-        answer.extend(self.rest);
-        answer
+        response.extend(self.other_fields);
+        response
     }
 }
 
@@ -163,7 +167,7 @@ impl Assembler for TextAssembler {
         let kind = data.get("type").and_then(Value::as_str).unwrap_or(name);
         let kind = kind.to_owned();
         if kind == "stream-reset" || data.get("streamReset") == Some(&Value::Bool(true)) {
-            // The text begins anew; what is known of the pages stays.
+            // The text starts again; the pages stay.
             self.text.clear();
             self.grounding.clear();
             self.finished = false;
@@ -178,68 +182,67 @@ impl Assembler for TextAssembler {
         if let Some(Value::Array(grounding)) = data.get("grounding") {
             self.grounding.clone_from(grounding);
         }
-        let heard = self.add_text(&kind, &data);
-        self.add_rest(data);
+        let update = self.add_text(&kind, &data);
+        self.add_other_fields(data);
         match kind.as_str() {
             "done" => Ok(StreamState::Complete),
-            _ => Ok(StreamState::More(heard)),
+            _ => Ok(StreamState::More(update)),
         }
     }
 
-    /// Searches say when they are done. Answers need not: there, an end in good order is one.
+    /// Searches report when they are done. For answers, a proper end of the stream is sufficient.
     fn may_end(&self) -> bool {
         self.finished || (self.form == StreamForm::Answer && !self.text.is_empty())
     }
 
-    fn so_far(&self) -> Option<Value> {
-        let results = self.rest.get("results").and_then(Value::as_array);
+    fn received(&self) -> Option<Value> {
+        let results = self.other_fields.get("results").and_then(Value::as_array);
         let pages: Vec<Value> = results
             .unwrap_or(&self.citations)
             .iter()
-            .take(MOST_PAGES)
+            .take(MAX_PAGES)
             .map(|page| json!({"title": short(page, "title"), "url": short(page, "url")}))
             .collect();
         if self.text.is_empty() && pages.is_empty() {
             return None;
         }
-        let shown = text::cut(&text::printable(&self.text), MOST_CHARACTERS);
-        let mut told = json!({"partialText": shown, "characters": self.text.chars().count()});
-        if let (Value::Object(told), false) = (&mut told, pages.is_empty()) {
-            told.insert("pages".to_owned(), pages.into());
+        let shown = text::cut(&text::printable(&self.text), MAX_PARTIAL_TEXT);
+        let mut received = json!({"partialText": shown, "characters": self.text.chars().count()});
+        if let (Value::Object(received), false) = (&mut received, pages.is_empty()) {
+            received.insert("pages".to_owned(), pages.into());
         }
-        Some(told)
+        Some(received)
     }
 
-    fn goes_on(&self) -> Option<String> {
+    fn continuing_job(&self) -> Option<String> {
         None
     }
 
     fn into_response(self: Box<Self>, unreadable: usize) -> Value {
-        let mut answer = match self.form {
+        let mut response = match self.form {
             StreamForm::Answer => self.into_answer(),
             _ => self.into_search(),
         };
         if unreadable > 0 {
-            let warnings = answer.entry("warnings").or_insert_with(|| json!([]));
+            let warnings = response.entry("warnings").or_insert_with(|| json!([]));
             if let Value::Array(warnings) = warnings {
                 let message = format!(
-                    "{unreadable} of the events of the stream could not be read and were left out, so the text \
-                     may have gaps."
+                    "{unreadable} events of the stream could not be read and were skipped, so the text may have gaps."
                 );
                 warnings.push(json!({"code": "UNREADABLE_EVENTS", "message": message}));
             }
         }
-        Value::Object(answer)
+        Value::Object(response)
     }
 }
 
-/// A text of a page, bounded.
+/// Returns a truncated text field of a page.
 fn short(page: &Value, name: &str) -> Option<String> {
-    let told = page.get(name)?.as_str()?;
-    Some(text::cut(&text::clean(told), MOST_OF_PAGE))
+    let value = page.get(name)?.as_str()?;
+    Some(text::cut(&text::clean(value), MAX_PAGE_FIELD))
 }
 
-/// The text that an event adds. An event may tell it twice, once in either form.
+/// Returns the text that an event adds. An event may contain it twice, once in either format.
 fn piece<'a>(kind: &str, data: &'a Map<String, Value>) -> Option<&'a str> {
     let own = ["delta", "text"].into_iter().find_map(|name| {
         let named = name == "delta" || kind == "text-delta";

@@ -1,60 +1,60 @@
-//! What leaves and what comes back in a plain call, and failures to connect.
+//! Plain calls, and failures to connect.
 
 use super::*;
 use crate::{
     ExaErrorKind,
-    test_server::{Reply, TestServer},
+    test_server::{ScriptedResponse, TestServer},
 };
 use std::net::TcpListener;
 
-/// The address of a port where nobody listens.
-fn nobody() -> String {
+/// Returns the address of a closed port.
+fn closed_port() -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     format!("http://{}", listener.local_addr().unwrap())
 }
 
 #[tokio::test]
-async fn a_request_carries_the_key_and_no_api_version() {
-    let server = TestServer::start([Reply::json(200, r#"{"a":1}"#)]).await;
+async fn sends_the_key_and_no_api_version() {
+    let server = TestServer::start([ScriptedResponse::json(200, r#"{"a":1}"#)]).await;
     let context = context(quick())
         .with_query("flag", "a b")
         .with_header_text("x-exa-websets-priority", "low")
         .unwrap();
     assert!(!format!("{context:?}").contains(KEY));
-    let answer = call_with(&server.url(), context, Method::POST)
+    let response = call_with(&server.url(), context, Method::POST)
         .await
         .unwrap();
-    assert_eq!(answer.value, json!({"a": 1}));
-    assert_eq!((answer.status, answer.request_id), (200, None));
-    let seen = &server.seen()[0];
+    assert_eq!(response.value, json!({"a": 1}));
+    assert_eq!((response.status, response.request_id), (200, None));
+    let request = &server.requests()[0];
     assert_eq!(
-        (seen.method.as_str(), seen.target.as_str()),
+        (request.method.as_str(), request.target.as_str()),
         ("POST", "/thing?flag=a+b")
     );
-    assert_eq!(seen.header("x-api-key"), Some(KEY));
-    assert_eq!(seen.header("api-version"), None);
-    assert_eq!(seen.header("x-exa-websets-priority"), Some("low"));
+    assert_eq!(request.header("x-api-key"), Some(KEY));
+    assert_eq!(request.header("api-version"), None);
+    assert_eq!(request.header("x-exa-websets-priority"), Some("low"));
     let agent = concat!("exa-mcp-server/", env!("CARGO_PKG_VERSION"));
-    assert_eq!(seen.header("user-agent"), Some(agent));
-    assert_eq!(seen.header("accept-encoding"), Some("gzip"));
-    assert_eq!(seen.body, br#"{"query":"x"}"#);
+    assert_eq!(request.header("user-agent"), Some(agent));
+    assert_eq!(request.header("accept-encoding"), Some("gzip"));
+    assert_eq!(request.body, br#"{"query":"x"}"#);
 }
 
 #[tokio::test]
-async fn a_body_can_be_omitted() {
-    let server = TestServer::start([Reply::json(200, "{}")]).await;
+async fn omits_the_body_on_request() {
+    let server = TestServer::start([ScriptedResponse::json(200, "{}")]).await;
     let context = context(quick()).with_omit_body(true);
     call_with(&server.url(), context, Method::POST)
         .await
         .unwrap();
-    let seen = &server.seen()[0];
-    assert_eq!(seen.header("content-type"), None);
-    assert!(seen.body.is_empty());
+    let request = &server.requests()[0];
+    assert_eq!(request.header("content-type"), None);
+    assert!(request.body.is_empty());
 }
 
 #[tokio::test]
-async fn the_configured_base_url_is_used_with_its_path() {
-    let server = TestServer::start([Reply::json(200, "{}")]).await;
+async fn uses_the_configured_base_url_with_its_path() {
+    let server = TestServer::start([ScriptedResponse::json(200, "{}")]).await;
     let config = ExaConfig {
         base_url: Some(format!("{}/exa/", server.url()).parse().unwrap()),
         ..quick()
@@ -62,22 +62,22 @@ async fn the_configured_base_url_is_used_with_its_path() {
     call_with("https://api.exa.ai", context(config), Method::GET)
         .await
         .unwrap();
-    assert_eq!(server.seen()[0].target, "/exa/thing");
+    assert_eq!(server.requests()[0].target, "/exa/thing");
 }
 
 #[tokio::test]
-async fn the_request_id_comes_from_the_body_or_the_header() {
+async fn reads_the_request_id_from_the_body_or_the_header() {
     let headers = [("x-request-id", "from-header")];
     let server = TestServer::start([
-        Reply::new(200, &headers, r#"{"requestId":"from-body"}"#),
-        Reply::new(200, &headers, "{}"),
-        Reply::new(404, &headers, r#"{"requestId":"from-body","error":"no"}"#),
-        Reply::new(404, &headers, r#"{"error":"no"}"#),
+        ScriptedResponse::new(200, &headers, r#"{"requestId":"from-body"}"#),
+        ScriptedResponse::new(200, &headers, "{}"),
+        ScriptedResponse::new(404, &headers, r#"{"requestId":"from-body","error":"no"}"#),
+        ScriptedResponse::new(404, &headers, r#"{"error":"no"}"#),
     ])
     .await;
     for expected in ["from-body", "from-header"] {
-        let answer = call(&server.url(), Method::GET).await.unwrap();
-        assert_eq!(answer.request_id.as_deref(), Some(expected));
+        let response = call(&server.url(), Method::GET).await.unwrap();
+        assert_eq!(response.request_id.as_deref(), Some(expected));
     }
     for expected in ["from-body", "from-header"] {
         let error = call(&server.url(), Method::GET).await.unwrap_err();
@@ -86,9 +86,9 @@ async fn the_request_id_comes_from_the_body_or_the_header() {
 }
 
 #[tokio::test]
-async fn a_refused_connection_is_retried_even_for_post() {
+async fn retries_a_refused_connection_even_for_post() {
     let context = context(quick()).with_query("q", "hidden-query");
-    let error = call_with(&nobody(), context, Method::POST)
+    let error = call_with(&closed_port(), context, Method::POST)
         .await
         .unwrap_err();
     assert_eq!(error.kind, ExaErrorKind::Connect);
@@ -117,29 +117,29 @@ async fn an_unknown_host_is_a_failure_to_connect() {
 
 #[tokio::test]
 async fn a_server_without_tls_is_a_failure_to_connect() {
-    let server = TestServer::start([Reply::json(200, "{}")]).await;
+    let server = TestServer::start([ScriptedResponse::json(200, "{}")]).await;
     let base = server.url().replace("http:", "https:");
-    // The server waits for a request head that never comes, so the client sends its hello in vain.
+    // The server does not answer the TLS handshake.
     let mut config = quick();
     config.connect_timeout = Duration::from_millis(200);
     let error = call_with(&base, context(config), Method::GET)
         .await
         .unwrap_err();
     assert_eq!(error.kind, ExaErrorKind::Connect);
-    assert_eq!(error.attempts, 1, "a slow connection is not tried again");
+    assert_eq!(error.attempts, 1, "a slow connection is not retried");
     assert!(error.to_string().contains("within 200 ms"), "{error}");
     assert_eq!(server.count(), 0);
 }
 
 #[tokio::test]
-async fn an_attempt_that_takes_too_long_is_not_repeated() {
+async fn does_not_retry_a_timeout() {
     let slow = Duration::from_secs(5);
-    let late_answer = Reply::cut().wait(slow);
-    let late_body = Reply::head(200, &[("content-length", "9")])
+    let late_response = ScriptedResponse::cut().wait(slow);
+    let late_body = ScriptedResponse::head(200, &[("content-length", "9")])
         .send("{")
         .wait(slow);
-    for reply in [late_answer, late_body] {
-        let server = TestServer::start([reply]).await;
+    for scripted in [late_response, late_body] {
+        let server = TestServer::start([scripted]).await;
         let http = context(quick()).http().clone();
         let key = ApiKey::new(KEY).unwrap();
         let context = CallContext::new(http, key, Duration::from_millis(400), Arc::new(Unguarded));
@@ -153,7 +153,7 @@ async fn an_attempt_that_takes_too_long_is_not_repeated() {
 }
 
 #[tokio::test]
-async fn a_request_that_cannot_be_prepared_ends_as_an_error() {
+async fn reports_requests_that_cannot_be_built() {
     let error = call("data:text/plain,", Method::GET).await.unwrap_err();
     assert_eq!(error.kind, ExaErrorKind::InvalidRequest);
     assert!(error.to_string().contains("scheme"), "{error}");
@@ -163,9 +163,9 @@ async fn a_request_that_cannot_be_prepared_ends_as_an_error() {
 }
 
 #[tokio::test]
-async fn reqwest_errors_of_other_origin_do_not_show_their_url() {
-    let client = context(quick()).http().http().unwrap().clone();
-    let url = format!("{}/thing?token=hidden-query", nobody());
+async fn hides_the_url_of_other_reqwest_errors() {
+    let client = context(quick()).http().client().unwrap().clone();
+    let url = format!("{}/thing?token=hidden-query", closed_port());
     let error = client.get(url).send().await.unwrap_err();
     let error = ExaError::from(Error::<()>::CommunicationError(error));
     assert_eq!(error.kind, ExaErrorKind::Connect);

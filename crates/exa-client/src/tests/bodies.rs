@@ -1,4 +1,4 @@
-//! Bodies of answers: limits, compression, emptiness, and what is not JSON.
+//! Response bodies: limits, compression, empty bodies, and bodies that are not JSON.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -6,8 +6,8 @@ use tokio::time::sleep;
 
 use super::*;
 use crate::{
-    ExaErrorKind, keep_reserved,
-    test_server::{Reply, TestServer, gzip, gzip_bomb},
+    ExaErrorKind, hold_response_memory,
+    test_server::{ScriptedResponse, TestServer, gzip, gzip_bomb},
 };
 
 const GZIP: &[(&str, &str)] = &[("content-encoding", "gzip")];
@@ -19,39 +19,41 @@ fn small() -> CallContext {
     })
 }
 
-async fn answer_of(reply: Reply) -> Result<ExaResponse, ExaError> {
-    let server = TestServer::start([reply]).await;
+async fn response_of(scripted: ScriptedResponse) -> Result<ExaResponse, ExaError> {
+    let server = TestServer::start([scripted]).await;
     call_with(&server.url(), small(), Method::GET).await
 }
 
-async fn error_of(reply: Reply) -> ExaError {
-    answer_of(reply).await.unwrap_err()
+async fn error_of(scripted: ScriptedResponse) -> ExaError {
+    response_of(scripted).await.unwrap_err()
 }
 
 #[tokio::test]
-async fn a_body_up_to_the_limit_is_read() {
+async fn reads_a_body_up_to_the_limit() {
     let body = format!("{:?}", "x".repeat(998));
     assert_eq!(body.len(), 1_000);
-    let answer = answer_of(Reply::json(200, &body)).await.unwrap();
-    assert_eq!(answer.value, Value::String("x".repeat(998)));
+    let response = response_of(ScriptedResponse::json(200, &body))
+        .await
+        .unwrap();
+    assert_eq!(response.value, Value::String("x".repeat(998)));
     let halves = body.as_bytes().split_at(500);
-    let chunked = Reply::head(200, &[("transfer-encoding", "chunked")])
+    let chunked = ScriptedResponse::head(200, &[("transfer-encoding", "chunked")])
         .chunk(halves.0)
         .chunk(halves.1)
         .chunk("");
-    assert_eq!(answer_of(chunked).await.unwrap().value, answer.value);
+    assert_eq!(response_of(chunked).await.unwrap().value, response.value);
 }
 
 #[tokio::test]
-async fn a_longer_body_fails_with_and_without_its_length() {
+async fn rejects_a_longer_body_with_and_without_its_length() {
     let body = format!("{:?}", "x".repeat(999));
-    let chunked = Reply::head(200, &[("transfer-encoding", "chunked")])
+    let chunked = ScriptedResponse::head(200, &[("transfer-encoding", "chunked")])
         .chunk(&body[..500])
         .chunk(&body[500..])
         .chunk("");
-    let open_ended = Reply::head(200, &[]).send(&body);
-    for reply in [Reply::json(200, &body), chunked, open_ended] {
-        let error = error_of(reply).await;
+    let open_ended = ScriptedResponse::head(200, &[]).send(&body);
+    for scripted in [ScriptedResponse::json(200, &body), chunked, open_ended] {
+        let error = error_of(scripted).await;
         assert_eq!(error.kind, ExaErrorKind::TooLarge);
         assert_eq!((error.status, error.attempts), (Some(200), 1));
         assert!(error.to_string().contains("1000 bytes"), "{error}");
@@ -60,28 +62,29 @@ async fn a_longer_body_fails_with_and_without_its_length() {
 }
 
 #[tokio::test]
-async fn a_length_beyond_the_limit_fails_before_the_body() {
-    let reply = Reply::head(200, &[("content-length", "1001")]).wait(Duration::from_secs(60));
-    assert_eq!(error_of(reply).await.kind, ExaErrorKind::TooLarge);
+async fn rejects_a_content_length_beyond_the_limit() {
+    let scripted =
+        ScriptedResponse::head(200, &[("content-length", "1001")]).wait(Duration::from_secs(60));
+    assert_eq!(error_of(scripted).await.kind, ExaErrorKind::TooLarge);
 }
 
-/// Bodies that say their length and bodies that do not, each of two mebibytes.
-fn large() -> [Reply; 2] {
+/// Returns bodies of 2 MiB with and without a content length.
+fn large() -> [ScriptedResponse; 2] {
     let body = format!("{:?}", "x".repeat(2 * 1024 * 1024 - 2));
-    let chunked = Reply::head(200, &[("transfer-encoding", "chunked")])
+    let chunked = ScriptedResponse::head(200, &[("transfer-encoding", "chunked")])
         .chunk(&body[..1_000_000])
         .chunk(&body[1_000_000..])
         .chunk("");
-    [Reply::json(200, &body), chunked]
+    [ScriptedResponse::json(200, &body), chunked]
 }
 
 #[tokio::test]
-async fn large_bodies_are_held_a_few_at_a_time() {
-    for reply in large() {
-        let server = TestServer::start(vec![reply; 8]).await;
+async fn limits_concurrent_large_bodies() {
+    for scripted in large() {
+        let server = TestServer::start(vec![scripted; 8]).await;
         let context = context(ExaConfig {
             max_response_bytes: 3 * 1024 * 1024,
-            max_held_bytes: 5 * 1024 * 1024,
+            max_response_memory: 5 * 1024 * 1024,
             ..quick()
         });
         let held = Arc::new(AtomicUsize::new(0));
@@ -90,12 +93,12 @@ async fn large_bodies_are_held_a_few_at_a_time() {
         for _ in 0..8 {
             let (url, context) = (server.url(), context.clone());
             let (held, most) = (Arc::clone(&held), Arc::clone(&most));
-            calls.spawn(keep_reserved(async move {
-                let answer = call_with(&url, context, Method::GET).await;
+            calls.spawn(hold_response_memory(async move {
+                let response = call_with(&url, context, Method::GET).await;
                 most.fetch_max(held.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
                 sleep(Duration::from_millis(30)).await;
                 held.fetch_sub(1, Ordering::SeqCst);
-                answer.map(|answer| answer.value.as_str().map(str::len))
+                response.map(|response| response.value.as_str().map(str::len))
             }));
         }
         for length in calls.join_all().await {
@@ -107,12 +110,12 @@ async fn large_bodies_are_held_a_few_at_a_time() {
 }
 
 #[tokio::test]
-async fn waiting_for_memory_is_no_time_of_the_api() {
-    for reply in large() {
-        let server = TestServer::start(vec![reply; 4]).await;
+async fn waiting_for_memory_does_not_count_as_a_timeout() {
+    for scripted in large() {
+        let server = TestServer::start(vec![scripted; 4]).await;
         let http = context(ExaConfig {
             max_response_bytes: 3 * 1024 * 1024,
-            max_held_bytes: 3 * 1024 * 1024,
+            max_response_memory: 3 * 1024 * 1024,
             ..quick()
         });
         let http = http.http().clone();
@@ -121,37 +124,37 @@ async fn waiting_for_memory_is_no_time_of_the_api() {
         let mut calls = tokio::task::JoinSet::new();
         for _ in 0..4 {
             let (url, context) = (server.url(), context.clone());
-            calls.spawn(keep_reserved(async move {
-                let answer = call_with(&url, context, Method::GET).await;
+            calls.spawn(hold_response_memory(async move {
+                let response = call_with(&url, context, Method::GET).await;
                 sleep(Duration::from_millis(1_500)).await;
-                answer.map(drop)
+                response.map(drop)
             }));
         }
-        for answer in calls.join_all().await {
-            answer.unwrap();
+        for response in calls.join_all().await {
+            response.unwrap();
         }
     }
 }
 
 #[tokio::test]
-async fn many_small_values_count_as_what_they_take() {
+async fn counts_the_memory_of_many_small_values() {
     let body = format!("[{}]", vec![r#"{"a":1}"#; 50_000].join(","));
-    let server = TestServer::start(vec![Reply::json(200, &body); 4]).await;
-    // Enough for many of these texts, but not for the values of two.
+    let server = TestServer::start(vec![ScriptedResponse::json(200, &body); 4]).await;
+    // Enough for many of these bodies, but not for the values of two.
     let context = context(ExaConfig {
-        max_held_bytes: 30 * 1024 * 1024,
+        max_response_memory: 30 * 1024 * 1024,
         ..quick()
     });
     let held = Arc::new(AtomicUsize::new(0));
     let mut calls = tokio::task::JoinSet::new();
     for _ in 0..4 {
         let (url, context, held) = (server.url(), context.clone(), Arc::clone(&held));
-        calls.spawn(keep_reserved(async move {
-            let answer = call_with(&url, context, Method::GET).await;
+        calls.spawn(hold_response_memory(async move {
+            let response = call_with(&url, context, Method::GET).await;
             let others = held.fetch_add(1, Ordering::SeqCst);
             sleep(Duration::from_millis(30)).await;
             held.fetch_sub(1, Ordering::SeqCst);
-            answer.map(|_| others)
+            response.map(|_| others)
         }));
     }
     for others in calls.join_all().await {
@@ -162,12 +165,12 @@ async fn many_small_values_count_as_what_they_take() {
 #[tokio::test]
 async fn small_bodies_do_not_wait_for_large_ones() {
     let [large, _] = large();
-    let server = TestServer::start([large, Reply::json(200, "{}")]).await;
+    let server = TestServer::start([large, ScriptedResponse::json(200, "{}")]).await;
     let context = context(ExaConfig {
-        max_held_bytes: 2 * 1024 * 1024,
+        max_response_memory: 2 * 1024 * 1024,
         ..quick()
     });
-    keep_reserved(async {
+    hold_response_memory(async {
         let url = server.url();
         call_with(&url, context.clone(), Method::GET).await.unwrap();
         let other = tokio::spawn(async move { call_with(&url, context, Method::GET).await });
@@ -177,12 +180,12 @@ async fn small_bodies_do_not_wait_for_large_ones() {
 }
 
 #[tokio::test]
-async fn a_large_body_that_fails_leaves_its_memory() {
-    let cut = Reply::head(200, &[("content-length", "2000000")]).send("x");
+async fn a_failed_large_body_releases_its_memory() {
+    let cut = ScriptedResponse::head(200, &[("content-length", "2000000")]).send("x");
     let [large, chunked] = large();
     let server = TestServer::start([cut.clone(), cut, large, chunked]).await;
     let context = context(ExaConfig {
-        max_held_bytes: 2 * 1024 * 1024,
+        max_response_memory: 2 * 1024 * 1024,
         retry: RetryPolicy {
             max_retries: 0,
             ..quick().retry
@@ -202,62 +205,69 @@ async fn a_large_body_that_fails_leaves_its_memory() {
 }
 
 #[tokio::test]
-async fn gzip_is_read_and_counted_after_decompression() {
-    let reply = Reply::new(200, GZIP, gzip(br#"{"a":[1,2]}"#));
-    assert_eq!(answer_of(reply).await.unwrap().value, json!({"a": [1, 2]}));
+async fn limits_apply_after_decompression() {
+    let scripted = ScriptedResponse::new(200, GZIP, gzip(br#"{"a":[1,2]}"#));
+    assert_eq!(
+        response_of(scripted).await.unwrap().value,
+        json!({"a": [1, 2]})
+    );
     let bomb = gzip_bomb(100_000);
     assert!(bomb.len() < 1_000);
-    let error = error_of(Reply::new(200, GZIP, bomb)).await;
+    let error = error_of(ScriptedResponse::new(200, GZIP, bomb)).await;
     assert_eq!(error.kind, ExaErrorKind::TooLarge);
 }
 
 #[tokio::test]
-async fn gzip_that_is_damaged_counts_as_a_lost_connection() {
+async fn corrupt_gzip_counts_as_a_lost_connection() {
     let mut data = gzip(b"{}");
     data[10] = 7;
-    let server = TestServer::start([Reply::new(200, GZIP, data), Reply::json(200, "{}")]).await;
+    let server = TestServer::start([
+        ScriptedResponse::new(200, GZIP, data),
+        ScriptedResponse::json(200, "{}"),
+    ])
+    .await;
     call(&server.url(), Method::GET).await.unwrap();
     assert_eq!(server.count(), 2);
     let half = &gzip(br#"{"a":1}"#)[..15];
-    let error = error_of(Reply::new(200, GZIP, half)).await;
+    let error = error_of(ScriptedResponse::new(200, GZIP, half)).await;
     assert_eq!(error.kind, ExaErrorKind::ConnectionLost, "{error}");
 }
 
 #[tokio::test]
-async fn an_empty_success_is_null() {
-    let empty_gzip = Reply::new(200, GZIP, gzip(b""));
-    for (reply, status) in [
-        (Reply::new(200, &[], ""), 200),
+async fn an_empty_body_is_null() {
+    let empty_gzip = ScriptedResponse::new(200, GZIP, gzip(b""));
+    for (scripted, status) in [
+        (ScriptedResponse::new(200, &[], ""), 200),
         (
-            Reply::new(200, &[("content-type", "text/plain")], " \n"),
+            ScriptedResponse::new(200, &[("content-type", "text/plain")], " \n"),
             200,
         ),
-        (Reply::head(204, &[]), 204),
-        (Reply::new(202, &[], ""), 202),
+        (ScriptedResponse::head(204, &[]), 204),
+        (ScriptedResponse::new(202, &[], ""), 202),
         (empty_gzip, 200),
     ] {
-        let answer = answer_of(reply).await.unwrap();
-        assert_eq!((answer.value, answer.status), (Value::Null, status));
+        let response = response_of(scripted).await.unwrap();
+        assert_eq!((response.value, response.status), (Value::Null, status));
     }
 }
 
 #[tokio::test]
-async fn a_success_that_the_spec_does_not_declare_is_still_one() {
+async fn accepts_an_undeclared_success_status() {
     let headers = [("x-request-id", "r7")];
-    let answer = answer_of(Reply::new(201, &headers, r#"{"id":"w1"}"#))
+    let response = response_of(ScriptedResponse::new(201, &headers, r#"{"id":"w1"}"#))
         .await
         .unwrap();
-    assert_eq!(answer.value, json!({"id": "w1"}));
+    assert_eq!(response.value, json!({"id": "w1"}));
     assert_eq!(
-        (answer.status, answer.request_id.as_deref()),
+        (response.status, response.request_id.as_deref()),
         (201, Some("r7"))
     );
 }
 
 #[tokio::test]
-async fn a_success_that_is_not_json_is_an_error() {
+async fn rejects_a_success_that_is_not_json() {
     let html = [("content-type", "text/html"), ("x-request-id", "r8")];
-    let error = error_of(Reply::new(200, &html, "<title>Log in</title>")).await;
+    let error = error_of(ScriptedResponse::new(200, &html, "<title>Log in</title>")).await;
     assert_eq!(error.kind, ExaErrorKind::NotJson);
     assert_eq!(
         (error.status, error.request_id.as_deref()),
@@ -271,71 +281,79 @@ async fn a_success_that_is_not_json_is_an_error() {
     assert!(text.contains("EXA_BASE_URL"), "{text}");
 
     let echo = format!("hello {KEY} {}", "y".repeat(800));
-    let error = error_of(Reply::new(200, &[], echo)).await;
+    let error = error_of(ScriptedResponse::new(200, &[], echo)).await;
     let text = error.to_string();
     assert!(text.contains("hello [redacted]"), "{text}");
     assert!(text.len() < 600, "{text}");
 
-    let error = error_of(Reply::json(200, r#"{"a":1,"#)).await;
+    let error = error_of(ScriptedResponse::json(200, r#"{"a":1,"#)).await;
     assert!(error.to_string().contains("cut off"), "{error}");
 }
 
 #[tokio::test]
-async fn json_that_no_value_can_hold_is_an_error() {
+async fn rejects_json_that_cannot_be_represented() {
     let deep = "[".repeat(400) + &"]".repeat(400);
     for body in [deep.as_str(), "[1e999]"] {
-        let error = error_of(Reply::json(200, body)).await;
+        let error = error_of(ScriptedResponse::json(200, body)).await;
         assert_eq!(error.kind, ExaErrorKind::NotJson, "{error}");
         assert!(error.to_string().contains("could not be read"), "{error}");
     }
 }
 
 #[tokio::test]
-async fn a_stream_of_events_is_refused_at_once() {
+async fn rejects_an_unexpected_event_stream() {
     let headers = [("content-type", "text/event-stream; charset=utf-8")];
-    let reply = Reply::head(200, &headers)
+    let scripted = ScriptedResponse::head(200, &headers)
         .send("data: {}\n\n")
         .wait(Duration::from_secs(60));
-    let error = error_of(reply).await;
+    let error = error_of(scripted).await;
     assert_eq!(error.kind, ExaErrorKind::NotJson);
     assert!(error.to_string().contains("Leave `stream` out"), "{error}");
 }
 
 #[tokio::test]
-async fn numbers_of_answers_stay_exact() {
+async fn numbers_stay_exact() {
     let text = r#"{"a":18446744073709551615,"b":-9223372036854775808,"c":0.005}"#;
-    let answer = answer_of(Reply::json(200, text)).await.unwrap();
-    assert_eq!(answer.value.to_string(), text);
+    let response = response_of(ScriptedResponse::json(200, text))
+        .await
+        .unwrap();
+    assert_eq!(response.value.to_string(), text);
 }
 
 #[tokio::test]
-async fn an_error_tells_what_the_api_said() {
+async fn reports_the_message_of_the_api() {
     let body =
         json!({"requestId": "r9", "error": format!("bad key {KEY}"), "tag": "INVALID_API_KEY"});
-    let error = error_of(Reply::json(401, &body.to_string())).await;
+    let error = error_of(ScriptedResponse::json(401, &body.to_string())).await;
     assert_eq!(error.kind, ExaErrorKind::Api(401));
     assert_eq!(error.message, "bad key [redacted]");
-    assert_eq!(error.lines(), ["tag: INVALID_API_KEY", "request id: r9"]);
+    assert_eq!(
+        error.detail_lines(),
+        ["tag: INVALID_API_KEY", "request id: r9"]
+    );
     assert!(error.to_string().contains("EXA_API_KEY"), "{error}");
     let html = [("content-type", "text/html")];
     let page = "<html><head><title>403 Forbidden</title></head></html>";
-    let error = error_of(Reply::new(403, &html, page)).await;
+    let error = error_of(ScriptedResponse::new(403, &html, page)).await;
     assert_eq!(error.message, "403 Forbidden");
-    let error = error_of(Reply::new(404, &[], "")).await;
+    let error = error_of(ScriptedResponse::new(404, &[], "")).await;
     assert!(
         error
             .to_string()
-            .starts_with("The Exa API answered 404 Not Found."),
+            .starts_with("The Exa API returned 404 Not Found."),
         "{error}"
     );
 }
 
 #[tokio::test]
-async fn an_error_body_is_read_only_so_far() {
+async fn limits_error_bodies() {
     let chunk = "z".repeat(30_000);
-    let reply = Reply::head(400, &[]).send(&chunk).send(&chunk).send(&chunk);
-    let error = error_of(reply.wait(Duration::from_secs(60))).await;
+    let scripted = ScriptedResponse::head(400, &[])
+        .send(&chunk)
+        .send(&chunk)
+        .send(&chunk);
+    let error = error_of(scripted.wait(Duration::from_secs(60))).await;
     assert_eq!(error.message.chars().count(), 2_000);
-    let cut = Reply::head(400, &[("content-length", "999")]).send("half of it");
+    let cut = ScriptedResponse::head(400, &[("content-length", "999")]).send("half of it");
     assert_eq!(error_of(cut).await.message, "half of it");
 }

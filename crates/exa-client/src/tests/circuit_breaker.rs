@@ -4,13 +4,13 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// A breaker and the time that it is told.
-struct Stage {
+/// A breaker with a simulated clock.
+struct BreakerTest {
     breaker: CircuitBreaker,
     now: Instant,
 }
 
-impl Stage {
+impl BreakerTest {
     fn new() -> Self {
         Self {
             breaker: CircuitBreaker::default(),
@@ -33,7 +33,7 @@ impl Stage {
         self.breaker.wait(self.now)
     }
 
-    /// Lets the key fail again as soon as it may; gives the cool-downs.
+    /// Fails repeatedly, each time after the cool-down; returns the cool-downs.
     fn keep_failing(&mut self, fault: KeyFault, times: usize) -> Vec<u64> {
         let mut waits = Vec::new();
         for _ in 0..times {
@@ -51,82 +51,82 @@ impl Stage {
 
 #[test]
 fn rate_limits_cool_down_for_seconds() {
-    let mut stage = Stage::new();
-    let waits = stage.keep_failing(KeyFault::RateLimited, 8);
+    let mut test = BreakerTest::new();
+    let waits = test.keep_failing(KeyFault::RateLimited, 8);
     assert_eq!(waits, [1, 2, 4, 8, 16, 30, 30, 30]);
-    assert_eq!(stage.condition(), KeyCondition::HalfOpen);
-    stage.call(Verdict::Accepted);
-    assert_eq!(stage.condition(), KeyCondition::Ready);
-    assert_eq!(stage.fail(KeyFault::RateLimited), Some(SECOND), "reset");
+    assert_eq!(test.condition(), KeyCondition::HalfOpen);
+    test.call(Verdict::Accepted);
+    assert_eq!(test.condition(), KeyCondition::Ready);
+    assert_eq!(test.fail(KeyFault::RateLimited), Some(SECOND), "reset");
 }
 
 #[test]
 fn rejections_open_after_three_and_end_in_hourly_probes() {
-    let mut stage = Stage::new();
-    let waits = stage.keep_failing(KeyFault::Rejected, 22);
+    let mut test = BreakerTest::new();
+    let waits = test.keep_failing(KeyFault::Rejected, 22);
     let expected = [
         0, 0, 1, 2, 4, 8, 15, 15, 15, 15, 15, 15, 60, 120, 240, 480, 960, 1920, 3600, 3600, 3600,
         3600,
     ];
     assert_eq!(waits, expected);
-    assert_eq!(stage.condition(), KeyCondition::Failing);
+    assert_eq!(test.condition(), KeyCondition::Failing);
     let passing: u64 = expected.iter().take(5).sum();
     assert!(passing < 60, "back within a minute after a few rejections");
-    stage.call(Verdict::Accepted);
-    assert_eq!(stage.condition(), KeyCondition::Ready);
-    assert_eq!(stage.fail(KeyFault::Rejected), None, "begins anew");
+    test.call(Verdict::Accepted);
+    assert_eq!(test.condition(), KeyCondition::Ready);
+    assert_eq!(test.fail(KeyFault::Rejected), None, "count restarts");
 }
 
 #[test]
-fn a_key_counts_as_failing_once_probes_grow_rare() {
-    let mut stage = Stage::new();
+fn a_key_counts_as_failing_after_many_probes() {
+    let mut test = BreakerTest::new();
     for _ in 0..12 {
-        stage.keep_failing(KeyFault::Rejected, 1);
-        assert_ne!(stage.condition(), KeyCondition::Failing);
+        test.keep_failing(KeyFault::Rejected, 1);
+        assert_ne!(test.condition(), KeyCondition::Failing);
     }
-    stage.keep_failing(KeyFault::Rejected, 1);
-    assert_eq!(stage.condition(), KeyCondition::Failing);
-    let ticket = stage.admit();
+    test.keep_failing(KeyFault::Rejected, 1);
+    assert_eq!(test.condition(), KeyCondition::Failing);
+    let ticket = test.admit();
     assert_eq!(
-        stage.condition(),
+        test.condition(),
         KeyCondition::Failing,
         "while it is probed"
     );
-    stage.breaker.report(ticket, Verdict::Accepted, stage.now);
-    assert_eq!(stage.condition(), KeyCondition::Ready);
+    test.breaker.report(ticket, Verdict::Accepted, test.now);
+    assert_eq!(test.condition(), KeyCondition::Ready);
 }
 
 #[test]
 fn an_accepted_call_between_rejections_resets_the_count() {
-    let mut stage = Stage::new();
+    let mut test = BreakerTest::new();
     for _ in 0..5 {
-        assert_eq!(stage.keep_failing(KeyFault::Rejected, 2), [0, 0]);
-        stage.call(Verdict::Accepted);
+        assert_eq!(test.keep_failing(KeyFault::Rejected, 2), [0, 0]);
+        test.call(Verdict::Accepted);
     }
-    assert_eq!(stage.condition(), KeyCondition::Ready);
+    assert_eq!(test.condition(), KeyCondition::Ready);
 }
 
 #[test]
 fn exhausted_credits_are_probed_from_minutes_to_hourly() {
-    let mut stage = Stage::new();
-    let waits = stage.keep_failing(KeyFault::OutOfCredits, 8);
+    let mut test = BreakerTest::new();
+    let waits = test.keep_failing(KeyFault::OutOfCredits, 8);
     assert_eq!(waits, [60, 120, 240, 480, 960, 1920, 3600, 3600]);
-    assert_eq!(stage.condition(), KeyCondition::Failing);
+    assert_eq!(test.condition(), KeyCondition::Failing);
 }
 
 #[test]
-fn growth_never_overflows() {
-    let mut stage = Stage::new();
+fn cool_downs_do_not_overflow() {
+    let mut test = BreakerTest::new();
     for fault in [
         KeyFault::RateLimited,
         KeyFault::OutOfCredits,
         KeyFault::Rejected,
     ] {
-        stage.keep_failing(fault, 3);
-        stage.breaker.failures = u32::MAX;
-        let wait = stage.fail(fault);
-        assert!(wait.is_some_and(|wait| wait <= LONGEST_COOL_DOWN));
-        stage.breaker.close();
+        test.keep_failing(fault, 3);
+        test.breaker.failures = u32::MAX;
+        let wait = test.fail(fault);
+        assert!(wait.is_some_and(|wait| wait <= MAX_COOL_DOWN));
+        test.breaker.close();
     }
 }
 
@@ -141,91 +141,88 @@ fn retry_after_is_honoured_within_bounds() {
         (KeyFault::OutOfCredits, 600, 600),
         (KeyFault::OutOfCredits, 86_400, 3_600),
     ];
-    for (fault, asked, expected) in cases {
-        let mut stage = Stage::new();
-        let asked = Some(Duration::from_secs(asked));
-        stage.call(Verdict::Fault(fault, asked));
-        let wait = stage.breaker.wait(stage.now);
+    for (fault, retry_after, expected) in cases {
+        let mut test = BreakerTest::new();
+        let retry_after = Some(Duration::from_secs(retry_after));
+        test.call(Verdict::Fault(fault, retry_after));
+        let wait = test.breaker.wait(test.now);
         assert_eq!(wait, Some(Duration::from_secs(expected)), "{fault:?}");
     }
 }
 
 #[test]
 fn a_half_open_circuit_lets_one_probe_through() {
-    let mut stage = Stage::new();
-    stage.keep_failing(KeyFault::RateLimited, 1);
-    let probe = stage.admit();
+    let mut test = BreakerTest::new();
+    test.keep_failing(KeyFault::RateLimited, 1);
+    let probe = test.admit();
     assert!(probe.is_probe);
-    assert!(!stage.breaker.allows(stage.now));
-    assert_eq!(stage.breaker.wait(stage.now), Some(PROBE_HINT));
-    stage.breaker.report(probe, Verdict::Accepted, stage.now);
-    let call = stage.admit();
-    assert!(!call.is_probe && stage.breaker.allows(stage.now));
+    assert!(!test.breaker.allows(test.now));
+    assert_eq!(test.breaker.wait(test.now), Some(PROBE_WAIT));
+    test.breaker.report(probe, Verdict::Accepted, test.now);
+    let call = test.admit();
+    assert!(!call.is_probe && test.breaker.allows(test.now));
 }
 
 #[test]
 fn a_probe_without_an_outcome_frees_its_slot() {
-    let mut stage = Stage::new();
-    stage.keep_failing(KeyFault::RateLimited, 1);
-    let probe = stage.admit();
-    stage.breaker.release(probe, stage.now);
-    assert!(stage.admit().is_probe, "dropped");
-    stage.now += PROBE_TIME;
-    let next = stage.admit();
+    let mut test = BreakerTest::new();
+    test.keep_failing(KeyFault::RateLimited, 1);
+    let probe = test.admit();
+    test.breaker.release(probe, test.now);
+    assert!(test.admit().is_probe, "dropped");
+    test.now += PROBE_TIME;
+    let next = test.admit();
     assert!(next.is_probe, "took too long");
-    stage.breaker.report(next, Verdict::Unknown, stage.now);
-    assert!(stage.admit().is_probe, "did not reach Exa");
-    assert_eq!(stage.breaker.failures(), 1, "none of this is a fault");
+    test.breaker.report(next, Verdict::Unknown, test.now);
+    assert!(test.admit().is_probe, "did not reach Exa");
+    assert_eq!(test.breaker.failures(), 1, "none of this is a fault");
 }
 
 #[test]
 fn a_probe_that_lost_its_slot_changes_nothing() {
-    let mut stage = Stage::new();
-    stage.keep_failing(KeyFault::RateLimited, 1);
-    let slow = stage.admit();
-    stage.now += PROBE_TIME;
-    let next = stage.admit();
-    stage.breaker.release(slow, stage.now);
-    assert!(
-        !stage.breaker.allows(stage.now),
-        "the slot is the next one's"
-    );
+    let mut test = BreakerTest::new();
+    test.keep_failing(KeyFault::RateLimited, 1);
+    let slow = test.admit();
+    test.now += PROBE_TIME;
+    let next = test.admit();
+    test.breaker.release(slow, test.now);
+    assert!(!test.breaker.allows(test.now), "the slot is the next one's");
     let fault = Verdict::Fault(KeyFault::RateLimited, None);
-    stage.breaker.report(slow, fault, stage.now);
-    assert_eq!(stage.breaker.failures(), 1);
-    stage.breaker.report(next, Verdict::Accepted, stage.now);
-    assert_eq!(stage.condition(), KeyCondition::Ready);
+    test.breaker.report(slow, fault, test.now);
+    assert_eq!(test.breaker.failures(), 1);
+    test.breaker.report(next, Verdict::Accepted, test.now);
+    assert_eq!(test.condition(), KeyCondition::Ready);
 }
 
 #[test]
 fn calls_that_fail_together_count_once() {
-    let mut stage = Stage::new();
-    let tickets: Vec<Ticket> = (0..20).map(|_| stage.admit()).collect();
+    let mut test = BreakerTest::new();
+    let tickets: Vec<Ticket> = (0..20).map(|_| test.admit()).collect();
     for ticket in tickets {
         let fault = Verdict::Fault(KeyFault::RateLimited, None);
-        stage.breaker.report(ticket, fault, stage.now);
+        test.breaker.report(ticket, fault, test.now);
     }
-    assert_eq!(stage.breaker.wait(stage.now), Some(SECOND));
-    // Nor does an answer to a question from before say anything about now.
+    assert_eq!(test.breaker.wait(test.now), Some(SECOND));
+    // Nor does an response to a question from before say anything about now.
     let early = Ticket {
         generation: 0,
         is_probe: false,
     };
-    stage.breaker.report(early, Verdict::Accepted, stage.now);
-    assert_eq!(stage.condition(), KeyCondition::CoolingDown);
+    test.breaker.report(early, Verdict::Accepted, test.now);
+    assert_eq!(test.condition(), KeyCondition::CoolingDown);
 }
 
 #[test]
-fn another_fault_counts_anew() {
-    let mut stage = Stage::new();
-    stage.keep_failing(KeyFault::RateLimited, 6);
-    assert_eq!(stage.fail(KeyFault::Rejected), Some(SECOND), "a probe");
-    stage.now += SECOND;
-    assert_eq!(stage.fail(KeyFault::RateLimited), Some(SECOND));
+fn a_different_fault_restarts_the_count() {
+    let mut test = BreakerTest::new();
+    test.keep_failing(KeyFault::RateLimited, 6);
+    assert_eq!(test.fail(KeyFault::Rejected), Some(SECOND), "a probe");
+    test.now += SECOND;
+    assert_eq!(test.fail(KeyFault::RateLimited), Some(SECOND));
 }
 
 #[test]
-fn only_complaints_about_the_key_are_faults() {
+fn only_key_errors_are_faults() {
     let error = |status: u16, tag: Option<&str>| ExaError {
         status: Some(status),
         tag: tag.map(str::to_owned),
@@ -251,14 +248,14 @@ fn only_complaints_about_the_key_are_faults() {
 
 #[test]
 fn a_reset_closes_at_once() {
-    let mut stage = Stage::new();
-    stage.keep_failing(KeyFault::Rejected, 15);
-    let probe = stage.admit();
-    stage.breaker.close();
-    assert_eq!(stage.condition(), KeyCondition::Ready);
-    // What was under way belongs to the past.
+    let mut test = BreakerTest::new();
+    test.keep_failing(KeyFault::Rejected, 15);
+    let probe = test.admit();
+    test.breaker.close();
+    assert_eq!(test.condition(), KeyCondition::Ready);
+    // The outcome of an earlier call is ignored.
     let fault = Verdict::Fault(KeyFault::Rejected, None);
-    stage.breaker.report(probe, fault, stage.now);
-    assert_eq!(stage.condition(), KeyCondition::Ready);
-    assert_eq!(stage.breaker.failures(), 0);
+    test.breaker.report(probe, fault, test.now);
+    assert_eq!(test.condition(), KeyCondition::Ready);
+    assert_eq!(test.breaker.failures(), 0);
 }

@@ -5,7 +5,7 @@ use serde_json::json;
 
 fn error_of(content_type: &str, bytes: &[u8]) -> ExaError {
     let key = ApiKey::new("secret-key-1").unwrap();
-    ErrorBody::read(content_type, bytes).into_error(StatusCode::BAD_REQUEST, Some(&key))
+    ErrorBody::parse(content_type, bytes).into_error(StatusCode::BAD_REQUEST, Some(&key))
 }
 
 fn json_error(value: &Value) -> ExaError {
@@ -13,7 +13,7 @@ fn json_error(value: &Value) -> ExaError {
 }
 
 #[test]
-fn flat_errors_are_understood() {
+fn parses_flat_errors() {
     let error = json_error(&json!({
         "requestId": "r1", "error": "numResults is too large", "tag": "INVALID_REQUEST_BODY",
         "statusCode": 400, "timestamp": "now", "path": "/search",
@@ -27,7 +27,7 @@ fn flat_errors_are_understood() {
 }
 
 #[test]
-fn the_more_telling_of_error_and_message_wins() {
+fn prefers_the_more_specific_of_error_and_message() {
     for (error, message, expected) in [
         ("Bad Request", "query is required", "query is required"),
         ("query is required", "Bad request", "query is required"),
@@ -45,7 +45,7 @@ fn the_more_telling_of_error_and_message_wins() {
 }
 
 #[test]
-fn envelopes_are_understood() {
+fn parses_error_envelopes() {
     let error = json_error(&json!({
         "error": {"type": "RATE_LIMIT_ERROR", "code": "CONCURRENCY_LIMIT_REACHED",
                   "message": "Too many runs", "detail": {"limit": 5}},
@@ -63,7 +63,7 @@ fn envelopes_are_understood() {
 }
 
 #[test]
-fn an_envelope_without_message_still_says_something() {
+fn describes_an_envelope_without_a_message() {
     let error =
         json_error(&json!({"error": {"type": "T", "detail": [{"msg": "bad", "loc": ["a", 0]}]}}));
     assert_eq!(error.message, "a.0: bad");
@@ -72,7 +72,7 @@ fn an_envelope_without_message_still_says_something() {
 }
 
 #[test]
-fn message_texts_and_lists_are_understood() {
+fn parses_message_strings_and_lists() {
     assert_eq!(json_error(&json!({"message": "no"})).message, "no");
     let error =
         json_error(&json!({"statusCode": 400, "message": ["a", "b"], "error": "Bad Request"}));
@@ -81,7 +81,7 @@ fn message_texts_and_lists_are_understood() {
 }
 
 #[test]
-fn details_are_understood() {
+fn parses_details() {
     let error = json_error(&json!({"detail": "Not here"}));
     assert_eq!(error.message, "Not here");
     assert!(error.detail.is_none());
@@ -96,7 +96,7 @@ fn details_are_understood() {
 }
 
 #[test]
-fn other_json_is_shown_as_it_is() {
+fn shows_other_json_as_it_is() {
     assert_eq!(
         json_error(&json!({"a": {"b": 1}})).message,
         r#"{"a":{"b":1}}"#
@@ -111,7 +111,7 @@ fn other_json_is_shown_as_it_is() {
 }
 
 #[test]
-fn html_plain_text_and_empty_bodies_are_understood() {
+fn parses_html_plain_text_and_empty_bodies() {
     let error = error_of(
         "text/html; charset=utf-8",
         b"<html><title>502 Oops</title><p>x</p>",
@@ -139,14 +139,14 @@ fn html_plain_text_and_empty_bodies_are_understood() {
 }
 
 #[test]
-fn messages_are_bounded() {
+fn limits_the_length_of_messages() {
     let error = json_error(&json!({"error": "ü".repeat(9_000), "tag": "T".repeat(900)}));
     assert_eq!(error.message.chars().count(), 2_000);
     assert_eq!(error.tag.unwrap().chars().count(), 200);
 }
 
 #[test]
-fn an_echoed_key_is_removed_everywhere() {
+fn redacts_an_echoed_key_everywhere() {
     let bodies = [
         r#"{"error":"key secret-key-1","tag":"secret-key-1","requestId":"secret-key-1"}"#,
         r#"{"error":"key secret\u002dkey-1"}"#,
@@ -160,7 +160,7 @@ fn an_echoed_key_is_removed_everywhere() {
         for text in [
             format!("{error:?}"),
             error.to_string(),
-            error.lines().join("\n"),
+            error.detail_lines().join("\n"),
         ] {
             assert!(!text.contains("secret-key-1"), "{text}");
         }

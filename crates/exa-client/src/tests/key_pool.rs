@@ -1,4 +1,4 @@
-//! How keys cool down, are paced and are shared.
+//! Cooling down, rate limiting and sharing of keys.
 
 use super::*;
 
@@ -18,7 +18,7 @@ fn failure(status: u16) -> ExaError {
 }
 
 #[test]
-fn the_work_is_shared() {
+fn spreads_calls_over_keys() {
     let pool = pool(3);
     let leases: Vec<KeyLease> = (0..9)
         .map(|_| pool.lease(CLASS, None, &[]).unwrap())
@@ -32,9 +32,9 @@ fn the_work_is_shared() {
     );
 }
 
-/// Why no key is ready, where all have the same fault.
-fn out(fault: KeyFault, seconds: u64) -> Option<NoKey> {
-    Some(NoKey::CoolingDown {
+/// The error if all keys have the same fault.
+fn out(fault: KeyFault, seconds: u64) -> Option<KeyPoolError> {
+    Some(KeyPoolError::CoolingDown {
         wait: Duration::from_secs(seconds),
         fault: Some(fault),
     })
@@ -46,31 +46,31 @@ fn conditions(pool: &KeyPool) -> Vec<&'static str> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_was_turned_away_cools_down() {
+async fn a_rate_limited_key_cools_down() {
     let pool = pool(2);
     let lease = pool.lease(CLASS, None, &[]).unwrap();
-    let turned_away = ExaError {
+    let rate_limited = ExaError {
         retry_after: Some(Duration::from_secs(10)),
         ..failure(429)
     };
-    assert!(lease.report(Err(&turned_away)));
+    assert!(lease.report(Err(&rate_limited)));
     for _ in 0..5 {
-        assert_ne!(pool.lease(CLASS, None, &[]).unwrap().place, lease.place);
+        assert_ne!(pool.lease(CLASS, None, &[]).unwrap().index, lease.index);
     }
-    let place = lease.place;
+    let index = lease.index;
     drop(lease);
     assert_eq!(conditions(&pool), ["cooling_down", "ready"]);
     tokio::time::advance(Duration::from_secs(11)).await;
     assert_eq!(conditions(&pool), ["half_open", "ready"]);
     let probe = pool.lease(CLASS, None, &[]).unwrap();
-    assert_eq!(probe.place, place, "it did the least work");
+    assert_eq!(probe.index, index, "it did the least work");
     assert!(probe.is_probe());
     probe.report(Ok(()));
     assert_eq!(conditions(&pool), ["ready", "ready"]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn when_all_cool_down_the_next_is_named() {
+async fn reports_when_the_next_key_is_ready() {
     let pool = pool(2);
     for _ in 0..2 {
         pool.lease(CLASS, None, &[])
@@ -83,11 +83,11 @@ async fn when_all_cool_down_the_next_is_named() {
     tokio::time::advance(Duration::from_secs(60)).await;
     assert!(pool.lease(CLASS, None, &[]).is_ok());
     let none = KeyPool::new([]).lease(CLASS, None, &[]).err();
-    assert_eq!(none, Some(NoKey::Empty(KeyOwner::Own)));
+    assert_eq!(none, Some(KeyPoolError::Empty(KeyOwner::User)));
 }
 
 #[tokio::test(start_paused = true)]
-async fn keys_with_different_faults_are_named_together() {
+async fn reports_different_faults_together() {
     let pool = pool(2);
     pool.lease(CLASS, None, &[1])
         .unwrap()
@@ -101,11 +101,11 @@ async fn keys_with_different_faults_are_named_together() {
         text.starts_with("all Exa API keys are cooling down"),
         "{text}"
     );
-    assert_eq!(none.seconds(), Some(1));
+    assert_eq!(none.retry_after_seconds(), Some(1));
 }
 
 #[tokio::test(start_paused = true)]
-async fn rejected_keys_come_back_by_themselves() {
+async fn rejected_keys_recover() {
     let pool = pool(3);
     for _ in 0..9 {
         pool.lease(CLASS, None, &[])
@@ -129,7 +129,7 @@ async fn rejected_keys_come_back_by_themselves() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_probe_that_is_dropped_frees_the_key() {
+async fn dropping_a_probe_frees_the_key() {
     let pool = shared();
     pool.lease(CLASS, None, &[])
         .unwrap()
@@ -145,11 +145,11 @@ async fn a_probe_that_is_dropped_frees_the_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reset_needs_the_id_of_a_key() {
+async fn resets_only_the_matching_key() {
     let pool = pool(2);
     let id_of = |key: &ApiKey| key.expose().replace("-secret", "");
     let ids: Vec<String> = pool
-        .identified(id_of)
+        .states_with_ids(id_of)
         .into_iter()
         .map(|(id, _)| id)
         .collect();
@@ -163,30 +163,30 @@ async fn a_reset_needs_the_id_of_a_key() {
     let before = pool.reset(|key| id_of(key) == ids[1]).unwrap();
     assert_eq!(before.condition, KeyCondition::CoolingDown);
     assert_eq!(conditions(&pool), ["cooling_down", "ready"]);
-    assert_eq!(pool.states()[1].last_problem, None);
+    assert_eq!(pool.states()[1].last_fault, None);
 }
 
 #[test]
-fn a_thing_is_looked_for_where_it_was_found() {
+fn prefers_the_key_that_found_a_resource() {
     let pool = pool(3);
     let lease = pool.lease(CLASS, None, &[0]).unwrap();
     pool.remember("webset_1", &lease);
     for _ in 0..5 {
         assert_eq!(
-            pool.lease(CLASS, Some("webset_1"), &[]).unwrap().place,
-            lease.place
+            pool.lease(CLASS, Some("webset_1"), &[]).unwrap().index,
+            lease.index
         );
     }
-    // Where it is no longer, the others are asked, each once.
-    let next = pool.lease(CLASS, Some("webset_1"), &[lease.place]).unwrap();
-    assert_ne!(next.place, lease.place);
+    // If that key no longer finds it, each of the others is tried once.
+    let next = pool.lease(CLASS, Some("webset_1"), &[lease.index]).unwrap();
+    assert_ne!(next.index, lease.index);
     assert!(pool.lease(CLASS, None, &[0, 1, 2]).is_err());
 }
 
 #[tokio::test(start_paused = true)]
-async fn no_second_has_more_requests_than_it_may() {
+async fn limits_the_rate_per_key() {
     let key = ApiKey::new("key-number-0-secret").unwrap();
-    let pool = KeyPool::paced([key], Some(10), KeyOwner::Own);
+    let pool = KeyPool::with_rate_limit([key], Some(10), KeyOwner::User);
     let mut sent = Vec::new();
     let start = Instant::now();
     for (count, pause) in [(7, 0), (20, 300), (1, 2_500), (30, 900), (5, 10_000)] {
@@ -203,30 +203,30 @@ async fn no_second_has_more_requests_than_it_may() {
     let last = sent.last().copied().unwrap();
     assert_eq!(last, start.elapsed(), "an idle key is used at once");
     assert!(
-        exa_mcp_model::lock(&pool.0.slots)[0].turns.len() <= 10,
-        "old turns are forgotten"
+        exa_mcp_model::lock(&pool.0.slots)[0].send_times.len() <= 10,
+        "old times are dropped"
     );
 }
 
 #[test]
-fn a_single_key_of_ones_own_is_always_tried() {
+fn a_single_key_of_a_user_never_cools_down() {
     let pool = pool(1);
     for status in [429, 402, 401, 401, 401] {
         let error = failure(status);
         assert!(!pool.lease(CLASS, None, &[]).unwrap().report(Err(&error)));
-        assert_eq!(pool.out_after(CLASS, &error), None);
+        assert_eq!(pool.unavailable_after(CLASS, &error), None);
     }
     assert!(pool.has_ready(CLASS, &[]));
 }
 
 fn shared() -> KeyPool {
     let key = ApiKey::new("key-number-0-secret").unwrap();
-    KeyPool::paced([key], None, KeyOwner::Shared)
+    KeyPool::with_rate_limit([key], None, KeyOwner::Operator)
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_single_key_that_is_shared_cools_down_as_long_as_it_is_told() {
-    for (status, asked, fault, expected) in [
+async fn a_single_key_of_an_operator_honours_retry_after() {
+    for (status, retry_after, fault, expected) in [
         (429, None, KeyFault::RateLimited, 1),
         (402, None, KeyFault::OutOfCredits, 60),
         (429, Some(7), KeyFault::RateLimited, 7),
@@ -234,14 +234,14 @@ async fn a_single_key_that_is_shared_cools_down_as_long_as_it_is_told() {
     ] {
         let pool = shared();
         let error = ExaError {
-            retry_after: asked.map(Duration::from_secs),
+            retry_after: retry_after.map(Duration::from_secs),
             ..failure(status)
         };
         pool.lease(CLASS, None, &[]).unwrap().report(Err(&error));
         let out = out(fault, expected);
         assert_eq!(pool.lease(CLASS, None, &[]).err(), out);
-        assert_eq!(pool.out_after(CLASS, &error), out);
-        assert_eq!(pool.out_after(CLASS, &failure(404)), None);
+        assert_eq!(pool.unavailable_after(CLASS, &error), out);
+        assert_eq!(pool.unavailable_after(CLASS, &failure(404)), None);
         assert_eq!(conditions(&pool), ["cooling_down"]);
         tokio::time::advance(Duration::from_secs(expected)).await;
         assert!(pool.has_ready(CLASS, &[]));
@@ -249,17 +249,17 @@ async fn a_single_key_that_is_shared_cools_down_as_long_as_it_is_told() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_single_key_that_is_shared_survives_passing_rejections() {
+async fn a_single_key_of_an_operator_recovers_from_rejections() {
     let pool = shared();
     for _ in 0..3 {
-        assert_eq!(pool.out_after(CLASS, &failure(401)), None);
+        assert_eq!(pool.unavailable_after(CLASS, &failure(401)), None);
         pool.lease(CLASS, None, &[])
             .unwrap()
             .report(Err(&failure(401)));
     }
     let out = out(KeyFault::Rejected, 1);
     assert_eq!(pool.lease(CLASS, None, &[]).err(), out);
-    assert_eq!(pool.out_after(CLASS, &failure(401)), out);
+    assert_eq!(pool.unavailable_after(CLASS, &failure(401)), out);
     assert_eq!(conditions(&pool), ["cooling_down"]);
     tokio::time::advance(Duration::from_secs(1)).await;
     pool.lease(CLASS, None, &[]).unwrap().report(Ok(()));
@@ -267,12 +267,12 @@ async fn a_single_key_that_is_shared_survives_passing_rejections() {
 }
 
 #[test]
-fn waits_are_told_in_seconds_after_which_they_are_over() {
-    let out = NoKey::CoolingDown {
+fn rounds_waits_up_to_seconds() {
+    let out = KeyPoolError::CoolingDown {
         wait: Duration::from_millis(1_001),
         fault: None,
     };
-    assert_eq!(out.seconds(), Some(2));
+    assert_eq!(out.retry_after_seconds(), Some(2));
     assert!(out.to_string().ends_with("in 2 seconds"), "{out}");
 }
 
@@ -286,16 +286,16 @@ fn states_do_not_show_the_key() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fault_of_one_class_leaves_the_others_alone() {
+async fn a_fault_of_one_class_does_not_affect_others() {
     for status in [402, 429] {
         let pool = pool(2);
-        for place in [0, 1] {
-            let lease = pool.lease("websets", None, &[1 - place]).unwrap();
+        for index in [0, 1] {
+            let lease = pool.lease("websets", None, &[1 - index]).unwrap();
             assert!(lease.report(Err(&failure(status))));
         }
         assert!(pool.lease("websets", None, &[]).is_err());
         assert!(pool.lease("search", None, &[]).is_ok());
-        assert!(pool.out_after("search", &failure(status)).is_none());
+        assert!(pool.unavailable_after("search", &failure(status)).is_none());
         let states = pool.states();
         assert!(
             states
@@ -304,7 +304,7 @@ async fn a_fault_of_one_class_leaves_the_others_alone() {
         );
         assert_eq!(conditions(&pool), ["cooling_down"; 2]);
     }
-    // A key that Exa does not accept is of no use for anything.
+    // A rejected key cannot be used for anything.
     let pool = shared();
     for _ in 0..3 {
         pool.lease("websets", None, &[])
@@ -315,7 +315,7 @@ async fn a_fault_of_one_class_leaves_the_others_alone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_key_that_may_do_less_than_others_is_left_alone_for_that() {
+async fn skips_a_key_that_lacks_a_permission() {
     let pool = pool(2);
     for _ in 0..3 {
         let lease = pool.lease("agent", None, &[1]).unwrap();
@@ -325,13 +325,13 @@ async fn a_key_that_may_do_less_than_others_is_left_alone_for_that() {
         );
         lease.report_forbidden();
     }
-    assert_eq!(pool.lease("agent", None, &[]).unwrap().place, 1);
+    assert_eq!(pool.lease("agent", None, &[]).unwrap().index, 1);
     assert_eq!(pool.states()[0].limited_classes, ["agent"]);
     assert!(pool.lease("search", None, &[1]).is_ok());
-    // Where no key may do it, the call is to blame.
+    // If no key is allowed to do it, the call is the reason.
     let pool = self::pool(2);
-    for place in [0, 1, 0, 1, 0, 1, 0, 1] {
-        pool.lease("agent", None, &[1 - place])
+    for index in [0, 1, 0, 1, 0, 1, 0, 1] {
+        pool.lease("agent", None, &[1 - index])
             .unwrap()
             .report(Err(&failure(403)));
     }

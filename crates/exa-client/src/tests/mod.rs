@@ -1,4 +1,4 @@
-//! Tests over real sockets, through hooks as a generated client has them.
+//! Tests over real sockets, with the hooks of a generated client.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod basics;
@@ -22,7 +22,7 @@ use super::{
 
 const KEY: &str = "secret-key-0815";
 
-/// Settings with waits that are short enough for tests.
+/// Settings with short waits.
 fn quick() -> ExaConfig {
     ExaConfig {
         retry: RetryPolicy {
@@ -40,7 +40,7 @@ fn context(config: ExaConfig) -> CallContext {
     CallContext::new(http, key, Duration::from_secs(10), Arc::new(Unguarded))
 }
 
-/// A client just as progenitor generates it, for operations that declare any success.
+/// A client as progenitor generates it, for operations that accept any success status.
 struct Client {
     baseurl: String,
     client: reqwest::Client,
@@ -51,7 +51,7 @@ impl Client {
     fn new(base: &str, inner: CallContext) -> Self {
         Self {
             baseurl: inner.http().base_url(base),
-            client: inner.http().http().unwrap().clone(),
+            client: inner.http().client().unwrap().clone(),
             inner,
         }
     }
@@ -118,7 +118,7 @@ impl ClientHooks<CallContext> for Client {
     }
 }
 
-/// Calls `/thing` with a small body where the method takes one.
+/// Calls `/thing`, with a small body if the method allows one.
 async fn call_with(
     base: &str,
     context: CallContext,
@@ -128,19 +128,19 @@ async fn call_with(
     let body = matches!(method, Method::POST | Method::PUT | Method::PATCH).then_some(&body);
     let client = Client::new(base, context);
     let response = client.operation(method, "/thing", body).await;
-    let answer = response.map(ExaResponse::from).map_err(ExaError::from);
-    if let Err(error) = &answer {
-        // No error of any test may show the key or a query, whatever it is about.
+    let response = response.map(ExaResponse::from).map_err(ExaError::from);
+    if let Err(error) = &response {
+        // No error may contain the key or the query.
         for text in [
             format!("{error:?}"),
             error.to_string(),
-            error.lines().join("\n"),
+            error.detail_lines().join("\n"),
         ] {
             assert!(!text.contains(KEY), "{text}");
             assert!(!text.contains("hidden-query"), "{text}");
         }
     }
-    answer
+    response
 }
 
 async fn call(base: &str, method: Method) -> Result<ExaResponse, ExaError> {

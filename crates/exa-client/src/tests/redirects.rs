@@ -1,18 +1,18 @@
-//! Redirects, and where the key must not go.
+//! Redirects, which must not leak the key.
 
 use super::*;
 use crate::{
     ExaErrorKind,
-    test_server::{Reply, TestServer},
+    test_server::{ScriptedResponse, TestServer},
 };
 
-fn redirect(status: u16, location: &str) -> Reply {
-    Reply::new(status, &[("location", location)], "")
+fn redirect(status: u16, location: &str) -> ScriptedResponse {
+    ScriptedResponse::new(status, &[("location", location)], "")
 }
 
 #[tokio::test]
-async fn no_other_port_is_ever_contacted() {
-    let other = TestServer::start([Reply::json(200, "{}")]).await;
+async fn does_not_follow_redirects_to_another_port() {
+    let other = TestServer::start([ScriptedResponse::json(200, "{}")]).await;
     for status in [301, 302, 303, 307, 308] {
         for method in [Method::GET, Method::POST, Method::DELETE] {
             let location = format!("{}/thing?token=hidden-query", other.url());
@@ -30,7 +30,7 @@ async fn no_other_port_is_ever_contacted() {
 }
 
 #[tokio::test]
-async fn neither_another_host_nor_another_scheme_is_contacted() {
+async fn does_not_follow_redirects_to_another_host_or_scheme() {
     for location in [
         "http://other.invalid/thing",
         "//other.invalid/thing",
@@ -43,33 +43,41 @@ async fn neither_another_host_nor_another_scheme_is_contacted() {
 }
 
 #[tokio::test]
-async fn redirects_within_the_origin_are_followed_with_key_and_body() {
+async fn follows_redirects_within_the_origin() {
     let server = TestServer::start([
         redirect(307, "/other"),
         redirect(308, "third?x=1"),
-        Reply::json(200, r#"{"a":1}"#),
+        ScriptedResponse::json(200, r#"{"a":1}"#),
     ])
     .await;
-    let answer = call(&server.url(), Method::POST).await.unwrap();
-    assert_eq!(answer.value, json!({"a": 1}));
-    let seen = server.seen();
-    let targets: Vec<_> = seen.iter().map(|seen| seen.target.as_str()).collect();
+    let response = call(&server.url(), Method::POST).await.unwrap();
+    assert_eq!(response.value, json!({"a": 1}));
+    let request = server.requests();
+    let targets: Vec<_> = request
+        .iter()
+        .map(|request| request.target.as_str())
+        .collect();
     assert_eq!(targets, ["/thing", "/other", "/third?x=1"]);
-    for seen in seen {
-        assert_eq!(seen.method, "POST");
-        assert_eq!(seen.header("x-api-key"), Some(KEY));
-        assert_eq!(seen.header("referer"), None);
-        assert_eq!(seen.body, br#"{"query":"x"}"#);
+    for request in request {
+        assert_eq!(request.method, "POST");
+        assert_eq!(request.header("x-api-key"), Some(KEY));
+        assert_eq!(request.header("referer"), None);
+        assert_eq!(request.body, br#"{"query":"x"}"#);
     }
 }
 
 #[tokio::test]
-async fn a_get_follows_all_redirects_but_a_post_is_not_turned_into_a_get() {
+async fn does_not_turn_a_post_into_a_get() {
     for status in [301, 302, 303] {
-        let replies = || [redirect(status, "/other"), Reply::json(200, "{}")];
-        let server = TestServer::start(replies()).await;
+        let responses = || {
+            [
+                redirect(status, "/other"),
+                ScriptedResponse::json(200, "{}"),
+            ]
+        };
+        let server = TestServer::start(responses()).await;
         call(&server.url(), Method::GET).await.unwrap();
-        let server = TestServer::start(replies()).await;
+        let server = TestServer::start(responses()).await;
         let error = call(&server.url(), Method::POST).await.unwrap_err();
         assert_eq!(error.kind, ExaErrorKind::Redirect);
         assert!(error.to_string().contains("POST"), "{error}");
@@ -78,8 +86,8 @@ async fn a_get_follows_all_redirects_but_a_post_is_not_turned_into_a_get() {
 }
 
 #[tokio::test]
-async fn a_chain_from_the_origin_to_elsewhere_stops_there() {
-    let other = TestServer::start([Reply::json(200, "{}")]).await;
+async fn stops_when_a_chain_leaves_the_origin() {
+    let other = TestServer::start([ScriptedResponse::json(200, "{}")]).await;
     let server = TestServer::start([redirect(302, "/other"), redirect(302, &other.url())]).await;
     let error = call(&server.url(), Method::GET).await.unwrap_err();
     assert_eq!(error.kind, ExaErrorKind::Redirect);
@@ -87,7 +95,7 @@ async fn a_chain_from_the_origin_to_elsewhere_stops_there() {
 }
 
 #[tokio::test]
-async fn at_most_three_redirects_are_followed() {
+async fn follows_at_most_three_redirects() {
     let server = TestServer::start([redirect(302, "/again")]).await;
     let error = call(&server.url(), Method::GET).await.unwrap_err();
     assert_eq!(error.kind, ExaErrorKind::Redirect);
@@ -96,13 +104,13 @@ async fn at_most_three_redirects_are_followed() {
 }
 
 #[tokio::test]
-async fn redirects_without_a_usable_target_are_errors() {
-    for reply in [
-        Reply::new(302, &[], ""),
+async fn rejects_redirects_without_a_usable_target() {
+    for scripted in [
+        ScriptedResponse::new(302, &[], ""),
         redirect(302, "ftp://x/"),
         redirect(302, "http://[bad"),
     ] {
-        let server = TestServer::start([reply]).await;
+        let server = TestServer::start([scripted]).await;
         let error = call(&server.url(), Method::GET).await.unwrap_err();
         assert_eq!(error.kind, ExaErrorKind::Redirect);
         assert!(error.to_string().contains("without a usable"), "{error}");
@@ -113,9 +121,9 @@ async fn redirects_without_a_usable_target_are_errors() {
 }
 
 #[tokio::test]
-async fn all_hops_of_an_attempt_share_its_time_limit() {
+async fn all_hops_share_one_timeout() {
     let wait = Duration::from_millis(600);
-    let slow = Reply::cut().wait(wait).send(
+    let slow = ScriptedResponse::cut().wait(wait).send(
         "HTTP/1.1 302 X\r\nlocation: /again\r\ncontent-length: 0\r\nconnection: close\r\n\r\n",
     );
     let server = TestServer::start([slow]).await;

@@ -2,20 +2,20 @@
 
 use super::*;
 
-/// Feeds events to a gatherer and gives what was heard on the way.
+/// Feeds events to an assembler; returns the updates, and whether the response is complete.
 fn take(
-    words: &mut TextAssembler,
+    assembler: &mut TextAssembler,
     events: &[(&str, Value)],
 ) -> Result<(String, bool), Box<ErrorBody>> {
-    let mut heard = String::new();
+    let mut updates = String::new();
     for (name, data) in events {
-        match words.take(name, data.as_object().unwrap().clone())? {
-            StreamState::Complete => return Ok((heard, true)),
-            StreamState::More(Some(StreamUpdate::Text(text))) => heard.push_str(&text),
+        match assembler.take(name, data.as_object().unwrap().clone())? {
+            StreamState::Complete => return Ok((updates, true)),
+            StreamState::More(Some(StreamUpdate::Text(text))) => updates.push_str(&text),
             StreamState::More(_) => {}
         }
     }
-    Ok((heard, false))
+    Ok((updates, false))
 }
 
 fn unnamed(events: &[Value]) -> Vec<(&'static str, Value)> {
@@ -23,10 +23,10 @@ fn unnamed(events: &[Value]) -> Vec<(&'static str, Value)> {
     events.iter().map(named).collect()
 }
 
-fn gathered(form: StreamForm, structured: bool, events: &[Value]) -> (Value, String, bool) {
-    let mut words = TextAssembler::new(form, structured);
-    let (heard, over) = take(&mut words, &unnamed(events)).unwrap();
-    (Box::new(words).into_response(0), heard, over)
+fn assemble(form: StreamForm, structured: bool, events: &[Value]) -> (Value, String, bool) {
+    let mut assembler = TextAssembler::new(form, structured);
+    let (updates, is_complete) = take(&mut assembler, &unnamed(events)).unwrap();
+    (Box::new(assembler).into_response(0), updates, is_complete)
 }
 
 fn chat(text: &str) -> Value {
@@ -35,7 +35,7 @@ fn chat(text: &str) -> Value {
 }
 
 #[test]
-fn pieces_of_chat_become_an_answer() {
+fn assembles_chat_completion_chunks() {
     let page = json!({"id": "u1", "url": "u1", "title": "One"});
     let events = [
         chat("Exa "),
@@ -44,20 +44,20 @@ fn pieces_of_chat_become_an_answer() {
         json!({"citations": [page]}),
         json!({"citations": [page], "costDollars": {"total": 0.005}, "requestId": "r1", "new": [1]}),
     ];
-    let (answer, heard, over) = gathered(StreamForm::Answer, false, &events);
+    let (response, updates, is_complete) = assemble(StreamForm::Answer, false, &events);
     assert_eq!(
-        answer,
+        response,
         json!({"answer": "Exa was founded.", "citations": [page], "costDollars": {"total": 0.005},
             "requestId": "r1", "new": [1]})
     );
-    assert_eq!((heard.as_str(), over), ("Exa was founded.", false));
+    assert_eq!((updates.as_str(), is_complete), ("Exa was founded.", false));
 }
 
 #[test]
-fn events_with_types_become_a_search() {
+fn assembles_typed_events() {
     let events = [
         json!({"type": "results", "requestId": "r1", "results": [{"url": "u1"}]}),
-        // The same piece in both forms counts once.
+        // The same piece in both formats counts once.
         json!({"type": "text-delta", "delta": "Wrong",
             "choices": [{"index": 0, "delta": {"content": "Wrong"}, "finish_reason": null}]}),
         json!({"type": "stream-reset", "streamReset": true}),
@@ -69,100 +69,103 @@ fn events_with_types_become_a_search() {
         json!({"type": "done", "searchTime": 12.5, "costDollars": {"total": 0.01}}),
         json!({"type": "text-delta", "delta": " never read"}),
     ];
-    let (answer, heard, over) = gathered(StreamForm::Search, false, &events);
+    let (response, updates, is_complete) = assemble(StreamForm::Search, false, &events);
     assert_eq!(
-        answer,
+        response,
         json!({"requestId": "r1", "results": [{"url": "u1"}], "note": 7, "searchTime": 12.5,
             "costDollars": {"total": 0.01}, "citations": [{"url": "u1", "title": "One"}],
             "output": {"content": "Right.", "grounding": [{"field": "content", "citations": []}]}})
     );
-    assert_eq!((heard.as_str(), over), ("WrongRight.", true));
+    assert_eq!((updates.as_str(), is_complete), ("WrongRight.", true));
 }
 
 #[test]
-fn the_kind_of_an_event_may_be_its_name() {
-    let mut words = TextAssembler::new(StreamForm::Search, false);
+fn uses_the_event_name_as_type() {
+    let mut assembler = TextAssembler::new(StreamForm::Search, false);
     let events = [
         ("text-delta", json!({"text": "a"})),
         ("stream-reset", json!({})),
         ("text-delta", json!({"delta": "b"})),
         ("done", json!({})),
     ];
-    assert_eq!(take(&mut words, &events).unwrap(), ("ab".to_owned(), true));
     assert_eq!(
-        Box::new(words).into_response(0),
+        take(&mut assembler, &events).unwrap(),
+        ("ab".to_owned(), true)
+    );
+    assert_eq!(
+        Box::new(assembler).into_response(0),
         json!({"results": [], "output": {"content": "b"}})
     );
 }
 
 #[test]
-fn the_output_of_the_last_event_counts() {
+fn prefers_the_output_of_the_last_event() {
     let done = json!({"type": "done", "output": {"content": {"a": 1}, "grounding": []}});
     let events = [json!({"type": "text-delta", "delta": "{\"a\":"}), done];
-    let (answer, _, _) = gathered(StreamForm::Search, true, &events);
+    let (response, _, _) = assemble(StreamForm::Search, true, &events);
     assert_eq!(
-        answer["output"],
+        response["output"],
         json!({"content": {"a": 1}, "grounding": []})
     );
 }
 
 #[test]
-fn text_that_was_asked_for_as_data_becomes_data() {
+fn parses_structured_text() {
     let events = [chat("{\"year\":"), chat(" 2021}")];
-    let (answer, _, _) = gathered(StreamForm::Answer, true, &events);
-    assert_eq!(answer["answer"], json!({"year": 2021}));
-    let (answer, _, _) = gathered(StreamForm::Answer, false, &events);
-    assert_eq!(answer["answer"], "{\"year\": 2021}");
-    let (answer, _, _) = gathered(StreamForm::Answer, true, &[chat("2021")]);
-    assert_eq!(answer["answer"], "2021");
+    let (response, _, _) = assemble(StreamForm::Answer, true, &events);
+    assert_eq!(response["answer"], json!({"year": 2021}));
+    let (response, _, _) = assemble(StreamForm::Answer, false, &events);
+    assert_eq!(response["answer"], "{\"year\": 2021}");
+    let (response, _, _) = assemble(StreamForm::Answer, true, &[chat("2021")]);
+    assert_eq!(response["answer"], "2021");
     let whole = json!({"answer": {"year": 2021}, "citations": []});
-    let (answer, _, _) = gathered(StreamForm::Answer, true, &[whole]);
-    assert_eq!(answer["answer"], json!({"year": 2021}));
+    let (response, _, _) = assemble(StreamForm::Answer, true, &[whole]);
+    assert_eq!(response["answer"], json!({"year": 2021}));
 }
 
 #[test]
-fn answers_in_events_may_grow_or_come_in_pieces() {
+fn accepts_growing_and_partial_answers() {
     for events in [["Exa", "Exa is", "Exa is new"], ["Exa", " is", " new"]] {
         let events = events.map(|text| json!({"answer": text}));
-        let (answer, heard, _) = gathered(StreamForm::Answer, false, &events);
+        let (response, updates, _) = assemble(StreamForm::Answer, false, &events);
         assert_eq!(
-            (answer["answer"].as_str(), heard.as_str()),
+            (response["answer"].as_str(), updates.as_str()),
             (Some("Exa is new"), "Exa is new")
         );
     }
 }
 
 #[test]
-fn failures_are_recognised_in_every_form() {
-    let told = [
+fn recognizes_errors_in_every_format() {
+    let events = [
         json!({"error": "out of luck", "tag": "INTERNAL_ERROR", "statusCode": 500}),
         json!({"type": "error", "error": {"message": "out of luck", "code": "INTERNAL_ERROR", "statusCode": 500}}),
         json!({"tag": "ERROR", "payload": {"error": {"message": "out of luck", "code": "INTERNAL_ERROR"}, "statusCode": 500}}),
         json!({"type": "error", "message": "out of luck", "tag": "INTERNAL_ERROR", "status": 500}),
     ];
     let key = crate::ApiKey::new("secret-key-1").unwrap();
-    for event in told {
-        let mut words = TextAssembler::new(StreamForm::Answer, false);
-        let error = take(&mut words, &unnamed(&[event])).unwrap_err();
+    for event in events {
+        let mut assembler = TextAssembler::new(StreamForm::Answer, false);
+        let error = take(&mut assembler, &unnamed(&[event])).unwrap_err();
         let error = error.into_stream_error(&key);
         assert_eq!(error.status, Some(500));
         assert_eq!(error.tag.as_deref(), Some("INTERNAL_ERROR"));
         assert_eq!(
             error.message,
-            "The Exa API reported a failure in the middle of its stream: out of luck"
+            "The Exa API reported a failure during the stream: out of luck"
         );
     }
-    let mut words = TextAssembler::new(StreamForm::Answer, false);
-    assert!(take(&mut words, &[("error", json!({"message": "x"}))]).is_err());
-    assert!(take(&mut words, &unnamed(&[json!({"error": null})])).is_ok());
+    let mut assembler = TextAssembler::new(StreamForm::Answer, false);
+    assert!(take(&mut assembler, &[("error", json!({"message": "x"}))]).is_err());
+    assert!(take(&mut assembler, &unnamed(&[json!({"error": null})])).is_ok());
 }
 
 #[test]
-fn an_end_in_good_order_is_one_only_where_nothing_else_tells() {
+fn only_answers_may_end_without_a_final_event() {
     let ends = |form, events: &[Value]| {
-        let mut words = TextAssembler::new(form, false);
-        take(&mut words, &unnamed(events)).unwrap();
-        words.may_end()
+        let mut assembler = TextAssembler::new(form, false);
+        take(&mut assembler, &unnamed(events)).unwrap();
+        assembler.may_end()
     };
     let finish = json!({"choices": [{"delta": {}, "finish_reason": "stop"}]});
     assert!(!ends(StreamForm::Search, &[chat("a")]));
@@ -172,38 +175,38 @@ fn an_end_in_good_order_is_one_only_where_nothing_else_tells() {
 }
 
 #[test]
-fn what_came_before_a_failure_is_told_within_bounds() {
-    let mut words = TextAssembler::new(StreamForm::Answer, false);
-    assert_eq!(words.so_far(), None);
+fn limits_the_received_part_in_errors() {
+    let mut assembler = TextAssembler::new(StreamForm::Answer, false);
+    assert_eq!(assembler.received(), None);
     let long = format!("a\u{1b}[31m\n{}", "x".repeat(9_000));
     let pages: Vec<Value> = (0..30)
         .map(|n| json!({"url": format!("u{n}"), "text": "long"}))
         .collect();
     take(
-        &mut words,
+        &mut assembler,
         &unnamed(&[chat(&long), json!({"citations": pages})]),
     )
     .unwrap();
-    let told = words.so_far().unwrap();
-    let text = told["partialText"].as_str().unwrap();
+    let received = assembler.received().unwrap();
+    let text = received["partialText"].as_str().unwrap();
     assert!(text.starts_with("a\nxxx") && text.ends_with('…'), "{text}");
-    assert_eq!(text.chars().count(), MOST_CHARACTERS);
-    assert_eq!(told["characters"], 9_007);
-    assert_eq!(told["pages"].as_array().unwrap().len(), MOST_PAGES);
-    assert_eq!(told["pages"][3], json!({"title": null, "url": "u3"}));
+    assert_eq!(text.chars().count(), MAX_PARTIAL_TEXT);
+    assert_eq!(received["characters"], 9_007);
+    assert_eq!(received["pages"].as_array().unwrap().len(), MAX_PAGES);
+    assert_eq!(received["pages"][3], json!({"title": null, "url": "u3"}));
 }
 
 #[test]
-fn events_that_could_not_be_read_are_told() {
-    let mut words = TextAssembler::new(StreamForm::Answer, false);
+fn warns_about_unreadable_events() {
+    let mut assembler = TextAssembler::new(StreamForm::Answer, false);
     let warned = json!({"warnings": [{"code": "A"}], "choices": [{"delta": {"content": "a"}}]});
     take(
-        &mut words,
+        &mut assembler,
         &unnamed(&[warned, json!({"warnings": [{"code": "B"}]})]),
     )
     .unwrap();
-    let answer = Box::new(words).into_response(2);
-    let codes: Vec<&str> = answer["warnings"]
+    let response = Box::new(assembler).into_response(2);
+    let codes: Vec<&str> = response["warnings"]
         .as_array()
         .unwrap()
         .iter()

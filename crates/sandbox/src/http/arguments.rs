@@ -38,7 +38,7 @@ pub(super) fn gather(operation: &Operation, raw: Raw<'_>) -> Result<Map<String, 
             ArgumentLocation::Query => {
                 query(operation, &raw, argument.name, argument.wire, &mut issues)
             }
-            ArgumentLocation::Body | ArgumentLocation::Own => None,
+            ArgumentLocation::Body | ArgumentLocation::Server => None,
         };
         if let Some(value) = value {
             args.insert(argument.name.to_owned(), value);

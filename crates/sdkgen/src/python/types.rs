@@ -1,4 +1,4 @@
-//! Types in Python.
+//! Writes types in Python.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::names::is_python_keyword;
 use crate::text::{lines, python_string};
 use crate::types::{Declaration, Declarations, Field, Shape, Side, Type};
 
-pub(super) fn answer_text(names: &Declarations, method: &Method<'_>) -> String {
+pub(super) fn response_text(names: &Declarations, method: &Method<'_>) -> String {
     let result = Type::List(Box::new(method.result.clone()));
     let field = |name: &str, value: String| (name.to_owned(), String::new(), value);
     let mut fields = vec![
@@ -20,8 +20,8 @@ pub(super) fn answer_text(names: &Declarations, method: &Method<'_>) -> String {
             .iter()
             .map(|rest| field_text(names, rest, Side::Output)),
     );
-    let words = format!("Answer of `{}`.", method.source.name);
-    typed_dict(&method.answer, &words, &fields)
+    let doc = format!("Answer of `{}`.", method.source.name);
+    typed_dict(&method.response, &doc, &fields)
 }
 
 pub(super) fn declaration_text(names: &Declarations, declaration: &Declaration) -> String {
@@ -48,12 +48,13 @@ pub(super) fn declaration_text(names: &Declarations, declaration: &Declaration) 
     }
 }
 
-/// Name, comment and type of a field.
+/// Returns the name, comment and type of a field.
 fn field_text(names: &Declarations, field: &Field, side: Side) -> (String, String, String) {
     let value = type_text(names, &field.value, side);
-    let value = match field.required {
-        true => value,
-        false => format!("NotRequired[{value}]"),
+    let value = if field.required {
+        value
+    } else {
+        format!("NotRequired[{value}]")
     };
     (
         field.name.clone(),
@@ -62,25 +63,25 @@ fn field_text(names: &Declarations, field: &Field, side: Side) -> (String, Strin
     )
 }
 
-/// A typed dictionary; fields that cannot be attributes need the form of a call.
-fn typed_dict(name: &str, words: &str, fields: &[(String, String, String)]) -> String {
+/// Writes a typed dictionary. Fields that are not valid attributes need the functional syntax.
+fn typed_dict(name: &str, doc: &str, fields: &[(String, String, String)]) -> String {
     if fields.iter().all(|(field, _, _)| is_attribute(field)) {
-        let mut text = format!("class {name}(TypedDict):\n{}", docstring(words, 4));
-        for (field, doc, value) in fields {
-            text.push_str(&format!("\n{doc}    {field}: {value}\n"));
+        let mut text = format!("class {name}(TypedDict):\n{}", docstring(doc, 4));
+        for (field, comment, value) in fields {
+            text.push_str(&format!("\n{comment}    {field}: {value}\n"));
         }
-        if words.is_empty() && fields.is_empty() {
+        if doc.is_empty() && fields.is_empty() {
             text.push_str("    pass\n");
         }
         return format!("{text}\n\n");
     }
-    let mut text = comment(words, false, 0);
+    let mut text = comment(doc, false, 0);
     text.push_str(&format!(
         "{name} = TypedDict(\n    {},\n    {{\n",
         python_string(name)
     ));
-    for (field, doc, value) in fields {
-        text.push_str(&doc.replace("    # ", "        # "));
+    for (field, comment, value) in fields {
+        text.push_str(&comment.replace("    # ", "        # "));
         text.push_str(&format!(
             "        {}: {},\n",
             python_string(field),
@@ -90,7 +91,7 @@ fn typed_dict(name: &str, words: &str, fields: &[(String, String, String)]) -> S
     format!("{text}    }},\n)\n\n\n")
 }
 
-/// Whether a name can be an attribute or a module.
+/// Returns whether a name is valid for an attribute or a module.
 pub(crate) fn is_attribute(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
     name.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -98,7 +99,7 @@ pub(crate) fn is_attribute(name: &str) -> bool {
         && !is_python_keyword(name)
 }
 
-/// A type that may name what is declared further down.
+/// Quotes a type, because it may refer to a later declaration.
 fn quoted(text: &str) -> String {
     if text.contains(['\'', '\\']) || !text.contains('"') {
         return python_string(text);
@@ -106,7 +107,7 @@ fn quoted(text: &str) -> String {
     format!("'{text}'")
 }
 
-/// A type as a value: Python works it out where it stands, and names may come later.
+/// Writes the right-hand side of an alias. Python evaluates it in place, so later names are quoted.
 fn alias_text(names: &Declarations, of: &Type, side: Side) -> String {
     let union = |members: &[String]| format!("Union[\n    {},\n]", members.join(",\n    "));
     match of {
@@ -138,7 +139,7 @@ fn alias_text(names: &Declarations, of: &Type, side: Side) -> String {
 pub(super) fn type_text(names: &Declarations, of: &Type, side: Side) -> String {
     let input = side == Side::Input;
     match of {
-        // Whatever is given will do; what comes back is for the caller to know.
+        // Any argument is accepted; the caller decides what a returned value is.
         Type::Unknown if input => "object".to_owned(),
         Type::Unknown => "Any".to_owned(),
         Type::Null => "None".to_owned(),
@@ -157,7 +158,7 @@ pub(super) fn type_text(names: &Declarations, of: &Type, side: Side) -> String {
             members.join(" | ")
         }
         Type::Named(index) => match names.get(*index) {
-            // A typed dictionary takes no other keys, a mapping does.
+            // A typed dictionary accepts no other keys; a mapping does.
             Some(found) if input && is_open(found) => {
                 format!("{} | Mapping[str, object]", found.name)
             }
@@ -172,7 +173,7 @@ fn is_open(declaration: &Declaration) -> bool {
 }
 
 fn literals_text(values: &[Value], open: bool) -> String {
-    // Python has no literal of a number with a fraction.
+    // Python has no float literals in types.
     if values.iter().any(Value::is_f64) {
         return "float".to_owned();
     }

@@ -1,21 +1,21 @@
-//! Names, words and files.
+//! Comments, names and files.
 
 use serde_json::json;
 
 use super::{operation, text_of};
-use crate::{File, HEADER, Language, generate, write};
+use crate::{HEADER, Language, SdkFile, generate, write};
 
 #[test]
-fn words_cannot_end_their_comments() {
-    let words = "Evil */ alert(1) /* \u{202e}\"\"\" import os \\\u{2028}}; \"\"\"";
-    let input = json!({"type": "object", "properties": {"a b": {"description": words}, "class": {"description": words}}});
+fn descriptions_cannot_end_their_comments() {
+    let evil = "Evil */ alert(1) /* \u{202e}\"\"\" import os \\\u{2028}}; \"\"\"";
+    let input = json!({"type": "object", "properties": {"a b": {"description": evil}, "class": {"description": evil}}});
     let mut source = operation(
         "things.make",
         input,
-        json!({"description": words, "properties": {"id": {"description": words}}}),
+        json!({"description": evil, "properties": {"id": {"description": evil}}}),
     );
-    source.summary = words.to_owned();
-    source.description = words.to_owned();
+    source.summary = evil.to_owned();
+    source.description = evil.to_owned();
     source.deprecated = true;
     let typescript = text_of(
         &generate(Language::Typescript, vec![source.clone()]),
@@ -43,7 +43,7 @@ fn words_cannot_end_their_comments() {
 }
 
 #[test]
-fn names_are_safe_in_each_language() {
+fn names_are_valid_in_each_language() {
     let empty = || json!({"type": "object"});
     let names = [
         "search",
@@ -87,7 +87,7 @@ fn names_are_safe_in_each_language() {
 }
 
 #[test]
-fn work_that_goes_on_can_be_followed() {
+fn documents_how_to_poll_started_jobs() {
     let mut source = operation("things.make", json!({}), json!({"properties": {"id": {}}}));
     source.follow = Some("Call things.get until it is done.".to_owned());
     let typescript = text_of(
@@ -102,10 +102,10 @@ fn work_that_goes_on_can_be_followed() {
 }
 
 #[test]
-fn a_tree_takes_the_place_of_an_earlier_one() {
+fn replaces_an_earlier_package() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("not/yet/there");
-    let file = |path: &str| File {
+    let file = |path: &str| SdkFile {
         path: path.to_owned(),
         text: format!("# {HEADER}.\n"),
     };
@@ -118,9 +118,9 @@ fn a_tree_takes_the_place_of_an_earlier_one() {
 }
 
 #[test]
-fn a_folder_with_other_files_is_left_alone() {
+fn rejects_a_folder_with_other_files() {
     let folder = tempfile::tempdir().unwrap();
-    let file = File {
+    let file = SdkFile {
         path: "a.py".to_owned(),
         text: format!("# {HEADER}.\n"),
     };
@@ -138,7 +138,7 @@ fn a_folder_with_other_files_is_left_alone() {
     assert!(!out.join("a.py").exists());
     write(out, Language::Python, &files, true).unwrap();
     assert!(out.join("a.py").exists() && out.join("src/mine.py").exists());
-    // A tree of the other language is not an earlier one.
+    // A package in another language is not replaced.
     std::fs::remove_file(out.join("src/mine.py")).unwrap();
     assert!(write(out, Language::Typescript, &files, false).is_err());
     let refused = write(&out.join("a.py"), Language::Python, &files, true).unwrap_err();

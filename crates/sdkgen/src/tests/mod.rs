@@ -1,4 +1,4 @@
-//! What schemas and names become in both languages, and where files go.
+//! Generated types and names in both languages, and writing of files.
 
 #![allow(clippy::panic, clippy::unwrap_used)]
 
@@ -7,7 +7,7 @@ mod schemas;
 
 use serde_json::Value;
 
-use super::File;
+use super::SdkFile;
 use super::operation::SdkOperation;
 
 fn operation(name: &str, input: Value, output: Value) -> SdkOperation {
@@ -27,10 +27,10 @@ fn operation(name: &str, input: Value, output: Value) -> SdkOperation {
     }
 }
 
-fn text_of(files: &[File], path: &str) -> String {
+fn text_of(files: &[SdkFile], path: &str) -> String {
     let found = files.iter().find(|file| file.path == path);
     found
-        .unwrap_or_else(|| panic!("{path} is not among the files"))
+        .unwrap_or_else(|| panic!("{path} was not generated"))
         .text
         .clone()
 }

@@ -1,11 +1,11 @@
-//! What schemas become.
+//! Types generated from schemas.
 
 use serde_json::{Value, json};
 
 use super::{operation, text_of};
 use crate::{Language, generate};
 
-/// The file of one operation in both languages.
+/// Generates the file of one operation in both languages.
 fn both(input: Value, output: Value) -> (String, String) {
     let make = |language, path| {
         let source = operation("things.make", input.clone(), output.clone());
@@ -17,7 +17,7 @@ fn both(input: Value, output: Value) -> (String, String) {
     )
 }
 
-/// The type of the field `it`, in both languages.
+/// Extracts the type of the field `it` in both languages.
 fn field((typescript, python): (String, String)) -> (String, String) {
     let line = |text: &str| {
         let found = text
@@ -28,13 +28,13 @@ fn field((typescript, python): (String, String)) -> (String, String) {
     (line(&typescript), line(&python))
 }
 
-/// The type that a schema gets in arguments.
+/// Returns the type of a schema in arguments.
 fn argument(schema: Value) -> (String, String) {
     let input = json!({"type": "object", "properties": {"it": schema}, "required": ["it"]});
     field(both(input, json!({})))
 }
 
-/// The type that a schema gets in results.
+/// Returns the type of a schema in results.
 fn result(schema: Value) -> (String, String) {
     let output = json!({"type": "object", "properties": {"it": schema}, "required": ["it"]});
     field(both(json!({"type": "object"}), output))
@@ -45,7 +45,7 @@ fn pair(typescript: &str, python: &str) -> (String, String) {
 }
 
 #[test]
-fn simple_schemas_have_simple_types() {
+fn maps_scalars_and_lists() {
     assert_eq!(argument(json!({"type": "string"})), pair("string", "str"));
     assert_eq!(argument(json!({"type": "integer"})), pair("number", "int"));
     assert_eq!(argument(json!({"type": "number"})), pair("number", "float"));
@@ -72,7 +72,7 @@ fn simple_schemas_have_simple_types() {
 }
 
 #[test]
-fn constants_and_lists_of_values_are_literals() {
+fn maps_constants_and_enums_to_literals() {
     assert_eq!(
         argument(json!({"const": "a"})),
         pair("\"a\"", "Literal[\"a\"]")
@@ -92,7 +92,7 @@ fn constants_and_lists_of_values_are_literals() {
 }
 
 #[test]
-fn values_that_the_api_gives_are_open() {
+fn response_enums_and_objects_are_open() {
     assert_eq!(
         result(json!({"type": "string", "enum": ["a", "b"]})),
         pair(
@@ -127,7 +127,7 @@ fn arguments_are_exact_unless_the_schema_is_open() {
 }
 
 #[test]
-fn arguments_are_objects_whatever_the_schema_says() {
+fn arguments_are_always_objects() {
     for schema in [
         json!({}),
         json!(true),
@@ -145,7 +145,7 @@ fn arguments_are_objects_whatever_the_schema_says() {
 }
 
 #[test]
-fn objects_with_free_keys_are_maps() {
+fn maps_objects_with_arbitrary_keys() {
     assert_eq!(
         argument(json!({"type": "object", "additionalProperties": {"type": "string"}})),
         pair("{ [key: string]: string }", "Mapping[str, str]")
@@ -163,7 +163,7 @@ fn objects_with_free_keys_are_maps() {
 }
 
 #[test]
-fn parts_of_all_of_and_references_with_more_beside_are_put_together() {
+fn merges_all_of_and_extended_references() {
     let input = json!({
         "type": "object",
         "properties": {
@@ -181,7 +181,7 @@ fn parts_of_all_of_and_references_with_more_beside_are_put_together() {
 }
 
 #[test]
-fn a_choice_is_a_union_whose_members_are_told_apart() {
+fn names_union_members_by_their_discriminant() {
     let branch =
         |kind: &str| json!({"properties": {"object": {"const": "x"}, "kind": {"const": kind}}});
     let choice = json!({"oneOf": [branch("cron"), branch("interval"), {"type": "null"}]});
@@ -206,7 +206,7 @@ fn a_choice_is_a_union_whose_members_are_told_apart() {
 }
 
 #[test]
-fn schemas_that_contain_themselves_end() {
+fn handles_recursive_schemas() {
     let input = json!({
         "type": "object",
         "properties": {"tree": {"$ref": "#/$defs/Tree"}, "json": {"$ref": "#/$defs/Json"}, "loop": {"$ref": "#/$defs/Loop"}},
@@ -228,7 +228,7 @@ fn schemas_that_contain_themselves_end() {
 }
 
 #[test]
-fn what_is_not_known_is_unknown() {
+fn unsupported_schemas_are_unknown() {
     for schema in [
         json!(true),
         json!({}),
@@ -249,7 +249,7 @@ fn what_is_not_known_is_unknown() {
 }
 
 #[test]
-fn a_definition_of_both_sides_has_two_types() {
+fn shared_definitions_get_an_input_and_an_output_type() {
     let defs = json!({"Kind": {"enum": ["a", "b"]}});
     let input =
         json!({"type": "object", "properties": {"kind": {"$ref": "#/$defs/Kind"}}, "$defs": defs});
@@ -260,7 +260,7 @@ fn a_definition_of_both_sides_has_two_types() {
 }
 
 #[test]
-fn an_answer_is_taken_apart_as_the_server_does() {
+fn splits_responses_as_the_server_does() {
     let list = json!({"type": "object", "required": ["data", "hasMore"], "properties": {
         "data": {"type": "array", "items": {"$ref": "#/$defs/Thing"}},
         "hasMore": {"type": "boolean"}, "nextCursor": {"type": ["string", "null"]}, "requestId": {"type": "string"}
@@ -275,7 +275,7 @@ fn an_answer_is_taken_apart_as_the_server_does() {
     ));
     assert!(python.contains("def make_all(self, args: MakeArgs = {}, options: PageOptions = {}) -> AsyncIterator[Thing]:"));
     assert!(python.contains("    results: list[Thing]\n\n    hasMore: bool\n"));
-    // Without a cursor to give, there is no next page to ask for.
+    // Without a cursor argument, no further page can be requested.
     let (typescript, _) = both(json!({"type": "object"}), list);
     assert!(!typescript.contains("makeAll"));
     let single = json!({"type": "object", "properties": {"id": {}, "data": {"type": "array"}}});

@@ -1,4 +1,4 @@
-//! Types in TypeScript.
+//! Writes types in TypeScript.
 
 use serde_json::Value;
 
@@ -6,10 +6,10 @@ use crate::module::Method;
 use crate::text::{lines, typescript_string};
 use crate::types::{Declaration, Declarations, Doc, Field, Shape, Type};
 
-pub(super) fn answer_text(names: &Declarations, method: &Method<'_>) -> String {
+pub(super) fn response_text(names: &Declarations, method: &Method<'_>) -> String {
     let result = type_text(names, &method.result);
     let mut text = comment(&format!("Answer of `{}`.", method.source.name), false, 0);
-    let name = &method.answer;
+    let name = &method.response;
     if method.rest.is_empty() {
         text.push_str(&format!("export type {name} = Answer<{result}>;\n\n"));
     } else {
@@ -59,7 +59,7 @@ fn fields_text(names: &Declarations, fields: &[Field]) -> String {
     text
 }
 
-/// The name of a field, in quotes where it has to be.
+/// Writes the name of a field, quoted where necessary.
 fn key_text(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '$';
     let digit = name.starts_with(|c: char| c.is_ascii_digit());
@@ -78,7 +78,7 @@ pub(super) fn type_text(names: &Declarations, of: &Type) -> String {
         Type::String => "string".to_owned(),
         Type::Literals { values, open } => {
             let mut members: Vec<String> = values.iter().map(literal_text).collect();
-            // Completes the known values and still takes any other.
+            // Editors complete the known values; any other string is accepted.
             members.extend(open.then(|| "(string & {})".to_owned()));
             members.join(" | ")
         }

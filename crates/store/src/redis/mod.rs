@@ -147,8 +147,7 @@ impl RedisStore {
                 .arg(key(&["count", &update.subject]))
                 .arg(&update.subject)
                 .arg(&update.name)
-                .arg(op)
-                // Redis only has signed integers.
+                .arg(op) // Redis only has signed integers.
                 .arg(value.min(i64::MAX as u64));
         }
         self.run::<i64>(&mut script).await.map(drop)
@@ -210,7 +209,7 @@ fn document_key(document: &DocumentKey) -> String {
 
 /// Returns a unique name.
 fn unique_name() -> Result<String, StoreError> {
-    ids::random().map_err(|error| StoreError::Unavailable(error.to_string()))
+    ids::random_id().map_err(|error| StoreError::Unavailable(error.to_string()))
 }
 
 /// Reads a document from the fields that a script returns.
@@ -327,8 +326,7 @@ impl Store for RedisStore {
             let alive = key(&["alive", &name]);
             if self.command(Cmd::new().arg("EXISTS").arg(alive)).await? {
                 return Ok(true);
-            }
-            // While Redis was unreachable no lease could be renewed. Give the processes time to do so.
+            } // While Redis was unreachable no lease could be renewed. Give the processes time to do so.
             Ok(self.connection.age().await < lease::DURATION)
         })
     }
@@ -339,8 +337,7 @@ impl Store for RedisStore {
                 writer: unique_name()?,
                 sequence: 1,
                 updates,
-            };
-            // It is only sent again if the connection breaks, and then immediately.
+            }; // It is only sent again if the connection breaks, and then immediately.
             self.apply_batch(&batch, SINGLE_BATCH_RETENTION).await
         })
     }
@@ -465,8 +462,7 @@ impl Store for RedisStore {
 
     fn check(&self) -> StoreFuture<'_, String> {
         Box::pin(async move {
-            self.verify().await?;
-            // A read-only replica would pass without a write.
+            self.verify().await?; // A read-only replica would pass without a write.
             let mut write = Cmd::new();
             write
                 .arg("SET")

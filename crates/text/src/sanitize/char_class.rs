@@ -1,4 +1,4 @@
-//! What becomes of a character.
+//! Classifies characters by how they are sanitized.
 
 use icu_properties::props::GeneralCategory;
 
@@ -6,20 +6,20 @@ use crate::chars::{
     JOINER, NON_JOINER, category, is_ignorable, is_mongolian_form, is_style, is_tag,
 };
 
-/// What becomes of a character that stands in a text.
+/// How a character is sanitized.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CharClass {
-    /// It stays.
+    /// Stays unchanged.
     Keep,
-    /// It goes.
+    /// Is removed.
     Drop,
-    /// It ends a line, so a plain line end takes its place.
+    /// Ends a line and becomes a line feed.
     Line,
-    /// It looks like a space, so a space takes its place.
+    /// Looks like a space and becomes one.
     Blank,
-    /// It goes, and what it begins or ends goes with it.
+    /// Is removed together with the sequence that it starts or ends.
     Control,
-    /// It depends on its neighbours.
+    /// Depends on its neighbours.
     Context,
 }
 
@@ -27,7 +27,7 @@ impl CharClass {
     pub(super) fn of(c: char) -> CharClass {
         match c {
             ' '..='~' | '\n' | '\t' => CharClass::Keep,
-            // What most texts consist of, settled without looking anything up.
+            // The most common characters, without a table lookup.
             '\u{a0}'..='\u{ac}'
             | '\u{ae}'..='\u{2ff}'
             | '\u{370}'..='\u{482}'
@@ -37,7 +37,7 @@ impl CharClass {
             '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => CharClass::Line,
             '\r' | '\u{7}' | '\u{1b}' => CharClass::Control,
             '\u{90}' | '\u{98}' | '\u{9b}'..='\u{9f}' => CharClass::Control,
-            // The empty pattern of Braille.
+            // The blank Braille pattern.
             '\u{2800}' => CharClass::Blank,
             JOINER | NON_JOINER => CharClass::Context,
             c if is_style(c) || is_mongolian_form(c) || is_tag(c) => CharClass::Context,
@@ -47,18 +47,18 @@ impl CharClass {
     }
 }
 
-/// A character that shows nothing, steers the direction of writing, or is none at all.
+/// Returns whether a character is invisible, changes the text direction, or is not a character.
 fn is_hidden(c: char) -> bool {
     match category(c) {
         GeneralCategory::Control => true,
         GeneralCategory::Format => !is_number_sign(c),
-        // Icon fonts and prompts use the private characters of the first plane, which show as a box
-        // at worst. Beyond the third plane there are no others: an alphabet that nobody sees.
+        // Icon fonts and shell prompts use the private characters of the first plane, which show at least a
+        // box. Beyond the third plane there are only invisible ones.
         _ => c >= '\u{40000}' || is_ignorable(c) || is_noncharacter(c),
     }
 }
 
-/// Signs drawn under or around numbers: of the same category as invisible ones, but visible.
+/// Returns whether a format character is visible: signs that are drawn under or around numbers.
 fn is_number_sign(c: char) -> bool {
     matches!(
         c,

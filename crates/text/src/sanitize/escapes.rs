@@ -1,108 +1,109 @@
-//! Takes away what steers terminals: escape sequences as a whole, and all other control characters.
+//! Removes terminal escape sequences and all other control characters.
 
 use super::char_class::CharClass;
-use super::units::Unit;
+use super::source_char::SourceChar;
 
 const ESCAPE: char = '\u{1b}';
 const BELL: char = '\u{7}';
-/// Ends a string of control characters, in one character.
+/// The single-character string terminator.
 const STRING_END: char = '\u{9c}';
 
-/// The units without escape sequences and control characters, and with plain line ends.
-pub(super) fn strip(units: &[Unit]) -> Vec<Unit> {
-    let mut kept = Vec::with_capacity(units.len());
-    let mut rest = units;
-    while let Some((unit, tail)) = rest.split_first() {
-        let length = match unit.c {
+/// Removes escape sequences and control characters, and normalizes line ends.
+pub(super) fn strip(chars: &[SourceChar]) -> Vec<SourceChar> {
+    let mut result = Vec::with_capacity(chars.len());
+    let mut rest = chars;
+    while let Some((source, tail)) = rest.split_first() {
+        let length = match source.c {
             '\r' => {
-                let next = tail.first().map(|unit| unit.c);
+                let next = tail.first().map(|source| source.c);
                 if next != Some('\n') {
-                    kept.push(unit.replaced('\n'));
+                    result.push(source.replaced('\n'));
                 }
                 1
             }
-            c if CharClass::of(c) == CharClass::Control => sequence(c, tail),
+            c if CharClass::of(c) == CharClass::Control => sequence_len(c, tail),
             _ => {
-                kept.push(*unit);
+                result.push(*source);
                 1
             }
         };
         rest = rest.get(length..).unwrap_or_default();
     }
-    kept
+    result
 }
 
-/// Where in its text a sequence begins whose end may be still to come.
-pub(super) fn open(units: &[Unit]) -> Option<usize> {
-    let mut rest = units;
-    while let Some((unit, tail)) = rest.split_first() {
-        let is_control = unit.c != '\r' && CharClass::of(unit.c) == CharClass::Control;
-        if is_control && is_open(unit.c, tail) {
-            return Some(unit.start());
+/// Returns the start of an escape sequence at the end that may be incomplete.
+pub(super) fn find_open(chars: &[SourceChar]) -> Option<usize> {
+    let mut rest = chars;
+    while let Some((source, tail)) = rest.split_first() {
+        let is_control = source.c != '\r' && CharClass::of(source.c) == CharClass::Control;
+        if is_control && is_open(source.c, tail) {
+            return Some(source.start());
         }
-        let length = match is_control {
-            true => sequence(unit.c, tail),
-            false => 1,
+        let length = if is_control {
+            sequence_len(source.c, tail)
+        } else {
+            1
         };
         rest = rest.get(length..).unwrap_or_default();
     }
     None
 }
 
-/// Whether what follows a control character may be but the beginning of its sequence.
-fn is_open(control: char, tail: &[Unit]) -> bool {
-    let first = tail.first().map(|unit| unit.c);
+/// Returns whether the sequence after a control character may be incomplete.
+fn is_open(control: char, tail: &[SourceChar]) -> bool {
+    let first = tail.first().map(|source| source.c);
     let rest = tail.get(1..).unwrap_or_default();
     match (control, first) {
         (ESCAPE, None) => true,
         (ESCAPE, Some('[')) => is_open_command(rest),
         (ESCAPE, Some(']' | 'P' | 'X' | '^' | '_')) => is_open_string(rest),
-        (ESCAPE, Some(' '..='/')) => rest.iter().all(|unit| matches!(unit.c, ' '..='/')),
+        (ESCAPE, Some(' '..='/')) => rest.iter().all(|source| matches!(source.c, ' '..='/')),
         ('\u{9b}', _) => is_open_command(tail),
         ('\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}', _) => is_open_string(tail),
         _ => false,
     }
 }
 
-fn is_open_command(tail: &[Unit]) -> bool {
-    tail.iter().all(|unit| matches!(unit.c, ' '..='?'))
+fn is_open_command(tail: &[SourceChar]) -> bool {
+    tail.iter().all(|source| matches!(source.c, ' '..='?'))
 }
 
-fn is_open_string(tail: &[Unit]) -> bool {
+fn is_open_string(tail: &[SourceChar]) -> bool {
     let inside = count(tail, |c| {
         c != '\n' && CharClass::of(c) != CharClass::Control
     });
     match tail.get(inside..) {
         None | Some([]) => true,
-        // The second half of its end is missing.
+        // The second character of the terminator is missing.
         Some([last]) => last.c == ESCAPE,
         Some(_) => false,
     }
 }
 
-/// The length of a sequence that begins with a control character, which is at least 1.
-fn sequence(control: char, tail: &[Unit]) -> usize {
+/// Returns the length of a sequence that starts with a control character, which is at least 1.
+fn sequence_len(control: char, tail: &[SourceChar]) -> usize {
     match control {
-        ESCAPE => 1 + escaped(tail),
-        '\u{9b}' => 1 + command(tail),
-        '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => 1 + string(tail),
+        ESCAPE => 1 + escaped_len(tail),
+        '\u{9b}' => 1 + command_len(tail),
+        '\u{90}' | '\u{98}' | '\u{9d}'..='\u{9f}' => 1 + string_len(tail),
         _ => 1,
     }
 }
 
-/// The length of what belongs to an escape character before it.
-fn escaped(tail: &[Unit]) -> usize {
+/// Returns the length of the sequence after an escape character.
+fn escaped_len(tail: &[SourceChar]) -> usize {
     let Some((first, rest)) = tail.split_first() else {
         return 0;
     };
     match first.c {
-        '[' => 1 + command(rest),
-        ']' | 'P' | 'X' | '^' | '_' => 1 + string(rest),
+        '[' => 1 + command_len(rest),
+        ']' | 'P' | 'X' | '^' | '_' => 1 + string_len(rest),
         ' '..='/' => {
             let more = count(rest, |c| matches!(c, ' '..='/'));
             let last = rest
                 .get(more)
-                .is_some_and(|unit| matches!(unit.c, '0'..='~'));
+                .is_some_and(|source| matches!(source.c, '0'..='~'));
             1 + more + usize::from(last)
         }
         '0'..='~' => 1,
@@ -110,27 +111,28 @@ fn escaped(tail: &[Unit]) -> usize {
     }
 }
 
-/// The length of parameters and the letter that ends them, as in `31m`.
-fn command(tail: &[Unit]) -> usize {
+/// Returns the length of parameters and the final letter, as in `31m`.
+fn command_len(tail: &[SourceChar]) -> usize {
     let parameters = count(tail, |c| matches!(c, '0'..='?'));
     let between = count(tail.get(parameters..).unwrap_or_default(), |c| {
         matches!(c, ' '..='/')
     });
     let last = tail.get(parameters + between);
-    match last.is_some_and(|unit| matches!(unit.c, '@'..='~')) {
-        true => parameters + between + 1,
-        false => parameters,
+    if last.is_some_and(|source| matches!(source.c, '@'..='~')) {
+        parameters + between + 1
+    } else {
+        parameters
     }
 }
 
-/// The length of a string with its end, as in `8;;https://example.com` and a bell. One without an end
-/// loses only its beginning: the rest may be text.
-fn string(tail: &[Unit]) -> usize {
+/// Returns the length of a string with its terminator, as in `8;;https://example.com` and a bell. Of a string
+/// without a terminator only the start is removed, because the remainder may be text.
+fn string_len(tail: &[SourceChar]) -> usize {
     let inside = count(tail, |c| {
         c != '\n' && CharClass::of(c) != CharClass::Control
     });
     let end = tail.get(inside..).unwrap_or_default();
-    let mut end = end.iter().map(|unit| unit.c);
+    let mut end = end.iter().map(|source| source.c);
     match (end.next(), end.next()) {
         (Some(BELL | STRING_END), _) => inside + 1,
         (Some(ESCAPE), Some('\\')) => inside + 2,
@@ -138,6 +140,6 @@ fn string(tail: &[Unit]) -> usize {
     }
 }
 
-fn count(units: &[Unit], wanted: impl Fn(char) -> bool) -> usize {
-    units.iter().take_while(|unit| wanted(unit.c)).count()
+fn count(chars: &[SourceChar], matches: impl Fn(char) -> bool) -> usize {
+    chars.iter().take_while(|source| matches(source.c)).count()
 }

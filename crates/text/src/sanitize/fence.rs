@@ -1,27 +1,27 @@
-//! Marks where text from the web begins and ends.
+//! Marks the start and the end of untrusted text.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::chars::{all_bytes, is_any};
+use crate::chars::{all_bytes, is_one_of};
 
 /// The name of the tags.
 const NAME: &str = "untrusted";
 
-/// What tags begin with, or seem to.
+/// Characters that look like the start of a tag.
 const BRACKETS: [char; 3] = ['<', '＜', '﹤'];
 
-/// A pair of tags around text that nobody vouches for. Their number is made for one answer, so the
-/// text cannot know it and cannot end its own fence.
+/// A pair of tags around untrusted text. Their random number is used for one result only, so the text cannot
+/// contain the closing tag.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fence {
-    // Six digits are two tokens.
+    // Six digits take two tokens.
     number: u32,
 }
 
 impl Fence {
-    /// A fence with a new number.
+    /// Creates a fence with a random number.
     #[must_use]
     pub fn new() -> Self {
         Fence {
@@ -29,30 +29,30 @@ impl Fence {
         }
     }
 
-    /// The line before the text.
+    /// Returns the line before the text.
     #[must_use]
-    pub fn begin(&self) -> String {
+    pub fn opening_tag(&self) -> String {
         format!("<{NAME} id={}>", self.number)
     }
 
-    /// The line after the text.
+    /// Returns the line after the text.
     #[must_use]
-    pub fn end(&self) -> String {
+    pub fn closing_tag(&self) -> String {
         format!("</{NAME} id={}>", self.number)
     }
 
-    /// The text in which nothing looks like such a line, whatever its number.
+    /// Escapes everything in a text that looks like a tag of any fence.
     #[must_use]
-    pub fn neutral<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        neutral(text)
+    pub fn neutralize<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        neutralize(text)
     }
 }
 
-/// The text in which nothing looks like the line of a fence.
+/// Escapes everything in a text that looks like a tag of a fence.
 #[must_use]
-pub fn neutral(text: &str) -> Cow<'_, str> {
-    // The first bytes of the three brackets; most texts have none of them.
-    if all_bytes(text, |byte| !is_any(byte, [b'<', 0xef])) {
+pub fn neutralize(text: &str) -> Cow<'_, str> {
+    // Most texts contain none of the first bytes of the three brackets.
+    if all_bytes(text, |byte| !is_one_of(byte, [b'<', 0xef])) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::new();
@@ -78,37 +78,36 @@ impl Default for Fence {
     }
 }
 
-/// Does the same to all texts of a value.
-pub fn neutral_json(value: &mut Value) {
+/// Escapes tags in all strings of a value, like [`neutralize`].
+pub fn neutralize_json(value: &mut Value) {
     match value {
         Value::String(text) => {
-            if let Cow::Owned(safe) = neutral(text) {
+            if let Cow::Owned(safe) = neutralize(text) {
                 *text = safe;
             }
         }
-        Value::Array(entries) => entries.iter_mut().for_each(neutral_json),
-        Value::Object(fields) => fields.values_mut().for_each(neutral_json),
+        Value::Array(entries) => entries.iter_mut().for_each(neutralize_json),
+        Value::Object(fields) => fields.values_mut().for_each(neutralize_json),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
-/// Where in a text a line of a fence begins whose end may be still to come.
-pub(super) fn open(text: &str) -> Option<usize> {
+/// Returns the start of a tag at the end that may be incomplete.
+pub(super) fn find_open(text: &str) -> Option<usize> {
     let (at, bracket) = text.match_indices(BRACKETS).next_back()?;
     let rest = super::clean(text.get(at + bracket.len()..)?);
     let name = rest.trim_start_matches(|c: char| c.is_whitespace() || c == '/');
-    let begun = NAME.get(..name.len())?;
-    begun.eq_ignore_ascii_case(name).then_some(at)
+    let prefix = NAME.get(..name.len())?;
+    prefix.eq_ignore_ascii_case(name).then_some(at)
 }
 
-/// Whether a text, which follows a bracket, is the rest of a tag of a fence.
+/// Returns whether a text after a bracket continues as a tag of a fence.
 fn is_tag(text: &str) -> bool {
-    /// No more white space and slashes than these are looked through, so that long rows of brackets
-    /// and spaces take no time.
-    const MOST: usize = 16;
+    /// The maximum of white space and slashes that are skipped, to avoid quadratic time.
+    const MAX_SKIPPED: usize = 16;
     let skipped: usize = text
         .chars()
-        .take(MOST)
+        .take(MAX_SKIPPED)
         .take_while(|c| c.is_whitespace() || *c == '/')
         .map(char::len_utf8)
         .sum();

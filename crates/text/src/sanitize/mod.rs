@@ -1,38 +1,41 @@
-//! Text from the web is hostile: it may carry instructions that only a model sees, colours and links
-//! for terminals, or letters in another order than they are shown. What is left here is what a
-//! reader sees; meaning, code and emoji stay as they are, byte for byte.
+//! Sanitizes text from the web.
+//!
+//! Such text may contain instructions that only a model sees, colours and links for terminals, or letters that
+//! are displayed in another order. Only what a reader sees remains; meaning, code and emoji stay unchanged, byte
+//! for byte.
 
 mod char_class;
-mod colours;
+mod color_codes;
 mod context;
-mod cut;
+mod entity_names;
 mod escapes;
 mod fence;
+mod incomplete;
 mod json;
-mod names;
-mod pieces;
+mod source_char;
 #[cfg(test)]
 mod tests;
-mod units;
+mod truncate;
 
 use std::borrow::Cow;
 
-use crate::chars::{all_bytes, is_any, is_mark};
+use crate::chars::{all_bytes, is_mark, is_one_of};
 use char_class::CharClass;
+use source_char::SourceChar;
 
-pub use cut::bounded;
-pub use fence::{Fence, neutral, neutral_json};
-pub use json::{Cleaned, clean_json};
-pub use pieces::unfinished;
+pub use fence::{Fence, neutralize, neutralize_json};
+pub use incomplete::incomplete_suffix_len;
+pub use json::{SanitizeStats, clean_json};
+pub use truncate::truncate;
 
-/// The most marks that stay on one character. Scripts need three or four.
-const MOST_MARKS: usize = 8;
+/// The maximum number of combining marks on one character. Scripts need three or four.
+const MAX_MARKS: usize = 8;
 
-/// How often a line is cleaned until nothing more falls out.
-const MOST_ROUNDS: usize = 8;
+/// The maximum number of passes over a line.
+const MAX_ROUNDS: usize = 8;
 
-/// The text without invisible and control characters, terminal escapes, and references to any of
-/// these such as `&#8203;`. Other references stay as they are. Cleaning twice changes nothing more.
+/// Removes invisible and control characters, terminal escapes, and character references to any of these, such
+/// as `&#8203;`. Other references stay unchanged. The function is idempotent.
 #[must_use]
 pub fn clean(text: &str) -> Cow<'_, str> {
     if is_plain(text) {
@@ -41,14 +44,14 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     let mut clean = String::new();
     let mut done = 0;
     let mut start = 0;
-    // Nothing that is hidden reaches beyond its line, and most lines hide nothing.
+    // No hidden sequence spans several lines, and most lines have none.
     for line in text.split_inclusive('\n') {
         let end = start + line.len();
         if is_suspect(line)
-            && let Some(better) = clean_line(line)
+            && let Some(cleaned) = clean_line(line)
         {
             clean.push_str(text.get(done..start).unwrap_or_default());
-            clean.push_str(&better);
+            clean.push_str(&cleaned);
             done = end;
         }
         start = end;
@@ -60,17 +63,17 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(clean)
 }
 
-/// Cleans until nothing more falls out; none if nothing does.
+/// Cleans a line until nothing changes; returns `None` if it is already clean.
 fn clean_line(line: &str) -> Option<String> {
     let mut clean = pass(line)?;
-    for _ in 0..MOST_ROUNDS {
+    for _ in 0..MAX_ROUNDS {
         match pass(&clean) {
             Some(cleaner) => clean = cleaner,
             None => return Some(clean),
         }
     }
-    // Nobody hides things in so many layers but to wear out a filter. Without these two characters
-    // nothing can be hidden in another any more.
+    // Only an attack on the filter has so many layers. Without these two characters, no further nesting
+    // is possible.
     clean.retain(|c| !matches!(c, '&' | '['));
     while let Some(cleaner) = pass(&clean) {
         clean = cleaner;
@@ -78,43 +81,43 @@ fn clean_line(line: &str) -> Option<String> {
     Some(clean)
 }
 
-/// Cleans once; none if that changes nothing.
+/// Cleans once; returns `None` if nothing changes.
 fn pass(text: &str) -> Option<String> {
-    let units = units::of(text);
-    let units = escapes::strip(&units);
-    let units = context::strip(&units);
-    let units = colours::strip(units);
-    let kept: usize = units.iter().map(units::Unit::kept).sum();
-    if kept == text.len() {
+    let chars = source_char::decode(text);
+    let chars = escapes::strip(&chars);
+    let chars = context::strip(&chars);
+    let chars = color_codes::strip(chars);
+    let unchanged: usize = chars.iter().map(SourceChar::source_len).sum();
+    if unchanged == text.len() {
         return None;
     }
     let mut clean = String::with_capacity(text.len());
-    for unit in &units {
-        unit.write(text, &mut clean);
+    for source in &chars {
+        source.write(text, &mut clean);
     }
     Some(clean)
 }
 
-/// Whether a text is ASCII without anything that could be a part of what has to go, as most texts are.
+/// Returns whether a text is printable ASCII without the start of a reference or an escape, as most texts are.
 fn is_plain(text: &str) -> bool {
     all_bytes(text, |byte| {
-        let is_shown = byte.wrapping_sub(b' ') <= b'~' - b' ';
-        (is_shown | is_any(byte, *b"\n\t")) & !is_any(byte, *b"&[")
+        let is_printable = byte.wrapping_sub(b' ') <= b'~' - b' ';
+        (is_printable | is_one_of(byte, *b"\n\t")) & !is_one_of(byte, *b"&[")
     })
 }
 
-/// Whether a line has anything that may have to go.
+/// Returns whether a line may contain something to remove.
 fn is_suspect(text: &str) -> bool {
     let mut marks = 0;
     text.char_indices().any(|(at, c)| {
         let rest = || text.get(at + 1..).unwrap_or_default();
         match c {
-            '&' => names::may_begin(rest()),
+            '&' => entity_names::may_start(rest()),
             '[' => rest().starts_with(|c: char| c.is_ascii_digit() || c == 'm'),
             c if c.is_ascii() => CharClass::of(c) != CharClass::Keep,
             c => {
                 marks = if is_mark(c) { marks + 1 } else { 0 };
-                marks > MOST_MARKS || CharClass::of(c) != CharClass::Keep
+                marks > MAX_MARKS || CharClass::of(c) != CharClass::Keep
             }
         }
     })

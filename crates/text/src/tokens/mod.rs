@@ -1,44 +1,44 @@
-//! How many tokens a text costs, without a tokenizer.
+//! Estimates the number of tokens of a text without a tokenizer.
 //!
-//! A tokenizer's table is larger than this whole program. What a caller needs is a price that is not
-//! too low: the text is split the way `o200k` splits it before it looks anything up, each piece gets
-//! the price pieces of its kind have on average, and the sum gets a margin.
+//! The table of a tokenizer is larger than this whole program, and callers only need an estimate that is rarely too
+//! low. The text is split like `o200k` pre-tokenizes it, each piece gets the average cost of its kind, and a margin
+//! is added to the sum.
 
-mod bill;
-mod letters;
-mod plain;
+mod ascii;
+mod cost;
+mod letter_pairs;
 mod script;
 mod split;
 mod symbols;
 #[cfg(test)]
 mod tests;
-mod words;
+mod word_cost;
 
-use bill::Bill;
+use cost::CostSum;
 use split::Pieces;
 
-/// A price in hundredths of a token.
-type Price = u64;
+/// A cost in hundredths of a token.
+type Cost = u64;
 
 /// One token.
-const TOKEN: Price = 100;
+const TOKEN: Cost = 100;
 
-/// Rather up than down, but not so that a single word costs two tokens.
-const ROUNDING: Price = 70;
+/// Rounds up, except that a single common word does not become two tokens.
+const ROUNDING: Cost = 70;
 
-/// About how many tokens of `o200k` a text has; seldom fewer than it really has.
+/// Estimates the number of `o200k` tokens of a text. The estimate is rarely too low.
 #[must_use]
 pub fn estimate(text: &str) -> usize {
-    let mut bill = Bill::default();
+    let mut sum = CostSum::default();
     let mut pieces = Pieces::of(text);
     loop {
-        if let Some(piece) = pieces.plain() {
-            bill.add_plain(piece);
+        if let Some(piece) = pieces.next_ascii() {
+            sum.add_ascii(piece);
         } else if let Some(piece) = pieces.next() {
-            bill.add(piece);
+            sum.add(piece);
         } else {
             break;
         }
     }
-    usize::try_from((bill.total() + ROUNDING) / TOKEN).unwrap_or(usize::MAX)
+    usize::try_from((sum.total() + ROUNDING) / TOKEN).unwrap_or(usize::MAX)
 }

@@ -1,7 +1,8 @@
-//! What letters beyond ASCII cost.
+//! The cost of letters beyond ASCII.
 
-use super::Price;
+use super::Cost;
 
+/// A group of scripts with similar costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Script {
     Latin,
@@ -36,14 +37,14 @@ impl Script {
         }
     }
 
-    /// What a run of the script costs at its start, and what this character of it costs. Japanese
-    /// has fewer tokens of several Chinese characters than Chinese has.
-    pub(super) fn rate(self, c: char, japanese: bool) -> (Price, Price) {
+    /// Returns the base cost of a run of the script, and the cost of this character. In Japanese, fewer tokens
+    /// contain several Chinese characters than in Chinese.
+    pub(super) fn rate(self, c: char, japanese: bool) -> (Cost, Cost) {
         match self {
             Script::Latin if c.is_ascii() => (60, 13),
             Script::Latin => (60, 42),
             Script::Greek => (40, 40),
-            // Letters that Russian does not have tell languages with fewer tokens.
+            // Letters that Russian does not have indicate languages with fewer tokens.
             Script::Cyrillic if !matches!(c, 'А'..='я' | 'ё') => (62, 75),
             Script::Cyrillic => (62, 21),
             Script::Hebrew => (50, 36),
@@ -61,23 +62,23 @@ impl Script {
     }
 }
 
-/// Whether a Korean syllable ends with a consonant that few syllables end with.
+/// Returns whether a Korean syllable ends with a rare final consonant.
 fn has_rare_final(c: char) -> bool {
     let finals = u32::from(c).saturating_sub(0xac00) % 28;
     !matches!(finals, 0 | 1 | 4 | 8 | 16 | 17 | 19..=21)
 }
 
-/// Whether a letter has an accent of one of the languages that have many tokens.
+/// Returns whether a letter has an accent of a language with many tokens.
 pub(super) fn has_common_accent(c: char) -> bool {
     "áâãäçéêíñóôõöúüßÁÂÃÄÇÉÊÍÑÓÔÕÖÚÜ".contains(c)
 }
 
-/// Whether a character is written only in traditional Chinese.
+/// Returns whether a character is used only in traditional Chinese.
 pub(super) fn is_traditional(c: char) -> bool {
     TRADITIONAL.binary_search(&c).is_ok()
 }
 
-/// Frequent characters that simplified Chinese writes otherwise, in order.
+/// Frequent characters that differ in simplified Chinese, sorted.
 const TRADITIONAL: [char; 120] = [
     '來', '個', '們', '動', '務', '區', '員', '問', '單', '嗎', '國', '報', '場', '學', '實', '寫',
     '將', '專', '對', '導', '層', '帶', '幾', '廣', '張', '強', '後', '從', '應', '擇', '據', '數',

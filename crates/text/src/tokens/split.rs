@@ -1,17 +1,17 @@
-//! Splits a text where `o200k` splits it before it looks for tokens, which never reach across.
+//! Splits a text like the pre-tokenizer of `o200k`; tokens never cross these boundaries.
 
-use super::plain::Plain;
+use super::ascii::AsciiPiece;
 use crate::chars::category;
 use icu_properties::props::GeneralCategory as Category;
 
-/// What a piece consists of.
+/// The kind of a piece.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// Letters, perhaps with one other character before them and an English ending after them.
+pub(super) enum PieceKind {
+    /// Letters, optionally preceded by one other character and followed by an English contraction.
     Word,
     /// One to three digits.
     Digits,
-    /// Punctuation and symbols, perhaps with a space before and line ends after them.
+    /// Punctuation and symbols, optionally preceded by a space and followed by line ends.
     Marks,
     /// White space.
     Space,
@@ -20,15 +20,15 @@ pub(super) enum Kind {
 /// A piece of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece<'a> {
-    pub(super) kind: Kind,
+    pub(super) kind: PieceKind,
     pub(super) text: &'a str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
+enum CharKind {
     Upper,
     Lower,
-    /// A letter without case, or a mark on a letter.
+    /// A letter without case, or a combining mark.
     Caseless,
     Digit,
     LineEnd,
@@ -36,47 +36,47 @@ enum Class {
     Other,
 }
 
-impl Class {
-    fn of(c: char) -> Class {
+impl CharKind {
+    fn of(c: char) -> CharKind {
         match c {
-            'a'..='z' => Class::Lower,
-            ' ' | '\t' | '\u{b}' | '\u{c}' => Class::Space,
-            'A'..='Z' => Class::Upper,
-            '0'..='9' => Class::Digit,
-            '\n' | '\r' => Class::LineEnd,
-            c if c.is_ascii() => Class::Other,
-            // The bulk of what is neither ASCII nor rare.
+            'a'..='z' => CharKind::Lower,
+            ' ' | '\t' | '\u{b}' | '\u{c}' => CharKind::Space,
+            'A'..='Z' => CharKind::Upper,
+            '0'..='9' => CharKind::Digit,
+            '\n' | '\r' => CharKind::LineEnd,
+            c if c.is_ascii() => CharKind::Other,
+            // The most common characters beyond ASCII.
             '\u{3041}'..='\u{3096}'
             | '\u{30a1}'..='\u{30fa}'
             | '\u{4e00}'..='\u{9fff}'
-            | '\u{ac00}'..='\u{d7a3}' => Class::Caseless,
-            c => Class::by_category(c),
+            | '\u{ac00}'..='\u{d7a3}' => CharKind::Caseless,
+            c => CharKind::by_category(c),
         }
     }
 
-    fn by_category(c: char) -> Class {
+    fn by_category(c: char) -> CharKind {
         match category(c) {
-            Category::UppercaseLetter | Category::TitlecaseLetter => Class::Upper,
-            Category::LowercaseLetter => Class::Lower,
+            Category::UppercaseLetter | Category::TitlecaseLetter => CharKind::Upper,
+            Category::LowercaseLetter => CharKind::Lower,
             Category::ModifierLetter
             | Category::OtherLetter
             | Category::NonspacingMark
             | Category::SpacingMark
-            | Category::EnclosingMark => Class::Caseless,
+            | Category::EnclosingMark => CharKind::Caseless,
             Category::DecimalNumber | Category::LetterNumber | Category::OtherNumber => {
-                Class::Digit
+                CharKind::Digit
             }
-            _ if c.is_whitespace() => Class::Space,
-            _ => Class::Other,
+            _ if c.is_whitespace() => CharKind::Space,
+            _ => CharKind::Other,
         }
     }
 
     fn is_letter(self) -> bool {
-        matches!(self, Class::Upper | Class::Lower | Class::Caseless)
+        matches!(self, CharKind::Upper | CharKind::Lower | CharKind::Caseless)
     }
 
     fn is_white(self) -> bool {
-        matches!(self, Class::Space | Class::LineEnd)
+        matches!(self, CharKind::Space | CharKind::LineEnd)
     }
 }
 
@@ -91,9 +91,9 @@ impl<'a> Pieces<'a> {
         Pieces { rest: text }
     }
 
-    /// The next piece, if it is a plain one.
-    pub(super) fn plain(&mut self) -> Option<Plain> {
-        let piece = Plain::at_start(self.rest.as_bytes())?;
+    /// Returns the next piece if it is plain ASCII.
+    pub(super) fn next_ascii(&mut self) -> Option<AsciiPiece> {
+        let piece = AsciiPiece::at_start(self.rest.as_bytes())?;
         self.rest = self.rest.get(piece.length..)?;
         Some(piece)
     }
@@ -111,40 +111,42 @@ impl<'a> Iterator for Pieces<'a> {
     }
 }
 
-/// Kind and length in bytes of the piece that a text begins with.
-fn measure(text: &str, first: char) -> (Kind, usize) {
-    let class = Class::of(first);
+/// Returns the kind and the length in bytes of the first piece of a text.
+fn measure(text: &str, first: char) -> (PieceKind, usize) {
+    let class = CharKind::of(first);
     let after = text.get(first.len_utf8()..).unwrap_or_default();
-    let next = after.chars().next().map_or(Class::LineEnd, Class::of);
+    let next = after.chars().next().map_or(CharKind::LineEnd, CharKind::of);
     match class {
-        Class::Upper | Class::Lower | Class::Caseless => (Kind::Word, word(text)),
-        Class::Digit => (Kind::Digits, digits(text)),
-        Class::Space | Class::Other if next.is_letter() => {
-            (Kind::Word, first.len_utf8() + word(after))
+        CharKind::Upper | CharKind::Lower | CharKind::Caseless => (PieceKind::Word, word(text)),
+        CharKind::Digit => (PieceKind::Digits, digits(text)),
+        CharKind::Space | CharKind::Other if next.is_letter() => {
+            (PieceKind::Word, first.len_utf8() + word(after))
         }
-        Class::Other => (Kind::Marks, marks(text)),
-        Class::Space if first == ' ' && next == Class::Other => (Kind::Marks, 1 + marks(after)),
-        Class::Space | Class::LineEnd => (Kind::Space, space(text)),
+        CharKind::Other => (PieceKind::Marks, marks(text)),
+        CharKind::Space if first == ' ' && next == CharKind::Other => {
+            (PieceKind::Marks, 1 + marks(after))
+        }
+        CharKind::Space | CharKind::LineEnd => (PieceKind::Space, space(text)),
     }
 }
 
-/// Capitals, then small letters, then perhaps an English ending such as `'s`.
+/// Returns the length of a word: capitals, lower-case letters, and an English contraction such as `'s`.
 fn word(text: &str) -> usize {
-    let mut small = false;
+    let mut has_lowercase = false;
     let mut length = 0;
     for c in text.chars() {
-        match Class::of(c) {
-            Class::Upper if small => break,
-            Class::Upper | Class::Caseless => {}
-            Class::Lower => small = true,
+        match CharKind::of(c) {
+            CharKind::Upper if has_lowercase => break,
+            CharKind::Upper | CharKind::Caseless => {}
+            CharKind::Lower => has_lowercase = true,
             _ => break,
         }
         length += c.len_utf8();
     }
-    length + ending(text.as_bytes().get(length..).unwrap_or_default())
+    length + contraction(text.as_bytes().get(length..).unwrap_or_default())
 }
 
-fn ending(rest: &[u8]) -> usize {
+fn contraction(rest: &[u8]) -> usize {
     let [b'\'', first, tail @ ..] = rest else {
         return 0;
     };
@@ -159,24 +161,24 @@ fn ending(rest: &[u8]) -> usize {
 fn digits(text: &str) -> usize {
     let digits = text.chars().take(3);
     digits
-        .take_while(|c| Class::of(*c) == Class::Digit)
+        .take_while(|c| CharKind::of(*c) == CharKind::Digit)
         .map(char::len_utf8)
         .sum()
 }
 
-/// Symbols, with the line ends and slashes after them.
+/// Returns the length of symbols, including subsequent line ends and slashes.
 fn marks(text: &str) -> usize {
-    let symbols = text.find(|c| Class::of(c) != Class::Other);
+    let symbols = text.find(|c| CharKind::of(c) != CharKind::Other);
     let symbols = symbols.unwrap_or(text.len());
     let rest = text.get(symbols..).unwrap_or_default();
     let ends = rest.find(|c| !matches!(c, '\r' | '\n' | '/'));
     symbols + ends.unwrap_or(rest.len())
 }
 
-/// White space up to its last line end; or else all of it but the last character, which belongs to
-/// what follows.
+/// Returns the length of white space up to its last line end, or else without the last character, which belongs to
+/// the next piece.
 fn space(text: &str) -> usize {
-    let end = text.find(|c| !Class::of(c).is_white());
+    let end = text.find(|c| !CharKind::of(c).is_white());
     let run = end.map_or(text, |end| text.get(..end).unwrap_or_default());
     if let Some(last) = run.rfind(['\r', '\n']) {
         return last + 1;

@@ -1,9 +1,9 @@
-//! What digits, symbols and white space cost.
+//! The cost of digits, symbols and white space.
 
-use super::{Price, TOKEN};
+use super::{Cost, TOKEN};
 
-/// One to three digits are one token, if they are the usual ones.
-pub(super) fn digits(text: &str) -> Price {
+/// Returns the cost of one to three digits, which are one token in ASCII.
+pub(super) fn digits(text: &str) -> Cost {
     if text.is_ascii() {
         TOKEN
     } else {
@@ -11,14 +11,14 @@ pub(super) fn digits(text: &str) -> Price {
     }
 }
 
-/// Punctuation and symbols. The price grows with the changes from one character to another.
-pub(super) fn marks(text: &str) -> Price {
-    let mut changes: Price = 0;
+/// Returns the cost of punctuation and symbols, which grows with the changes from one character to another.
+pub(super) fn marks(text: &str) -> Cost {
+    let mut changes: Cost = 0;
     let mut others = 0;
     let mut before = ' ';
     for c in text.trim_matches([' ', '\r', '\n']).chars() {
         others += match (c.is_ascii(), c == before) {
-            (true, true) => AGAIN,
+            (true, true) => REPEATED,
             (true, false) => {
                 changes += 1;
                 0
@@ -28,24 +28,24 @@ pub(super) fn marks(text: &str) -> Price {
         };
         before = c;
     }
-    of_changes(changes, text.starts_with(' ')) + others
+    cost_of_changes(changes, text.starts_with(' ')) + others
 }
 
-/// The same for symbols of ASCII alone, without what stands around them.
-pub(super) fn plain_marks(marks: &[u8], spaced: bool) -> Price {
+/// Returns the cost of ASCII symbols without surrounding white space.
+pub(super) fn ascii_marks(marks: &[u8], spaced: bool) -> Cost {
     let mut before = b' ';
-    let mut changes: Price = 0;
+    let mut changes: Cost = 0;
     for mark in marks.iter().copied() {
-        changes += Price::from(mark != before);
+        changes += Cost::from(mark != before);
         before = mark;
     }
-    of_changes(changes, spaced) + AGAIN * (marks.len() as Price - changes)
+    cost_of_changes(changes, spaced) + REPEATED * (marks.len() as Cost - changes)
 }
 
-/// The same symbol once more.
-const AGAIN: Price = 4;
+/// The cost of a repeated symbol.
+const REPEATED: Cost = 4;
 
-fn of_changes(changes: Price, spaced: bool) -> Price {
+fn cost_of_changes(changes: Cost, spaced: bool) -> Cost {
     match changes {
         0 => 0,
         1 | 2 => 100 + 6 * (changes - 1),
@@ -54,13 +54,13 @@ fn of_changes(changes: Price, spaced: bool) -> Price {
     }
 }
 
-/// A character that lines and frames are drawn with, in long rows.
+/// Returns whether a character is used for drawing long lines.
 fn is_line(c: char) -> bool {
     matches!(c, '\u{2500}'..='\u{259f}' | '…' | '—' | '・' | '．')
 }
 
-/// A symbol beyond ASCII.
-fn symbol(c: char) -> Price {
+/// Returns the cost of a symbol beyond ASCII.
+fn symbol(c: char) -> Cost {
     match c {
         '\0'..='\u{ff}'
         | '\u{200d}'..='\u{203f}'
@@ -73,12 +73,13 @@ fn symbol(c: char) -> Price {
     }
 }
 
-pub(super) fn space(text: &str) -> Price {
-    let mut changes: Price = 0;
-    let mut length: Price = 0;
+/// Returns the cost of white space.
+pub(super) fn space(text: &str) -> Cost {
+    let mut changes: Cost = 0;
+    let mut length: Cost = 0;
     let mut before = None;
     for c in text.chars() {
-        changes += Price::from(before != Some(c));
+        changes += Cost::from(before != Some(c));
         // Spaces have far longer tokens than line ends and tabs.
         length += match c {
             ' ' => 1,

@@ -233,7 +233,7 @@ impl<'b> Coercer<'b> {
         }
         let candidates = || known.iter().copied();
         let meant = names::variant(name, candidates())
-            .or_else(|| names::misspelt(name, candidates()))
+            .or_else(|| names::closest_spelling(name, candidates()))
             .map(str::to_owned)
             .or_else(|| further_in(node, known, name));
         match meant {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use exa_mcp_model::Example;
+use exa_mcp_model::ExampleCall;
 
 use super::super::super::find;
 use super::super::example as example_of;
@@ -11,7 +11,7 @@ use super::{run, schema, schemas};
 fn example(operation: &str, schema: &Value) -> Value {
     match find(operation) {
         Some(operation) => example_of(&operation.behavior.example, schema),
-        None => example_of(&Example::PLAIN, schema),
+        None => example_of(&ExampleCall::EMPTY, schema),
     }
 }
 

@@ -133,7 +133,7 @@ impl Sessions {
             Ok(None) => {
                 let id = SessionId::from(id);
                 let is_owner = |session: &Session| {
-                    session.owner == *owner || session.owner.is_guest() && owner.is_guest()
+                    session.owner == *owner || session.owner.is_anonymous() && owner.is_anonymous()
                 };
                 if self.known().get(&id).is_some_and(is_owner) {
                     let _ = self.close_session(&id).await;

@@ -264,7 +264,7 @@ mod tests {
     }
 
     fn guest(name: &str, last: u8) -> Requester {
-        let mut requester = Requester::new(Identity::guest(name));
+        let mut requester = Requester::new(Identity::anonymous(name));
         requester.guest_address = Some(IpAddr::from([192, 0, 2, last]).into());
         requester
     }

@@ -86,7 +86,7 @@ fn failures_and_repetitions_are_told_but_no_questions_answers_or_keys() {
             .collect();
         assert_eq!(
             words,
-            ["failed; trying again", "answered", "failed"],
+            ["request failed; retrying", "answered", "failed"],
             "{version}"
         );
         let levels: Vec<_> = told.iter().map(|it| it["level"].clone()).collect();

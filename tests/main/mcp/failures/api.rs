@@ -82,7 +82,7 @@ fn what_others_say_of_a_failure_is_marked() {
         }
         // A model that reads only our words still knows what to do.
         assert!(
-            own.contains("`search` failed. The Exa API answered"),
+            own.contains("`search` failed. The Exa API returned"),
             "{own}"
         );
     }
@@ -122,23 +122,13 @@ fn failures_of_resources_and_tasks_are_marked_too() {
 #[test]
 fn every_status_has_its_code_and_its_advice() {
     for (status, code, name, advice) in [
-        (
-            400,
-            -32602,
-            "INVALID_PARAMS",
-            "Correct what the message names",
-        ),
+        (400, -32602, "INVALID_PARAMS", "Correct the request"),
         (401, -32002, "AUTHENTICATION_ERROR", "EXA_API_KEY"),
         (402, -32000, "API_ERROR", "Top up the credits"),
         (403, -32002, "AUTHENTICATION_ERROR", "permissions"),
         (404, -32003, "RESOURCE_NOT_FOUND", "Check the id"),
-        (409, -32000, "API_ERROR", "exists already"),
-        (
-            422,
-            -32602,
-            "INVALID_PARAMS",
-            "Correct what the message names",
-        ),
+        (409, -32000, "API_ERROR", "already exists"),
+        (422, -32602, "INVALID_PARAMS", "Correct the request"),
         (500, -32000, "API_ERROR", "try again later"),
         (502, -32000, "API_ERROR", "try again later"),
         (504, -32000, "API_ERROR", "try again later"),

@@ -1,6 +1,6 @@
 //! Random and slightly changed arguments for every tool.
 
-use exa_mcp_model::Example;
+use exa_mcp_model::ExampleCall;
 use exa_mcp_server::operations::validation::example;
 use exa_mcp_server::operations::{all, find};
 use fastrand::Rng;
@@ -107,7 +107,7 @@ fn right(rng: &mut Rng, name: &str, schema: &Value) -> Value {
     match rng.bool() {
         true => match find(name) {
             Some(operation) => example(&operation.behavior.example, schema),
-            None => example(&Example::PLAIN, schema),
+            None => example(&ExampleCall::EMPTY, schema),
         },
         false => sample::full(schema, schema, rng.usize(..6)),
     }

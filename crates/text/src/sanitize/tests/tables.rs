@@ -1,8 +1,8 @@
-//! Texts and what is left of them.
+//! Test cases of sanitizing.
 
-/// What must go, and what is left.
+/// Hostile texts and their expected results.
 pub(super) const ATTACKS: &[(&str, &str)] = &[
-    // Characters that show nothing.
+    // Invisible characters.
     ("zero\u{200b}width", "zerowidth"),
     ("\u{feff}mark at the start", "mark at the start"),
     ("soft\u{ad}hyphen", "softhyphen"),
@@ -17,7 +17,7 @@ pub(super) const ATTACKS: &[(&str, &str)] = &[
     ("blank\u{2800}braille", "blank braille"),
     ("not \u{fffe}\u{fdd0}\u{10ffff}characters", "not characters"),
     ("far \u{f0041}\u{10fffd}\u{54321}planes", "far planes"),
-    // Joiners and selectors where nothing needs them.
+    // Joiners and selectors without an effect.
     ("a\u{200d}b\u{200c}c", "abc"),
     ("\u{200d}start end\u{200d}", "start end"),
     ("text\u{fe0f} and 5\u{fe0f}", "text and 5"),
@@ -25,12 +25,12 @@ pub(super) const ATTACKS: &[(&str, &str)] = &[
     ("👍\u{fe0f}\u{fe0f}\u{fe0e}", "👍\u{fe0f}"),
     ("👨\u{200d}\u{200d}👩", "👨\u{200d}👩"),
     ("می\u{200c}\u{200c}روم", "می\u{200c}روم"),
-    // The direction of writing.
+    // Text direction.
     ("\u{202a}a\u{202b}b\u{202c}c\u{202d}d\u{202e}e", "abcde"),
     ("\u{2066}f\u{2067}g\u{2068}h\u{2069}", "fgh"),
     ("\u{200e}i\u{200f}j\u{61c}k", "ijk"),
     ("file\u{202e}gpj.exe", "filegpj.exe"),
-    // Tags that spell something nobody sees.
+    // Tags that spell invisible text.
     (
         "hi\u{e0001}\u{e0069}\u{e0067}\u{e006e}\u{e006f}\u{e0072}\u{e0065}\u{e007f}!",
         "hi!",
@@ -49,7 +49,7 @@ pub(super) const ATTACKS: &[(&str, &str)] = &[
     ),
     ("a\r\u{200b}\nb", "a\nb"),
     ("c1 \u{80}\u{99}\u{9c}.", "c1 ."),
-    // Terminals.
+    // Terminal escapes.
     ("\u{1b}[31mred\u{1b}[0m", "red"),
     ("\u{1b}[38;5;196mred\u{1b}[m \u{1b}[2J\u{1b}[1;1H", "red "),
     ("\u{9b}31mred\u{9b}0m", "red"),
@@ -72,7 +72,7 @@ pub(super) const ATTACKS: &[(&str, &str)] = &[
     ("\u{1b}]52;never ended", "never ended"),
     ("lost [31merror[0m here", "lost error here"),
     ("[1;32mok[m\n[33mwarn[0m", "ok\nwarn"),
-    // The same, written as references.
+    // The same as character references.
     ("a&#8203;b&#x200B;c&#X200b;d&ZeroWidthSpace;e", "abcde"),
     ("a&#0008203;b&#8203 c&#x200bz", "ab cz"),
     ("&shy;&zwj;&zwnj;&lrm;&rlm;&NoBreak;.", "."),
@@ -84,7 +84,7 @@ pub(super) const ATTACKS: &[(&str, &str)] = &[
     ("&#27;]8;;https://evil.example&#7;link", "link"),
     ("&amp;#8203;&amp;amp;#8203;&#38;#8203;&#x26;amp;zwnj;.", "."),
     ("&amp#8203;&AMP;#x200b;&&num;8203;&shy&semi;.", "."),
-    // What removing one thing would put together.
+    // Sequences that a removal would complete.
     ("&#82\u{200b}03;x", "x"),
     ("&sh&#8203;y;x", "x"),
     ("&sh&sh&sh&shy;y;y;y;x", "x"),
@@ -93,8 +93,8 @@ pub(super) const ATTACKS: &[(&str, &str)] = &[
     ("&[31m#8203;[0m", "&[31m#8203;[0m"),
 ];
 
-/// What must stay, byte for byte.
-pub(super) const SURVIVORS: &[&str] = &[
+/// Texts that must stay unchanged, byte for byte.
+pub(super) const UNCHANGED: &[&str] = &[
     "",
     "Plain text, with\ttabs\nand lines.",
     // Emoji: families, professions, skin tones, flags, keys.

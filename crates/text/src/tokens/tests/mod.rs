@@ -10,17 +10,17 @@ mod texts;
 use bpe_openai::o200k_base;
 use fastrand::Rng;
 
-use super::bill::Bill;
-use super::plain::Plain;
+use super::ascii::AsciiPiece;
+use super::cost::CostSum;
 use super::{Pieces, estimate};
-use texts::{address, cjk, code, corpus, english, hex, json, paragraphs, some};
+use texts::{cjk, code, corpus, english, hex, json, paragraphs, random_url, random_words};
 
-/// The share of texts whose estimate must not be too low, in percent. Users are promised 95.
-const ENOUGH: usize = 97;
-/// The most that estimates may be on average, in percent of the truth. Users are promised 135.
-const MOST: usize = 130;
+/// The minimum share of texts whose estimate is not too low, in percent. The documentation promises 95.
+const MIN_SUFFICIENT: usize = 97;
+/// The maximum average estimate, in percent of the actual count. The documentation promises 135.
+const MAX_AVERAGE: usize = 130;
 
-/// How estimates compare with the truth.
+/// Compares estimates with actual counts.
 #[derive(Clone, Default)]
 struct Tally {
     texts: usize,
@@ -34,13 +34,15 @@ impl Tally {
     fn of(texts: &[String]) -> Tally {
         let mut tally = Tally::default();
         for text in texts {
-            let truth = o200k_base().count(text.as_str());
+            let actual = o200k_base().count(text.as_str());
             let estimate = estimate(text);
             tally.texts += 1;
-            tally.ratios += estimate * 10_000 / truth.max(1);
-            if estimate < truth {
+            tally.ratios += estimate * 10_000 / actual.max(1);
+            if estimate < actual {
                 let start: String = text.chars().take(60).collect();
-                tally.low.push(format!("{estimate} for {truth}: {start:?}"));
+                tally
+                    .low
+                    .push(format!("{estimate} for {actual}: {start:?}"));
             }
         }
         tally
@@ -56,17 +58,20 @@ impl Tally {
         let (texts, low) = (self.texts, &self.low);
         assert!(texts >= 20, "{class} has only {texts} texts");
         assert!(
-            low.len() * 100 <= texts * (100 - ENOUGH),
+            low.len() * 100 <= texts * (100 - MIN_SUFFICIENT),
             "{class}: {} of {texts} are too low: {low:#?}",
             low.len()
         );
         let mean = self.ratios / texts / 100;
-        assert!(mean <= MOST, "{class}: {mean} % of the truth on average");
+        assert!(
+            mean <= MAX_AVERAGE,
+            "{class}: {mean} % of the actual count on average"
+        );
     }
 }
 
 #[test]
-fn english_code_cjk_and_json_cost_about_that() {
+fn estimates_english_code_cjk_and_json() {
     let classes = [
         ("English", english()),
         ("code", code()),
@@ -83,7 +88,7 @@ fn english_code_cjk_and_json_cost_about_that() {
 }
 
 #[test]
-fn other_languages_cost_about_that() {
+fn estimates_other_languages() {
     let names = [
         "arabic",
         "french",
@@ -108,16 +113,22 @@ fn other_languages_cost_about_that() {
 }
 
 #[test]
-fn markdown_costs_about_that() {
+fn estimates_markdown() {
     let mut texts: Vec<String> = Vec::new();
     let mut rng = Rng::with_seed(7);
     let words = corpus("english.txt");
     let words: Vec<&str> = words.split_whitespace().collect();
     for rows in 1..40 {
-        let link = |rng: &mut Rng| format!("[{}]({})", some(rng, &words, 6), address(rng, &words));
+        let link = |rng: &mut Rng| {
+            format!(
+                "[{}]({})",
+                random_words(rng, &words, 6),
+                random_url(rng, &words)
+            )
+        };
         let list: Vec<String> = (0..rows).map(|_| format!("- {}", link(&mut rng))).collect();
         texts.push(list.join("\n"));
-        let row = |rng: &mut Rng| format!("| {} | {} |", some(rng, &words, 3), rng.u32(..));
+        let row = |rng: &mut Rng| format!("| {} | {} |", random_words(rng, &words, 3), rng.u32(..));
         let table: Vec<String> = (0..rows).map(|_| row(&mut rng)).collect();
         texts.push(format!("| Name | Value |\n|---|---|\n{}", table.join("\n")));
     }
@@ -125,7 +136,7 @@ fn markdown_costs_about_that() {
 }
 
 #[test]
-fn data_costs_about_that() {
+fn estimates_data() {
     let mut rng = Rng::with_seed(8);
     let words = corpus("english.txt");
     let words: Vec<&str> = words.split_whitespace().collect();
@@ -145,16 +156,16 @@ fn data_costs_about_that() {
         lines(&mut |rng| [8, 4, 4, 4, 12].map(|length| hex(rng, length)).join("-"));
         lines(&mut |rng| base64(rng));
         lines(&mut |rng| format!("{}, {:.3}, -{}", rng.u32(..), rng.f64() * 90.0, rng.u8(..)));
-        lines(&mut |rng| address(rng, &words));
+        lines(&mut |rng| random_url(rng, &words));
         lines(&mut |rng| {
             format!(
                 "{}{}  \n",
                 " ".repeat(rng.usize(..30)),
-                some(rng, &words, 3)
+                random_words(rng, &words, 3)
             )
         });
         lines(&mut |rng| {
-            let text = some(rng, &words, 9);
+            let text = random_words(rng, &words, 9);
             format!(
                 "2026-01-{}T10:11:12.123Z WARN [worker-{}] {text} took={}ms",
                 rng.u8(10..28),
@@ -165,17 +176,17 @@ fn data_costs_about_that() {
         lines(&mut |rng| {
             format!(
                 "{} 🎉 {} 👍🏽 👩\u{200d}💻",
-                some(rng, &words, 4),
-                some(rng, &words, 4)
+                random_words(rng, &words, 4),
+                random_words(rng, &words, 4)
             )
         });
     }
     Tally::of(&texts).check("data");
 }
 
-/// Rows of one letter come from keys that were held down, and from attackers.
+/// Long runs of one letter come from keys that were held down, and from attackers.
 #[test]
-fn long_rows_of_a_letter_are_counted() {
+fn counts_long_runs_of_a_letter() {
     for letter in ["a", "b", "h", "H", "e", "é", "中"] {
         let row = letter.repeat(100_000);
         for text in [row.clone(), format!(" {row}"), format!("{row}'s {row}!")] {
@@ -190,7 +201,7 @@ fn long_rows_of_a_letter_are_counted() {
 }
 
 #[test]
-fn the_smallest_texts_cost_what_they_cost() {
+fn estimates_the_smallest_texts_exactly() {
     for (text, tokens) in [
         ("", 0),
         ("word", 1),
@@ -205,7 +216,7 @@ fn the_smallest_texts_cost_what_they_cost() {
 }
 
 #[test]
-fn texts_are_split_where_the_tokenizer_splits_them() {
+fn splits_like_the_tokenizer() {
     let all = [english(), code(), cjk()].concat();
     let odd = [
         "It's I'LL x'y",
@@ -222,7 +233,7 @@ fn texts_are_split_where_the_tokenizer_splits_them() {
 }
 
 #[test]
-fn what_is_plain_costs_the_same_in_one_go() {
+fn the_ascii_path_agrees_with_the_general_path() {
     const PARTS: [&str; 40] = [
         "a", "the", "Word", "HTTP", "iOS", "don't", "It's", "é", "ß", "Я", "中", "\u{301}", "0",
         "12", "2024", "٣", "²", " ", "  ", "   ", "\t", "\u{b}", "\u{a0}", "\n", "\n\n", "\r\n",
@@ -240,12 +251,12 @@ fn what_is_plain_costs_the_same_in_one_go() {
     for text in texts.iter().chain(&english()).chain(&code()) {
         let mut rest = text.as_str();
         while let Some(piece) = Pieces::of(rest).next() {
-            if let Some(plain) = Plain::at_start(rest.as_bytes()) {
+            if let Some(plain) = AsciiPiece::at_start(rest.as_bytes()) {
                 assert_eq!(plain.length, piece.text.len(), "{rest:?}");
-                let (mut in_one_go, mut bill) = (Bill::default(), Bill::default());
-                in_one_go.add_plain(plain);
-                bill.add(piece);
-                assert_eq!(in_one_go, bill, "{rest:?}");
+                let (mut fast, mut general) = (CostSum::default(), CostSum::default());
+                fast.add_ascii(plain);
+                general.add(piece);
+                assert_eq!(fast, general, "{rest:?}");
                 plain_pieces += 1;
             }
             rest = &rest[piece.text.len()..];

@@ -1,4 +1,4 @@
-//! Texts whose estimates are compared with a tokenizer: a corpus, and data generated from it.
+//! Texts for comparing estimates with a tokenizer: a corpus, and data generated from it.
 
 use std::fs;
 use std::path::Path;
@@ -11,8 +11,7 @@ pub(super) fn corpus(name: &str) -> String {
     fs::read_to_string(folder.join(name)).unwrap()
 }
 
-/// A text as a whole and many times over, its paragraphs, their sentences, and beginnings of a few
-/// words.
+/// Returns a text as a whole and repeated, its paragraphs, their sentences, and their first and last words.
 pub(super) fn prose(text: &str) -> Vec<String> {
     let mut texts = vec![text.to_owned(), text.repeat(50_000 / text.len() + 1)];
     for paragraph in text.split("\n\n").map(str::trim) {
@@ -34,7 +33,7 @@ pub(super) fn sentences(paragraph: &str) -> Vec<String> {
     parts.filter(|part| part.chars().count() > 3).collect()
 }
 
-/// Parts of several lengths of a text with lines.
+/// Returns excerpts of several numbers of lines.
 pub(super) fn excerpts(text: &str) -> Vec<String> {
     let lines: Vec<&str> = text.lines().collect();
     let mut texts = vec![text.to_owned()];
@@ -81,26 +80,26 @@ pub(super) fn json() -> Vec<String> {
     texts
 }
 
-/// An item as the API answers it.
+/// Returns an item as the API does.
 pub(super) fn item(rng: &mut Rng, words: &[&str]) -> Value {
     let day = rng.u8(10..28);
     json!({
         "id": format!("{}-{}", hex(rng, 8), hex(rng, 12)),
-        "title": some(rng, words, 8),
-        "url": address(rng, words),
+        "title": random_words(rng, words, 8),
+        "url": random_url(rng, words),
         "publishedDate": format!("2025-0{}-{day}T08:00:00.000Z", rng.u8(1..9)),
-        "author": rng.bool().then(|| some(rng, words, 2)),
+        "author": rng.bool().then(|| random_words(rng, words, 2)),
         "score": rng.f64(),
         "costDollars": { "total": 0.005, "search": { "neural": 0.005 } },
-        "highlights": [some(rng, words, 20), some(rng, words, 12)],
-        "tags": ["alpha", "beta-2", some(rng, words, 1)],
+        "highlights": [random_words(rng, words, 20), random_words(rng, words, 12)],
+        "tags": ["alpha", "beta-2", random_words(rng, words, 1)],
         "verified": rng.bool(),
         "employees": rng.u32(1..90_000),
     })
 }
 
-pub(super) fn some(rng: &mut Rng, words: &[&str], most: usize) -> String {
-    let count = rng.usize(1..=most);
+pub(super) fn random_words(rng: &mut Rng, words: &[&str], max: usize) -> String {
+    let count = rng.usize(1..=max);
     let picked: Vec<&str> = (0..count)
         .map(|_| words[rng.usize(..words.len())])
         .collect();
@@ -112,7 +111,7 @@ pub(super) fn hex(rng: &mut Rng, length: usize) -> String {
     (0..length).map(digit).collect()
 }
 
-pub(super) fn address(rng: &mut Rng, words: &[&str]) -> String {
+pub(super) fn random_url(rng: &mut Rng, words: &[&str]) -> String {
     let plain = |word: &str| {
         word.to_lowercase()
             .replace(|c: char| !c.is_alphanumeric(), "")
@@ -128,7 +127,7 @@ pub(super) fn address(rng: &mut Rng, words: &[&str]) -> String {
     )
 }
 
-/// Paragraphs and sentences; beginnings of a few words say too little about a language.
+/// Returns paragraphs and sentences; a few words say too little about a language.
 pub(super) fn paragraphs(text: &str) -> Vec<String> {
     let paragraphs = text.split("\n\n").map(str::trim);
     let texts = paragraphs.flat_map(|part| [sentences(part), vec![part.to_owned()]].concat());

@@ -1,4 +1,4 @@
-//! What holds for any text.
+//! Properties that hold for any text.
 
 use std::ops::RangeInclusive;
 
@@ -6,7 +6,7 @@ use fastrand::Rng;
 
 use super::super::clean;
 
-/// Pieces that hostile texts are made of.
+/// Pieces of hostile texts.
 const PIECES: &[&str] = &[
     "a",
     "Z",
@@ -100,7 +100,7 @@ const PIECES: &[&str] = &[
     "🏴\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
 ];
 
-/// What must not be in a clean text, whatever stands next to it.
+/// Characters that a clean text never contains.
 const FORBIDDEN: &[RangeInclusive<char>] = &[
     '\u{0}'..='\u{8}',
     '\u{b}'..='\u{1f}',
@@ -132,8 +132,8 @@ fn is_forbidden(c: char) -> bool {
     FORBIDDEN.iter().any(|range| range.contains(&c))
 }
 
-/// A text as a page shows it: references replaced once.
-fn shown(text: &str) -> String {
+/// Decodes character references once, as a page displays them.
+fn decode_once(text: &str) -> String {
     let Some((before, rest)) = text.split_once('&') else {
         return text.to_owned();
     };
@@ -147,13 +147,13 @@ fn shown(text: &str) -> String {
         .iter()
         .find_map(|(name, c)| Some((rest.strip_prefix(name)?, Some(*c))));
     let (rest, c) = named
-        .or_else(|| numbered(rest))
+        .or_else(|| decode_number(rest))
         .unwrap_or((rest, Some('&')));
     let c = c.map(String::from).unwrap_or_default();
-    format!("{before}{c}{}", shown(rest))
+    format!("{before}{c}{}", decode_once(rest))
 }
 
-fn numbered(text: &str) -> Option<(&str, Option<char>)> {
+fn decode_number(text: &str) -> Option<(&str, Option<char>)> {
     let digits = text.strip_prefix('#')?;
     let (digits, radix) = match digits.strip_prefix(['x', 'X']) {
         Some(digits) => (digits, 16),
@@ -169,7 +169,7 @@ fn numbered(text: &str) -> Option<(&str, Option<char>)> {
 }
 
 #[test]
-fn any_text_is_clean_after_cleaning_once() {
+fn cleaning_hostile_pieces_is_idempotent() {
     let mut rng = Rng::with_seed(4);
     for _ in 0..10_000 {
         let length = rng.usize(1..40);
@@ -180,14 +180,14 @@ fn any_text_is_clean_after_cleaning_once() {
         assert!(!once.contains(is_forbidden), "{text:?} became {once:?}");
         assert_eq!(clean(&once), once, "{text:?}");
         assert!(once.chars().count() <= text.chars().count());
-        let (first, second) = (shown(&once), shown(&shown(&once)));
+        let (first, second) = (decode_once(&once), decode_once(&decode_once(&once)));
         assert!(!first.contains(is_forbidden), "{text:?} shows {first:?}");
         assert!(!second.contains(is_forbidden), "{text:?} shows {second:?}");
     }
 }
 
 #[test]
-fn any_characters_are_clean_after_cleaning_once() {
+fn cleaning_random_characters_is_idempotent() {
     let mut rng = Rng::with_seed(5);
     for _ in 0..10_000 {
         let text: String = (0..rng.usize(1..30)).map(|_| rng.char(..)).collect();
@@ -197,13 +197,13 @@ fn any_characters_are_clean_after_cleaning_once() {
     }
 }
 
-/// References nested in each other, deeper than there are rounds.
+/// Nests references deeper than the number of passes.
 fn nested(depth: usize, open: &str, close: &str) -> String {
     format!("{}\u{200b}{}end", open.repeat(depth), close.repeat(depth))
 }
 
 #[test]
-fn no_depth_wears_the_filter_out() {
+fn handles_any_nesting_depth() {
     for (open, close) in [
         ("&s", "hy;"),
         ("&#x2", "00b;"),
@@ -222,9 +222,9 @@ fn no_depth_wears_the_filter_out() {
     }
 }
 
-/// A filter that looks back or ahead without bound would take minutes for each of these texts.
+/// A filter with quadratic time would take minutes for each of these texts.
 #[test]
-fn long_hostile_texts_take_no_long_time() {
+fn long_hostile_texts_take_linear_time() {
     let size = 20_000;
     for piece in [
         "&",

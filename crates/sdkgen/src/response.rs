@@ -1,22 +1,22 @@
-//! What an operation answers: results, and what stands beside them.
+//! The types of a response: its results, and the fields next to them.
 
 use serde_json::Value;
 
 use super::flatten::flatten;
 use super::lower::Lowering;
 use super::types::{Declarations, Field, Side, Type};
-use exa_mcp_model::envelope::{IN_METADATA, results_field};
+use exa_mcp_model::envelope::{METADATA_FIELDS, results_field};
 
-/// The types of an answer.
-pub(super) struct Answer {
-    /// What the results are.
+/// The types of a response.
+pub(super) struct ResponseTypes {
+    /// The type of one result.
     pub(super) result: Type,
-    /// The fields that stand beside them.
+    /// The other fields.
     pub(super) rest: Vec<Field>,
 }
 
-impl Answer {
-    /// Takes the answer of the API apart as the server does.
+impl ResponseTypes {
+    /// Splits the response schema in the same way as the server splits a response.
     pub(super) fn new(out: &mut Declarations, prefix: &str, schema: &Value) -> Self {
         let flat = flatten(schema, schema);
         let hint = format!("{prefix}Result");
@@ -38,10 +38,11 @@ impl Answer {
         let result = lowering.lower(item.unwrap_or(&Value::Null), &hint);
         let mut others = flat.clone();
         if let Some(Value::Object(properties)) = others.get_mut("properties") {
-            properties.retain(|name, _| name != list && !IN_METADATA.contains(&name.as_str()));
+            properties.retain(|name, _| name != list && !METADATA_FIELDS.contains(&name.as_str()));
         }
         if let Some(Value::Array(required)) = others.get_mut("required") {
-            required.retain(|name| name != list && !IN_METADATA.iter().any(|moved| name == moved));
+            required
+                .retain(|name| name != list && !METADATA_FIELDS.iter().any(|moved| name == moved));
         }
         Self {
             result,
@@ -50,7 +51,7 @@ impl Answer {
     }
 }
 
-/// The field of an answer that holds its results, if it is not a result itself.
+/// Returns the field that holds the results, unless the response is itself a result.
 fn list_of(flat: &Value) -> Option<&'static str> {
     let properties = flat.get("properties")?;
     let kind = |name: &str| properties.get(name)?.get("type");

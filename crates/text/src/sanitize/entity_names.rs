@@ -1,10 +1,10 @@
-//! The named references that matter here: those that stand for something hidden, and those that other
-//! references can be made of.
+//! The relevant named character references: those of invisible characters, and those that can be part of other
+//! references.
 
 /// The length of the longest name.
-pub(super) const LONGEST: usize = 21;
+pub(super) const MAX_LENGTH: usize = 21;
 
-/// Names of characters that show nothing, and of those that references are written with.
+/// Names of invisible characters, and of the characters that references consist of.
 const NAMES: [(&str, char); 22] = [
     ("AMP", '&'),
     ("ApplyFunction", '\u{2061}'),
@@ -30,15 +30,15 @@ const NAMES: [(&str, char); 22] = [
     ("zwnj", '\u{200c}'),
 ];
 
-/// What a name stands for; `next` is the character after its `;`.
+/// Decodes a name; `next` is the character after its `;`.
 pub(super) fn decode(name: &str, next: Option<char>) -> Option<char> {
     let (name, c) = NAMES.iter().find(|(known, _)| *known == name)?;
-    // `&it;` is code more often than an invisible times sign, which stands before an operand.
-    let operand = next.is_some_and(|next| next.is_alphanumeric() || next == '&');
-    (name.len() > 2 || operand).then_some(*c)
+    // `&it;` is code, unless an operand follows the invisible times sign.
+    let is_operand = next.is_some_and(|next| next.is_alphanumeric() || next == '&');
+    (name.len() > 2 || is_operand).then_some(*c)
 }
 
-/// Whether a text, which follows a `&`, may be a reference that matters.
-pub(super) fn may_begin(text: &str) -> bool {
+/// Returns whether a text after `&` may be a relevant reference.
+pub(super) fn may_start(text: &str) -> bool {
     text.starts_with('#') || NAMES.iter().any(|(name, _)| text.starts_with(name))
 }
