@@ -1,7 +1,7 @@
 //! Generates clients, operations, schemas and snapshots from the specs in `data-design/`.
 //!
 //! Each stage is a module, in this order: [`load`] → [`overlay`] → [`references`] → [`operations`]
-//! (with [`parameters`], [`body`] and [`schemas`]) → [`lower`] → [`clients`] → [`glue`] →
+//! (with [`parameters`], [`body`] and [`schemas`]) → [`tools`] → [`lower`] → [`clients`] → [`glue`] →
 //! [`snapshots`] → [`output`]. [`diff`] compares two results.
 
 pub mod body;

@@ -78,9 +78,13 @@ pub fn shape(document: &Document, schema: &Value, pointer: &str) -> Result<Shape
 pub struct SchemaLowerer<'a> {
     document: &'a Document,
     rules: LoweringRules,
+    /// Type names by JSON pointer of the schema.
     names: BTreeMap<String, String>,
+    /// All type names in use.
     taken: Vec<String>,
+    /// JSON pointers of the references being resolved.
     inlining: Vec<String>,
+    /// The named types.
     components: Map<String, Value>,
 }
 
@@ -231,9 +235,9 @@ impl<'a> SchemaLowerer<'a> {
         if !self.rules.has(LoweringRule::MergedAllOf) {
             let mut lowered = Vec::new();
             for (index, part) in parts.iter().enumerate() {
-                let branch_pointer = format!("{pointer}/allOf/{index}");
+                let part_pointer = format!("{pointer}/allOf/{index}");
                 lowered.push(
-                    self.lower(part, &branch_pointer, &format!("{hint}{index}"))?
+                    self.lower(part, &part_pointer, &format!("{hint}{index}"))?
                         .schema,
                 );
             }
@@ -248,8 +252,8 @@ impl<'a> SchemaLowerer<'a> {
         // The parts are not objects. If they refine one type, use it.
         let mut types = Vec::new();
         for (index, part) in parts.iter().enumerate() {
-            let branch_pointer = format!("{pointer}/allOf/{index}");
-            let lowered = self.lower(part, &branch_pointer, hint)?.schema;
+            let part_pointer = format!("{pointer}/allOf/{index}");
+            let lowered = self.lower(part, &part_pointer, hint)?.schema;
             if lowered != json!({}) && !types.contains(&lowered) {
                 types.push(lowered);
             }

@@ -24,7 +24,7 @@ pub struct ToolDefinitions {
     pub named: Vec<NamedTool>,
     /// Output options: arguments of every tool that returns results.
     #[serde(default)]
-    pub options: Vec<ViewOption>,
+    pub options: Vec<OutputOption>,
     /// Tools that the server executes itself.
     #[serde(default)]
     pub local: Vec<LocalTool>,
@@ -33,7 +33,7 @@ pub struct ToolDefinitions {
 /// An argument that controls how a result is shown.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct ViewOption {
+pub struct OutputOption {
     /// The name callers use.
     pub name: String,
     /// Its schema.

@@ -1,4 +1,4 @@
-//! Stage 9: builds tools from the operations and `surface.yaml`.
+//! Stage 5: builds tools from the operations and `surface.yaml`.
 
 pub mod definitions;
 mod named;
@@ -7,7 +7,7 @@ mod tokens;
 
 use std::collections::BTreeMap;
 
-use definitions::{DispatcherTool, HostTool, LocalTool, ToolDefinitions, ViewOption};
+use definitions::{DispatcherTool, HostTool, LocalTool, OutputOption, ToolDefinitions};
 use exa_mcp_model::{HostEntry, ToolDefinition, ToolFile, ToolHints, ToolPlan};
 use serde_json::{Map, Value, json};
 use signature::SignatureDetail;
@@ -100,7 +100,7 @@ pub fn build(
 }
 
 /// Returns one schema for all output options.
-fn options_schema(options: &[ViewOption]) -> Value {
+fn options_schema(options: &[OutputOption]) -> Value {
     let properties: Map<String, Value> = options
         .iter()
         .map(|option| (option.name.clone(), Value::Object(option.schema.clone())))
@@ -114,7 +114,7 @@ fn is_paged(operation: &Operation) -> bool {
 }
 
 /// Adds the listed output options, except those with the name of an argument of the tool.
-fn add_options(tool: &mut Tool, options: &[ViewOption], reads: bool, paged: bool) {
+fn add_options(tool: &mut Tool, options: &[OutputOption], reads: bool, paged: bool) {
     let properties = tool.definition.input_schema.get_mut("properties");
     let Some(Value::Object(properties)) = properties else {
         return;

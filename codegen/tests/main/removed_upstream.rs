@@ -30,7 +30,7 @@ fn remove(value: &mut Value, key: &str) {
 }
 
 #[test]
-fn a_removed_operation_that_the_overlay_extends() {
+fn reports_a_removed_operation_that_the_overlay_extends() {
     let (output, notices) = generate_after(|copy| {
         copy.edit("exa-search-spec.yaml", |spec| {
             remove(&mut spec["paths"], "/answer")
@@ -58,7 +58,7 @@ fn a_removed_operation_that_the_overlay_extends() {
 }
 
 #[test]
-fn removed_operations_of_a_long_running_marker() {
+fn reports_removed_operations_of_a_long_running_marker() {
     let (output, notices) = generate_after(|copy| {
         copy.edit("exa-websets-spec.yaml", |spec| {
             remove(&mut spec["paths"], "/v0/websets/{webset}/searches/{id}");
@@ -85,7 +85,7 @@ fn removed_operations_of_a_long_running_marker() {
 }
 
 #[test]
-fn a_removed_field_that_the_surface_reads() {
+fn reports_a_removed_field_that_the_surface_reads() {
     let (output, notices) = generate_after(|copy| {
         copy.edit("exa-websets-spec.yaml", |spec| {
             remove(
@@ -102,7 +102,7 @@ fn a_removed_field_that_the_surface_reads() {
 }
 
 #[test]
-fn a_removed_parameter_that_the_surface_renames() {
+fn reports_a_removed_parameter_that_the_surface_renames() {
     let (output, notices) = generate_after(|copy| {
         copy.edit("exa-websets-spec.yaml", |spec| {
             spec["paths"]["/v0/websets/preview"]["post"]["parameters"] = json!([]);
@@ -116,7 +116,7 @@ fn a_removed_parameter_that_the_surface_renames() {
 }
 
 #[test]
-fn a_removed_schema_that_the_overlay_refers_to() {
+fn reports_a_removed_schema_that_the_overlay_refers_to() {
     let (output, notices) = generate_after(|copy| {
         copy.edit("exa-search-spec.yaml", |spec| {
             let text = spec.to_string().replace("ContentsRequest", "PageContents");
@@ -182,7 +182,7 @@ fn arguments_of_the_spec_replace_server_arguments() {
 
 /// The behavior of an operation is omitted with the operations and arguments that it needs.
 #[test]
-fn removed_operations_and_arguments_that_behavior_needs() {
+fn reports_removed_operations_and_arguments_that_behavior_needs() {
     let (output, notices) = generate_after(|copy| {
         copy.edit("exa-websets-spec.yaml", |spec| {
             remove(&mut spec["paths"]["/v0/imports/{id}"], "delete");
@@ -212,7 +212,7 @@ fn removed_operations_and_arguments_that_behavior_needs() {
 }
 
 #[test]
-fn a_removed_operation_that_a_prompt_needs() {
+fn reports_a_removed_operation_that_a_prompt_needs() {
     let (output, notices) = generate_after(|copy| {
         copy.edit("exa-search-spec.yaml", |spec| {
             remove(&mut spec["paths"], "/search");
