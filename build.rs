@@ -1,4 +1,7 @@
-//! The build script of the crate in `generated/`, which it guards: an ordinary build compares fingerprints, `--features codegen` regenerates.
+//! The build script of the crate in `generated/`.
+//!
+//! An ordinary build checks that the generated code is up to date, by comparing fingerprints. With
+//! `--features codegen` it regenerates the code.
 
 use std::path::{Path, PathBuf};
 
@@ -16,24 +19,25 @@ fn main() {
     let manifest_dir = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let root = manifest_dir.parent().unwrap_or(&manifest_dir);
     let check = std::env::var("EXA_CODEGEN").is_ok_and(|value| value == "check");
-    if let Err(error) = regenerate(root, check).and_then(|()| guard(root)) {
-        // One line for each line: cargo cuts a message at its first line end.
+    if let Err(error) = regenerate(root, check).and_then(|()| check_fingerprint(root)) {
+        // One directive per line, because cargo truncates a message at its first line break.
         error
             .lines()
             .for_each(|line| println!("cargo::error={line}"));
     }
 }
 
-/// Compares the fingerprints of the specs and of the generated code with those written down.
-fn guard(root: &Path) -> Result<(), String> {
-    let of = |folder: &str| fingerprint::of_dir(&root.join(folder)).unwrap_or_default();
-    let now = fingerprint::line(&of("data-design"), &of("generated"));
-    let then = std::fs::read_to_string(root.join("generated").join(fingerprint::FILE));
-    match then.is_ok_and(|then| then.replace('\r', "") == now) {
-        true => Ok(()),
-        false => Err(format!(
-            "generated/ does not belong to data-design/ any more; run `{COMMAND}`"
-        )),
+/// Compares the fingerprints of the specs and of the generated code with the recorded ones.
+fn check_fingerprint(root: &Path) -> Result<(), String> {
+    let hash_of = |folder: &str| fingerprint::of_dir(&root.join(folder)).unwrap_or_default();
+    let current = fingerprint::file_contents(&hash_of("data-design"), &hash_of("generated"));
+    let recorded = std::fs::read_to_string(root.join("generated").join(fingerprint::FILE));
+    if recorded.is_ok_and(|recorded| recorded.replace('\r', "") == current) {
+        Ok(())
+    } else {
+        Err(format!(
+            "generated/ is out of date with data-design/; run `{COMMAND}`"
+        ))
     }
 }
 
@@ -44,21 +48,20 @@ fn regenerate(root: &Path, check: bool) -> Result<(), String> {
     for notice in &output.notices {
         println!("cargo::warning={notice}");
     }
-    match check {
-        true => output.compare(root).map_err(|error| error.to_string()),
-        false => output
-            .write(root)
-            .map(drop)
-            .map_err(|error| error.to_string()),
-    }
+    let result = if check {
+        output.compare(root)
+    } else {
+        output.write(root).map(drop)
+    };
+    result.map_err(|error| error.to_string())
 }
 
 #[cfg(not(feature = "codegen"))]
 fn regenerate(_root: &Path, check: bool) -> Result<(), String> {
-    match check {
-        true => Err(format!(
+    if check {
+        return Err(format!(
             "EXA_CODEGEN=check needs the generator; run `EXA_CODEGEN=check {COMMAND}`"
-        )),
-        false => Ok(()),
+        ));
     }
+    Ok(())
 }

@@ -1,38 +1,38 @@
-//! A request body as flat arguments.
+//! The fields of a request body, which become flat arguments.
 
 use serde_json::{Map, Value, json};
 
 use crate::error::Result;
 use crate::load::{Document, escape};
 
-/// One body field: its schema and where it stands.
+/// The schema of a body field and its JSON pointer.
 pub type Field = (Value, String);
 
-/// The fields of an object schema, gathered from references, `allOf` and unions of objects.
+/// The fields of an object schema, collected from references, `allOf` and unions of objects.
 #[derive(Debug, Default)]
-pub struct Fields {
+pub struct BodyFields {
     /// Schema of every known field, in the order of the spec.
     pub known: Vec<(String, Field)>,
-    /// The fields that must be there.
+    /// The required fields.
     pub required: Vec<String>,
-    /// Says that other fields are refused.
+    /// Whether other fields are rejected.
     pub closed: bool,
 }
 
-/// Schemas nested deeper than this are taken whole.
+/// Bodies with deeper nesting are passed as a whole.
 const MAX_DEPTH: usize = 24;
 
-/// The fields of `schema`, or `None` where the body is not (only) an object.
-pub fn fields(document: &Document, schema: &Value, pointer: &str) -> Result<Option<Fields>> {
-    gather(document, schema, pointer, 0)
+/// Returns the fields of `schema`, or `None` if the body is not always an object.
+pub fn fields(document: &Document, schema: &Value, pointer: &str) -> Result<Option<BodyFields>> {
+    collect_fields(document, schema, pointer, 0)
 }
 
-fn gather(
+fn collect_fields(
     document: &Document,
     schema: &Value,
     pointer: &str,
     depth: usize,
-) -> Result<Option<Fields>> {
+) -> Result<Option<BodyFields>> {
     if depth > MAX_DEPTH {
         return Ok(None);
     }
@@ -44,11 +44,16 @@ fn gather(
     }
     let mut parts = Vec::new();
     if map.contains_key("$ref") {
-        let (target, place) = document.resolve(schema, pointer)?;
-        parts.push(gather(document, target, &place, depth + 1)?);
+        let (target, target_pointer) = document.resolve(schema, pointer)?;
+        parts.push(collect_fields(
+            document,
+            target,
+            &target_pointer,
+            depth + 1,
+        )?);
     }
     for (index, branch) in list(map, "allOf").iter().enumerate() {
-        parts.push(gather(
+        parts.push(collect_fields(
             document,
             branch,
             &format!("{pointer}/allOf/{index}"),
@@ -57,67 +62,67 @@ fn gather(
     }
     for keyword in ["oneOf", "anyOf"] {
         if map.contains_key(keyword) {
-            parts.push(union(document, map, keyword, pointer, depth)?);
+            parts.push(union_fields(document, map, keyword, pointer, depth)?);
         }
     }
-    let is_object = map.get("type").is_some_and(names_object) || map.contains_key("properties");
+    let is_object = map.get("type").is_some_and(includes_object) || map.contains_key("properties");
     if parts.is_empty() && !is_object {
         return Ok(None);
     }
     let mut all = own_fields(map, pointer);
-    // Closed parts beside others would contradict them, so only a lone part closes the whole.
-    let alone = parts.len() == 1 && all.known.is_empty();
+    // A closed part next to others would contradict them, so only a single part closes the whole.
+    let is_single = parts.len() == 1 && all.known.is_empty();
     for part in parts {
         let Some(part) = part else { return Ok(None) };
-        all.closed |= alone && part.closed;
-        all.absorb(part);
+        all.closed |= is_single && part.closed;
+        all.merge_all_of(part);
     }
     Ok(Some(all))
 }
 
-fn own_fields(map: &Map<String, Value>, pointer: &str) -> Fields {
+fn own_fields(map: &Map<String, Value>, pointer: &str) -> BodyFields {
     let properties = map.get("properties").and_then(Value::as_object);
     let known = properties
         .into_iter()
         .flatten()
         .map(|(name, schema)| {
-            let place = format!("{pointer}/properties/{}", escape(name));
-            (name.clone(), (schema.clone(), place))
+            let field_pointer = format!("{pointer}/properties/{}", escape(name));
+            (name.clone(), (schema.clone(), field_pointer))
         })
         .collect();
-    let shut = |key: &str| map.get(key) == Some(&Value::Bool(false));
-    Fields {
+    let is_false = |key: &str| map.get(key) == Some(&Value::Bool(false));
+    BodyFields {
         known,
         required: strings(map.get("required")),
-        closed: shut("additionalProperties") || shut("unevaluatedProperties"),
+        closed: is_false("additionalProperties") || is_false("unevaluatedProperties"),
     }
 }
 
-/// The fields of alternatives: all of them, and required only what every alternative requires.
-fn union(
+/// Returns the fields of all alternatives. A field is required if every alternative requires it.
+fn union_fields(
     document: &Document,
     map: &Map<String, Value>,
     keyword: &str,
     pointer: &str,
     depth: usize,
-) -> Result<Option<Fields>> {
+) -> Result<Option<BodyFields>> {
     let mut branches = Vec::new();
     for (index, branch) in list(map, keyword).iter().enumerate() {
         if branch.get("type") == Some(&json!("null")) {
             continue;
         }
-        // A branch of nothing but `required` says which fields go together, not which exist.
+        // A branch with only `required` lists fields that go together; it does not declare them.
         let only_required = branch
             .as_object()
             .is_some_and(|branch| branch.keys().all(|key| key == "required" || key == "not"));
         if only_required {
-            branches.push(Fields {
+            branches.push(BodyFields {
                 required: strings(branch.get("required")),
-                ..Fields::default()
+                ..BodyFields::default()
             });
             continue;
         }
-        match gather(
+        match collect_fields(
             document,
             branch,
             &format!("{pointer}/{keyword}/{index}"),
@@ -129,7 +134,7 @@ fn union(
     }
     let mut branches = branches.into_iter();
     let Some(mut all) = branches.next() else {
-        return Ok(Some(Fields::default()));
+        return Ok(Some(BodyFields::default()));
     };
     for branch in branches {
         all.required.retain(|name| branch.required.contains(name));
@@ -141,9 +146,9 @@ fn union(
     Ok(Some(all))
 }
 
-impl Fields {
-    /// Takes in the fields of a schema that holds at the same time.
-    fn absorb(&mut self, other: Fields) {
+impl BodyFields {
+    /// Adds the fields of a schema that applies at the same time.
+    fn merge_all_of(&mut self, other: BodyFields) {
         for (name, field) in other.known {
             self.add(name, field, "allOf");
         }
@@ -154,11 +159,11 @@ impl Fields {
         }
     }
 
-    /// Adds a field; two schemas of one name are combined.
-    fn add(&mut self, name: String, (schema, place): Field, combine: &str) {
+    /// Adds a field. Two schemas for one name are combined with the keyword `combine`.
+    fn add(&mut self, name: String, (schema, pointer): Field, combine: &str) {
         let Some((_, (existing, _))) = self.known.iter_mut().find(|(known, _)| *known == name)
         else {
-            self.known.push((name, (schema, place)));
+            self.known.push((name, (schema, pointer)));
             return;
         };
         if *existing == schema {
@@ -177,13 +182,13 @@ impl Fields {
 }
 
 fn may_be_object(map: &Map<String, Value>) -> bool {
-    map.get("type").is_none_or(names_object)
+    map.get("type").is_none_or(includes_object)
 }
 
-fn names_object(value: &Value) -> bool {
+fn includes_object(value: &Value) -> bool {
     match value {
         Value::String(name) => name == "object",
-        Value::Array(list) => list.iter().any(names_object),
+        Value::Array(list) => list.iter().any(includes_object),
         _ => false,
     }
 }
@@ -207,7 +212,7 @@ fn strings(value: Option<&Value>) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn gathered(schema: Value) -> Option<(Value, Vec<String>)> {
+    fn fields_of(schema: Value) -> Option<(Value, Vec<String>)> {
         let document = Document {
             file: "spec.yaml".into(),
             root: json!({"components": {"schemas": {
@@ -223,12 +228,12 @@ mod tests {
     }
 
     #[test]
-    fn all_of_and_references_are_put_together() {
+    fn merges_all_of_and_references() {
         let schema = json!({"type": "object", "allOf": [
             {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]},
             {"$ref": "#/components/schemas/Common"}]});
         assert_eq!(
-            gathered(schema).unwrap(),
+            fields_of(schema).unwrap(),
             (
                 json!({"query": {"type": "string"}, "limit": {"type": "integer"}}),
                 vec!["query".to_owned(), "limit".to_owned()]
@@ -237,13 +242,13 @@ mod tests {
     }
 
     #[test]
-    fn alternatives_require_only_what_all_require() {
+    fn a_field_is_required_if_all_alternatives_require_it() {
         let schema = json!({"oneOf": [
             {"type": "object", "properties": {"a": {"const": 1}, "b": {}}, "required": ["a", "b"]},
             {"type": "object", "properties": {"a": {"const": 2}, "c": {}}, "required": ["a", "c"]},
             {"type": "null"}]});
         assert_eq!(
-            gathered(schema).unwrap(),
+            fields_of(schema).unwrap(),
             (
                 json!({"a": {"anyOf": [{"const": 1}, {"const": 2}]}, "b": {}, "c": {}}),
                 vec!["a".to_owned()]
@@ -252,22 +257,22 @@ mod tests {
     }
 
     #[test]
-    fn a_union_of_required_lists_keeps_the_fields() {
+    fn a_union_of_required_lists_does_not_remove_fields() {
         let schema = json!({"type": "object", "properties": {"a": {}, "b": {}},
             "anyOf": [{"required": ["a"]}, {"required": ["b"]}]});
         assert_eq!(
-            gathered(schema).unwrap(),
+            fields_of(schema).unwrap(),
             (json!({"a": {}, "b": {}}), vec![])
         );
     }
 
     #[test]
-    fn a_body_that_is_no_object_has_no_fields() {
-        assert!(gathered(json!({"type": "array", "items": {}})).is_none());
-        assert!(gathered(json!({"oneOf": [{"type": "object"}, {"type": "string"}]})).is_none());
-        assert!(gathered(json!({})).is_none());
+    fn a_body_that_is_not_an_object_has_no_fields() {
+        assert!(fields_of(json!({"type": "array", "items": {}})).is_none());
+        assert!(fields_of(json!({"oneOf": [{"type": "object"}, {"type": "string"}]})).is_none());
+        assert!(fields_of(json!({})).is_none());
         assert_eq!(
-            gathered(json!({"type": "object"})).unwrap(),
+            fields_of(json!({"type": "object"})).unwrap(),
             (json!({}), vec![])
         );
     }

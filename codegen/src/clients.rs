@@ -1,4 +1,4 @@
-//! Stage 7: the lowered document becomes a Rust client.
+//! Stage 7: generates a Rust client from the lowered document.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -12,20 +12,20 @@ use syn::visit_mut::VisitMut;
 
 use crate::error::{Error, Result};
 use crate::load::Document;
-use crate::lower::{Rules, lower};
+use crate::lower::{LoweringRules, lower};
 use crate::model::{ApiModel, Operation};
 
 /// A generated client.
-pub struct Client {
-    /// The module as text.
+pub struct GeneratedClient {
+    /// The parsed module.
     pub file: syn::File,
-    /// Names and types of every method's arguments, by method.
-    pub methods: BTreeMap<String, Vec<Argument>>,
+    /// The arguments of every method, by method name.
+    pub methods: BTreeMap<String, Vec<MethodArgument>>,
 }
 
 /// An argument of a generated method.
 #[derive(Clone)]
-pub struct Argument {
+pub struct MethodArgument {
     /// Rust name.
     pub name: String,
     /// Rust type.
@@ -37,24 +37,28 @@ pub fn generate(
     document: &Document,
     api: &ApiModel,
     operations: &[&Operation],
-    rules: Rules,
-) -> Result<Client> {
+    rules: LoweringRules,
+) -> Result<GeneratedClient> {
     let lowered = lower(document, api, operations, rules)?;
-    let mut file = match run(&lowered) {
+    let mut file = match run_generator(&lowered) {
         Ok(file) => file,
-        Err(message) => return Err(blame(document, api, operations, rules, message)),
+        Err(message) => {
+            return Err(find_failing_operation(
+                document, api, operations, rules, message,
+            ));
+        }
     };
-    tidy(&mut file);
+    post_process(&mut file);
     let methods = methods(&file);
-    Ok(Client { file, methods })
+    Ok(GeneratedClient { file, methods })
 }
 
-/// Runs the client generator; whatever it does, it must not take the build down with a panic.
-fn run(lowered: &Value) -> std::result::Result<syn::File, String> {
+/// Runs the client generator and turns its panics into errors.
+fn run_generator(lowered: &Value) -> std::result::Result<syn::File, String> {
     let openapi: openapiv3::OpenAPI = serde_json::from_value(lowered.clone())
         .map_err(|error| format!("the lowered document is not OpenAPI 3.0: {error}"))?;
-    let outcome = quietly(|| Generator::new(&settings()).generate_tokens(&openapi));
-    let tokens = match outcome {
+    let result = catch_panic(|| Generator::new(&settings()).generate_tokens(&openapi));
+    let tokens = match result {
         Ok(Ok(tokens)) => tokens,
         Ok(Err(error)) => return Err(error.to_string()),
         Err(panic) => {
@@ -67,24 +71,24 @@ fn run(lowered: &Value) -> std::result::Result<syn::File, String> {
 }
 
 thread_local! {
-    static QUIET: Cell<bool> = const { Cell::new(false) };
+    static SUPPRESS_PANIC_OUTPUT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Catches a panic without the usual output; ours names the place instead.
-fn quietly<T>(work: impl FnOnce() -> T) -> std::thread::Result<T> {
+/// Catches a panic without the usual output; the error names the location instead.
+fn catch_panic<T>(run: impl FnOnce() -> T) -> std::thread::Result<T> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
-        let usual = std::panic::take_hook();
+        let default_hook = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            if !QUIET.get() {
-                usual(info);
+            if !SUPPRESS_PANIC_OUTPUT.get() {
+                default_hook(info);
             }
         }));
     });
-    QUIET.set(true);
-    let outcome = std::panic::catch_unwind(AssertUnwindSafe(work));
-    QUIET.set(false);
-    outcome
+    SUPPRESS_PANIC_OUTPUT.set(true);
+    let result = std::panic::catch_unwind(AssertUnwindSafe(run));
+    SUPPRESS_PANIC_OUTPUT.set(false);
+    result
 }
 
 fn settings() -> GenerationSettings {
@@ -106,21 +110,21 @@ fn settings() -> GenerationSettings {
     settings
 }
 
-/// Finds the operation that the client generator cannot take, so that the message names a place.
-fn blame(
+/// Finds the operation that the client generator rejects, so that the error names its location.
+fn find_failing_operation(
     document: &Document,
     api: &ApiModel,
     operations: &[&Operation],
-    rules: Rules,
+    rules: LoweringRules,
     message: String,
 ) -> Error {
-    let alone = |operation: &&&Operation| {
+    let try_alone = |operation: &&&Operation| {
         let lowered = lower(document, api, &[operation], rules).ok()?;
-        Some((operation.pointer.clone(), run(&lowered).err()?))
+        Some((operation.pointer.clone(), run_generator(&lowered).err()?))
     };
     let (pointer, message) = operations
         .iter()
-        .find_map(|operation| alone(&operation))
+        .find_map(|operation| try_alone(&operation))
         .unwrap_or((String::new(), message));
     Error::Client {
         file: document.file.clone(),
@@ -129,8 +133,8 @@ fn blame(
     }
 }
 
-/// Names and types of the arguments of all methods that call the API.
-fn methods(file: &syn::File) -> BTreeMap<String, Vec<Argument>> {
+/// Returns the arguments of all methods that call the API.
+fn methods(file: &syn::File) -> BTreeMap<String, Vec<MethodArgument>> {
     let mut methods = BTreeMap::new();
     let impls = file.items.iter().filter_map(|item| match item {
         syn::Item::Impl(block) if block.trait_.is_none() => Some(block),
@@ -141,7 +145,7 @@ fn methods(file: &syn::File) -> BTreeMap<String, Vec<Argument>> {
             continue;
         };
         let arguments = function.sig.inputs.iter().filter_map(|input| match input {
-            syn::FnArg::Typed(typed) => Some(Argument {
+            syn::FnArg::Typed(typed) => Some(MethodArgument {
                 name: match typed.pat.as_ref() {
                     syn::Pat::Ident(ident) => ident.ident.to_string(),
                     _ => String::new(),
@@ -157,13 +161,13 @@ fn methods(file: &syn::File) -> BTreeMap<String, Vec<Argument>> {
     methods
 }
 
-/// Takes out what must not be used and puts in what the client generator cannot say.
-fn tidy(file: &mut syn::File) {
+/// Removes items that must not be used and adds what the client generator does not support.
+fn post_process(file: &mut syn::File) {
     file.items
         .retain(|item| !matches!(item, syn::Item::Mod(module) if module.ident == "prelude"));
     for item in &mut file.items {
         match item {
-            // `new` would make an HTTP client of its own, without our limits and redirect rules.
+            // `new` would create its own HTTP client, without our limits and redirect rules.
             syn::Item::Impl(block) => block
                 .items
                 .retain(|item| !matches!(item, syn::ImplItem::Fn(f) if f.sig.ident == "new")),
@@ -173,11 +177,11 @@ fn tidy(file: &mut syn::File) {
             _ => {}
         }
     }
-    file.items.push(hooks());
+    file.items.push(client_hooks());
 }
 
-/// The hooks are one call each: everything they do is written by hand in `crates/exa-client`.
-fn hooks() -> syn::Item {
+/// Returns the hooks, which only call functions of `crates/exa-client`.
+fn client_hooks() -> syn::Item {
     syn::parse_quote! {
         impl ClientHooks<exa_mcp_exa_client::CallContext> for Client {
             async fn pre<E>(
@@ -200,13 +204,13 @@ fn hooks() -> syn::Item {
     }
 }
 
-/// Optional fields become `Maybe`, which tells absent, null and a value apart.
+/// Changes optional fields to `Maybe`, which distinguishes absent, null and a value.
 struct LosslessFields;
 
 impl VisitMut for LosslessFields {
     fn visit_attributes_mut(&mut self, attributes: &mut Vec<syn::Attribute>) {
         attributes.retain_mut(|attribute| match doc_text(attribute) {
-            // The schema of a type stands in codegen-snapshots/, not in every doc comment.
+            // The schema is in codegen-snapshots/ and need not be repeated in doc comments.
             Some(text) => {
                 let text = text.split("<details>").next().unwrap_or_default();
                 let text = text.trim_end().to_owned();
@@ -225,7 +229,7 @@ impl VisitMut for LosslessFields {
         field.ty = syn::parse_quote! { exa_mcp_exa_client::Maybe<#inner> };
         for attribute in &mut field.attrs {
             if attribute.path().is_ident("serde") {
-                *attribute = absent_when_skipped(attribute);
+                *attribute = maybe_attribute(attribute);
             }
         }
         if !field
@@ -253,8 +257,8 @@ fn doc_text(attribute: &syn::Attribute) -> Option<String> {
     }
 }
 
-/// The serde attribute of an optional field, with its rename and our way to skip it.
-fn absent_when_skipped(attribute: &syn::Attribute) -> syn::Attribute {
+/// Returns the serde attribute of a `Maybe` field, with the rename of the original attribute.
+fn maybe_attribute(attribute: &syn::Attribute) -> syn::Attribute {
     let mut rename = None;
     let _ = attribute.parse_nested_meta(|meta| {
         let value = meta.value().and_then(|value| value.parse::<syn::LitStr>());
@@ -269,7 +273,7 @@ fn absent_when_skipped(attribute: &syn::Attribute) -> syn::Attribute {
     }
 }
 
-/// `T` of `Option<T>`.
+/// Returns the `T` of `Option<T>`.
 pub fn option_argument(ty: &syn::Type) -> Option<syn::Type> {
     let syn::Type::Path(path) = ty else {
         return None;

@@ -1,11 +1,11 @@
-//! What can go wrong, said so that a maintainer knows where to look.
+//! Errors and notices, with the location of the problem for the maintainer.
 
 use std::path::PathBuf;
 
-/// A result of the generator.
+/// The result type of the generator.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// Why nothing was generated. Every variant names the place.
+/// The reason why nothing was generated. Every variant names the location.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A file could not be read.
@@ -13,15 +13,15 @@ pub enum Error {
     Read {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A file could not be written; the tree may be half updated.
+    /// A file could not be written; the output may be partially updated.
     #[error("cannot write {path}: {source}")]
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
     /// A file is not well-formed YAML.
@@ -32,7 +32,7 @@ pub enum Error {
         /// Line, column and cause.
         message: String,
     },
-    /// A file is YAML, but not the kind of document it has to be.
+    /// A file is YAML but not the expected kind of document.
     #[error("{file}{pointer}: {message}")]
     Document {
         /// The file, relative to `data-design/`.
@@ -42,12 +42,12 @@ pub enum Error {
         /// What is wrong and what is expected.
         message: String,
     },
-    /// A `$ref` leads nowhere.
+    /// The target of a `$ref` does not exist.
     #[error("{file}#{pointer}: `$ref: {reference}` does not resolve; {advice}")]
     Reference {
         /// The file, relative to `data-design/`.
         file: String,
-        /// JSON pointer of the object that holds the reference.
+        /// JSON pointer of the object that contains the reference.
         pointer: String,
         /// The reference as written.
         reference: String,
@@ -57,65 +57,65 @@ pub enum Error {
     /// A construct that no rule covers.
     #[error(
         "{file}#{pointer}: no rule of family `{family}` covers {construct}; \
-         add a rule to codegen/src/lower, or an overlay action that rewrites this place"
+         add a rule to codegen/src/lower, or an overlay action that rewrites it"
     )]
     Unsupported {
         /// The file, relative to `data-design/`.
         file: String,
         /// JSON pointer of the construct.
         pointer: String,
-        /// The rule family that would have to cover it.
+        /// The rule family that should cover it.
         family: &'static str,
-        /// The construct in words.
+        /// A description of the construct.
         construct: String,
     },
-    /// Two operations got the same name.
+    /// Two operations have the same name.
     #[error(
-        "two operations are called `{name}`: {first} and {second}; \
-         give one of them another `name` in surface.yaml"
+        "two operations are named `{name}`: {first} and {second}; \
+         set a different `name` for one of them in surface.yaml"
     )]
     DuplicateName {
-        /// The name both have.
+        /// The common name.
         name: String,
-        /// Where the first stands.
+        /// The location of the first operation.
         first: String,
-        /// Where the second stands.
+        /// The location of the second operation.
         second: String,
     },
-    /// The client generator refused a document that the rules let through.
+    /// The client generator rejected a document that the rules accept.
     #[error("{file}#{pointer}: the client generator failed (rule family `client`): {message}")]
     Client {
         /// The file, relative to `data-design/`.
         file: String,
         /// JSON pointer of the operation.
         pointer: String,
-        /// What the client generator said.
+        /// The message of the client generator.
         message: String,
     },
-    /// The checked-in output differs from what the specs give.
+    /// The checked-in output differs from the output for the current specs.
     #[error("out of date: {}; run `cargo build --features codegen`", files.join(", "))]
     Stale {
-        /// The files that differ, are missing, or are left over.
+        /// The files that differ, are missing, or are obsolete.
         files: Vec<String>,
     },
-    /// The command line was not understood.
+    /// The command line is invalid.
     #[error("{0}")]
     Usage(String),
 }
 
-/// Something a maintainer should know, though generation goes on.
+/// A problem that does not stop the generator but that the maintainer should know.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Notice {
-    /// The file that the notice is about.
+    /// The file with the problem.
     pub file: String,
-    /// The place in the file: an action, an entry, a JSON pointer.
-    pub place: String,
-    /// What was found and what was done about it.
-    pub text: String,
+    /// The location in the file: an action, an entry or a JSON pointer.
+    pub location: String,
+    /// The problem and how the generator handled it.
+    pub message: String,
 }
 
 impl std::fmt::Display for Notice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} {}: {}", self.file, self.place, self.text)
+        write!(f, "{} {}: {}", self.file, self.location, self.message)
     }
 }

@@ -1,21 +1,23 @@
-//! A cheap fingerprint of folders, shared by the generator and the build script.
+//! A fast fingerprint of folders, shared by the generator and the build script.
 //!
-//! It tells whether files changed; it is no protection against someone who wants to deceive.
+//! It detects changed files but is not cryptographic: it does not detect deliberate tampering.
 
 use std::path::{Path, PathBuf};
 
-/// The file in `generated/` that holds the fingerprints.
+/// The file in `generated/` that contains the fingerprints.
 pub const FILE: &str = "FINGERPRINT";
 
-/// The one file in `generated/` that is not generated.
+/// The only file in `generated/` that is not generated.
 pub const MANIFEST: &str = "Cargo.toml";
 
-/// Fingerprint of all files below `dir` but [`FILE`] and [`MANIFEST`]; names and contents count, line ends do not.
+/// Returns the fingerprint of all files below `dir` except [`FILE`] and [`MANIFEST`].
+///
+/// It covers names and contents but not line endings.
 pub fn of_dir(dir: &Path) -> std::io::Result<String> {
     let mut files = Vec::new();
-    list(dir, dir, &mut files)?;
+    list_files(dir, dir, &mut files)?;
     files.sort();
-    let mut hash = Hash::default();
+    let mut hash = FileHash::default();
     files.retain(|name| name != FILE && name != MANIFEST);
     for name in &files {
         hash.add(name, &std::fs::read(dir.join(name))?);
@@ -23,11 +25,11 @@ pub fn of_dir(dir: &Path) -> std::io::Result<String> {
     Ok(hash.finish())
 }
 
-fn list(base: &Path, dir: &Path, files: &mut Vec<String>) -> std::io::Result<()> {
+fn list_files(base: &Path, dir: &Path, files: &mut Vec<String>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(dir)? {
         let path: PathBuf = entry?.path();
         if path.is_dir() {
-            list(base, &path, files)?;
+            list_files(base, &path, files)?;
         } else if let Ok(relative) = path.strip_prefix(base) {
             files.push(relative.to_string_lossy().replace('\\', "/"));
         }
@@ -35,16 +37,16 @@ fn list(base: &Path, dir: &Path, files: &mut Vec<String>) -> std::io::Result<()>
     Ok(())
 }
 
-/// 64-bit FNV-1a over names and contents.
-pub struct Hash(u64);
+/// A 64-bit FNV-1a hash of file names and contents.
+pub struct FileHash(u64);
 
-impl Default for Hash {
+impl Default for FileHash {
     fn default() -> Self {
         Self(0xcbf2_9ce4_8422_2325)
     }
 }
 
-impl Hash {
+impl FileHash {
     /// Adds one file.
     pub fn add(&mut self, name: &str, content: &[u8]) {
         let separator = [0u8];
@@ -60,13 +62,13 @@ impl Hash {
         }
     }
 
-    /// The hash as text.
+    /// Returns the hash as hexadecimal text.
     pub fn finish(&self) -> String {
         format!("{:016x}", self.0)
     }
 }
 
-/// The two lines of [`FILE`].
-pub fn line(inputs: &str, outputs: &str) -> String {
+/// Returns the contents of [`FILE`].
+pub fn file_contents(inputs: &str, outputs: &str) -> String {
     format!("data-design {inputs}\ngenerated {outputs}\n")
 }

@@ -1,4 +1,4 @@
-//! Stage 1: files become documents.
+//! Stage 1: loads the YAML files.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 
-/// A YAML file as JSON, with the name to use in messages.
+/// A YAML file as JSON, with its name for messages.
 #[derive(Debug, Clone)]
 pub struct Document {
     /// File name relative to `data-design/`.
@@ -21,7 +21,7 @@ pub fn load(dir: &Path, file: &str) -> Result<Document> {
     parse(file, &read(dir, file)?)
 }
 
-/// Reads `file` from `dir` as a `T`; an error names the line.
+/// Reads `file` from `dir` as a `T`. Errors contain the line.
 pub fn load_as<T: DeserializeOwned>(dir: &Path, file: &str) -> Result<T> {
     parse_as(file, &read(dir, file)?)
 }
@@ -39,7 +39,7 @@ pub fn parse(file: &str, text: &str) -> Result<Document> {
 }
 
 fn parse_as<T: DeserializeOwned>(file: &str, text: &str) -> Result<T> {
-    // Only `true` and `false` are booleans: an enum value `no` must stay a string.
+    // Only `true` and `false` are booleans, so that an enum value `no` stays a string.
     let options = serde_saphyr::options! { strict_booleans: true };
     serde_saphyr::from_str_with_options(text, options).map_err(|error| Error::Yaml {
         file: file.to_owned(),
@@ -53,7 +53,7 @@ impl Document {
         let version = self.root.get("openapi").and_then(Value::as_str);
         let supported = version.is_some_and(|v| v.starts_with("3.0.") || v.starts_with("3.1."));
         if !supported {
-            let found = version.unwrap_or("nothing");
+            let found = version.unwrap_or("none");
             return Err(self.error(
                 "/openapi",
                 format!("`openapi` must be a 3.0.x or 3.1.x version, found {found}"),
@@ -65,7 +65,7 @@ impl Document {
         }
     }
 
-    /// An error about a place in this document.
+    /// Returns an error about a location in this document.
     pub fn error(&self, pointer: &str, message: String) -> Error {
         Error::Document {
             file: self.file.clone(),
@@ -74,7 +74,7 @@ impl Document {
         }
     }
 
-    /// An error about a construct that no rule of `family` covers.
+    /// Returns an error about a construct that no rule of `family` covers.
     pub fn unsupported(&self, pointer: &str, family: &'static str, construct: String) -> Error {
         Error::Unsupported {
             file: self.file.clone(),
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_that_older_yaml_reads_as_booleans_stay_strings() {
+    fn yaml_1_1_boolean_words_stay_strings() {
         let document = parse("x.yaml", "enum: [yes, no, on, off, true]").unwrap();
         assert_eq!(
             document.root,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn unquoted_status_codes_and_dates_are_read_as_text_keys() {
+    fn reads_unquoted_status_codes_and_dates_as_text() {
         let document = parse("x.yaml", "responses:\n  200: {description: 2026-04-03}").unwrap();
         assert_eq!(
             document.root,
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_keep_their_kind() {
+    fn numbers_stay_integer_or_float() {
         let document = parse("x.yaml", "{a: 50000000, b: 0.5, c: -1, d: '0', e: 1e3}").unwrap();
         assert_eq!(
             document.root,
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn broken_yaml_is_reported_with_file_and_line() {
+    fn reports_invalid_yaml_with_file_and_line() {
         let error = parse("exa.yaml", "a: 1\nb: [1, 2\nc: 3\n")
             .unwrap_err()
             .to_string();
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_given_twice_is_an_error() {
+    fn rejects_duplicate_keys() {
         assert!(parse("x.yaml", "a: 1\na: 2\n").is_err());
     }
 }

@@ -1,19 +1,19 @@
-//! The generator on the command line.
+//! Command line of the generator.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use codegen::{Error, Result, catalogue, diff, generate};
+use codegen::{Error, Result, diff, generate, snapshot_loader};
 
 const USAGE: &str = "\
 Usage: cargo run -p codegen -- COMMAND
 
   generate [ROOT]       write generated/ and codegen-snapshots/ from data-design/
   check [ROOT]          compare them byte for byte and write nothing
-  diff OLD_DIR NEW_DIR  print as Markdown what a spec update changes; each folder is a
+  diff OLD_DIR NEW_DIR  print the API changes of a spec update as Markdown; each folder is a
                         repository, its codegen-snapshots/ or its data-design/
 
-ROOT is the repository, by default the present folder.";
+ROOT is the repository, by default the current directory.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -34,21 +34,21 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &[String]) -> Result<String> {
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match words.as_slice() {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
         ["generate"] => write(Path::new(".")),
         ["generate", root] => write(Path::new(root)),
         ["check"] => check(Path::new(".")),
         ["check", root] => check(Path::new(root)),
         ["diff", old, new] => {
-            let old = catalogue::load(&PathBuf::from(old))?;
-            let new = catalogue::load(&PathBuf::from(new))?;
+            let old = snapshot_loader::load(&PathBuf::from(old))?;
+            let new = snapshot_loader::load(&PathBuf::from(new))?;
             Ok(diff::report(&diff::compare(&old, &new)))
         }
         ["help" | "--help" | "-h"] => Ok(format!("{USAGE}\n")),
-        [] => Err(Error::Usage("a command is missing".to_owned())),
+        [] => Err(Error::Usage("missing command".to_owned())),
         [first, ..] => Err(Error::Usage(format!(
-            "`{first}` with these arguments is no command"
+            "unknown command or wrong arguments: `{first}`"
         ))),
     }
 }

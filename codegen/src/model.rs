@@ -1,11 +1,11 @@
-//! What the later stages know about an operation.
+//! The operations as the later stages see them.
 
 use exa_mcp_model::OperationBehavior;
 use serde_json::{Map, Value};
 
-use crate::surface::OwnArgument;
+use crate::surface::ServerArgument;
 
-/// Everything that the specs and the surface say, read once.
+/// All APIs and operations, from the specs and `surface.yaml`.
 #[derive(Debug)]
 pub struct Model {
     /// The APIs in the order of their names.
@@ -15,13 +15,15 @@ pub struct Model {
 }
 
 impl Model {
-    /// The operation of this name.
+    /// Returns the operation with this name.
     pub fn find(&self, name: &str) -> Option<&Operation> {
-        self.operations.iter().find(|it| it.name == name)
+        self.operations
+            .iter()
+            .find(|operation| operation.name == name)
     }
 }
 
-/// One spec after its overlay.
+/// One spec with its overlay applied.
 #[derive(Debug)]
 pub struct ApiModel {
     /// Name of the API and of its generated client module.
@@ -45,19 +47,19 @@ pub struct Operation {
     pub domain: String,
     /// Name of the API.
     pub api: String,
-    /// Rust function of the generated client and of the glue.
+    /// Rust function in the generated client and in `operations.rs`.
     pub function: String,
     /// HTTP method in lower case.
     pub method: String,
-    /// Path from the host's root on, with the spec's variable names.
+    /// Full path on the host, with the spec's variable names.
     pub path: String,
     /// JSON pointer of the operation in its spec.
     pub pointer: String,
-    /// One line for lists.
+    /// One line for listings.
     pub summary: String,
-    /// What a language model reads.
+    /// Description for language models.
     pub description: String,
-    /// Upstream advises against it.
+    /// The spec marks it as deprecated.
     pub deprecated: bool,
     /// Path, query and header parameters.
     pub parameters: Vec<Parameter>,
@@ -65,52 +67,52 @@ pub struct Operation {
     pub body: Body,
     /// Published schema of the flat arguments.
     pub input_schema: Value,
-    /// Published schema of the answer.
+    /// Published schema of the response.
     pub output_schema: Value,
-    /// How long one attempt may take.
+    /// Time limit of one attempt.
     pub timeout_seconds: u64,
-    /// What the server does for it.
+    /// Behavior of the server that the spec does not describe.
     pub behavior: OperationBehavior,
-    /// It changes nothing, though it is no GET.
+    /// It is read-only although it is not a GET.
     pub read_only: bool,
-    /// It reaches out to the web.
+    /// It accesses the web.
     pub open_world: bool,
     /// Optional arguments that a short signature shows first.
-    pub show: Vec<String>,
-    /// Arguments that the server itself acts on.
-    pub own: Vec<OwnArgument>,
+    pub show_first: Vec<String>,
+    /// Arguments that the server itself handles.
+    pub server_arguments: Vec<ServerArgument>,
 }
 
 impl Operation {
-    /// Whether it has an argument of this name.
+    /// Returns whether it has an argument with this name.
     pub fn has_argument(&self, name: &str) -> bool {
         let properties = self.input_schema.get("properties");
-        properties.is_some_and(|it| it.get(name).is_some())
+        properties.is_some_and(|properties| properties.get(name).is_some())
     }
 
-    /// The arguments that stand in for one that the spec requires.
+    /// Returns the server arguments that replace a required argument of the spec.
     pub fn replacements(&self, name: &str) -> Vec<&str> {
-        self.own
+        self.server_arguments
             .iter()
-            .filter(|own| own.replaces.iter().any(|replaced| replaced == name))
-            .map(|own| own.name.as_str())
+            .filter(|argument| argument.replaces.iter().any(|replaced| replaced == name))
+            .map(|argument| argument.name.as_str())
             .collect()
     }
 }
 
-/// Where an argument goes.
+/// Where a parameter is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Location {
-    /// Into the path.
+    /// In the path.
     Path,
-    /// Into the query string.
+    /// In the query string.
     Query,
-    /// Into a header.
+    /// In a header.
     Header,
 }
 
 impl Location {
-    /// The word of the spec.
+    /// Returns the value of `in` in the spec.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Path => "path",
@@ -120,20 +122,20 @@ impl Location {
     }
 }
 
-/// How a parameter's value is written.
+/// How a parameter's value is serialized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
-    /// As text; numbers and booleans are written out.
+    /// As text; numbers and booleans are converted.
     Text,
     /// As a number.
     Number,
     /// As `true` or `false`.
     Boolean,
-    /// A list with one key each.
+    /// A list, with the key repeated for each entry.
     Repeated,
-    /// A list in one value.
+    /// A list in one value, with this separator.
     Joined(char),
-    /// JSON in one value.
+    /// As JSON in one value.
     Json,
 }
 
@@ -142,45 +144,45 @@ pub enum Encoding {
 pub struct Parameter {
     /// Argument name.
     pub name: String,
-    /// Name on the wire.
-    pub wire: String,
-    /// Where it goes.
+    /// Name in the request.
+    pub wire_name: String,
+    /// Where it is sent.
     pub location: Location,
-    /// Whether a call without it is refused.
+    /// Whether a call without it is rejected.
     pub required: bool,
-    /// Other names that are accepted.
+    /// Other accepted names.
     pub aliases: Vec<String>,
-    /// How the value is written.
+    /// How the value is serialized.
     pub encoding: Encoding,
-    /// List entries that are sent unasked.
-    pub always: Vec<String>,
-    /// The client generator has no place for it; it travels with the call.
-    pub carried: bool,
+    /// List entries that every request sends.
+    pub always_sent: Vec<String>,
+    /// The generated client cannot take it, so it is sent through the call context.
+    pub via_context: bool,
 }
 
 /// The request body.
 #[derive(Debug)]
 pub enum Body {
-    /// The operation takes none.
+    /// No body.
     None,
     /// An object whose fields are arguments.
     Fields {
-        /// A call without any field still sends an object.
+        /// A call without fields sends an empty object.
         required: bool,
-        /// Unknown fields are refused.
+        /// Unknown fields are rejected.
         closed: bool,
-        /// Known fields and whether each is required.
+        /// The known fields, with whether each is required.
         fields: Map<String, Value>,
         /// The schema in the spec.
         schema: Value,
-        /// Where the schema stands.
+        /// JSON pointer of the schema.
         pointer: String,
     },
-    /// Anything else, given as one argument.
+    /// Any other body, given as one argument.
     Whole {
         /// Argument name.
         name: String,
-        /// Whether a call without it is refused.
+        /// Whether a call without it is rejected.
         required: bool,
     },
 }

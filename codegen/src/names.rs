@@ -1,11 +1,11 @@
-//! How operations, arguments and Rust items get their names.
+//! Names of operations, arguments and Rust items.
 
 use heck::{ToLowerCamelCase, ToPascalCase, ToSnakeCase};
 
-/// The dotted name of an operation, for example `items.list`.
+/// Returns the dotted name of an operation, for example `items.list`.
 ///
-/// Dashes of the operationId become dots, camel case becomes snake case. `namespace` is a first
-/// word that upstream puts before every nested resource and that we leave out.
+/// Dashes of the operationId become dots, camel case becomes snake case. `namespace` is the first
+/// word that upstream puts before every nested resource; it is dropped.
 pub fn operation_name(
     operation_id: Option<&str>,
     namespace: Option<&str>,
@@ -24,13 +24,15 @@ pub fn operation_name(
     if words.len() > 2 && words.first().map(String::as_str) == namespace {
         words.remove(0);
     }
-    match words.is_empty() {
-        true => name_from_path(method, path).to_snake_case(),
-        false => words.join("."),
+    if words.is_empty() {
+        name_from_path(method, path).to_snake_case()
+    } else {
+        words.join(".")
     }
 }
 
-/// Some frameworks write `FooControllerV1_doIt`; only the last part is a name.
+/// Returns the method part of an operationId such as `FooControllerV1_doIt`, which some frameworks
+/// generate.
 fn controller_method(id: &str) -> &str {
     match id.split_once('_') {
         Some((class, method)) if class.contains("Controller") && !method.is_empty() => method,
@@ -38,7 +40,7 @@ fn controller_method(id: &str) -> &str {
     }
 }
 
-/// A name for an operation without operationId: the path's words, then a verb.
+/// Builds a name for an operation without operationId from the segments of its path and a verb.
 fn name_from_path(method: &str, path: &str) -> String {
     let mut words: Vec<String> = path
         .split('/')
@@ -57,7 +59,7 @@ fn name_from_path(method: &str, path: &str) -> String {
     words.join("-")
 }
 
-/// The argument name of a path parameter: `id` after `/websets` tells more as `websetId`.
+/// Returns the argument name of a path parameter: `id` after `/websets` becomes `websetId`.
 pub fn path_argument(parameter: &str, path: &str) -> String {
     let variable = format!("{{{parameter}}}");
     let resource = path
@@ -66,14 +68,14 @@ pub fn path_argument(parameter: &str, path: &str) -> String {
         .filter(|segment| !segment.is_empty() && !is_variable(segment) && !is_version(segment))
         .last()
         .map(|segment| singular(&segment.to_lower_camel_case()));
-    let own = parameter.to_lower_camel_case();
+    let name = parameter.to_lower_camel_case();
     match resource {
-        Some(resource) if own == "id" || own == resource => format!("{resource}Id"),
-        _ => own,
+        Some(resource) if name == "id" || name == resource => format!("{resource}Id"),
+        _ => name,
     }
 }
 
-/// The argument name of a header: `Idempotency-Key` becomes `idempotencyKey`.
+/// Returns the argument name of a header: `Idempotency-Key` becomes `idempotencyKey`.
 pub fn header_argument(header: &str) -> String {
     let lower = header.to_ascii_lowercase();
     let bare = lower.strip_prefix("x-").unwrap_or(&lower);
@@ -81,25 +83,25 @@ pub fn header_argument(header: &str) -> String {
     bare.to_lower_camel_case()
 }
 
-/// English plurals as far as resource names need them.
+/// Returns the singular of an English plural, as far as resource names need it.
 fn singular(word: &str) -> String {
     let ends = |suffix: &str| word.len() > suffix.len() && word.ends_with(suffix);
-    let cut = |n: usize| {
+    let without_last = |n: usize| {
         word.chars()
             .take(word.chars().count() - n)
             .collect::<String>()
     };
     if ends("ies") {
-        return format!("{}y", cut(3));
+        return format!("{}y", without_last(3));
     }
     if ["ches", "shes", "sses", "xes", "zes", "uses"]
         .iter()
         .any(|s| ends(s))
     {
-        return cut(2);
+        return without_last(2);
     }
     if ends("s") && !ends("ss") && !ends("us") {
-        return cut(1);
+        return without_last(1);
     }
     word.to_owned()
 }
@@ -108,19 +110,19 @@ fn is_variable(segment: &str) -> bool {
     segment.starts_with('{')
 }
 
-/// `v0`, `v12`: a version is no resource.
+/// Returns whether a path segment is a version such as `v0` or `v12`.
 pub fn is_version(segment: &str) -> bool {
     segment
         .strip_prefix('v')
-        .is_some_and(|rest| !rest.is_empty() && rest.chars().all(|c| c.is_ascii_digit()))
+        .is_some_and(|digits| !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit()))
 }
 
-/// A Rust function name, unique among `taken`.
-pub fn function(name: &str, taken: &mut Vec<String>) -> String {
+/// Returns a Rust function name that is not in `taken`, and adds it.
+pub fn function_name(name: &str, taken: &mut Vec<String>) -> String {
     unique(identifier(&name.replace('.', "_").to_snake_case()), taken)
 }
 
-/// A Rust type name, unique among `taken`.
+/// Returns a Rust type name that is not in `taken`, and adds it.
 pub fn type_name(name: &str, taken: &mut Vec<String>) -> String {
     let pascal = name.to_pascal_case();
     let pascal = match pascal.chars().next() {
@@ -130,7 +132,7 @@ pub fn type_name(name: &str, taken: &mut Vec<String>) -> String {
     unique(pascal, taken)
 }
 
-/// The name that the client generator gives a parameter.
+/// Returns the name that the client generator gives a parameter.
 pub fn parameter_identifier(name: &str) -> String {
     let cleaned: String = name
         .replace('\'', "")
@@ -147,22 +149,22 @@ pub fn parameter_identifier(name: &str) -> String {
 }
 
 fn identifier(snake: &str) -> String {
-    let started = match snake.chars().next() {
+    let prefixed = match snake.chars().next() {
         None => "x".to_owned(),
         Some(first) if first.is_alphabetic() => snake.to_owned(),
         Some(_) => format!("_{snake}"),
     };
-    match syn::parse_str::<syn::Ident>(&started) {
-        Ok(_) => started,
-        Err(_) => format!("{started}_"),
+    match syn::parse_str::<syn::Ident>(&prefixed) {
+        Ok(_) => prefixed,
+        Err(_) => format!("{prefixed}_"),
     }
 }
 
-fn unique(wanted: String, taken: &mut Vec<String>) -> String {
-    let mut name = wanted.clone();
+fn unique(base: String, taken: &mut Vec<String>) -> String {
+    let mut name = base.clone();
     let mut number = 2;
     while taken.contains(&name) {
-        name = format!("{wanted}{number}");
+        name = format!("{base}{number}");
         number += 1;
     }
     taken.push(name.clone());
@@ -174,7 +176,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn operation_ids_become_dotted_names() {
+    fn converts_operation_ids_to_dotted_names() {
         let name = |id| operation_name(Some(id), Some("websets"), "get", "/x");
         assert_eq!(name("websets-create"), "websets.create");
         assert_eq!(name("websets-items-list"), "items.list");
@@ -191,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn an_operation_without_id_is_named_after_its_path() {
+    fn names_operations_without_id_after_their_path() {
         let name = |method, path| operation_name(None, None, method, path);
         assert_eq!(name("get", "/v0/teams"), "teams.list");
         assert_eq!(name("get", "/v0/teams/{id}"), "teams.get");
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn path_parameters_tell_what_they_identify() {
+    fn path_parameters_are_named_after_their_resource() {
         let cases = [
             ("id", "/v0/websets/{id}", "websetId"),
             ("webset", "/v0/websets/{webset}/items/{id}", "websetId"),
@@ -229,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_lose_their_vendor_prefix() {
+    fn strips_vendor_prefixes_from_headers() {
         assert_eq!(header_argument("Idempotency-Key"), "idempotencyKey");
         assert_eq!(header_argument("x-exa-websets-priority"), "websetsPriority");
     }
@@ -238,11 +240,11 @@ mod tests {
     fn rust_names_are_valid_and_unique() {
         let mut taken = Vec::new();
         assert_eq!(
-            function("monitors.runs.list", &mut taken),
+            function_name("monitors.runs.list", &mut taken),
             "monitors_runs_list"
         );
         assert_eq!(
-            function("monitors.runs_list", &mut taken),
+            function_name("monitors.runs_list", &mut taken),
             "monitors_runs_list2"
         );
         assert_eq!(parameter_identifier("type"), "type_");

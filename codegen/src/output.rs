@@ -1,4 +1,4 @@
-//! Stage 10: the files, compared or written.
+//! Stage 10: compares the generated files with those on disk, or writes them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,49 +6,50 @@ use std::path::{Path, PathBuf};
 use crate::error::{Error, Notice, Result};
 use crate::fingerprint;
 
-/// The folders that belong to the generator. Anything else in them is left over and removed, except
-/// the manifest of the crate.
-pub const OWNED: &[&str] = &["generated", "codegen-snapshots"];
+/// The folders that the generator owns. It removes any other file in them, except the manifest of the
+/// crate.
+pub const OWNED_FOLDERS: &[&str] = &["generated", "codegen-snapshots"];
 
-/// Everything that generation produces.
+/// Everything that the generator produces.
 #[derive(Debug)]
-pub struct Output {
+pub struct GeneratedOutput {
     /// Contents by path relative to the repository.
     pub files: BTreeMap<String, String>,
-    /// What a maintainer should know.
+    /// Notices for the maintainer.
     pub notices: Vec<Notice>,
 }
 
-impl Output {
-    /// Names the files below `root` that differ, are missing, or are left over.
+impl GeneratedOutput {
+    /// Fails with the files below `root` that differ, are missing, or are obsolete.
     pub fn compare(&self, root: &Path) -> Result<()> {
         let mut stale: Vec<String> = self
             .files
             .iter()
-            .filter(|(name, content)| !same(&root.join(name), content))
+            .filter(|(name, content)| !has_content(&root.join(name), content))
             .map(|(name, _)| name.clone())
             .collect();
-        stale.extend(self.left_over(root)?);
+        stale.extend(self.obsolete_files(root)?);
         stale.sort();
-        match stale.is_empty() {
-            true => Ok(()),
-            false => Err(Error::Stale { files: stale }),
+        if stale.is_empty() {
+            Ok(())
+        } else {
+            Err(Error::Stale { files: stale })
         }
     }
 
-    /// Writes what differs and removes what is left over; gives the names of the changed files.
+    /// Writes files that differ and removes obsolete ones. Returns the names of the changed files.
     pub fn write(&self, root: &Path) -> Result<Vec<String>> {
         let mut changed = Vec::new();
         for (name, content) in &self.files {
             let path = root.join(name);
-            // An untouched file keeps its time stamp, so nothing is compiled again for it.
-            if same(&path, content) {
+            // An unchanged file retains its modification time, so it is not compiled again.
+            if has_content(&path, content) {
                 continue;
             }
             replace(&path, content)?;
             changed.push(name.clone());
         }
-        for name in self.left_over(root)? {
+        for name in self.obsolete_files(root)? {
             let path = root.join(&name);
             std::fs::remove_file(&path).map_err(|source| Error::Write { path, source })?;
             changed.push(name);
@@ -56,10 +57,10 @@ impl Output {
         Ok(changed)
     }
 
-    fn left_over(&self, root: &Path) -> Result<Vec<String>> {
+    fn obsolete_files(&self, root: &Path) -> Result<Vec<String>> {
         let mut present = Vec::new();
-        for folder in OWNED {
-            list(root, &root.join(folder), &mut present)?;
+        for folder in OWNED_FOLDERS {
+            list_files(root, &root.join(folder), &mut present)?;
         }
         let manifest = format!("generated/{}", fingerprint::MANIFEST);
         present.retain(|name| !self.files.contains_key(name) && *name != manifest);
@@ -67,11 +68,11 @@ impl Output {
     }
 }
 
-fn same(path: &Path, content: &str) -> bool {
+fn has_content(path: &Path, content: &str) -> bool {
     std::fs::read(path).is_ok_and(|present| present == content.as_bytes())
 }
 
-/// A reader sees the old file or the new one, never half of it.
+/// Replaces a file atomically, so that a reader never sees a partial file.
 fn replace(path: &Path, content: &str) -> Result<()> {
     let fail = |source: std::io::Error| Error::Write {
         path: path.to_owned(),
@@ -85,7 +86,7 @@ fn replace(path: &Path, content: &str) -> Result<()> {
     std::fs::rename(&temporary, path).map_err(fail)
 }
 
-fn list(root: &Path, dir: &Path, found: &mut Vec<String>) -> Result<()> {
+fn list_files(root: &Path, dir: &Path, found: &mut Vec<String>) -> Result<()> {
     if !dir.exists() {
         return Ok(());
     }
@@ -96,7 +97,7 @@ fn list(root: &Path, dir: &Path, found: &mut Vec<String>) -> Result<()> {
     for entry in std::fs::read_dir(dir).map_err(fail)? {
         let path: PathBuf = entry.map_err(fail)?.path();
         if path.is_dir() {
-            list(root, &path, found)?;
+            list_files(root, &path, found)?;
         } else if let Ok(relative) = path.strip_prefix(root) {
             found.push(relative.to_string_lossy().replace('\\', "/"));
         }

@@ -1,7 +1,7 @@
-//! Stage 2: the overlay adds and corrects what upstream's file lacks or gets wrong.
+//! Stage 2: applies overlays, which complete and correct upstream's specs.
 //!
-//! OpenAPI Overlay 1.0 with two helps for a moving target: list entries that are already there are
-//! not added twice, and an action marked `x-if-absent: true` leaves alone what upstream has by now.
+//! OpenAPI Overlay 1.0 with two additions for a spec that changes: existing list entries are not
+//! added again, and an action with `x-if-absent: true` does not override what upstream has.
 
 use serde_json::{Map, Value};
 use serde_json_path::JsonPath;
@@ -9,35 +9,35 @@ use serde_json_path::JsonPath;
 use crate::error::{Error, Notice, Result};
 use crate::load::Document;
 
-/// Applies `overlay` to `document` and reports every action that found or changed nothing.
+/// Applies `overlay` to `document` and reports every action without a target or effect.
 pub fn apply(document: &mut Document, overlay: &Document) -> Result<Vec<Notice>> {
-    let actions = actions(overlay)?;
+    let actions = parse_actions(overlay)?;
     let mut notices = Vec::new();
     for action in &actions {
-        let outcome = action.run(&mut document.root);
-        notices.extend(outcome.into_iter().map(|text| Notice {
+        let messages = action.apply(&mut document.root);
+        notices.extend(messages.into_iter().map(|message| Notice {
             file: overlay.file.clone(),
-            place: format!("action {} ({})", action.number, action.target_text),
-            text,
+            location: format!("action {} ({})", action.number, action.target_text),
+            message,
         }));
     }
     Ok(notices)
 }
 
-struct Action {
+struct OverlayAction {
     number: usize,
     target_text: String,
     target: JsonPath,
-    change: Change,
+    change: ActionChange,
 }
 
-enum Change {
+enum ActionChange {
     Update { value: Value, if_absent: bool },
     Remove,
 }
 
-/// Checks the whole overlay before anything is applied.
-fn actions(overlay: &Document) -> Result<Vec<Action>> {
+/// Parses all actions, so that nothing is applied if one is invalid.
+fn parse_actions(overlay: &Document) -> Result<Vec<OverlayAction>> {
     let version = overlay.root.get("overlay").and_then(Value::as_str);
     if !version.is_some_and(|v| v.starts_with("1.")) {
         return Err(overlay.error(
@@ -55,7 +55,7 @@ fn actions(overlay: &Document) -> Result<Vec<Action>> {
         .collect()
 }
 
-fn parse_action(overlay: &Document, index: usize, action: &Value) -> Result<Action> {
+fn parse_action(overlay: &Document, index: usize, action: &Value) -> Result<OverlayAction> {
     let fail = |message: String| -> Error { overlay.error(&format!("/actions/{index}"), message) };
     let Some(target_text) = action.get("target").and_then(Value::as_str) else {
         return Err(fail("an action needs a `target` (JSONPath)".to_owned()));
@@ -68,8 +68,8 @@ fn parse_action(overlay: &Document, index: usize, action: &Value) -> Result<Acti
         (_, true) if target_text.trim() == "$" => {
             return Err(fail("the whole document cannot be removed".to_owned()));
         }
-        (_, true) => Change::Remove,
-        (Some(value), false) => Change::Update {
+        (_, true) => ActionChange::Remove,
+        (Some(value), false) => ActionChange::Update {
             value: value.clone(),
             if_absent,
         },
@@ -79,7 +79,7 @@ fn parse_action(overlay: &Document, index: usize, action: &Value) -> Result<Acti
             ));
         }
     };
-    Ok(Action {
+    Ok(OverlayAction {
         number: index + 1,
         target_text: target_text.to_owned(),
         target,
@@ -87,9 +87,9 @@ fn parse_action(overlay: &Document, index: usize, action: &Value) -> Result<Acti
     })
 }
 
-impl Action {
-    /// Applies the action; the texts say what a maintainer should know.
-    fn run(&self, root: &mut Value) -> Vec<String> {
+impl OverlayAction {
+    /// Applies the action and returns messages for the maintainer.
+    fn apply(&self, root: &mut Value) -> Vec<String> {
         let mut pointers: Vec<String> = self
             .target
             .query_located(root)
@@ -97,45 +97,46 @@ impl Action {
             .map(|location| location.to_json_pointer())
             .collect();
         if pointers.is_empty() {
-            return vec!["the target matches nothing any more; the action was left out".to_owned()];
+            return vec!["the target no longer matches anything; action skipped".to_owned()];
         }
-        // Removing from the end keeps the positions of the remaining list entries valid.
+        // Remove from the end, so that the indices of the remaining list entries stay valid.
         pointers.reverse();
-        let mut notices = Vec::new();
+        let mut messages = Vec::new();
         let mut changed = false;
         for pointer in &pointers {
             changed |= match &self.change {
-                Change::Remove => remove(root, pointer),
-                Change::Update { value, if_absent } => {
+                ActionChange::Remove => remove(root, pointer),
+                ActionChange::Update { value, if_absent } => {
                     let Some(node) = root.pointer_mut(pointer) else {
                         continue;
                     };
-                    let value = match if_absent {
-                        true => without_present(node, value, &mut notices),
-                        false => value.clone(),
+                    let value = if *if_absent {
+                        absent_part(node, value, &mut messages)
+                    } else {
+                        value.clone()
                     };
                     merge(node, &value)
                 }
             };
         }
-        if !changed && notices.is_empty() {
-            notices.push(
-                "changes nothing: upstream already says this; the action can be deleted".to_owned(),
+        if !changed && messages.is_empty() {
+            messages.push(
+                "no effect because upstream already has this; the action can be deleted".to_owned(),
             );
         }
-        notices
+        messages
     }
 }
 
-/// The part of `update` whose keys `node` does not have yet.
-fn without_present(node: &Value, update: &Value, notices: &mut Vec<String>) -> Value {
+/// Returns the part of `update` whose keys `node` does not have.
+fn absent_part(node: &Value, update: &Value, messages: &mut Vec<String>) -> Value {
     let (Value::Object(present), Value::Object(update)) = (node, update) else {
         return update.clone();
     };
     let (known, new): (Vec<_>, Vec<_>) = update
         .iter()
         .partition(|(key, _)| present.contains_key(*key));
-    notices.extend(
+    messages.extend(
         known
             .iter()
             .map(|(key, _)| format!("upstream now has `{key}`; its version is used")),
@@ -164,7 +165,7 @@ fn remove(root: &mut Value, pointer: &str) -> bool {
     }
 }
 
-/// Merges `update` into `node`; says whether anything changed.
+/// Merges `update` into `node` and returns whether anything changed.
 fn merge(node: &mut Value, update: &Value) -> bool {
     match (node, update) {
         (Value::Object(node), Value::Object(update)) => {
@@ -196,17 +197,17 @@ fn merge(node: &mut Value, update: &Value) -> bool {
     }
 }
 
-/// Adds `entry` unless it is there; a parameter is merged into the one of the same name and place.
+/// Adds `entry` if it is not in the list. A parameter is merged into one with the same name and `in`.
 fn append(list: &mut Vec<Value>, entry: &Value) -> bool {
     let identity = |value: &Value| {
         let name = value.get("name")?.as_str()?.to_owned();
-        let place = value.get("in")?.as_str()?.to_owned();
-        Some((name, place))
+        let location = value.get("in")?.as_str()?.to_owned();
+        Some((name, location))
     };
-    if let Some(wanted) = identity(entry)
+    if let Some(key) = identity(entry)
         && let Some(existing) = list
             .iter_mut()
-            .find(|value| identity(value).as_ref() == Some(&wanted))
+            .find(|value| identity(value).as_ref() == Some(&key))
     {
         return merge(existing, entry);
     }
@@ -251,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_target_takes_one_entry_or_several() {
+    fn appends_one_or_several_entries_to_a_list_target() {
         let (root, _) = run(
             json!({"enum": ["a"]}),
             json!([{"target": "$.enum", "update": "b"}, {"target": "$.enum", "update": ["b", "c"]}]),
@@ -260,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn wildcards_and_filters_reach_several_nodes() {
+    fn filters_select_matching_nodes() {
         let (root, _) = run(
             json!({"p": [{"name": "x", "in": "path"}, {"name": "y", "in": "path"}]}),
             json!([{"target": "$.p[?@.name=='y']", "update": {"in": "query"}}]),
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn remove_takes_out_keys_and_every_matching_list_entry() {
+    fn removes_keys_and_every_matching_list_entry() {
         let (root, _) = run(
             json!({"p": [1, 2, 1], "k/x": 1}),
             json!([{"target": "$.p[?@==1]", "remove": true}, {"target": "$['k/x']", "remove": true}]),
@@ -281,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn a_parameter_that_upstream_has_by_now_is_not_doubled() {
+    fn merges_a_parameter_that_upstream_already_has() {
         let (root, _) = run(
             json!({"parameters": [{"name": "cursor", "in": "query", "required": false}]}),
             json!([{"target": "$.parameters", "update": {"name": "cursor", "in": "query", "schema": {}}}]),
@@ -293,27 +294,30 @@ mod tests {
     }
 
     #[test]
-    fn an_action_without_a_target_node_is_reported_and_left_out() {
+    fn reports_and_skips_an_action_without_a_target() {
         let (root, notices) = run(
             json!({"a": 1}),
             json!([{"target": "$.gone.b", "update": {"x": 1}}]),
         );
         assert_eq!(root, json!({"a": 1}));
         assert!(notices[0].contains("action 1 ($.gone.b)"), "{notices:?}");
-        assert!(notices[0].contains("matches nothing"), "{notices:?}");
+        assert!(
+            notices[0].contains("no longer matches anything"),
+            "{notices:?}"
+        );
     }
 
     #[test]
-    fn an_action_that_changes_nothing_is_reported() {
+    fn reports_an_action_without_effect() {
         let (_, notices) = run(
             json!({"a": {"b": 1}}),
             json!([{"target": "$.a", "update": {"b": 1}}]),
         );
-        assert!(notices[0].contains("changes nothing"), "{notices:?}");
+        assert!(notices[0].contains("no effect"), "{notices:?}");
     }
 
     #[test]
-    fn if_absent_leaves_upstreams_version_alone() {
+    fn if_absent_does_not_override_upstream() {
         let (root, notices) = run(
             json!({"paths": {"/a": {"get": 1}}}),
             json!([{"target": "$.paths", "x-if-absent": true, "update": {"/a": {"get": 2}, "/b": 3}}]),
@@ -323,8 +327,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_overlay_is_refused_with_the_place() {
-        let refused = |root: Value| {
+    fn rejects_invalid_overlays_with_their_location() {
+        let error_for = |root: Value| {
             let mut document = Document {
                 file: "spec.yaml".into(),
                 root: json!({"a": 1}),
@@ -337,12 +341,12 @@ mod tests {
             assert_eq!(document.root, json!({"a": 1}));
             text
         };
-        assert!(refused(json!({"openapi": "3.1.0"})).contains("o.yaml#/overlay"));
-        assert!(refused(json!({"overlay": "1.0.0"})).contains("o.yaml#/actions"));
+        assert!(error_for(json!({"openapi": "3.1.0"})).contains("o.yaml#/overlay"));
+        assert!(error_for(json!({"overlay": "1.0.0"})).contains("o.yaml#/actions"));
         let with = |action: Value| json!({"overlay": "1.0.0", "actions": [action]});
-        assert!(refused(with(json!({"update": {}}))).contains("o.yaml#/actions/0"));
-        assert!(refused(with(json!({"target": "a..[", "update": {}}))).contains("JSONPath"));
-        assert!(refused(with(json!({"target": "$.a"}))).contains("`update` or `remove"));
-        assert!(refused(with(json!({"target": "$", "remove": true}))).contains("whole document"));
+        assert!(error_for(with(json!({"update": {}}))).contains("o.yaml#/actions/0"));
+        assert!(error_for(with(json!({"target": "a..[", "update": {}}))).contains("JSONPath"));
+        assert!(error_for(with(json!({"target": "$.a"}))).contains("`update` or `remove"));
+        assert!(error_for(with(json!({"target": "$", "remove": true}))).contains("whole document"));
     }
 }

@@ -1,4 +1,4 @@
-//! Parameters of an operation: collected, named, and told how to be written.
+//! The parameters of an operation: collection, names and serialization.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use crate::lower::{Shape, shape};
 use crate::model::{Encoding, Location, Parameter};
 use crate::names;
 
-/// Headers that the transport sets itself, so a spec that lists them asks nothing of the caller.
+/// Headers that the HTTP client sets itself. They do not become arguments.
 const TRANSPORT_HEADERS: &[&str] = &[
     "accept",
     "content-type",
@@ -19,22 +19,22 @@ const TRANSPORT_HEADERS: &[&str] = &[
     "host",
 ];
 
-/// A parameter of the spec with the place where it stands.
-pub struct Raw {
+/// A parameter as the spec declares it.
+pub struct SpecParameter {
     /// Name in the spec.
-    pub wire: String,
-    /// Where it goes.
+    pub wire_name: String,
+    /// Where it is sent.
     pub location: Location,
     /// Whether the spec requires it.
     pub required: bool,
     /// The parameter object.
     pub node: Map<String, Value>,
-    /// Where it stands.
+    /// JSON pointer of the parameter object.
     pub pointer: String,
 }
 
-/// All parameters that apply to the operation at `pointer`: the path's own, overridden by the
-/// operation's, in the order path, query, header.
+/// Returns all parameters of the operation at `pointer`: those of the path item, overridden by those
+/// of the operation, in the order path, query, header.
 pub fn collect(
     document: &Document,
     path: &str,
@@ -42,25 +42,27 @@ pub fn collect(
     operation: &Value,
     pointer: &str,
     notices: &mut Vec<Notice>,
-) -> Result<Vec<Raw>> {
+) -> Result<Vec<SpecParameter>> {
     let item_pointer = pointer
         .rsplit_once('/')
         .map_or(pointer, |(parent, _)| parent);
-    let mut all: Vec<Raw> = Vec::new();
-    for (holder, base) in [(item, item_pointer), (operation, pointer)] {
-        let list = holder.get("parameters").and_then(Value::as_array);
+    let mut all: Vec<SpecParameter> = Vec::new();
+    for (owner, base) in [(item, item_pointer), (operation, pointer)] {
+        let list = owner.get("parameters").and_then(Value::as_array);
         for (index, node) in list.into_iter().flatten().enumerate() {
-            let place = format!("{base}/parameters/{index}");
-            let Some(raw) = read(document, path, node, &place, notices)? else {
+            let pointer = format!("{base}/parameters/{index}");
+            let Some(raw) = read(document, path, node, &pointer, notices)? else {
                 continue;
             };
-            all.retain(|known| (&known.wire, known.location) != (&raw.wire, raw.location));
+            all.retain(|known| {
+                (&known.wire_name, known.location) != (&raw.wire_name, raw.location)
+            });
             all.push(raw);
         }
     }
     add_undeclared(document, path, pointer, &mut all, notices);
     all.sort_by_key(|raw| match raw.location {
-        Location::Path => (0, path.find(&format!("{{{}}}", raw.wire)).unwrap_or(0)),
+        Location::Path => (0, path.find(&format!("{{{}}}", raw.wire_name)).unwrap_or(0)),
         Location::Query => (1, 0),
         Location::Header => (2, 0),
     });
@@ -73,55 +75,60 @@ fn read(
     node: &Value,
     pointer: &str,
     notices: &mut Vec<Notice>,
-) -> Result<Option<Raw>> {
-    let (node, place) = document.resolve(node, pointer)?;
+) -> Result<Option<SpecParameter>> {
+    let (node, node_pointer) = document.resolve(node, pointer)?;
     let Some(node) = node.as_object() else {
-        return Err(document.error(&place, "a parameter must be an object".to_owned()));
+        return Err(document.error(&node_pointer, "a parameter must be an object".to_owned()));
     };
-    // An opened reference of the overlay leaves an empty object behind.
+    // A replaced dangling reference of the overlay is an empty object.
     if node.is_empty() {
         return Ok(None);
     }
     let text = |key: &str| node.get(key).and_then(Value::as_str);
-    let (Some(wire), Some(location)) = (text("name"), text("in")) else {
-        return Err(document.error(&place, "a parameter needs `name` and `in`".to_owned()));
+    let (Some(wire_name), Some(location)) = (text("name"), text("in")) else {
+        return Err(document.error(
+            &node_pointer,
+            "a parameter needs `name` and `in`".to_owned(),
+        ));
     };
     let required = node.get("required") == Some(&Value::Bool(true));
-    let mut note = |text: String| {
+    let mut report = |message: String| {
         notices.push(Notice {
             file: document.file.clone(),
-            place: format!("#{pointer}"),
-            text,
+            location: format!("#{pointer}"),
+            message,
         });
     };
     let location = match location {
-        "path" if path.contains(&format!("{{{wire}}}")) => Location::Path,
+        "path" if path.contains(&format!("{{{wire_name}}}")) => Location::Path,
         "path" => {
-            note(format!(
-                "`{wire}` is not in the path `{path}`; it is sent in the query"
+            report(format!(
+                "`{wire_name}` is not in the path `{path}`; sent in the query"
             ));
             Location::Query
         }
         "query" => Location::Query,
-        "header" if TRANSPORT_HEADERS.contains(&wire.to_ascii_lowercase().as_str()) => {
+        "header" if TRANSPORT_HEADERS.contains(&wire_name.to_ascii_lowercase().as_str()) => {
             return Ok(None);
         }
-        "header" if is_header_name(wire) => Location::Header,
+        "header" if is_header_name(wire_name) => Location::Header,
         "cookie" if !required => {
-            note(format!("the cookie `{wire}` is optional and was left out"));
+            report(format!(
+                "the cookie `{wire_name}` is optional and was omitted"
+            ));
             return Ok(None);
         }
         other => {
-            let construct = format!("the parameter `{wire}` in `{other}`");
-            return Err(document.unsupported(&place, "parameter", construct));
+            let construct = format!("the parameter `{wire_name}` in `{other}`");
+            return Err(document.unsupported(&node_pointer, "parameter", construct));
         }
     };
-    Ok(Some(Raw {
-        wire: wire.to_owned(),
+    Ok(Some(SpecParameter {
+        wire_name: wire_name.to_owned(),
         location,
         required: required || location == Location::Path,
         node: node.clone(),
-        pointer: place,
+        pointer: node_pointer,
     }))
 }
 
@@ -132,28 +139,28 @@ fn is_header_name(name: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte))
 }
 
-/// A variable of the path that no parameter declares is text.
+/// Adds path variables that no parameter declares, as text.
 fn add_undeclared(
     document: &Document,
     path: &str,
     pointer: &str,
-    all: &mut Vec<Raw>,
+    all: &mut Vec<SpecParameter>,
     notices: &mut Vec<Notice>,
 ) {
-    for variable in variables(path) {
+    for variable in path_variables(path) {
         let declared = all
             .iter()
-            .any(|raw| raw.location == Location::Path && raw.wire == variable);
+            .any(|raw| raw.location == Location::Path && raw.wire_name == variable);
         if declared {
             continue;
         }
         notices.push(Notice {
             file: document.file.clone(),
-            place: format!("#{pointer}"),
-            text: format!("no parameter declares `{{{variable}}}`; it is taken as text"),
+            location: format!("#{pointer}"),
+            message: format!("no parameter declares `{{{variable}}}`; treated as text"),
         });
-        all.push(Raw {
-            wire: variable,
+        all.push(SpecParameter {
+            wire_name: variable,
             location: Location::Path,
             required: true,
             node: Map::new(),
@@ -162,24 +169,24 @@ fn add_undeclared(
     }
 }
 
-fn variables(path: &str) -> Vec<String> {
+fn path_variables(path: &str) -> Vec<String> {
     path.split('{')
         .skip(1)
-        .filter_map(|rest| Some(rest.split_once('}')?.0.to_owned()))
+        .filter_map(|part| Some(part.split_once('}')?.0.to_owned()))
         .collect()
 }
 
-/// The argument name that a rule gives a parameter.
-pub fn ruled_name(raw: &Raw, path: &str) -> String {
+/// Returns the default argument name of a parameter.
+pub fn default_name(raw: &SpecParameter, path: &str) -> String {
     match raw.location {
-        Location::Path => names::path_argument(&raw.wire, path),
-        Location::Query => raw.wire.clone(),
-        Location::Header => names::header_argument(&raw.wire),
+        Location::Path => names::path_argument(&raw.wire_name, path),
+        Location::Query => raw.wire_name.clone(),
+        Location::Header => names::header_argument(&raw.wire_name),
     }
 }
 
-/// The schema of a parameter with its pointer; JSON in a `content` map counts.
-pub fn schema(document: &Document, raw: &Raw) -> Result<(Value, String)> {
+/// Returns the schema of a parameter and its pointer, from `schema` or from JSON `content`.
+pub fn schema(document: &Document, raw: &SpecParameter) -> Result<(Value, String)> {
     if let Some(schema) = raw.node.get("schema") {
         return Ok((schema.clone(), format!("{}/schema", raw.pointer)));
     }
@@ -187,17 +194,17 @@ pub fn schema(document: &Document, raw: &Raw) -> Result<(Value, String)> {
     match content.and_then(|content| content.iter().next()) {
         None => Ok((Value::Object(Map::new()), raw.pointer.clone())),
         Some((media, node)) => {
-            let place = format!("{}/content/{}/schema", raw.pointer, escape(media));
+            let pointer = format!("{}/content/{}/schema", raw.pointer, escape(media));
             if !is_json(media) {
                 let construct = format!("a parameter of media type `{media}`");
-                return Err(document.unsupported(&place, "parameter", construct));
+                return Err(document.unsupported(&pointer, "parameter", construct));
             }
-            Ok((node.get("schema").cloned().unwrap_or_default(), place))
+            Ok((node.get("schema").cloned().unwrap_or_default(), pointer))
         }
     }
 }
 
-/// `application/json`, with or without parameters, and its relatives.
+/// Returns whether a media type is JSON, such as `application/json` or `application/problem+json`.
 pub fn is_json(media: &str) -> bool {
     let essence = media
         .split(';')
@@ -208,9 +215,9 @@ pub fn is_json(media: &str) -> bool {
     essence == "application/json" || essence.ends_with("+json") || essence == "*/*"
 }
 
-/// How the value is written: the serialisation styles of OpenAPI.
-pub fn encoding(document: &Document, raw: &Raw) -> Result<Encoding> {
-    let refuse =
+/// Returns how the value is serialized, from the `style` and `explode` of OpenAPI.
+pub fn encoding(document: &Document, raw: &SpecParameter) -> Result<Encoding> {
+    let unsupported =
         |construct: String| Err(document.unsupported(&raw.pointer, "parameter", construct));
     if raw.node.contains_key("content") {
         return Ok(Encoding::Json);
@@ -232,7 +239,9 @@ pub fn encoding(document: &Document, raw: &Raw) -> Result<Encoding> {
         .and_then(Value::as_bool)
         .unwrap_or(style == "form");
     Ok(match (style, shape) {
-        (_, Shape::Object) => return refuse(format!("the object parameter `{}`", raw.wire)),
+        (_, Shape::Object) => {
+            return unsupported(format!("the object parameter `{}`", raw.wire_name));
+        }
         ("form", Shape::List) if explode => Encoding::Repeated,
         ("spaceDelimited" | "pipeDelimited", Shape::List) if explode => Encoding::Repeated,
         ("form" | "simple", Shape::List) => Encoding::Joined(','),
@@ -241,23 +250,28 @@ pub fn encoding(document: &Document, raw: &Raw) -> Result<Encoding> {
         ("form" | "simple", Shape::Number) if raw.location == Location::Query => Encoding::Number,
         ("form" | "simple", Shape::Boolean) if raw.location == Location::Query => Encoding::Boolean,
         ("form" | "simple", _) => Encoding::Text,
-        (style, _) => return refuse(format!("`style: {style}` of the parameter `{}`", raw.wire)),
+        (style, _) => {
+            return unsupported(format!(
+                "`style: {style}` of the parameter `{}`",
+                raw.wire_name
+            ));
+        }
     })
 }
 
-/// Marks parameters whose Rust name the client generator would use twice.
-pub fn mark_carried(parameters: &mut [Parameter], has_body: bool) {
+/// Marks parameters with a duplicate Rust name, which are sent through the call context.
+pub fn mark_context_parameters(parameters: &mut [Parameter], has_body: bool) {
     let mut taken: Vec<String> = vec!["self".to_owned()];
     if has_body {
         taken.push("body".to_owned());
     }
     for parameter in parameters {
-        // A path variable is known to the client generator by its argument name.
+        // For the client generator, path variables have their argument names.
         let identifier = match parameter.location {
             Location::Path => names::parameter_identifier(&parameter.name),
-            _ => names::parameter_identifier(&parameter.wire),
+            _ => names::parameter_identifier(&parameter.wire_name),
         };
-        parameter.carried = parameter.location != Location::Path && taken.contains(&identifier);
+        parameter.via_context = parameter.location != Location::Path && taken.contains(&identifier);
         taken.push(identifier);
     }
 }

@@ -1,4 +1,4 @@
-//! `prices.yaml`: what the operations cost, held against the operations that exist.
+//! Reads `prices.yaml` and checks it against the existing operations.
 
 use std::collections::BTreeMap;
 
@@ -13,37 +13,37 @@ use crate::load::{Document, escape};
 use crate::model::Operation;
 use crate::surface_check::{has_property, schemas_at};
 
-/// The dearest figure that is no slip of the keyboard, in dollars.
-const DEAREST: f64 = 1_000.0;
+/// The highest plausible price in dollars; anything above is a typing error.
+const MAX_PRICE: f64 = 1_000.0;
 
-/// Keys of a rule whose numbers are no amounts.
+/// Keys of a rule whose numbers are not amounts.
 const COUNTS: &[&str] = &["count", "included", "subpages"];
 
-/// The whole file.
+/// The contents of `prices.yaml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceFile {
-    /// The day on which the figures were last compared with their sources.
+    /// The date when the prices were last compared with their sources.
     pub checked: String,
-    /// The currency of all figures.
+    /// The currency of all prices.
     pub currency: String,
-    /// Dotted path of the field that holds the cost of a response or of a finished run.
+    /// Dotted path of the field with the cost of a response or of a finished run.
     pub cost: String,
-    /// What the short names of sources stand for.
+    /// The sources by short name.
     #[serde(default)]
     pub sources: BTreeMap<String, String>,
-    /// Operations with a rule.
+    /// Operations with a price rule.
     pub priced: BTreeMap<String, PriceRule>,
-    /// Operations whose price nobody publishes.
+    /// Operations without a published price.
     pub unpriced: BTreeMap<String, Unpriced>,
-    /// Operations that cost nothing.
+    /// Free operations.
     pub free: Vec<String>,
 }
 
-/// Gives every operation its price, and reports what does not fit.
+/// Assigns a price to every operation and reports mismatches.
 ///
-/// A figure that cannot be a price is an error. What upstream took away is a notice: an operation
-/// whose rule names an argument that is gone counts as unpriced, like one without a rule.
+/// An implausible price is an error. Upstream removals are notices: an operation whose rule names a
+/// missing argument is unpriced, like one without a rule.
 pub fn read(
     document: &Document,
     operations: &[Operation],
@@ -53,22 +53,22 @@ pub fn read(
         .map_err(|error| document.error("", error.to_string()))?;
     check_file(document, &file)?;
     let mut prices = BTreeMap::new();
-    for (name, place, price) in entries(&file) {
+    for (name, pointer, price) in price_entries(&file) {
         let Some(operation) = operations.iter().find(|operation| operation.name == name) else {
-            let text = "no such operation any more; its price was left out";
-            notices.push(notice(&name, text.to_owned()));
+            let message = "the operation no longer exists; price ignored";
+            notices.push(notice(&name, message.to_owned()));
             continue;
         };
-        let price = fitting(&file.cost, operation, operations, price, notices);
+        let price = check_price(&file.cost, operation, operations, price, notices);
         if prices.insert(name.clone(), price).is_some() {
-            let message = format!("`{name}` has a second price here; keep one of them");
-            return Err(document.error(&place, message));
+            let message = format!("`{name}` has two prices; remove one of them");
+            return Err(document.error(&pointer, message));
         }
     }
     for operation in operations {
         if !prices.contains_key(&operation.name) {
-            let text = "the operation has no price; it counts as unpriced".to_owned();
-            notices.push(notice(&operation.name, text));
+            let message = "the operation has no price; treated as unpriced".to_owned();
+            notices.push(notice(&operation.name, message));
             let price = unpriced("not in prices.yaml".to_owned());
             prices.insert(operation.name.clone(), price);
         }
@@ -79,15 +79,15 @@ pub fn read(
     })
 }
 
-/// All prices of the file, each with the name of its operation and its place.
-fn entries(file: &PriceFile) -> Vec<(String, String, Price)> {
+/// Returns all prices of the file, each with the name of its operation and its JSON pointer.
+fn price_entries(file: &PriceFile) -> Vec<(String, String, Price)> {
     let priced = file.priced.iter().map(|(name, rule)| {
-        let place = format!("/priced/{}", escape(name));
-        (name.clone(), place, Price::Priced(Box::new(rule.clone())))
+        let pointer = format!("/priced/{}", escape(name));
+        (name.clone(), pointer, Price::Priced(Box::new(rule.clone())))
     });
     let unpriced = file.unpriced.iter().map(|(name, unpriced)| {
-        let place = format!("/unpriced/{}", escape(name));
-        (name.clone(), place, Price::Unpriced(unpriced.clone()))
+        let pointer = format!("/unpriced/{}", escape(name));
+        (name.clone(), pointer, Price::Unpriced(unpriced.clone()))
     });
     let free = file
         .free
@@ -97,41 +97,42 @@ fn entries(file: &PriceFile) -> Vec<(String, String, Price)> {
     priced.chain(unpriced).chain(free).collect()
 }
 
-/// What is wrong whatever the operations are.
+/// Checks the file independently of the operations.
 fn check_file(document: &Document, file: &PriceFile) -> Result<()> {
     if file.currency != "USD" {
-        let message = format!("prices are in USD; got `{}`", file.currency);
+        let message = format!("prices must be in USD; got `{}`", file.currency);
         return Err(document.error("/currency", message));
     }
     if let Some(priced) = document.root.get("priced") {
         check_amounts(document, "/priced", priced)?;
     }
     for (name, rule) in &file.priced {
-        let place = |field: &str| format!("/priced/{}/{field}", escape(name));
-        check_rule(document, file, rule, place)?;
+        let pointer = |field: &str| format!("/priced/{}/{field}", escape(name));
+        check_rule(document, file, rule, pointer)?;
     }
     Ok(())
 }
 
-/// Reports the first number at or below a place that cannot be an amount.
-fn check_amounts(document: &Document, place: &str, value: &Value) -> Result<()> {
+/// Rejects the first number at or below `pointer` that cannot be a price.
+fn check_amounts(document: &Document, pointer: &str, value: &Value) -> Result<()> {
     match value {
         Value::Number(number) => {
             let dollars = number.as_f64().unwrap_or(f64::NAN);
-            if !(0.0..=DEAREST).contains(&dollars) {
-                let message = format!("must be a price from 0 to {DEAREST} dollars; got {dollars}");
-                return Err(document.error(place, message));
+            if !(0.0..=MAX_PRICE).contains(&dollars) {
+                let message =
+                    format!("must be a price from 0 to {MAX_PRICE} dollars; got {dollars}");
+                return Err(document.error(pointer, message));
             }
             Ok(())
         }
         Value::Array(list) => list.iter().enumerate().try_for_each(|(index, value)| {
-            check_amounts(document, &format!("{place}/{index}"), value)
+            check_amounts(document, &format!("{pointer}/{index}"), value)
         }),
         Value::Object(map) => map
             .iter()
             .filter(|(key, _)| !COUNTS.contains(&key.as_str()))
             .try_for_each(|(key, value)| {
-                check_amounts(document, &format!("{place}/{}", escape(key)), value)
+                check_amounts(document, &format!("{pointer}/{}", escape(key)), value)
             }),
         _ => Ok(()),
     }
@@ -141,19 +142,19 @@ fn check_rule(
     document: &Document,
     file: &PriceFile,
     rule: &PriceRule,
-    place: impl Fn(&str) -> String,
+    pointer: impl Fn(&str) -> String,
 ) -> Result<()> {
     for source in &rule.source {
         if !file.sources.contains_key(source) {
-            let message = format!("`{source}` is not one of the sources");
-            return Err(document.error(&place("source"), message));
+            let message = format!("unknown source `{source}`");
+            return Err(document.error(&pointer("source"), message));
         }
     }
-    let outside = || "the default must lie between `least` and `most`".to_owned();
+    let outside_limits = || "the default must be between `least` and `most`".to_owned();
     if let Some(BasePrice::ByValue { default, rates, .. }) = &rule.base {
         if !rates.contains_key(default) {
             let message = format!("the default `{default}` has no price");
-            return Err(document.error(&place("base/default"), message));
+            return Err(document.error(&pointer("base/default"), message));
         }
         for (value, rate) in rates {
             if let Some(Rate::Metered {
@@ -165,26 +166,26 @@ fn check_rule(
                 && !(least..=most).contains(&default)
             {
                 let field = format!("base/prices/{value}");
-                return Err(document.error(&place(&field), outside()));
+                return Err(document.error(&pointer(&field), outside_limits()));
             }
         }
     }
     if let Some(pages) = &rule.pages {
         if pages.count.is_some() != pages.lists.is_empty() {
             let message = "must have either `count` or `lists`".to_owned();
-            return Err(document.error(&place("pages"), message));
+            return Err(document.error(&pointer("pages"), message));
         }
         for count in [&pages.count, &pages.subpages].into_iter().flatten() {
             if !(count.least..=count.most).contains(&count.default) {
-                return Err(document.error(&place("pages"), outside()));
+                return Err(document.error(&pointer("pages"), outside_limits()));
             }
         }
     }
     Ok(())
 }
 
-/// The price, as far as the operation still is what the price was written for.
-fn fitting(
+/// Returns the price, or an unpriced entry if the operation no longer fits it.
+fn check_price(
     cost: &str,
     operation: &Operation,
     operations: &[Operation],
@@ -202,7 +203,7 @@ fn fitting(
     let problem = paths
         .iter()
         .find(|path| schemas_at(&operation.input_schema, path).is_empty())
-        .map(|path| format!("the operation has no argument `{path}` any more"))
+        .map(|path| format!("the operation has no argument `{path}`"))
         .or_else(|| match charged {
             CostSource::AtEndOfRun => cost_problem(cost, operation, operations),
             CostSource::InResponse | CostSource::Nothing => None,
@@ -212,7 +213,7 @@ fn fitting(
     };
     notices.push(notice(
         &operation.name,
-        format!("{problem}; it counts as unpriced"),
+        format!("{problem}; treated as unpriced"),
     ));
     unpriced(problem)
 }
@@ -224,7 +225,7 @@ fn unpriced(why: String) -> Price {
     })
 }
 
-/// Every argument path that a rule names, sorted.
+/// Returns every argument path that a rule names, sorted.
 fn argument_paths(rule: &PriceRule) -> Vec<&str> {
     let mut paths: Vec<&str> = rule.unpriced_with.iter().map(String::as_str).collect();
     if let Some(BasePrice::ByValue {
@@ -249,26 +250,21 @@ fn argument_paths(rule: &PriceRule) -> Vec<&str> {
     paths
 }
 
-/// Why the cost of a run cannot be read at its end.
+/// Returns why the cost of a run cannot be read when it ends, if so.
 fn cost_problem(cost: &str, operation: &Operation, operations: &[Operation]) -> Option<String> {
     let Some(marker) = &operation.behavior.long_running else {
-        return Some("the operation starts nothing that can be followed any more".to_owned());
+        return Some("the operation no longer starts a run that can be polled".to_owned());
     };
     let field = cost.split('.').next().unwrap_or_default();
     let get = operations.iter().find(|other| other.name == marker.get);
     let has_cost = get.is_some_and(|get| has_property(&get.output_schema, field));
-    (!has_cost).then(|| {
-        format!(
-            "the answer of `{}` has no field `{field}` any more",
-            marker.get
-        )
-    })
+    (!has_cost).then(|| format!("the response of `{}` has no field `{field}`", marker.get))
 }
 
-fn notice(operation: &str, text: String) -> Notice {
+fn notice(operation: &str, message: String) -> Notice {
     Notice {
         file: "prices.yaml".to_owned(),
-        place: operation.to_owned(),
-        text,
+        location: operation.to_owned(),
+        message,
     }
 }

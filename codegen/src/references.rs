@@ -1,5 +1,6 @@
-//! Stage 3: every `$ref` leads somewhere, or generation stops (upstream) or goes on without it
-//! (ours).
+//! Stage 3: checks that every `$ref` resolves.
+//!
+//! A dangling reference in upstream's spec is an error; one in our overlay is replaced and reported.
 
 use percent_encoding::percent_decode_str;
 use serde_json::{Map, Value};
@@ -7,13 +8,13 @@ use serde_json::{Map, Value};
 use crate::error::{Error, Notice, Result};
 use crate::load::{Document, escape};
 
-/// Chains of references longer than this are taken for a loop.
+/// Longer chains of references are treated as a cycle.
 const MAX_HOPS: usize = 32;
 
-/// Keys whose value is data, not part of the description.
+/// Keys whose value is data and not part of the schema.
 const DATA_KEYS: &[&str] = &["example", "examples", "default", "const", "enum"];
 
-/// Keys whose children are named by the author, so a child may be called `default` or `enum`.
+/// Keys whose children have names chosen by the author, so a child may be called `default` or `enum`.
 const NAME_MAPS: &[&str] = &[
     "properties",
     "patternProperties",
@@ -31,7 +32,7 @@ const NAME_MAPS: &[&str] = &[
     "callbacks",
 ];
 
-/// Stops at the first reference of upstream's own file that leads nowhere.
+/// Fails at the first dangling reference of upstream's spec.
 pub fn check(document: &Document) -> Result<()> {
     match dangling(document)?.into_iter().next() {
         None => Ok(()),
@@ -39,13 +40,14 @@ pub fn check(document: &Document) -> Result<()> {
             file: document.file.clone(),
             pointer,
             reference,
-            advice: "the spec is broken here, so mend it or take a newer one",
+            advice: "the spec is broken here: fix it or use a newer version",
         }),
     }
 }
 
-/// After the overlay: opens up what refers to something that upstream no longer has.
-pub fn open_dangling(document: &mut Document) -> Result<Vec<Notice>> {
+/// Replaces references of the overlay to something that upstream no longer has by a schema that
+/// accepts any value.
+pub fn replace_dangling(document: &mut Document) -> Result<Vec<Notice>> {
     let mut notices = Vec::new();
     for (pointer, reference) in dangling(document)? {
         if let Some(node) = document.root.pointer_mut(&pointer) {
@@ -53,8 +55,8 @@ pub fn open_dangling(document: &mut Document) -> Result<Vec<Notice>> {
         }
         notices.push(Notice {
             file: document.file.clone(),
-            place: format!("#{pointer}"),
-            text: format!(
+            location: format!("#{pointer}"),
+            message: format!(
                 "the overlay uses `{reference}`, which upstream no longer has; any value is accepted here"
             ),
         });
@@ -63,16 +65,16 @@ pub fn open_dangling(document: &mut Document) -> Result<Vec<Notice>> {
 }
 
 fn dangling(document: &Document) -> Result<Vec<(String, String)>> {
-    let mut found = Vec::new();
-    collect(&document.root, String::new(), false, &mut found);
+    let mut references = Vec::new();
+    collect(&document.root, String::new(), false, &mut references);
     let mut dangling = Vec::new();
-    for (pointer, reference) in found {
+    for (pointer, reference) in references {
         let Some(target) = local_pointer(&reference) else {
             return Err(Error::Reference {
                 file: document.file.clone(),
                 pointer,
                 reference,
-                advice: "only references inside the same file are supported, so bundle the spec",
+                advice: "only references within the same file are supported: bundle the spec",
             });
         };
         if document.root.pointer(&target).is_none() {
@@ -82,22 +84,23 @@ fn dangling(document: &Document) -> Result<Vec<(String, String)>> {
     Ok(dangling)
 }
 
-fn collect(node: &Value, pointer: String, names: bool, found: &mut Vec<(String, String)>) {
+fn collect(node: &Value, pointer: String, is_name_map: bool, found: &mut Vec<(String, String)>) {
     match node {
         Value::Object(map) => {
-            if !names && let Some(Value::String(reference)) = map.get("$ref") {
+            if !is_name_map && let Some(Value::String(reference)) = map.get("$ref") {
                 found.push((pointer.clone(), reference.clone()));
             }
             for (key, value) in map {
-                let data = !names && (DATA_KEYS.contains(&key.as_str()) || key.starts_with("x-"));
-                if data {
+                let is_data =
+                    !is_name_map && (DATA_KEYS.contains(&key.as_str()) || key.starts_with("x-"));
+                if is_data {
                     continue;
                 }
-                let child_names = !names && NAME_MAPS.contains(&key.as_str());
+                let child_is_name_map = !is_name_map && NAME_MAPS.contains(&key.as_str());
                 collect(
                     value,
                     format!("{pointer}/{}", escape(key)),
-                    child_names,
+                    child_is_name_map,
                     found,
                 );
             }
@@ -111,7 +114,7 @@ fn collect(node: &Value, pointer: String, names: bool, found: &mut Vec<(String, 
     }
 }
 
-/// The JSON pointer of a reference into the same document.
+/// Returns the JSON pointer of a reference within the same document.
 pub fn local_pointer(reference: &str) -> Option<String> {
     let fragment = reference.strip_prefix('#')?;
     if !fragment.is_empty() && !fragment.starts_with('/') {
@@ -125,9 +128,9 @@ pub fn local_pointer(reference: &str) -> Option<String> {
 }
 
 impl Document {
-    /// Follows `$ref` until something that is no reference; siblings of a reference are dropped.
+    /// Follows `$ref` to a node that is not a reference. Siblings of a reference are ignored.
     ///
-    /// Gives the node with the pointer where it stands.
+    /// Returns the node with its pointer.
     pub fn resolve<'a>(&'a self, node: &'a Value, pointer: &str) -> Result<(&'a Value, String)> {
         let mut node = node;
         let mut pointer = pointer.to_owned();
@@ -142,13 +145,13 @@ impl Document {
                     file: self.file.clone(),
                     pointer,
                     reference: reference.clone(),
-                    advice: "the spec is broken here, so mend it or take a newer one",
+                    advice: "the spec is broken here: fix it or use a newer version",
                 });
             };
             node = found;
             pointer = target;
         }
-        Err(self.error(&pointer, "references lead in a circle".to_owned()))
+        Err(self.error(&pointer, "cyclic references".to_owned()))
     }
 }
 
@@ -166,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_to_nothing_names_file_and_place() {
+    fn reports_a_dangling_reference_with_file_and_pointer() {
         let spec =
             document(json!({"paths": {"/a": {"get": {"x": {"$ref": "#/components/schemas/No"}}}}}));
         let error = check(&spec).unwrap_err().to_string();
@@ -175,25 +178,25 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_to_another_file_is_refused() {
+    fn rejects_references_to_other_files() {
         let error = check(&document(json!({"a": {"$ref": "other.yaml#/x"}}))).unwrap_err();
         assert!(error.to_string().contains("bundle"), "{error}");
     }
 
     #[test]
-    fn data_that_looks_like_a_reference_is_left_alone() {
+    fn ignores_data_that_looks_like_a_reference() {
         check(&document(json!({"a": {"example": {"$ref": "#/nowhere"}}}))).unwrap();
         check(&document(
             json!({"properties": {"$ref": {"type": "string"}}}),
         ))
         .unwrap();
-        // A property may be called `default`; what it says is description, not data.
+        // A property may be called `default`; its value is a schema, not data.
         let spec = document(json!({"properties": {"default": {"$ref": "#/nowhere"}}}));
         assert!(check(&spec).is_err());
     }
 
     #[test]
-    fn escaped_and_encoded_references_resolve() {
+    fn resolves_escaped_and_encoded_references() {
         let spec =
             document(json!({"a/b": {"c d": {"type": "string"}}, "x": {"$ref": "#/a~1b/c%20d"}}));
         check(&spec).unwrap();
@@ -205,15 +208,15 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_of_references_is_an_error() {
+    fn rejects_cyclic_references() {
         let spec = document(json!({"a": {"$ref": "#/b"}, "b": {"$ref": "#/a"}}));
         assert!(spec.resolve(spec.root.get("a").unwrap(), "/a").is_err());
     }
 
     #[test]
-    fn what_the_overlay_refers_to_in_vain_is_opened_and_reported() {
+    fn replaces_and_reports_dangling_references_of_the_overlay() {
         let mut spec = document(json!({"a": {"$ref": "#/gone"}}));
-        let notices = open_dangling(&mut spec).unwrap();
+        let notices = replace_dangling(&mut spec).unwrap();
         assert_eq!(spec.root, json!({"a": {}}));
         assert!(notices[0].to_string().contains("#/gone"), "{notices:?}");
     }

@@ -1,4 +1,4 @@
-//! The schemas that clients of the server see: JSON Schema 2020-12, taken from the original spec.
+//! Publishes schemas for clients of the server, as JSON Schema 2020-12 from the original spec.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::references::local_pointer;
 /// The dialect of every published schema.
 pub const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 
-/// Keywords of OpenAPI that JSON Schema does not know, or that publishing resolves.
+/// Keywords that JSON Schema does not have, or that are resolved here.
 const DROPPED: &[&str] = &[
     "discriminator",
     "xml",
@@ -43,15 +43,15 @@ const TYPES: &[&str] = &[
     "string", "number", "integer", "boolean", "object", "array", "null",
 ];
 
-/// Rewrites schemas of one document and gathers the definitions that they use.
-pub struct Publisher<'a> {
+/// Converts schemas of one document to JSON Schema and collects the definitions that they use.
+pub struct SchemaPublisher<'a> {
     document: &'a Document,
     names: BTreeMap<String, String>,
     definitions: BTreeMap<String, Value>,
 }
 
-impl<'a> Publisher<'a> {
-    /// A publisher without definitions.
+impl<'a> SchemaPublisher<'a> {
+    /// Creates a publisher without definitions.
     pub fn new(document: &'a Document) -> Self {
         Self {
             document,
@@ -60,12 +60,12 @@ impl<'a> Publisher<'a> {
         }
     }
 
-    /// The definitions gathered so far, for `$defs`.
+    /// Returns the collected definitions, for `$defs`.
     pub fn into_definitions(self) -> Map<String, Value> {
         self.definitions.into_iter().collect()
     }
 
-    /// The schema at `pointer` in its published form.
+    /// Returns the published form of the schema at `pointer`.
     pub fn publish(&mut self, schema: &Value, pointer: &str) -> Result<Value> {
         let Value::Object(source) = schema else {
             return match schema {
@@ -75,7 +75,7 @@ impl<'a> Publisher<'a> {
                     .error(pointer, "a schema must be an object".to_owned())),
             };
         };
-        self.refuse_unknown(source, pointer)?;
+        self.reject_unsupported(source, pointer)?;
         let mut out = Map::new();
         for (key, value) in source {
             let place = format!("{pointer}/{}", escape(key));
@@ -83,7 +83,7 @@ impl<'a> Publisher<'a> {
                 continue;
             }
             let published = match key.as_str() {
-                "$ref" => self.reference(value, pointer)?,
+                "$ref" => self.publish_reference(value, pointer)?,
                 "type" => single_type(value),
                 "exclusiveMinimum" | "exclusiveMaximum" if value.is_boolean() => continue,
                 key if SCHEMA_MAPS.contains(&key) => self.publish_map(value, &place)?,
@@ -93,14 +93,15 @@ impl<'a> Publisher<'a> {
             };
             out.insert(key.clone(), published);
         }
-        exclusive_flags(source, &mut out);
+        convert_exclusive_bounds(source, &mut out);
         if let (Some(example), false) = (source.get("example"), out.contains_key("examples")) {
             out.insert("examples".to_owned(), json!([example]));
         }
-        Ok(match source.get("nullable") == Some(&Value::Bool(true)) {
-            true => with_null(out),
-            false => Value::Object(out),
-        })
+        if source.get("nullable") == Some(&Value::Bool(true)) {
+            Ok(with_null(out))
+        } else {
+            Ok(Value::Object(out))
+        }
     }
 
     fn publish_map(&mut self, value: &Value, pointer: &str) -> Result<Value> {
@@ -131,8 +132,8 @@ impl<'a> Publisher<'a> {
         Ok(Value::Array(out))
     }
 
-    /// Points a reference at `$defs` and sees that the definition gets there.
-    fn reference(&mut self, reference: &Value, pointer: &str) -> Result<Value> {
+    /// Rewrites a reference to `$defs` and adds the definition.
+    fn publish_reference(&mut self, reference: &Value, pointer: &str) -> Result<Value> {
         let target = reference
             .as_str()
             .and_then(local_pointer)
@@ -146,7 +147,7 @@ impl<'a> Publisher<'a> {
         }
         let name = self.definition_name(&target);
         self.names.insert(target.clone(), name.clone());
-        // The entry stands before its content is published, so that a recursive schema ends.
+        // The entry exists before its content is published, so that recursive schemas terminate.
         self.definitions.insert(name.clone(), Value::Bool(true));
         if let Some(schema) = self.document.root.pointer(&target) {
             let published = self.publish(schema, &target)?;
@@ -157,22 +158,22 @@ impl<'a> Publisher<'a> {
 
     fn definition_name(&self, target: &str) -> String {
         let component = target.strip_prefix("/components/schemas/");
-        let wanted = component
+        let base = component
             .unwrap_or(target)
             .trim_start_matches('/')
             .replace("~1", ".")
             .replace("~0", "~")
             .replace('/', ".");
-        let mut name = wanted.clone();
+        let mut name = base.clone();
         let mut number = 2;
         while self.definitions.contains_key(&name) {
-            name = format!("{wanted}{number}");
+            name = format!("{base}{number}");
             number += 1;
         }
         name
     }
 
-    fn refuse_unknown(&self, schema: &Map<String, Value>, pointer: &str) -> Result<()> {
+    fn reject_unsupported(&self, schema: &Map<String, Value>, pointer: &str) -> Result<()> {
         for keyword in ["$dynamicRef", "$recursiveRef", "$id", "$anchor"] {
             if schema.contains_key(keyword) {
                 let construct = format!("`{keyword}` in a schema");
@@ -197,7 +198,7 @@ impl<'a> Publisher<'a> {
     }
 }
 
-/// `[T]` says the same as `T` in fewer characters.
+/// Unwraps a list of one type.
 fn single_type(value: &Value) -> Value {
     match value {
         Value::Array(list) if list.len() == 1 => list.first().cloned().unwrap_or_default(),
@@ -205,8 +206,8 @@ fn single_type(value: &Value) -> Value {
     }
 }
 
-/// OpenAPI 3.0 writes an exclusive bound as a flag beside the bound.
-fn exclusive_flags(source: &Map<String, Value>, out: &mut Map<String, Value>) {
+/// Converts the exclusive bounds of OpenAPI 3.0, which are flags next to the bound.
+fn convert_exclusive_bounds(source: &Map<String, Value>, out: &mut Map<String, Value>) {
     for (flag, bound) in [
         ("exclusiveMinimum", "minimum"),
         ("exclusiveMaximum", "maximum"),
@@ -219,7 +220,7 @@ fn exclusive_flags(source: &Map<String, Value>, out: &mut Map<String, Value>) {
     }
 }
 
-/// OpenAPI 3.0 writes "or null" as `nullable: true`, and some 3.1 documents still do.
+/// Converts `nullable: true` of OpenAPI 3.0, which some 3.1 documents still use.
 fn with_null(mut schema: Map<String, Value>) -> Value {
     if let Some(Value::Array(values)) = schema.get_mut("enum")
         && !values.contains(&Value::Null)
@@ -257,7 +258,7 @@ mod tests {
             file: "spec.yaml".into(),
             root: json!({"components": {"schemas": components}}),
         };
-        let mut publisher = Publisher::new(&document);
+        let mut publisher = SchemaPublisher::new(&document);
         let published = publisher.publish(&schema, "/s")?;
         Ok((published, publisher.into_definitions().into()))
     }
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reference_into_a_schema_gets_a_definition_of_its_own() {
+    fn a_reference_into_a_schema_gets_its_own_definition() {
         let (schema, defs) = publish(
             json!({"A": {"properties": {"b": {"type": "string"}}}}),
             json!({"$ref": "#/components/schemas/A/properties/b"}),
@@ -288,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn leftovers_of_openapi_3_0_are_rewritten() {
+    fn converts_openapi_3_0_keywords() {
         let cases = [
             (
                 json!({"type": "string", "nullable": true}),
@@ -313,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn properties_may_carry_the_names_of_keywords() {
+    fn properties_may_be_named_like_keywords() {
         let schema = json!({"type": "object", "properties": {
             "nullable": {"type": "boolean"}, "example": {"type": "string"}, "x-y": {"type": "string"},
             "type": {"type": "string"}, "$ref": {"type": "string"}, "properties": {"type": "object"}}});
@@ -321,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_understood_is_named() {
+    fn reports_unsupported_keywords_with_their_location() {
         let error = publish(json!({}), json!({"type": "file"}))
             .unwrap_err()
             .to_string();

@@ -1,4 +1,4 @@
-//! Stage 9: what a reviewer reads when the API changes.
+//! Stage 9: snapshots for reviewing API changes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -10,8 +10,8 @@ use crate::Design;
 use crate::error::Notice;
 use crate::model::{Body, Model, Operation};
 
-/// Schema keywords that a snapshot shows beside an argument's type.
-const SHOWN: &[&str] = &[
+/// Schema keywords that a snapshot contains in addition to an argument's type.
+const ARGUMENT_KEYWORDS: &[&str] = &[
     "enum",
     "const",
     "default",
@@ -29,7 +29,7 @@ const SHOWN: &[&str] = &[
     "description",
 ];
 
-/// The snapshot of every operation, by operation name.
+/// Returns the snapshots of all operations, by operation name.
 pub fn operations(design: &Design) -> BTreeMap<String, Value> {
     let operations = design.model.operations.iter();
     operations
@@ -40,20 +40,20 @@ pub fn operations(design: &Design) -> BTreeMap<String, Value> {
         .collect()
 }
 
-/// A value as text with sorted keys, two spaces deep, with a line end.
+/// Formats a value with sorted keys, two-space indentation and a final line break.
 pub fn to_text(value: &Value) -> String {
-    let mut text = serde_json::to_string_pretty(&sorted(value)).unwrap_or_default();
+    let mut text = serde_json::to_string_pretty(&sort_keys(value)).unwrap_or_default();
     text.push('\n');
     text
 }
 
-/// The same value with the keys of every object sorted.
-pub fn sorted(value: &Value) -> Value {
+/// Sorts the keys of every object in a value.
+pub fn sort_keys(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
             let sorted: BTreeMap<&String, Value> = map
                 .iter()
-                .map(|(key, value)| (key, self::sorted(value)))
+                .map(|(key, value)| (key, sort_keys(value)))
                 .collect();
             sorted
                 .into_iter()
@@ -61,7 +61,7 @@ pub fn sorted(value: &Value) -> Value {
                 .collect::<Map<_, _>>()
                 .into()
         }
-        Value::Array(list) => list.iter().map(sorted).collect(),
+        Value::Array(list) => list.iter().map(sort_keys).collect(),
         other => other.clone(),
     }
 }
@@ -105,12 +105,12 @@ fn arguments(operation: &Operation) -> Value {
         .get("properties")
         .and_then(Value::as_object);
     for (name, schema) in properties.into_iter().flatten() {
-        let must = required.is_some_and(|list| list.iter().any(|entry| entry == name));
+        let is_required = required.is_some_and(|list| list.iter().any(|entry| entry == name));
         let mut argument =
-            json!({"required": must, "type": type_text(schema, &operation.input_schema)});
-        let shown = resolve(schema, &operation.input_schema);
-        for key in SHOWN {
-            if let Some(value) = schema.get(*key).or_else(|| shown.get(*key)) {
+            json!({"required": is_required, "type": type_text(schema, &operation.input_schema)});
+        let definition = resolve(schema, &operation.input_schema);
+        for key in ARGUMENT_KEYWORDS {
+            if let Some(value) = schema.get(*key).or_else(|| definition.get(*key)) {
                 argument[*key] = value.clone();
             }
         }
@@ -119,7 +119,11 @@ fn arguments(operation: &Operation) -> Value {
             .iter()
             .find(|parameter| parameter.name == *name)
         {
-            None if operation.own.iter().any(|own| own.name == *name) => {
+            None if operation
+                .server_arguments
+                .iter()
+                .any(|argument| argument.name == *name) =>
+            {
                 argument["in"] = json!("server");
                 argument["wire"] = json!(name);
             }
@@ -129,10 +133,10 @@ fn arguments(operation: &Operation) -> Value {
             }
             Some(parameter) => {
                 argument["in"] = json!(parameter.location.as_str());
-                argument["wire"] = json!(parameter.wire);
+                argument["wire"] = json!(parameter.wire_name);
                 for (key, list) in [
                     ("aliases", &parameter.aliases),
-                    ("always", &parameter.always),
+                    ("always", &parameter.always_sent),
                 ] {
                     if !list.is_empty() {
                         argument[key] = json!(list);
@@ -151,11 +155,11 @@ fn resolve<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     target.unwrap_or(schema)
 }
 
-/// A type in words: `string or null`, `array of string`, the name of a definition.
+/// Returns a type as text: `string or null`, `array of string`, or the name of a definition.
 pub fn type_text(schema: &Value, root: &Value) -> String {
     if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
         let name = reference.rsplit('/').next().unwrap_or_default();
-        // Only the outermost type is told, so that a recursive definition ends.
+        // Only the outermost type is shown, so that recursive definitions terminate.
         return match resolve(schema, root).get("type").and_then(Value::as_str) {
             Some("object") | None => name.to_owned(),
             Some(simple) => format!("{name} ({simple})"),
@@ -188,7 +192,7 @@ pub fn type_text(schema: &Value, root: &Value) -> String {
     texts.join(" or ")
 }
 
-/// `SURFACE.md`: the operations as a table, and what did not fit.
+/// Returns `SURFACE.md`: the notices and a table of the operations.
 pub fn surface(model: &Model, notices: &[Notice]) -> String {
     let mut text = String::from("# Operations\n\nWritten by `cargo build --features codegen`.\n\n");
     let _ = writeln!(text, "| API | version | operations |\n|---|---|---|");
@@ -209,7 +213,7 @@ pub fn surface(model: &Model, notices: &[Notice]) -> String {
         );
     }
     for notice in notices {
-        let _ = writeln!(text, "- {}", cell(&notice.to_string()));
+        let _ = writeln!(text, "- {}", escape_cell(&notice.to_string()));
     }
     for api in &model.apis {
         let _ = writeln!(text, "\n## {}\n", api.name);
@@ -223,8 +227,8 @@ pub fn surface(model: &Model, notices: &[Notice]) -> String {
                 text,
                 "| `{}` | `{request}` | {} | {}{} |",
                 operation.name,
-                cell(&argument_list(operation)),
-                cell(&operation.summary),
+                escape_cell(&argument_list(operation)),
+                escape_cell(&operation.summary),
                 if operation.deprecated {
                     " (deprecated)"
                 } else {
@@ -250,9 +254,10 @@ fn argument_list(operation: &Operation) -> String {
         .into_iter()
         .flatten()
         .map(|(name, _)| {
-            match required.is_some_and(|list| list.iter().any(|entry| entry == name)) {
-                true => format!("**{name}**"),
-                false => name.clone(),
+            if required.is_some_and(|list| list.iter().any(|entry| entry == name)) {
+                format!("**{name}**")
+            } else {
+                name.clone()
             }
         })
         .collect();
@@ -262,6 +267,6 @@ fn argument_list(operation: &Operation) -> String {
     names.join(", ")
 }
 
-fn cell(text: &str) -> String {
+fn escape_cell(text: &str) -> String {
     text.replace('|', "\\|").replace(['\n', '\r'], " ")
 }

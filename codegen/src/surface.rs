@@ -1,4 +1,4 @@
-//! `surface.yaml`: what the specs cannot say about the operations.
+//! The format of `surface.yaml`: facts about the operations that the specs cannot express.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use exa_mcp_model::{
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::tools::definitions::Tools;
+use crate::tools::definitions::ToolDefinitions;
 
-/// The whole file.
+/// The contents of `surface.yaml`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Surface {
-    /// The APIs by name, each a spec with its overlay.
-    pub apis: BTreeMap<String, Api>,
-    /// What holds for an operation that says nothing else.
-    pub defaults: Defaults,
+    /// The specs and overlays of the APIs, by API name.
+    pub apis: BTreeMap<String, ApiEntry>,
+    /// Defaults for all operations.
+    pub defaults: OperationDefaults,
     /// Argument names of header parameters, by header name.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
-    /// What single operations need.
+    /// Settings of single operations.
     #[serde(default)]
-    pub operations: Vec<Entry>,
+    pub operations: Vec<OperationEntry>,
     /// Tool definitions.
     #[serde(default)]
-    pub tools: Tools,
+    pub tools: ToolDefinitions,
     /// The operations behind resources.
     #[serde(default)]
     pub resources: Resources,
@@ -36,53 +36,52 @@ pub struct Surface {
 /// A spec and how it is read.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Api {
+pub struct ApiEntry {
     /// File name of the OpenAPI document.
     pub spec: String,
     /// File name of the overlay.
     pub overlay: Option<String>,
-    /// First word of operationIds that is left out of operation names.
+    /// First word of operationIds that is dropped from operation names.
     pub namespace: Option<String>,
 }
 
-/// Values for operations without an entry of their own.
+/// Defaults for operations without an entry.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Defaults {
-    /// How long one attempt may take.
+pub struct OperationDefaults {
+    /// Time limit of one attempt.
     pub timeout_seconds: u64,
-    /// The API's address, for a spec without an absolute server URL.
+    /// The address of the API if the spec has no absolute server URL.
     pub base_url: String,
 }
 
-/// What one operation needs.
+/// Settings of one operation.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Entry {
-    /// Method and full path, for example `GET /websets/v0/events/{id}`. Names of path variables do
-    /// not matter, so that an entry survives their renaming.
+pub struct OperationEntry {
+    /// Method and full path, for example `GET /websets/v0/events/{id}`. Names of path variables are
+    /// ignored, so that an entry still matches if upstream renames them.
     #[serde(rename = "match")]
     pub matches: String,
-    /// The operation's name, where the rule does not give it.
+    /// The operation's name, if it differs from the derived one.
     pub name: Option<String>,
     /// Argument names of parameters, by the name in the spec.
     #[serde(default)]
     pub parameters: BTreeMap<String, String>,
-    /// How long one attempt may take.
+    /// Time limit of one attempt.
     pub timeout_seconds: Option<u64>,
-    /// Says that the operation changes nothing, though it is no GET.
+    /// The operation is read-only although it is not a GET.
     #[serde(default)]
     pub read_only: bool,
-    /// Says that the operation reaches out to the web.
+    /// The operation accesses the web.
     #[serde(default)]
     pub open_world: bool,
     /// Optional arguments that a short signature shows before all others.
-    #[serde(default)]
-    pub show: Vec<String>,
-    /// Arguments that the server itself acts on; they are never sent.
-    #[serde(default)]
-    pub own: Vec<OwnArgument>,
-    // The fields of `OperationBehavior`. A flattened struct would be buffered, and errors would lose their lines.
+    #[serde(default, rename = "show")]
+    pub show_first: Vec<String>,
+    /// Arguments that the server itself handles; they are never sent.
+    #[serde(default, rename = "own")]
+    pub server_arguments: Vec<ServerArgument>, // The fields of `Behavior`. Not flattened, because serde would lose the line numbers of errors.
     #[serde(default)]
     hints: Vec<String>,
     #[serde(default)]
@@ -98,20 +97,21 @@ pub struct Entry {
     long_running: Option<LongRunning>,
 }
 
-/// An argument of an operation that the spec does not have and Exa never sees.
+/// An argument that the server itself handles and never sends to Exa.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct OwnArgument {
+pub struct ServerArgument {
     /// The name callers use.
     pub name: String,
-    /// What it must fit, with what a language model reads.
+    /// Its schema, with the description for language models.
     pub schema: Map<String, Value>,
-    /// Required arguments of the spec that can be left out where this one is given.
+    /// Required arguments of the spec that may be omitted if this one is present.
     #[serde(default)]
     pub replaces: Vec<String>,
 }
 
-/// `GET /a/{}/b`: the form in which entries and operations are compared.
+/// Returns method and path without variable names, such as `GET /a/{}/b`, to match entries with
+/// operations.
 pub fn signature(method: &str, path: &str) -> String {
     let path: Vec<&str> = path
         .split('/')
@@ -126,8 +126,8 @@ pub fn signature(method: &str, path: &str) -> String {
     format!("{} {}", method.to_uppercase(), path.join("/"))
 }
 
-impl Entry {
-    /// What the server does for the operation.
+impl OperationEntry {
+    /// Returns the behavior of the server for the operation.
     pub fn behavior(&self) -> OperationBehavior {
         OperationBehavior {
             hints: self.hints.clone(),
@@ -141,7 +141,7 @@ impl Entry {
         }
     }
 
-    /// The entry's operation in the form of [`signature`].
+    /// Returns the [`signature`] of the entry's operation.
     pub fn signature(&self) -> String {
         match self.matches.trim().split_once(' ') {
             Some((method, path)) => signature(method, path.trim()),

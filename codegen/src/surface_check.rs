@@ -1,4 +1,4 @@
-//! Entries of `surface.yaml` that upstream no longer supports are reported and left out.
+//! Reports and ignores entries of `surface.yaml` that upstream no longer supports.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use crate::error::Notice;
 use crate::model::{Model, Operation};
-use crate::surface::{Entry, Surface, signature};
+use crate::surface::{OperationEntry, Surface, signature};
 
-/// Compares the surface with the operations that exist.
+/// Checks the surface against the existing operations.
 pub fn check(surface: &Surface, operations: &mut [Operation], notices: &mut Vec<Notice>) {
     for entry in &surface.operations {
         let found = operations
@@ -18,7 +18,7 @@ pub fn check(surface: &Surface, operations: &mut [Operation], notices: &mut Vec<
         match found {
             None => notices.push(notice(
                 entry,
-                "no such operation any more; the entry was left out",
+                "the operation no longer exists; entry ignored",
             )),
             Some(operation) => check_parameters(entry, operation, notices),
         }
@@ -27,174 +27,181 @@ pub fn check(surface: &Surface, operations: &mut [Operation], notices: &mut Vec<
         let used = operations
             .iter()
             .flat_map(|operation| &operation.parameters)
-            .any(|parameter| parameter.wire.eq_ignore_ascii_case(header));
+            .any(|parameter| parameter.wire_name.eq_ignore_ascii_case(header));
         if !used {
             notices.push(Notice {
                 file: "surface.yaml".to_owned(),
-                place: format!("header {header}"),
-                text: "no operation has this header any more; the entry was left out".to_owned(),
+                location: format!("header {header}"),
+                message: "no operation has this header; entry ignored".to_owned(),
             });
         }
     }
     check_behavior(surface, operations, notices);
 }
 
-fn notice(entry: &Entry, text: impl Into<String>) -> Notice {
+fn notice(entry: &OperationEntry, message: impl Into<String>) -> Notice {
     Notice {
         file: "surface.yaml".to_owned(),
-        place: format!("entry {}", entry.matches),
-        text: text.into(),
+        location: format!("entry {}", entry.matches),
+        message: message.into(),
     }
 }
 
-fn check_parameters(entry: &Entry, operation: &Operation, notices: &mut Vec<Notice>) {
-    for wire in entry.parameters.keys() {
+fn check_parameters(entry: &OperationEntry, operation: &Operation, notices: &mut Vec<Notice>) {
+    for wire_name in entry.parameters.keys() {
         if !operation
             .parameters
             .iter()
-            .any(|parameter| parameter.wire == *wire)
+            .any(|parameter| parameter.wire_name == *wire_name)
         {
-            let text =
-                format!("the operation has no parameter `{wire}` any more; its name was left out");
-            notices.push(notice(entry, text));
+            let message =
+                format!("the operation has no parameter `{wire_name}`; its name is ignored");
+            notices.push(notice(entry, message));
         }
     }
-    for own in &entry.own {
-        if !operation.own.iter().any(|kept| kept.name == own.name) {
-            let text = format!("upstream now has `{}`; its version is used", own.name);
-            notices.push(notice(entry, text));
+    for argument in &entry.server_arguments {
+        if !operation
+            .server_arguments
+            .iter()
+            .any(|known| known.name == argument.name)
+        {
+            let message = format!("upstream now has `{}`; its version is used", argument.name);
+            notices.push(notice(entry, message));
         }
     }
-    for name in &entry.show {
+    for name in &entry.show_first {
         if !operation.has_argument(name) {
-            let text = format!("the operation has no argument `{name}` any more; it is not shown");
-            notices.push(notice(entry, text));
+            let message = format!("the operation has no argument `{name}`; it is not shown");
+            notices.push(notice(entry, message));
         }
     }
 }
 
-/// What the server does for an operation is kept as far as the arguments, fields and operations that
-/// it names exist.
+/// Removes the parts of each operation's behavior that need missing arguments, fields or operations.
 fn check_behavior(surface: &Surface, operations: &mut [Operation], notices: &mut Vec<Notice>) {
-    let known: Known = operations
+    let output_schemas: OutputSchemas = operations
         .iter()
         .map(|operation| (operation.name.clone(), operation.output_schema.clone()))
         .collect();
     for operation in operations {
-        let own = signature(&operation.method, &operation.path);
+        let operation_signature = signature(&operation.method, &operation.path);
         let mut entries = surface.operations.iter();
-        let Some(entry) = entries.find(|entry| entry.signature() == own) else {
+        let Some(entry) = entries.find(|entry| entry.signature() == operation_signature) else {
             continue;
         };
         let mut behavior = std::mem::take(&mut operation.behavior);
-        let mut report = |text: String| notices.push(notice(entry, text));
+        let mut report = |message: String| notices.push(notice(entry, message));
         check_arguments(&mut behavior, operation, &mut report);
-        check_operations(&mut behavior, &known, &mut report);
+        check_operations(&mut behavior, &output_schemas, &mut report);
         operation.behavior = behavior;
     }
 }
 
-/// Schemas of responses by operation.
-type Known = BTreeMap<String, Value>;
+/// Response schemas by operation.
+type OutputSchemas = BTreeMap<String, Value>;
 
-/// Leaves out what is said about arguments that the operation does not have any more.
+/// Removes behavior for arguments that the operation no longer has.
 fn check_arguments(
     behavior: &mut OperationBehavior,
     operation: &Operation,
     report: &mut impl FnMut(String),
 ) {
-    let mut keep = |name: &str, what: &str| {
+    let mut exists = |name: &str, what: &str| {
         let known = operation.has_argument(name);
         if !known {
             report(format!(
-                "the operation has no argument `{name}` any more; {what} was left out"
+                "the operation has no argument `{name}`; {what} omitted"
             ));
         }
         known
     };
     let example = &mut behavior.example;
-    example.with.retain(|name| keep(name, "its example"));
-    example.texts.retain(|name, _| keep(name, "its example"));
+    example.with.retain(|name| exists(name, "example"));
+    example.texts.retain(|name, _| exists(name, "example"));
     behavior
         .checks
-        .retain(|check| check.argument().is_none_or(|name| keep(name, "its check")));
-    behavior.filters.retain(|_, name| keep(name, "its filter"));
-    behavior.stream.take_if(|_| !keep("stream", "streaming"));
+        .retain(|check| check.argument().is_none_or(|name| exists(name, "check")));
+    behavior.filters.retain(|_, name| exists(name, "filter"));
+    behavior.stream.take_if(|_| !exists("stream", "streaming"));
 }
 
-/// Leaves out what needs operations that do not exist any more.
+/// Removes behavior that needs operations that no longer exist.
 fn check_operations(
     behavior: &mut OperationBehavior,
-    known: &Known,
+    output_schemas: &OutputSchemas,
     report: &mut impl FnMut(String),
 ) {
-    let mut gone = |name: &str, what: &str| {
-        let gone = !known.contains_key(name);
-        if gone {
-            report(format!(
-                "`{name}` does not exist any more; {what} was left out"
-            ));
+    let mut is_missing = |name: &str, what: &str| {
+        let missing = !output_schemas.contains_key(name);
+        if missing {
+            report(format!("`{name}` no longer exists; {what} omitted"));
         }
-        gone
+        missing
     };
     if let Some(stream) = &mut behavior.stream {
-        stream.get.take_if(|name| gone(name, "following"));
+        stream.get.take_if(|name| is_missing(name, "polling"));
     }
-    behavior
-        .upload
-        .take_if(|upload| gone(&upload.get, "the upload") || gone(&upload.delete, "the upload"));
+    behavior.upload.take_if(|upload| {
+        is_missing(&upload.get, "upload") || is_missing(&upload.delete, "upload")
+    });
     let Some(mut marker) = behavior.long_running.take() else {
         return;
     };
-    if gone(&marker.get, "the marker") {
+    if is_missing(&marker.get, "long-running marker") {
         return;
     }
-    marker.cancel.take_if(|name| gone(name, "cancelling"));
-    let lacks = |operation: &str, field: &str| {
-        let schema = known.get(operation);
-        let lacks = schema.is_some_and(|schema| !has_property(schema, field));
-        lacks.then(|| format!("the answer of `{operation}` has no field `{field}` any more"))
+    marker
+        .cancel
+        .take_if(|name| is_missing(name, "cancellation"));
+    let missing_field = |operation: &str, field: &str| {
+        let schema = output_schemas.get(operation);
+        let missing = schema.is_some_and(|schema| !has_property(schema, field));
+        missing.then(|| format!("the response of `{operation}` has no field `{field}`"))
     };
-    if let Some(problem) = lacks(&marker.get, &marker.status) {
-        report(format!("{problem}; the marker was left out"));
+    if let Some(problem) = missing_field(&marker.get, &marker.status) {
+        report(format!("{problem}; long-running marker omitted"));
         return;
     }
     marker.find.take_if(|find| {
-        let problem = if known.contains_key(&find.list) {
-            lacks(&find.list, &find.entries)
+        let problem = if output_schemas.contains_key(&find.list) {
+            missing_field(&find.list, &find.entries)
         } else {
-            Some(format!("`{}` does not exist any more", find.list))
+            Some(format!("`{}` no longer exists", find.list))
         };
         if let Some(problem) = &problem {
-            report(format!("{problem}; finding was left out"));
+            report(format!("{problem}; recovery by listing omitted"));
         }
         problem.is_some()
     });
     behavior.long_running = Some(marker);
 }
 
-/// The operations behind resources, as far as they exist.
-pub fn resources(resources: &Resources, model: &Model, notices: &mut Vec<Notice>) -> Resources {
+/// Returns the operations behind resources that exist.
+pub fn check_resources(
+    resources: &Resources,
+    model: &Model,
+    notices: &mut Vec<Notice>,
+) -> Resources {
     let mut resources = resources.clone();
-    let mut gone = |name: &str, what: &str| {
-        let gone = model.find(name).is_none();
-        if gone {
+    let mut is_missing = |name: &str, what: &str| {
+        let missing = model.find(name).is_none();
+        if missing {
             notices.push(Notice {
                 file: "surface.yaml".to_owned(),
-                place: "resources".to_owned(),
-                text: format!("`{name}` does not exist any more; {what} was left out"),
+                location: "resources".to_owned(),
+                message: format!("`{name}` no longer exists; {what} omitted"),
             });
         }
-        gone
+        missing
     };
     resources.websets.take_if(|websets| {
-        websets.list.take_if(|list| gone(list, "completion"));
-        gone(&websets.get, "`websets`") || gone(&websets.items, "`websets`")
+        websets.list.take_if(|list| is_missing(list, "completion"));
+        is_missing(&websets.get, "`websets`") || is_missing(&websets.items, "`websets`")
     });
     resources
 }
 
-/// Whether an answer of this schema can have the field; a schema that says nothing can.
+/// Returns whether a response with this schema can have the field. An unrestricted schema can.
 pub(crate) fn has_property(schema: &Value, name: &str) -> bool {
     fn search(schema: &Value, root: &Value, name: &str, depth: usize) -> Option<bool> {
         if depth > 16 {
@@ -225,14 +232,15 @@ pub(crate) fn has_property(schema: &Value, name: &str) -> bool {
     search(schema, schema, name, 0).unwrap_or(true)
 }
 
-/// The schemas of the value at a dotted path, looked for behind references and in every branch.
+/// Returns the schemas of the value at a dotted path, following references and all branches.
 pub(crate) fn schemas_at<'a>(schema: &'a Value, path: &str) -> Vec<&'a Value> {
     fn step<'a>(schema: &'a Value, root: &'a Value, name: &str, depth: usize) -> Vec<&'a Value> {
         if depth > 16 {
             return Vec::new();
         }
         let reference = schema.get("$ref").and_then(Value::as_str);
-        let target = reference.and_then(|it| root.pointer(it.trim_start_matches('#')));
+        let target =
+            reference.and_then(|reference| root.pointer(reference.trim_start_matches('#')));
         let own = schema.get("properties").and_then(|all| all.get(name));
         let branches = ["allOf", "anyOf", "oneOf"]
             .into_iter()
@@ -242,8 +250,10 @@ pub(crate) fn schemas_at<'a>(schema: &'a Value, path: &str) -> Vec<&'a Value> {
         let found = target.into_iter().flat_map(below).chain(own);
         found.chain(branches.flat_map(below)).collect()
     }
-    path.split('.').fold(vec![schema], |found, name| {
-        let next = found.into_iter().flat_map(|it| step(it, schema, name, 0));
+    path.split('.').fold(vec![schema], |schemas, name| {
+        let next = schemas
+            .into_iter()
+            .flat_map(|found| step(found, schema, name, 0));
         next.collect()
     })
 }

@@ -1,17 +1,17 @@
-//! What a snapshot says of top-level arguments besides their schemas: where they are sent, under
-//! which name, and which further names are accepted.
+//! Facts about top-level arguments that are not in their schemas: where an argument is sent, under
+//! which name, and its aliases.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::Class;
+use super::Impact;
+use super::keyword_groups::{is_constraint, is_documentation, is_handled};
 use super::markdown::{self, code};
-use super::normalise::{Resolver, documentation, list};
-use super::vocabulary::{is_documentation, is_keyword, is_resolved};
+use super::normalize::{Resolver, documentation, list};
 
-/// Keys of an argument that are compared here and are no part of its schema.
-const OWN: [&str; 4] = ["aliases", "in", "required", "wire"];
+/// Keys of an argument that are not part of its schema and have rules of their own here.
+const HANDLED_KEYS: [&str; 4] = ["aliases", "in", "required", "wire"];
 
 /// The `arguments` of the two versions of an operation.
 #[derive(Clone, Copy)]
@@ -21,50 +21,50 @@ pub(super) struct Arguments<'a> {
 }
 
 impl<'a> Arguments<'a> {
-    /// No arguments at all, for answers.
+    /// No arguments, for comparing responses.
     pub(super) const NONE: Arguments<'static> = Arguments {
         old: &Value::Null,
         new: &Value::Null,
     };
 
-    /// The arguments of two snapshots.
+    /// Returns the arguments of two snapshots.
     pub(super) fn of(old: &'a Value, new: &'a Value) -> Self {
-        let found = |snapshot: &'a Value| snapshot.get("arguments").unwrap_or(&Value::Null);
+        let arguments_of = |snapshot: &'a Value| snapshot.get("arguments").unwrap_or(&Value::Null);
         Self {
-            old: found(old),
-            new: found(new),
+            old: arguments_of(old),
+            new: arguments_of(new),
         }
     }
 
-    /// Whether the new argument still accepts the old name.
-    pub(super) fn keeps(&self, old: &str, new: &str) -> bool {
+    /// Returns whether the new argument still accepts the old name as an alias.
+    pub(super) fn accepts_old_name(&self, old: &str, new: &str) -> bool {
         aliases(self.new, new).contains(old)
     }
 
-    /// Where the old version sends an argument: `query`, `path`, `header` or `body`.
-    pub(super) fn old_place(&self, name: &str) -> Option<&'a str> {
+    /// Returns where the old version sends an argument: `query`, `path`, `header` or `body`.
+    pub(super) fn old_location(&self, name: &str) -> Option<&'a str> {
         self.old.get(name)?.get("in")?.as_str()
     }
 
-    /// Where the new version sends an argument.
-    pub(super) fn new_place(&self, name: &str) -> Option<&'a str> {
+    /// Returns where the new version sends an argument.
+    pub(super) fn new_location(&self, name: &str) -> Option<&'a str> {
         self.new.get(name)?.get("in")?.as_str()
     }
 
-    /// The schema of an argument in the old version, with what only its entry here says.
-    pub(super) fn described_old(&self, name: &str, schema: &Value, by: Resolver<'_>) -> Value {
-        described(schema, self.old.get(name), by)
+    /// Returns the schema of an argument in the old version, completed with its own documentation.
+    pub(super) fn document_old(&self, name: &str, schema: &Value, by: Resolver<'_>) -> Value {
+        with_argument_docs(schema, self.old.get(name), by)
     }
 
-    /// The schema of an argument in the new version, with what only its entry here says.
-    pub(super) fn described_new(&self, name: &str, schema: &Value, by: Resolver<'_>) -> Value {
-        described(schema, self.new.get(name), by)
+    /// Returns the schema of an argument in the new version, completed with its own documentation.
+    pub(super) fn document_new(&self, name: &str, schema: &Value, by: Resolver<'_>) -> Value {
+        with_argument_docs(schema, self.new.get(name), by)
     }
 
-    /// What changed about an argument, apart from its schema. `was` is its name before.
-    pub(super) fn changes(&self, was: &str, name: &str) -> Vec<(Class, String)> {
-        let mut changes = self.alias_changes(was, name);
-        let (Some(before), Some(after)) = (self.old.get(was), self.new.get(name)) else {
+    /// Returns the changes of an argument apart from its schema. `old_name` is its previous name.
+    pub(super) fn changes(&self, old_name: &str, name: &str) -> Vec<(Impact, String)> {
+        let mut changes = self.alias_changes(old_name, name);
+        let (Some(before), Some(after)) = (self.old.get(old_name), self.new.get(name)) else {
             return changes;
         };
         let mut keys: BTreeSet<&str> = BTreeSet::from(["in", "wire"]);
@@ -73,54 +73,58 @@ impl<'a> Arguments<'a> {
         }
         for key in keys {
             let (from, to) = (before.get(key), after.get(key));
-            // A renamed argument is usually sent under its new name, which says nothing new.
-            let follows = key == "wire" && from == Some(&json!(was)) && to == Some(&json!(name));
-            if from == to || follows {
+            // A renamed argument is usually also sent under its new name, so that is not reported.
+            let is_rename =
+                key == "wire" && from == Some(&json!(old_name)) && to == Some(&json!(name));
+            if from == to || is_rename {
                 continue;
             }
             let (from, to) = (markdown::optional(from), markdown::optional(to));
             let text = match key {
-                "in" => format!("moved from {from} to {to} (callers notice nothing)"),
-                "wire" => format!("sent as {to} instead of {from} (callers notice nothing)"),
+                "in" => format!("moved from {from} to {to} (no effect on callers)"),
+                "wire" => format!("sent as {to} instead of {from} (no effect on callers)"),
                 key => format!("{} {from} → {to}", markdown::prose(key)),
             };
-            changes.push((Class::Compatible, text));
+            changes.push((Impact::Compatible, text));
         }
         changes
     }
 
-    fn alias_changes(&self, was: &str, name: &str) -> Vec<(Class, String)> {
-        let (before, after) = (aliases(self.old, was), aliases(self.new, name));
+    fn alias_changes(&self, old_name: &str, name: &str) -> Vec<(Impact, String)> {
+        let (before, after) = (aliases(self.old, old_name), aliases(self.new, name));
         let mut changes = Vec::new();
         for alias in before.difference(&after).filter(|alias| **alias != name) {
-            changes.push((Class::Breaking, format!("alias removed: {}", code(alias))));
+            changes.push((Impact::Breaking, format!("alias removed: {}", code(alias))));
         }
-        for alias in after.difference(&before).filter(|alias| **alias != was) {
-            changes.push((Class::Compatible, format!("alias added: {}", code(alias))));
+        for alias in after
+            .difference(&before)
+            .filter(|alias| **alias != old_name)
+        {
+            changes.push((Impact::Compatible, format!("alias added: {}", code(alias))));
         }
         changes
     }
 }
 
-/// The input schema of a snapshot, with the arguments and demands that only `arguments` tells.
+/// Returns the input schema of a snapshot, completed with what only its `arguments` contain.
 pub(super) fn input_schema(snapshot: &Value) -> Value {
     let mut schema = match snapshot.get("inputSchema") {
         Some(Value::Object(schema)) => schema.clone(),
         _ => Map::new(),
     };
-    // Arguments are always an object, whether or not the schema says so.
+    // Arguments are always an object, even if the schema does not declare it.
     schema.entry("type").or_insert_with(|| json!("object"));
     match snapshot.get("arguments") {
-        Some(Value::Object(arguments)) if !arguments.is_empty() => completed(schema, arguments),
+        Some(Value::Object(arguments)) if !arguments.is_empty() => complete(schema, arguments),
         _ => Value::Object(schema),
     }
 }
 
-fn completed(mut schema: Map<String, Value>, arguments: &Map<String, Value>) -> Value {
+fn complete(mut schema: Map<String, Value>, arguments: &Map<String, Value>) -> Value {
     let document = Value::Object(schema.clone());
     let known: BTreeSet<String> = {
-        let site = Resolver::new(&document).site(&document);
-        let branches = site.branches.into_iter();
+        let schema = Resolver::new(&document).normalize(&document);
+        let branches = schema.branches.into_iter();
         branches
             .flat_map(|branch| branch.properties.into_keys())
             .collect()
@@ -136,7 +140,7 @@ fn completed(mut schema: Map<String, Value>, arguments: &Map<String, Value>) -> 
         };
         if !known.contains(name) {
             let mut bare = argument.clone();
-            bare.retain(|key, _| !OWN.contains(&key.as_str()) && !is_extra(key));
+            bare.retain(|key, _| !HANDLED_KEYS.contains(&key.as_str()) && !is_extra(key));
             properties.insert(name.clone(), Value::Object(bare));
         }
         if argument.get("required") == Some(&json!(true)) && !required.contains(&json!(name)) {
@@ -148,13 +152,13 @@ fn completed(mut schema: Map<String, Value>, arguments: &Map<String, Value>) -> 
     Value::Object(schema)
 }
 
-/// The schema of an argument, with the words that neither it nor its definition says.
-fn described(schema: &Value, argument: Option<&Value>, resolver: Resolver<'_>) -> Value {
-    let said = resolver.site(schema).all_docs();
+/// Adds the documentation of an argument that neither its schema nor its definition has.
+fn with_argument_docs(schema: &Value, argument: Option<&Value>, resolver: Resolver<'_>) -> Value {
+    let present = resolver.normalize(schema).all_docs();
     let mut result = schema.clone();
     if let (Value::Object(keywords), Some(Value::Object(argument))) = (&mut result, argument) {
-        let unsaid = documentation(argument).into_iter();
-        keywords.extend(unsaid.filter(|(key, _)| !said.contains_key(key)));
+        let documented = documentation(argument).into_iter();
+        keywords.extend(documented.filter(|(key, _)| !present.contains_key(key)));
     }
     result
 }
@@ -166,7 +170,10 @@ fn aliases<'a>(arguments: &'a Value, name: &str) -> BTreeSet<&'a str> {
     names.filter_map(Value::as_str).collect()
 }
 
-/// Whether a key of an argument is neither compared by name nor a keyword of its schema.
+/// Returns whether a key of an argument has no rule here and is not a schema keyword.
 fn is_extra(key: &str) -> bool {
-    !OWN.contains(&key) && !is_documentation(key) && !is_resolved(key) && !is_keyword(key)
+    !HANDLED_KEYS.contains(&key)
+        && !is_documentation(key)
+        && !is_handled(key)
+        && !is_constraint(key)
 }

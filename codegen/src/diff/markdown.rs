@@ -1,13 +1,13 @@
-//! Text taken from a spec, made safe and short enough for one line of Markdown.
+//! Escapes and shortens text from a spec for one line of Markdown.
 
 use serde_json::Value;
 
-/// The most characters shown of a text or a value.
-const LONGEST: usize = 120;
-/// How much of the common beginning is kept in front of the first difference.
-const LEAD: usize = 40;
+/// Maximum number of characters shown of a text or value.
+const MAX_LENGTH: usize = 120;
+/// Number of common characters shown before the first difference.
+const CONTEXT: usize = 40;
 
-/// Shows a name or value as code. One that would break a code span is escaped instead.
+/// Formats a name or value as code. Text that would break a code span is escaped instead.
 pub(super) fn code(text: &str) -> String {
     let line = one_line(text);
     if line.contains(['`', '|']) {
@@ -19,12 +19,12 @@ pub(super) fn code(text: &str) -> String {
     }
 }
 
-/// Shows prose with whatever Markdown would act on escaped.
+/// Escapes Markdown syntax in prose.
 pub(super) fn prose(text: &str) -> String {
     escape(&one_line(text), "\\`|*[]<>")
 }
 
-/// Shows a JSON value; numbers and words stay bare, so that lines read like sentences.
+/// Formats a JSON value. Numbers, booleans and null are not formatted as code.
 pub(super) fn value(value: &Value) -> String {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string(),
@@ -33,24 +33,24 @@ pub(super) fn value(value: &Value) -> String {
     }
 }
 
-/// Shows a JSON value that may be missing.
+/// Formats a JSON value that may be missing.
 pub(super) fn optional(found: Option<&Value>) -> String {
     found.map_or_else(|| "none".to_owned(), value)
 }
 
-/// Shows values as a list.
+/// Formats values as a comma-separated list.
 pub(super) fn list<'a>(values: impl IntoIterator<Item = &'a Value>) -> String {
     let shown: Vec<String> = values.into_iter().map(value).collect();
     shown.join(", ")
 }
 
-/// Tells how a text changed: both versions, cut to where they differ.
+/// Describes how a text changed, with excerpts of both versions around the first difference.
 pub(super) fn text_change(label: &str, old: &str, new: &str) -> String {
     let (before, after) = (one_line(old), one_line(new));
     match (before.is_empty(), after.is_empty()) {
         (true, _) => format!("{label} added: “{}”", prose(&shorten(&after))),
         (_, true) => format!("{label} removed: “{}”", prose(&shorten(&before))),
-        _ if before == after => format!("{label} changed in white space only"),
+        _ if before == after => format!("{label}: only whitespace changed"),
         _ => {
             let (before, after) = excerpts(&before, &after);
             format!("{label} “{}” → “{}”", prose(&before), prose(&after))
@@ -58,47 +58,47 @@ pub(super) fn text_change(label: &str, old: &str, new: &str) -> String {
     }
 }
 
-/// Escapes what would break a line in a text that should have been escaped by its author: line
-/// breaks, bare pipes and a backtick without its partner.
-pub(super) fn intact(text: &str) -> String {
+/// Escapes what would break a line in text that should already be escaped: line breaks, pipes and
+/// unpaired backticks.
+pub(super) fn escape_stray(text: &str) -> String {
     let line = one_line(text);
-    let odd_backticks = bare(&line, '`') % 2 == 1;
+    let odd_backticks = count_unescaped(&line, '`') % 2 == 1;
     let mut escaped = false;
     let mut result = String::with_capacity(line.len());
-    for letter in line.chars() {
-        if !escaped && (letter == '|' || (letter == '`' && odd_backticks)) {
+    for char in line.chars() {
+        if !escaped && (char == '|' || (char == '`' && odd_backticks)) {
             result.push('\\');
         }
-        escaped = letter == '\\' && !escaped;
-        result.push(letter);
+        escaped = char == '\\' && !escaped;
+        result.push(char);
     }
     result
 }
 
-/// Cuts a text after [`LONGEST`] characters.
+/// Truncates a text after [`MAX_LENGTH`] characters.
 fn shorten(text: &str) -> String {
-    if text.chars().count() <= LONGEST {
+    if text.chars().count() <= MAX_LENGTH {
         return text.to_owned();
     }
-    let mut cut: String = text.chars().take(LONGEST - 1).collect();
+    let mut cut: String = text.chars().take(MAX_LENGTH - 1).collect();
     cut.push('…');
     cut
 }
 
-/// Two long texts often share their beginning; cutting both at the end would show no difference.
+/// Truncates two texts so that the first difference stays visible even after a long common start.
 fn excerpts(old: &str, new: &str) -> (String, String) {
     let common = old
         .chars()
         .zip(new.chars())
         .take_while(|(left, right)| left == right)
         .count();
-    let fits = |text: &str| text.chars().count() <= LONGEST;
-    if (fits(old) && fits(new)) || common <= LEAD {
+    let fits = |text: &str| text.chars().count() <= MAX_LENGTH;
+    if (fits(old) && fits(new)) || common <= CONTEXT {
         return (shorten(old), shorten(new));
     }
     let cut = |text: &str| {
-        let rest: String = text.chars().skip(common - LEAD).collect();
-        shorten(&format!("…{rest}"))
+        let tail: String = text.chars().skip(common - CONTEXT).collect();
+        shorten(&format!("…{tail}"))
     };
     (cut(old), cut(new))
 }
@@ -109,35 +109,35 @@ fn one_line(text: &str) -> String {
 
 fn escape(text: &str, special: &str) -> String {
     let mut result = String::with_capacity(text.len());
-    for letter in text.chars() {
-        if special.contains(letter) {
+    for char in text.chars() {
+        if special.contains(char) {
             result.push('\\');
         }
-        result.push(letter);
+        result.push(char);
     }
     result
 }
 
-/// Counts the letters that no backslash escapes.
-fn bare(text: &str, wanted: char) -> usize {
+/// Counts the occurrences of a character that are not escaped by a backslash.
+fn count_unescaped(text: &str, wanted: char) -> usize {
     let mut escaped = false;
     let mut count = 0;
-    for letter in text.chars() {
-        if letter == wanted && !escaped {
+    for char in text.chars() {
+        if char == wanted && !escaped {
             count += 1;
         }
-        escaped = letter == '\\' && !escaped;
+        escaped = char == '\\' && !escaped;
     }
     count
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{LONGEST, code, intact, prose, text_change, value};
+    use super::{MAX_LENGTH, code, escape_stray, prose, text_change, value};
     use serde_json::json;
 
     #[test]
-    fn pipes_and_backticks_are_escaped() {
+    fn escapes_pipes_and_backticks() {
         assert_eq!(code("limit"), "`limit`");
         assert_eq!(code("^(a|b)*$"), "^(a\\|b)\\*$");
         assert_eq!(code(""), "(empty)");
@@ -147,14 +147,14 @@ mod tests {
     }
 
     #[test]
-    fn careless_texts_are_mended() {
-        assert_eq!(intact("a | b `c`\nd"), "a \\| b `c` d");
-        assert_eq!(intact("a \\| b"), "a \\| b");
-        assert_eq!(intact("one ` only"), "one \\` only");
+    fn escapes_stray_pipes_and_backticks() {
+        assert_eq!(escape_stray("a | b `c`\nd"), "a \\| b `c` d");
+        assert_eq!(escape_stray("a \\| b"), "a \\| b");
+        assert_eq!(escape_stray("one ` only"), "one \\` only");
     }
 
     #[test]
-    fn long_texts_are_cut_around_the_difference() {
+    fn truncates_long_texts_around_the_difference() {
         let start = "word ".repeat(60);
         let shown = text_change(
             "description",
@@ -164,17 +164,17 @@ mod tests {
         assert!(shown.contains("old”") && shown.contains("new”"), "{shown}");
         assert!(shown.chars().count() < 120, "{shown}");
         let long = text_change("description", &"a".repeat(500), &"b".repeat(500));
-        assert!(long.chars().count() < 2 * LONGEST + 30, "{long}");
+        assert!(long.chars().count() < 2 * MAX_LENGTH + 30, "{long}");
         assert!(long.contains("…” → “b"), "{long}");
     }
 
     #[test]
-    fn texts_come_and_go() {
+    fn reports_added_and_removed_texts() {
         assert_eq!(text_change("summary", "", "A"), "summary added: “A”");
         assert_eq!(text_change("summary", "A", " "), "summary removed: “A”");
         assert_eq!(
             text_change("summary", "A b", "A  b"),
-            "summary changed in white space only"
+            "summary: only whitespace changed"
         );
     }
 }

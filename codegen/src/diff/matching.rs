@@ -1,97 +1,96 @@
-//! Which branch of a union became which, and which argument was renamed to which.
+//! Matches the branches of two versions of a union, and provides keys for comparing schemas.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::normalise::{Branch, Resolver, Site};
-use super::reference::peel;
-use super::spot::definition_name;
-use super::vocabulary::is_documentation;
+use super::keyword_groups::is_documentation;
+use super::normalize::{Branch, NormalizedSchema, Resolver};
+use super::schema_path::definition_name;
+use super::wrappers::unwrap_schema;
 
-/// The branches of two versions of a union, matched with each other.
+/// The branches of two versions of a union, matched to each other.
 #[derive(Default)]
-pub(super) struct Pairing<'a> {
-    pub(super) pairs: Vec<(&'a Branch, &'a Branch)>,
+pub(super) struct BranchPairs<'a> {
+    pub(super) matched: Vec<(&'a Branch, &'a Branch)>,
     pub(super) removed: Vec<&'a Branch>,
     pub(super) added: Vec<&'a Branch>,
 }
 
-/// How well two branches fit: by discriminating values, by name, by content, by common names.
-/// Earlier parts decide before later ones.
+/// How well two branches match: common discriminator values, same definition name, same content,
+/// number of common property names. Compared in this order.
 type Score = (usize, bool, bool, usize);
 
-/// A branch with what is needed to recognise it.
+/// A branch with the facts used to match it.
 struct Candidate<'a> {
     branch: &'a Branch,
-    /// The fixed values of its properties.
+    /// The allowed values of its properties that have an enum.
     fixed: BTreeMap<&'a str, Vec<Value>>,
     content: String,
 }
 
-/// Matches branches, the best fitting first. Two schemas without unions are always versions of
-/// each other.
-pub(super) fn pair<'a>(
-    old: &'a Site,
-    new: &'a Site,
+/// Matches the branches of two schemas, best matches first. Two schemas without unions always match.
+pub(super) fn pair_branches<'a>(
+    old: &'a NormalizedSchema,
+    new: &'a NormalizedSchema,
     old_resolver: Resolver<'_>,
     new_resolver: Resolver<'_>,
-) -> Pairing<'a> {
+) -> BranchPairs<'a> {
     if let (Some(before), Some(after)) = (old.single(), new.single()) {
-        return Pairing {
-            pairs: vec![(before, after)],
-            ..Pairing::default()
+        return BranchPairs {
+            matched: vec![(before, after)],
+            ..BranchPairs::default()
         };
     }
     let before = candidates(old, old_resolver);
     let after = candidates(new, new_resolver);
-    let telling = telling(&before, &after);
-    let mut fits: Vec<(Score, usize, usize)> = Vec::new();
+    let discriminators = discriminators(&before, &after);
+    let mut scores: Vec<(Score, usize, usize)> = Vec::new();
     for (left, mine) in before.iter().enumerate() {
         for (right, theirs) in after.iter().enumerate() {
-            fits.extend(score(mine, theirs, &telling).map(|score| (score, left, right)));
+            scores.extend(score(mine, theirs, &discriminators).map(|score| (score, left, right)));
         }
     }
-    // The best score comes first; among equals the order in the schema decides.
-    fits.sort_by(|one, two| two.0.cmp(&one.0).then((one.1, one.2).cmp(&(two.1, two.2))));
-    let mut matched = BTreeMap::new();
+    // Best score first; ties are decided by the order in the schema.
+    scores.sort_by(|one, two| two.0.cmp(&one.0).then((one.1, one.2).cmp(&(two.1, two.2))));
+    let mut partners = BTreeMap::new();
     let mut taken = BTreeSet::new();
-    for (_, left, right) in fits {
-        if !matched.contains_key(&left) && taken.insert(right) {
-            matched.insert(left, right);
+    for (_, left, right) in scores {
+        if !partners.contains_key(&left) && taken.insert(right) {
+            partners.insert(left, right);
         }
     }
-    let mut pairing = Pairing::default();
+    let mut pairs = BranchPairs::default();
     for (left, branch) in old.branches.iter().enumerate() {
-        match matched
+        match partners
             .get(&left)
             .and_then(|right| new.branches.get(*right))
         {
-            Some(other) => pairing.pairs.push((branch, other)),
-            None => pairing.removed.push(branch),
+            Some(other) => pairs.matched.push((branch, other)),
+            None => pairs.removed.push(branch),
         }
     }
     let is_added = |(right, _): &(usize, &Branch)| !taken.contains(right);
     let added = new.branches.iter().enumerate().filter(is_added);
-    pairing.added = added.map(|(_, branch)| branch).collect();
-    pairing
+    pairs.added = added.map(|(_, branch)| branch).collect();
+    pairs
 }
 
-fn candidates<'a>(site: &'a Site, resolver: Resolver<'_>) -> Vec<Candidate<'a>> {
+fn candidates<'a>(schema: &'a NormalizedSchema, resolver: Resolver<'_>) -> Vec<Candidate<'a>> {
     let candidate = |branch| Candidate {
         branch,
-        fixed: fixed(branch, resolver),
-        content: content(branch),
+        fixed: fixed_values(branch, resolver),
+        content: content_key(branch),
     };
-    site.branches.iter().map(candidate).collect()
+    schema.branches.iter().map(candidate).collect()
 }
 
-/// The properties whose values tell the branches of one side apart.
-fn telling<'a>(before: &[Candidate<'a>], after: &[Candidate<'a>]) -> BTreeSet<&'a str> {
+/// Returns the properties whose values distinguish the branches of one version.
+fn discriminators<'a>(before: &[Candidate<'a>], after: &[Candidate<'a>]) -> BTreeSet<&'a str> {
     let mut names = BTreeSet::new();
-    for side in [before, after] {
+    for version in [before, after] {
         let mut seen: BTreeMap<&str, &Vec<Value>> = BTreeMap::new();
-        for (name, values) in side.iter().flat_map(|candidate| &candidate.fixed) {
+        for (name, values) in version.iter().flat_map(|candidate| &candidate.fixed) {
             if seen
                 .insert(name, values)
                 .is_some_and(|other| other != values)
@@ -103,11 +102,15 @@ fn telling<'a>(before: &[Candidate<'a>], after: &[Candidate<'a>]) -> BTreeSet<&'
     names
 }
 
-/// How well two branches fit, if they can be versions of each other at all.
-fn score(old: &Candidate<'_>, new: &Candidate<'_>, telling: &BTreeSet<&str>) -> Option<Score> {
+/// Scores two branches, or returns `None` if they cannot be versions of each other.
+fn score(
+    old: &Candidate<'_>,
+    new: &Candidate<'_>,
+    discriminators: &BTreeSet<&str>,
+) -> Option<Score> {
     let mut agreeing = 0;
     let mut contradicting = false;
-    for name in telling {
+    for name in discriminators {
         if let (Some(mine), Some(theirs)) = (old.fixed.get(name), new.fixed.get(name)) {
             if mine.iter().any(|value| theirs.contains(value)) {
                 agreeing += 1;
@@ -121,7 +124,7 @@ fn score(old: &Candidate<'_>, new: &Candidate<'_>, telling: &BTreeSet<&str>) -> 
         return None;
     }
     let same_content = old.content == new.content;
-    if agreeing == 0 && !same_name && !same_content && !same_family(old.branch, new.branch) {
+    if agreeing == 0 && !same_name && !same_content && !same_json_type(old.branch, new.branch) {
         return None;
     }
     let names = |branch: &Branch| -> BTreeSet<String> {
@@ -132,61 +135,68 @@ fn score(old: &Candidate<'_>, new: &Candidate<'_>, telling: &BTreeSet<&str>) -> 
     Some((agreeing, same_name, same_content, common))
 }
 
-/// The properties of a branch that can only have certain values, and these values.
-fn fixed<'a>(branch: &'a Branch, resolver: Resolver<'_>) -> BTreeMap<&'a str, Vec<Value>> {
+/// Returns the properties of a branch that have an enum, with their values.
+fn fixed_values<'a>(branch: &'a Branch, resolver: Resolver<'_>) -> BTreeMap<&'a str, Vec<Value>> {
     let mut found = BTreeMap::new();
     for (name, property) in &branch.properties {
-        let site = resolver.site(&property.schema);
-        if let Some(values) = site.single().and_then(|single| single.values.clone()) {
+        let schema = resolver.normalize(&property.schema);
+        if let Some(values) = schema.single().and_then(|single| single.values.clone()) {
             found.insert(name.as_str(), values);
         }
     }
     found
 }
 
-/// Whether two branches have the same JSON type; integers and numbers are of one family.
-pub(super) fn same_family(left: &Branch, right: &Branch) -> bool {
-    let family = |branch: &Branch| match branch.kind.as_deref() {
+/// Returns whether two branches have the same JSON type. Integers count as numbers.
+pub(super) fn same_json_type(left: &Branch, right: &Branch) -> bool {
+    let json_type = |branch: &Branch| match branch.kind.as_deref() {
         Some("integer") => Some("number".to_owned()),
         kind => kind.map(str::to_owned),
     };
-    family(left) == family(right)
+    json_type(left) == json_type(right)
 }
 
-/// Whether a branch of its type stands alone on both sides, so that the place needs no label.
-pub(super) fn is_only_one_of_its_kind(branch: &Branch, old: &Site, new: &Site) -> bool {
-    let count = |site: &Site| {
-        let alike = |other: &&Branch| same_family(other, branch);
-        site.branches.iter().filter(alike).count()
+/// Returns whether neither version has another branch of this type, so the path needs no label.
+pub(super) fn is_only_branch_of_its_type(
+    branch: &Branch,
+    old: &NormalizedSchema,
+    new: &NormalizedSchema,
+) -> bool {
+    let count = |schema: &NormalizedSchema| {
+        let same_type = |other: &&Branch| same_json_type(other, branch);
+        schema.branches.iter().filter(same_type).count()
     };
     count(old) <= 1 && count(new) <= 1
 }
 
-/// Whether some branch of a site accepts all that this branch accepts, because it demands
-/// nothing but the same type.
-pub(super) fn covered(branch: &Branch, by: &Site) -> bool {
+/// Returns whether another branch accepts everything that this branch accepts because it restricts
+/// nothing but the type.
+pub(super) fn is_covered(branch: &Branch, by: &NormalizedSchema) -> bool {
     by.branches.iter().any(|other| {
-        let free = other.values.is_none()
-            && other.rest.is_empty()
+        let unrestricted = other.values.is_none()
+            && other.constraints.is_empty()
             && other.properties.is_empty()
             && other.required.is_empty();
-        let whole = other.kind.as_deref() == Some("number") && same_family(other, branch);
-        free && (other.kind.is_none() || other.kind == branch.kind || whole)
+        let wider_number = other.kind.as_deref() == Some("number") && same_json_type(other, branch);
+        unrestricted && (other.kind.is_none() || other.kind == branch.kind || wider_number)
     })
 }
 
-/// A short name for a branch of a site: its definition, the value that only it has in some
-/// property, its title or its type.
-pub(super) fn label(branch: &Branch, site: &Site, resolver: Resolver<'_>) -> String {
+/// Returns a short name for a branch: its definition, a discriminator value, its title or its type.
+pub(super) fn branch_label(
+    branch: &Branch,
+    schema: &NormalizedSchema,
+    resolver: Resolver<'_>,
+) -> String {
     if let Some(reference) = &branch.reference {
         return definition_name(reference).to_owned();
     }
-    let all: Vec<_> = site
+    let all: Vec<_> = schema
         .branches
         .iter()
-        .map(|other| fixed(other, resolver))
+        .map(|other| fixed_values(other, resolver))
         .collect();
-    for (name, values) in fixed(branch, resolver) {
+    for (name, values) in fixed_values(branch, resolver) {
         let sharing = |other: &&BTreeMap<&str, Vec<Value>>| other.get(name) == Some(&values);
         if let ([value], 1) = (values.as_slice(), all.iter().filter(sharing).count()) {
             return match value.as_str() {
@@ -200,36 +210,36 @@ pub(super) fn label(branch: &Branch, site: &Site, resolver: Resolver<'_>) -> Str
     title.unwrap_or(kind).to_owned()
 }
 
-/// The demands of a branch as comparable text.
-pub(super) fn content(branch: &Branch) -> String {
+/// Returns the constraints of a branch as comparable text.
+pub(super) fn content_key(branch: &Branch) -> String {
     let properties: Vec<String> = branch
         .properties
         .iter()
-        .map(|(name, property)| format!("{name:?}:{}", fingerprint(&property.schema)))
+        .map(|(name, property)| format!("{name:?}:{}", schema_key(&property.schema)))
         .collect();
-    let rest: Vec<String> = branch
-        .rest
+    let constraints: Vec<String> = branch
+        .constraints
         .iter()
-        .map(|(key, value)| format!("{key}:{}", fingerprint(value)))
+        .map(|(key, value)| format!("{key}:{}", schema_key(value)))
         .collect();
     format!(
-        "{:?} {:?} {:?} {properties:?} {rest:?}",
+        "{:?} {:?} {:?} {properties:?} {constraints:?}",
         branch.kind, branch.values, branch.required
     )
 }
 
-/// A schema as comparable text: without descriptions, and in one order of keywords.
-pub(super) fn fingerprint(schema: &Value) -> String {
+/// Returns a schema as comparable text, without documentation and with sorted keywords.
+pub(super) fn schema_key(schema: &Value) -> String {
     without_docs(schema).to_string()
 }
 
 fn without_docs(schema: &Value) -> Value {
     match schema {
         Value::Array(elements) => elements.iter().map(without_docs).collect(),
-        Value::Object(_) if !std::ptr::eq(peel(schema).core, schema) => {
-            let peeled = peel(schema);
-            let core = without_docs(peeled.core);
-            if peeled.nullable {
+        Value::Object(_) if !std::ptr::eq(unwrap_schema(schema).core, schema) => {
+            let unwrapped = unwrap_schema(schema);
+            let core = without_docs(unwrapped.core);
+            if unwrapped.nullable {
                 json!({"anyOf": [core, {"type": "null"}]})
             } else {
                 core
@@ -242,8 +252,10 @@ fn without_docs(schema: &Value) -> Value {
                 match key.as_str() {
                     "default" | "enum" | "const" => bare.insert(key.clone(), value.clone()),
                     key if is_documentation(key) => None,
-                    "properties" | "patternProperties" => bare.insert(key.clone(), named(value)),
-                    "type" => bare.insert(key.clone(), one_type(value)),
+                    "properties" | "patternProperties" => {
+                        bare.insert(key.clone(), properties_without_docs(value))
+                    }
+                    "type" => bare.insert(key.clone(), single_type(value)),
                     _ => bare.insert(key.clone(), without_docs(value)),
                 };
             }
@@ -253,8 +265,8 @@ fn without_docs(schema: &Value) -> Value {
     }
 }
 
-/// The keys here are names of properties, one of which may well be `description`.
-fn named(properties: &Value) -> Value {
+/// Strips the documentation of properties. Their names are not keywords: one may be `description`.
+fn properties_without_docs(properties: &Value) -> Value {
     let Some(properties) = properties.as_object() else {
         return properties.clone();
     };
@@ -263,8 +275,8 @@ fn named(properties: &Value) -> Value {
     Value::Object(sorted.into_iter().map(bare).collect())
 }
 
-/// A list of one type is that type.
-fn one_type(kinds: &Value) -> Value {
+/// Unwraps a list of one type.
+fn single_type(kinds: &Value) -> Value {
     match kinds.as_array().map(Vec::as_slice) {
         Some([only]) => only.clone(),
         _ => kinds.clone(),

@@ -1,52 +1,58 @@
-//! Merging the parts of `allOf`, and of keywords that stand next to a reference or a union.
+//! Merges the parts of `allOf`, and keywords next to a reference or a union.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::matching::content;
-use super::normalise::{Branch, Property};
-use super::vocabulary::{LOWER, UPPER};
+use super::keyword_groups::{LOWER_BOUNDS, UPPER_BOUNDS};
+use super::matching::content_key;
+use super::normalize::{Branch, Property};
 
-/// More combinations than this are not worked out; no schema people write comes near.
-const MOST: usize = 1024;
+/// Limit on branch combinations, far above what real schemas need.
+const MAX_COMBINATIONS: usize = 1024;
 
-/// The branches of two schemas that must both hold. No branches mean no demands.
-pub(super) fn product(left: Vec<Branch>, right: Vec<Branch>) -> Vec<Branch> {
+/// Returns the branches of values that satisfy both schemas. An empty list restricts nothing.
+pub(super) fn intersect(left: Vec<Branch>, right: Vec<Branch>) -> Vec<Branch> {
     if right.is_empty() {
         return left;
     }
     if left.is_empty() {
         return right;
     }
-    if left.len().saturating_mul(right.len()) > MOST {
-        return opaque(left, &right);
+    if left.len().saturating_mul(right.len()) > MAX_COMBINATIONS {
+        return with_unmerged(left, &right);
     }
     let mut merged = Vec::new();
     for first in &left {
-        merged.extend(right.iter().filter_map(|second| both(first, second)));
+        merged.extend(
+            right
+                .iter()
+                .filter_map(|second| intersect_branches(first, second)),
+        );
     }
     if merged.is_empty() {
-        // The parts contradict each other, and there is nothing to merge.
-        return opaque(left, &right);
+        // The parts contradict each other, so there is nothing to merge.
+        return with_unmerged(left, &right);
     }
     merged
 }
 
-/// Keeps what cannot be merged as a keyword of its own, so that a change in it is still seen.
-fn opaque(mut left: Vec<Branch>, right: &[Branch]) -> Vec<Branch> {
-    let parts: Vec<String> = right.iter().map(content).collect();
+/// Retains parts that cannot be merged as a separate keyword, so that changes in them are reported.
+fn with_unmerged(mut left: Vec<Branch>, right: &[Branch]) -> Vec<Branch> {
+    let parts: Vec<String> = right.iter().map(content_key).collect();
     let unresolved = json!(parts);
     for branch in &mut left {
-        branch.rest.insert("allOf".to_owned(), unresolved.clone());
+        branch
+            .constraints
+            .insert("allOf".to_owned(), unresolved.clone());
     }
     left
 }
 
-/// One branch that demands what both demand, unless no value can satisfy both types.
-fn both(left: &Branch, right: &Branch) -> Option<Branch> {
+/// Returns a branch with the constraints of both, or `None` if their types contradict each other.
+fn intersect_branches(left: &Branch, right: &Branch) -> Option<Branch> {
     let mut result = left.clone();
-    result.kind = common_kind(left.kind.as_deref(), right.kind.as_deref())?;
+    result.kind = common_type(left.kind.as_deref(), right.kind.as_deref())?;
     result.values = match (&left.values, &right.values) {
         (Some(mine), Some(theirs)) => {
             let common = mine.iter().filter(|value| theirs.contains(value));
@@ -57,34 +63,34 @@ fn both(left: &Branch, right: &Branch) -> Option<Branch> {
     result.required.extend(right.required.iter().cloned());
     for (name, theirs) in &right.properties {
         let merged = match left.properties.get(name) {
-            Some(mine) => both_properties(mine, theirs),
+            Some(mine) => intersect_properties(mine, theirs),
             None => theirs.clone(),
         };
         result.properties.insert(name.clone(), merged);
     }
-    for (key, theirs) in &right.rest {
-        let merged = match left.rest.get(key) {
-            Some(mine) => both_keywords(key, mine, theirs),
+    for (key, theirs) in &right.constraints {
+        let merged = match left.constraints.get(key) {
+            Some(mine) => intersect_keywords(key, mine, theirs),
             None => theirs.clone(),
         };
-        result.rest.insert(key.clone(), merged);
+        result.constraints.insert(key.clone(), merged);
     }
-    underlay(&mut result.docs, &right.docs);
-    underlay(&mut result.definition_docs, &right.definition_docs);
+    add_inner_docs(&mut result.docs, &right.docs);
+    add_inner_docs(&mut result.definition_docs, &right.definition_docs);
     result.reference = merged_reference(&result, left, right);
     Some(result)
 }
 
-/// Adds words from further inside. A description that another one covers is kept apart, so that
-/// a change in it is still seen.
-pub(super) fn underlay(docs: &mut BTreeMap<String, Value>, inner: &BTreeMap<String, Value>) {
+/// Adds the documentation of an inner schema. A description that the outer one hides is stored under
+/// its own key, so that changes in it are reported.
+pub(super) fn add_inner_docs(docs: &mut BTreeMap<String, Value>, inner: &BTreeMap<String, Value>) {
     for (key, text) in inner {
         match docs.get(key) {
             None => {
                 docs.insert(key.clone(), text.clone());
             }
             Some(outer) if key == "description" && outer != text => {
-                docs.entry("further description".to_owned())
+                docs.entry("inner description".to_owned())
                     .or_insert_with(|| text.clone());
             }
             Some(_) => {}
@@ -92,7 +98,7 @@ pub(super) fn underlay(docs: &mut BTreeMap<String, Value>, inner: &BTreeMap<Stri
     }
 }
 
-/// A definition that the other part adds nothing to is still that definition.
+/// Returns the definition that the result still equals, if the other part adds nothing to it.
 fn merged_reference(result: &Branch, left: &Branch, right: &Branch) -> Option<String> {
     [right, left]
         .into_iter()
@@ -100,8 +106,8 @@ fn merged_reference(result: &Branch, left: &Branch, right: &Branch) -> Option<St
         .and_then(|part| part.reference.clone())
 }
 
-/// The type both sides allow: `None` when there is none, `Some(None)` when any is allowed.
-fn common_kind(left: Option<&str>, right: Option<&str>) -> Option<Option<String>> {
+/// Returns the type that both allow: `None` if there is none, `Some(None)` if any type is allowed.
+fn common_type(left: Option<&str>, right: Option<&str>) -> Option<Option<String>> {
     match (left, right) {
         (None, kind) | (kind, None) => Some(kind.map(str::to_owned)),
         (Some(mine), Some(theirs)) if mine == theirs => Some(Some(mine.to_owned())),
@@ -112,8 +118,8 @@ fn common_kind(left: Option<&str>, right: Option<&str>) -> Option<Option<String>
     }
 }
 
-/// A property that two parts declare alike keeps its origin; one that they add to has none.
-fn both_properties(left: &Property, right: &Property) -> Property {
+/// Merges two declarations of a property. The origin remains only if both are identical.
+fn intersect_properties(left: &Property, right: &Property) -> Property {
     let alike = left.schema == right.schema;
     let origin = left.origin.clone().or_else(|| right.origin.clone());
     Property {
@@ -122,42 +128,42 @@ fn both_properties(left: &Property, right: &Property) -> Property {
     }
 }
 
-fn both_keywords(key: &str, left: &Value, right: &Value) -> Value {
+fn intersect_keywords(key: &str, left: &Value, right: &Value) -> Value {
     if left == right {
         return left.clone();
     }
     match key {
         "items" | "additionalProperties" => all_of(left, right),
-        _ if LOWER.contains(&key) => further(left, right, f64::gt),
-        _ if UPPER.contains(&key) => further(left, right, f64::lt),
+        _ if LOWER_BOUNDS.contains(&key) => stricter_bound(left, right, f64::gt),
+        _ if UPPER_BOUNDS.contains(&key) => stricter_bound(left, right, f64::lt),
         "uniqueItems" => json!(true),
         _ => json!([left, right]),
     }
 }
 
-/// The value that accepts less.
-fn further(left: &Value, right: &Value, stricter: fn(&f64, &f64) -> bool) -> Value {
+/// Returns the stricter of two bounds.
+fn stricter_bound(left: &Value, right: &Value, stricter: fn(&f64, &f64) -> bool) -> Value {
     match (left.as_f64(), right.as_f64()) {
         (Some(mine), Some(theirs)) if stricter(&theirs, &mine) => right.clone(),
         _ => left.clone(),
     }
 }
 
-/// A schema that demands both. Nested lists are flattened and nothing is listed twice, which
-/// keeps recursive definitions from growing on every visit.
+/// Combines two schemas with `allOf`. Nested lists are flattened and duplicates dropped, so that
+/// recursive definitions do not grow on every visit.
 fn all_of(left: &Value, right: &Value) -> Value {
     let nothing = json!(false);
     if left == &nothing || right == &nothing {
         return nothing;
     }
     let mut parts: Vec<Value> = Vec::new();
-    for side in [left, right] {
-        let nested = side
+    for schema in [left, right] {
+        let nested = schema
             .as_object()
             .filter(|keywords| keywords.len() == 1)
             .and_then(|keywords| keywords.get("allOf")?.as_array());
-        let side = nested.map_or(std::slice::from_ref(side), Vec::as_slice);
-        for part in side {
+        let schemas = nested.map_or(std::slice::from_ref(schema), Vec::as_slice);
+        for part in schemas {
             if part != &json!(true) && !parts.contains(part) {
                 parts.push(part.clone());
             }

@@ -1,27 +1,26 @@
-//! What changed between two catalogues of operations, told to a reviewer.
+//! Compares two versions of the API and reports the changes to a reviewer.
 //!
-//! [`compare`] walks two catalogues and classifies every difference by what it means to a caller;
-//! [`report`] prints the result as Markdown. Schemas are brought to one common form before they
-//! are compared (see `normalise`), so rewriting a schema without changing its meaning is silent.
+//! [`compare`] compares the operation snapshots and classifies every difference by its impact on
+//! callers; [`report`] prints the result as Markdown. Schemas are normalized before they are
+//! compared (see `normalize`), so rewriting a schema without changing its meaning is not reported.
 
 mod arguments;
-mod body;
-mod fold;
-mod keywords;
+mod branches;
+mod comparer;
+mod constraints;
+mod keyword_groups;
 mod markdown;
 mod matching;
 mod merge;
-mod normalise;
+mod normalize;
 mod operations;
 mod properties;
-mod reference;
 mod report;
-mod spot;
+mod schema_path;
 #[cfg(test)]
 mod tests;
 mod types;
-mod vocabulary;
-mod walker;
+mod wrappers;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -31,24 +30,24 @@ use serde_json::Value;
 pub use operations::compare;
 pub use report::report;
 
-/// Operations by name; each value is the snapshot of one operation.
-pub type Catalogue = BTreeMap<String, Value>;
+/// The snapshots of all operations, by operation name.
+pub type OperationSnapshots = BTreeMap<String, Value>;
 
-/// What a change means to those who call the operation.
+/// The impact of a change on the callers of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Class {
-    /// A call that worked, or a reader of its answer, may fail now.
+pub enum Impact {
+    /// Existing calls, or clients that read the response, may fail.
     Breaking,
-    /// Everything that worked still works.
+    /// Existing calls and clients still work.
     Compatible,
-    /// Only what people read has changed.
+    /// Only texts for people changed.
     Documentation,
 }
 
-impl Class {
-    /// The word that stands for this class on every line of the report.
+impl Impact {
+    /// Returns the label used on every line of the report.
     #[must_use]
-    pub const fn word(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Breaking => "breaking",
             Self::Compatible => "compatible",
@@ -57,25 +56,25 @@ impl Class {
     }
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for Impact {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.word())
+        formatter.write_str(self.as_str())
     }
 }
 
-/// One difference between the two catalogues.
+/// One difference between two versions of the API.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Change {
-    /// What the change means to callers.
-    pub class: Class,
+pub struct ApiChange {
+    /// The impact on callers.
+    pub impact: Impact,
     /// The operation's name; for a renamed operation, its new name.
     pub operation: String,
-    /// Where in the operation: empty for the operation itself, `arguments` or `output` for a
-    /// whole schema, else such as `argument search.criteria[].description` or `output data[].id`.
-    pub place: String,
-    /// The place told from the named definition it lies in, such as `Criterion.description`.
-    /// Changes of several operations that agree on it share one line of the report.
-    pub shared: Option<String>,
-    /// What changed, as Markdown: text taken from a spec is already escaped.
+    /// Where in the operation: empty for the operation itself, `arguments` or `output` for a whole
+    /// schema, otherwise such as `argument search.criteria[].description` or `output data[].id`.
+    pub location: String,
+    /// The location relative to the named definition around it, such as `Criterion.description`.
+    /// Changes of several operations with the same path share one line of the report.
+    pub definition_path: Option<String>,
+    /// What changed, as Markdown. Text from a spec is already escaped.
     pub text: String,
 }

@@ -1,17 +1,17 @@
-//! The operations of two catalogues: those that came, went, were renamed or changed.
+//! Compares the operations of two versions: added, removed, renamed and changed ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
 use super::arguments::{Arguments, input_schema};
+use super::comparer::SchemaComparer;
 use super::markdown::{self, code};
-use super::spot::Side;
-use super::walker::Walker;
-use super::{Catalogue, Change, Class};
+use super::schema_path::Direction;
+use super::{ApiChange, Impact, OperationSnapshots};
 
-/// Keys of a snapshot that are compared in their own way, or that only repeat its name.
-const OWN: [&str; 8] = [
+/// Keys of a snapshot that have rules of their own, or that repeat its name.
+const HANDLED_KEYS: [&str; 8] = [
     "arguments",
     "deprecated",
     "description",
@@ -22,35 +22,35 @@ const OWN: [&str; 8] = [
     "summary",
 ];
 
-/// Compares two catalogues.
+/// Compares two versions of the API.
 ///
-/// The changes are in order of operation, and within one from the operation itself through its
-/// arguments to its answer. The order of keys in the snapshots has no influence.
+/// The changes are sorted by operation; within an operation come its own changes, then those of its
+/// arguments and of its response. The order of keys in the snapshots does not matter.
 #[must_use]
-pub fn compare(old: &Catalogue, new: &Catalogue) -> Vec<Change> {
-    let renames = renames(old, new);
-    let gone: BTreeSet<&str> = renames.values().copied().collect();
+pub fn compare(old: &OperationSnapshots, new: &OperationSnapshots) -> Vec<ApiChange> {
+    let renames = find_renames(old, new);
+    let old_names: BTreeSet<&str> = renames.values().copied().collect();
     let names: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
     let mut changes = Vec::new();
     for name in names {
         match (old.get(name), new.get(name)) {
-            (Some(before), Some(after)) => changes.extend(operation(name, before, after)),
-            (Some(_), None) if gone.contains(name.as_str()) => {}
+            (Some(before), Some(after)) => changes.extend(compare_operation(name, before, after)),
+            (Some(_), None) if old_names.contains(name.as_str()) => {}
             (Some(before), None) => {
                 let text = format!("removed ({})", route(before));
-                changes.push(change(Class::Breaking, name, text));
+                changes.push(operation_change(Impact::Breaking, name, text));
             }
             (None, Some(after)) => match renames.get(name.as_str()) {
-                Some(was) => {
-                    let text = format!("renamed from {} to {}", code(was), code(name));
-                    changes.push(change(Class::Breaking, name, text));
-                    if let Some(before) = old.get(*was) {
-                        changes.extend(operation(name, before, after));
+                Some(old_name) => {
+                    let text = format!("renamed from {} to {}", code(old_name), code(name));
+                    changes.push(operation_change(Impact::Breaking, name, text));
+                    if let Some(before) = old.get(*old_name) {
+                        changes.extend(compare_operation(name, before, after));
                     }
                 }
                 None => {
                     let text = format!("added ({})", route(after));
-                    changes.push(change(Class::Compatible, name, text));
+                    changes.push(operation_change(Impact::Compatible, name, text));
                 }
             },
             (None, None) => {}
@@ -59,73 +59,84 @@ pub fn compare(old: &Catalogue, new: &Catalogue) -> Vec<Change> {
     changes
 }
 
-/// New names and the old names they replace, where one new operation does what one old one did.
-fn renames<'a>(old: &'a Catalogue, new: &'a Catalogue) -> BTreeMap<&'a str, &'a str> {
-    let mut alike: BTreeMap<String, (Vec<&str>, Vec<&str>)> = BTreeMap::new();
+/// Maps new names to old ones where exactly one added and one removed operation share an endpoint.
+fn find_renames<'a>(
+    old: &'a OperationSnapshots,
+    new: &'a OperationSnapshots,
+) -> BTreeMap<&'a str, &'a str> {
+    let mut by_endpoint: BTreeMap<String, (Vec<&str>, Vec<&str>)> = BTreeMap::new();
     for (name, snapshot) in old.iter().filter(|(name, _)| !new.contains_key(*name)) {
-        alike.entry(endpoint(snapshot)).or_default().0.push(name);
+        by_endpoint
+            .entry(endpoint(snapshot))
+            .or_default()
+            .0
+            .push(name);
     }
     for (name, snapshot) in new.iter().filter(|(name, _)| !old.contains_key(*name)) {
-        alike.entry(endpoint(snapshot)).or_default().1.push(name);
+        by_endpoint
+            .entry(endpoint(snapshot))
+            .or_default()
+            .1
+            .push(name);
     }
     let unambiguous = |(before, after): &(Vec<&'a str>, Vec<&'a str>)| {
-        let ([was], [name]) = (before.as_slice(), after.as_slice()) else {
+        let ([old_name], [name]) = (before.as_slice(), after.as_slice()) else {
             return None;
         };
-        Some((*name, *was))
+        Some((*name, *old_name))
     };
-    alike.values().filter_map(unambiguous).collect()
+    by_endpoint.values().filter_map(unambiguous).collect()
 }
 
-/// What an operation calls, whatever its parameters are named.
+/// Returns the API, method and path of an operation, without the names of path parameters.
 fn endpoint(snapshot: &Value) -> String {
-    let mut shape = String::new();
-    let mut inside = false;
-    for letter in field(snapshot, "path").chars() {
-        match letter {
-            '{' => inside = true,
-            '}' => inside = false,
-            _ if inside => continue,
+    let mut path = String::new();
+    let mut in_parameter = false;
+    for char in field(snapshot, "path").chars() {
+        match char {
+            '{' => in_parameter = true,
+            '}' => in_parameter = false,
+            _ if in_parameter => continue,
             _ => {}
         }
-        shape.push(letter);
+        path.push(char);
     }
     format!(
-        "{} {} {shape}",
+        "{} {} {path}",
         field(snapshot, "api"),
         field(snapshot, "method")
     )
 }
 
 /// Compares two versions of one operation.
-fn operation(name: &str, old: &Value, new: &Value) -> Vec<Change> {
+fn compare_operation(name: &str, old: &Value, new: &Value) -> Vec<ApiChange> {
     if old == new {
         return Vec::new();
     }
-    let mut changes = texts(name, old, new);
-    changes.extend(settings(name, old, new));
+    let mut changes = compare_texts(name, old, new);
+    changes.extend(compare_settings(name, old, new));
     let (before, after) = (input_schema(old), input_schema(new));
-    let walker = Walker::new(
+    let comparer = SchemaComparer::new(
         name,
-        Side::Argument,
+        Direction::Input,
         (&before, &after),
         Arguments::of(old, new),
     );
-    changes.extend(walker.run(&before, &after));
-    // An answer that is not described can be anything.
+    changes.extend(comparer.run(&before, &after));
+    // A response without a schema can be anything.
     let any = json!(true);
     let output = |snapshot: &Value| match snapshot.get("outputSchema") {
         None | Some(Value::Null) => any.clone(),
         Some(schema) => schema.clone(),
     };
     let (before, after) = (output(old), output(new));
-    let walker = Walker::new(name, Side::Output, (&before, &after), Arguments::NONE);
-    changes.extend(walker.run(&before, &after));
+    let comparer = SchemaComparer::new(name, Direction::Output, (&before, &after), Arguments::NONE);
+    changes.extend(comparer.run(&before, &after));
     changes
 }
 
-/// Compares what people read about an operation.
-fn texts(name: &str, old: &Value, new: &Value) -> Vec<Change> {
+/// Compares the documentation of an operation.
+fn compare_texts(name: &str, old: &Value, new: &Value) -> Vec<ApiChange> {
     let mut changes = Vec::new();
     let deprecated = |snapshot: &Value| snapshot.get("deprecated") == Some(&json!(true));
     let text = match (deprecated(old), deprecated(new)) {
@@ -134,23 +145,23 @@ fn texts(name: &str, old: &Value, new: &Value) -> Vec<Change> {
         _ => None,
     };
     let text = text.map(str::to_owned);
-    changes.extend(text.map(|text| change(Class::Documentation, name, text)));
+    changes.extend(text.map(|text| operation_change(Impact::Documentation, name, text)));
     for key in ["summary", "description"] {
         let (before, after) = (field(old, key), field(new, key));
         if before != after {
             let text = markdown::text_change(key, before, after);
-            changes.push(change(Class::Documentation, name, text));
+            changes.push(operation_change(Impact::Documentation, name, text));
         }
     }
     changes
 }
 
-/// Compares how an operation is carried out, which callers do not see.
-fn settings(name: &str, old: &Value, new: &Value) -> Vec<Change> {
+/// Compares how an operation is executed, which callers do not see.
+fn compare_settings(name: &str, old: &Value, new: &Value) -> Vec<ApiChange> {
     let mut keys = BTreeSet::from(["path"]);
     for snapshot in [old, new].into_iter().filter_map(Value::as_object) {
         let keys_here = snapshot.keys().map(String::as_str);
-        keys.extend(keys_here.filter(|key| !OWN.contains(key)));
+        keys.extend(keys_here.filter(|key| !HANDLED_KEYS.contains(key)));
     }
     let mut changes = Vec::new();
     for key in keys {
@@ -160,22 +171,22 @@ fn settings(name: &str, old: &Value, new: &Value) -> Vec<Change> {
         }
         let (before, after) = (markdown::optional(before), markdown::optional(after));
         let note = match key {
-            "method" | "path" | "api" => " (callers notice nothing)",
+            "method" | "path" | "api" => " (no effect on callers)",
             _ => "",
         };
         let text = format!("{} {before} → {after}{note}", markdown::prose(key));
-        changes.push(change(Class::Compatible, name, text));
+        changes.push(operation_change(Impact::Compatible, name, text));
     }
     changes
 }
 
-/// A change of an operation as a whole.
-fn change(class: Class, operation: &str, text: String) -> Change {
-    Change {
-        class,
+/// Returns a change of the operation itself.
+fn operation_change(impact: Impact, operation: &str, text: String) -> ApiChange {
+    ApiChange {
+        impact,
         operation: operation.to_owned(),
-        place: String::new(),
-        shared: None,
+        location: String::new(),
+        definition_path: None,
         text,
     }
 }

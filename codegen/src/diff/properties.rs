@@ -1,145 +1,162 @@
-//! The properties of an object: those that came, went, were renamed or changed.
+//! Compares the properties of an object: added, removed, renamed and changed ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Value, json};
 
-use super::Class;
+use super::Impact;
+use super::comparer::SchemaComparer;
 use super::markdown::code;
-use super::matching::fingerprint;
-use super::normalise::{Branch, Property};
-use super::spot::{Side, Spot};
-use super::walker::Walker;
+use super::matching::schema_key;
+use super::normalize::{Branch, Property};
+use super::schema_path::{Direction, SchemaPath};
 
-impl Walker<'_> {
+impl SchemaComparer<'_> {
     /// Compares the properties of two objects.
-    pub(super) fn properties(&mut self, old: &Branch, new: &Branch, spot: &Spot) {
-        let renames = match self.side {
-            Side::Argument => self.renames(old, new, spot),
-            Side::Output => BTreeMap::new(),
+    pub(super) fn compare_properties(&mut self, old: &Branch, new: &Branch, path: &SchemaPath) {
+        let renames = match self.direction {
+            Direction::Input => self.find_renames(old, new, path),
+            Direction::Output => BTreeMap::new(),
         };
-        let gone: BTreeSet<&String> = renames.values().collect();
+        let old_names: BTreeSet<&String> = renames.values().collect();
         let names: BTreeSet<&String> = old.properties.keys().chain(new.properties.keys()).collect();
         for name in names {
             match (old.properties.get(name), new.properties.get(name)) {
-                (Some(_), Some(_)) => self.kept(name, name, (old, new), spot),
-                (Some(_), None) if gone.contains(name) => {}
+                (Some(_), Some(_)) => self.compare_property(name, name, (old, new), path),
+                (Some(_), None) if old_names.contains(name) => {}
                 (Some(before), None) => {
-                    let spot = spot.property(name, before.origin.as_deref());
-                    let text = self.for_readers(Class::Breaking, "removed".to_owned());
-                    self.tell(Class::Breaking, &spot, text);
+                    let path = path.property(name, before.origin.as_deref());
+                    let text = self.note_output_break(Impact::Breaking, "removed".to_owned());
+                    self.record(Impact::Breaking, &path, text);
                 }
                 (None, Some(after)) => match renames.get(name) {
                     Some(before) => {
-                        self.renamed(before, name, spot);
-                        self.kept(before, name, (old, new), spot);
+                        self.record_renamed(before, name, path);
+                        self.compare_property(before, name, (old, new), path);
                     }
-                    None => self.added(name, after, new.required.contains(name), spot),
+                    None => self.record_added(name, after, new.required.contains(name), path),
                 },
                 (None, None) => {}
             }
         }
     }
 
-    fn added(&mut self, name: &str, property: &Property, required: bool, spot: &Spot) {
-        let spot = spot.property(name, property.origin.as_deref());
-        let kind = self.type_of(&self.new.site(&property.schema), true);
-        let (class, text) = match (self.side, required) {
-            (Side::Output, _) => (Class::Compatible, format!("added ({kind})")),
-            (Side::Argument, true) => (Class::Breaking, format!("added, required ({kind})")),
-            (Side::Argument, false) => (Class::Compatible, format!("added, optional ({kind})")),
+    fn record_added(&mut self, name: &str, property: &Property, required: bool, path: &SchemaPath) {
+        let path = path.property(name, property.origin.as_deref());
+        let kind = self.type_text(&self.new.normalize(&property.schema), true);
+        let (impact, text) = match (self.direction, required) {
+            (Direction::Output, _) => (Impact::Compatible, format!("added ({kind})")),
+            (Direction::Input, true) => (Impact::Breaking, format!("added, required ({kind})")),
+            (Direction::Input, false) => (Impact::Compatible, format!("added, optional ({kind})")),
         };
-        self.tell(class, &spot, text);
+        self.record(impact, &path, text);
     }
 
-    fn renamed(&mut self, old: &str, new: &str, spot: &Spot) {
-        let alias = spot.is_root() && self.arguments.keeps(old, new);
+    fn record_renamed(&mut self, old: &str, new: &str, path: &SchemaPath) {
+        let alias = path.is_root() && self.arguments.accepts_old_name(old, new);
         let text = format!("renamed from {} to {}", code(old), code(new));
-        let spot = spot.property(new, None);
+        let path = path.property(new, None);
         if alias {
             let text = format!("{text}; the old name is still accepted");
-            self.tell(Class::Compatible, &spot, text);
+            self.record(Impact::Compatible, &path, text);
         } else {
-            self.tell(Class::Breaking, &spot, text);
+            self.record(Impact::Breaking, &path, text);
         }
     }
 
-    /// Compares two versions of one property, which may have had another name.
-    fn kept(&mut self, was: &str, name: &str, (old, new): (&Branch, &Branch), spot: &Spot) {
-        let (Some(before), Some(after)) = (old.properties.get(was), new.properties.get(name))
+    /// Compares two versions of one property, which may have been renamed.
+    fn compare_property(
+        &mut self,
+        old_name: &str,
+        name: &str,
+        (old, new): (&Branch, &Branch),
+        path: &SchemaPath,
+    ) {
+        let (Some(before), Some(after)) = (old.properties.get(old_name), new.properties.get(name))
         else {
             return;
         };
-        // Whether a property is required is said by the object and not by its declaration.
-        let here = spot.property(name, None);
-        let required = (old.required.contains(was), new.required.contains(name));
-        self.requirement(required, &here);
+        // The object, not the declaration of the property, decides whether it is required.
+        let own_path = path.property(name, None);
+        let required = (old.required.contains(old_name), new.required.contains(name));
+        self.compare_requirement(required, &own_path);
         let origin = after.origin.as_deref();
-        let origin = origin.filter(|_| before.origin == after.origin && was == name);
-        let inside = spot.property(name, origin);
+        let origin = origin.filter(|_| before.origin == after.origin && old_name == name);
+        let schema_path = path.property(name, origin);
         let any = json!(true);
         if required.1 && after.schema == any && before.schema != any {
-            let text = "no longer declared, though still listed as required".to_owned();
-            return self.tell(Class::Breaking, &inside, text);
+            let text = "no longer declared but still listed as required".to_owned();
+            return self.record(Impact::Breaking, &schema_path, text);
         }
-        if self.side == Side::Argument && spot.is_root() {
-            for (class, text) in self.arguments.changes(was, name) {
-                self.tell(class, &here, text);
+        if self.direction == Direction::Input && path.is_root() {
+            for (impact, text) in self.arguments.changes(old_name, name) {
+                self.record(impact, &own_path, text);
             }
-            let known = self.arguments;
-            let before = known.described_old(was, &before.schema, self.old);
-            let after = known.described_new(name, &after.schema, self.new);
-            self.schemas(&before, &after, &inside);
+            let arguments = self.arguments;
+            let before = arguments.document_old(old_name, &before.schema, self.old);
+            let after = arguments.document_new(name, &after.schema, self.new);
+            self.compare_schemas(&before, &after, &schema_path);
         } else {
-            self.schemas(&before.schema, &after.schema, &inside);
+            self.compare_schemas(&before.schema, &after.schema, &schema_path);
         }
     }
 
-    fn requirement(&mut self, required: (bool, bool), spot: &Spot) {
-        let (class, text) = match (required, self.side) {
-            ((false, true), Side::Argument) => (Class::Breaking, "became required"),
-            ((true, false), Side::Argument) => (Class::Compatible, "became optional"),
-            ((false, true), Side::Output) => (Class::Compatible, "is always there now"),
-            ((true, false), Side::Output) => (Class::Breaking, "became optional, may be missing"),
+    fn compare_requirement(&mut self, required: (bool, bool), path: &SchemaPath) {
+        let (impact, text) = match (required, self.direction) {
+            ((false, true), Direction::Input) => (Impact::Breaking, "became required"),
+            ((true, false), Direction::Input) => (Impact::Compatible, "became optional"),
+            ((false, true), Direction::Output) => (Impact::Compatible, "is now always present"),
+            ((true, false), Direction::Output) => {
+                (Impact::Breaking, "became optional and may be absent")
+            }
             _ => return,
         };
-        let text = self.for_readers(class, text.to_owned());
-        self.tell(class, spot, text);
+        let text = self.note_output_break(impact, text.to_owned());
+        self.record(impact, path, text);
     }
 
-    /// New names and the old names they replace. An argument that lists an old name among its
-    /// aliases replaces it; otherwise the schemas must agree, and only one pair may do so.
-    fn renames(&self, old: &Branch, new: &Branch, spot: &Spot) -> BTreeMap<String, String> {
-        let gone = only_in(&old.properties, &new.properties);
-        let come = only_in(&new.properties, &old.properties);
+    /// Maps new property names to the old ones they replace.
+    ///
+    /// An argument replaces a removed one that is among its aliases. Otherwise exactly one added and
+    /// one removed property must have the same schema.
+    fn find_renames(
+        &self,
+        old: &Branch,
+        new: &Branch,
+        path: &SchemaPath,
+    ) -> BTreeMap<String, String> {
+        let removed = only_in(&old.properties, &new.properties);
+        let added = only_in(&new.properties, &old.properties);
         let mut renames = BTreeMap::new();
-        let mut left: BTreeSet<&String> = gone.keys().copied().collect();
-        if spot.is_root() {
-            for name in come.keys() {
-                let aliased = left.iter().find(|was| self.arguments.keeps(was, name));
-                if let Some(was) = aliased.copied() {
-                    left.remove(was);
-                    renames.insert((*name).clone(), was.clone());
+        let mut unmatched: BTreeSet<&String> = removed.keys().copied().collect();
+        if path.is_root() {
+            for name in added.keys() {
+                let aliased = unmatched
+                    .iter()
+                    .find(|old_name| self.arguments.accepts_old_name(old_name, name));
+                if let Some(old_name) = aliased.copied() {
+                    unmatched.remove(old_name);
+                    renames.insert((*name).clone(), old_name.clone());
                 }
             }
         }
-        let mut alike: BTreeMap<String, (Vec<&String>, Vec<&String>)> = BTreeMap::new();
-        for (was, schema) in gone.iter().filter(|(was, _)| left.contains(*was)) {
-            let place = self.arguments.old_place(was).filter(|_| spot.is_root());
-            let (old_names, _) = alike.entry(identity(place, schema)).or_default();
-            old_names.push(was);
+        let mut by_schema: BTreeMap<String, (Vec<&String>, Vec<&String>)> = BTreeMap::new();
+        for (name, schema) in removed.iter().filter(|(name, _)| unmatched.contains(*name)) {
+            let location = self.arguments.old_location(name).filter(|_| path.is_root());
+            let (old_names, _) = by_schema.entry(property_key(location, schema)).or_default();
+            old_names.push(name);
         }
-        for (name, schema) in come
+        for (name, schema) in added
             .iter()
             .filter(|(name, _)| !renames.contains_key(**name))
         {
-            let place = self.arguments.new_place(name).filter(|_| spot.is_root());
-            let (_, new_names) = alike.entry(identity(place, schema)).or_default();
+            let location = self.arguments.new_location(name).filter(|_| path.is_root());
+            let (_, new_names) = by_schema.entry(property_key(location, schema)).or_default();
             new_names.push(name);
         }
-        for (old_names, new_names) in alike.values() {
-            if let ([was], [name]) = (old_names.as_slice(), new_names.as_slice()) {
-                renames.insert((*name).clone(), (*was).clone());
+        for (old_names, new_names) in by_schema.values() {
+            if let ([old_name], [name]) = (old_names.as_slice(), new_names.as_slice()) {
+                renames.insert((*name).clone(), (*old_name).clone());
             }
         }
         renames
@@ -156,6 +173,6 @@ fn only_in<'a>(
         .collect()
 }
 
-fn identity(place: Option<&str>, schema: &Value) -> String {
-    format!("{} {}", place.unwrap_or_default(), fingerprint(schema))
+fn property_key(location: Option<&str>, schema: &Value) -> String {
+    format!("{} {}", location.unwrap_or_default(), schema_key(schema))
 }

@@ -1,80 +1,81 @@
-//! The Markdown a reviewer reads.
+//! Formats the changes as Markdown for a reviewer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use super::markdown::{code, intact};
-use super::{Change, Class};
+use super::markdown::{code, escape_stray};
+use super::{ApiChange, Impact};
 
-/// Changes that share these are one change of a definition that several operations use.
-type Identity<'a> = (Class, &'a str, &'a str, &'a str);
+/// Impact, schema, definition path and text. Changes that agree on all of them are one change of a
+/// definition that several operations use.
+type SharedChange<'a> = (Impact, &'a str, &'a str, &'a str);
 
 /// One line of the report, ready to print.
-struct Line {
-    class: Class,
-    /// Empty for lines about several operations, which therefore come first.
+struct ReportLine {
+    impact: Impact,
+    /// Empty for lines about several operations, so that they are sorted first.
     operation: String,
     text: String,
 }
 
-/// Prints the changes as Markdown, the breaking ones first.
+/// Returns the changes as Markdown, breaking ones first.
 ///
-/// Every line of a change carries the word of its class. A change of a definition that reaches
-/// several operations is one line, and the counts in the summary are counts of lines.
+/// Every line starts with its impact. A change of a definition that several operations use is one
+/// line. The summary counts lines.
 #[must_use]
-pub fn report(changes: &[Change]) -> String {
+pub fn report(changes: &[ApiChange]) -> String {
     if changes.is_empty() {
         return "# API changes\n\nNo changes.\n".to_owned();
     }
-    let mut lines = lines(changes);
-    // The sort is stable, so changes of one operation keep the order they were found in.
+    let mut lines = report_lines(changes);
+    // The sort is stable, so the changes of one operation stay in order.
     lines.sort_by(|left, right| left.operation.cmp(&right.operation));
-    let count = |class| lines.iter().filter(|line| line.class == class).count();
+    let count = |impact| lines.iter().filter(|line| line.impact == impact).count();
     let mut text = format!(
         "# API changes\n\n**{} breaking**, {} compatible, {} documentation\n",
-        count(Class::Breaking),
-        count(Class::Compatible),
-        count(Class::Documentation),
+        count(Impact::Breaking),
+        count(Impact::Compatible),
+        count(Impact::Documentation),
     );
-    for (class, title) in [
-        (Class::Breaking, "Breaking"),
-        (Class::Compatible, "Compatible"),
-        (Class::Documentation, "Documentation"),
+    for (impact, title) in [
+        (Impact::Breaking, "Breaking"),
+        (Impact::Compatible, "Compatible"),
+        (Impact::Documentation, "Documentation"),
     ] {
-        section(&mut text, class, title, &lines);
+        write_section(&mut text, impact, title, &lines);
     }
     text
 }
 
-fn section(text: &mut String, class: Class, title: &str, lines: &[Line]) {
-    let mut lines = lines.iter().filter(|line| line.class == class).peekable();
+fn write_section(text: &mut String, impact: Impact, title: &str, lines: &[ReportLine]) {
+    let mut lines = lines.iter().filter(|line| line.impact == impact).peekable();
     if lines.peek().is_none() {
         return;
     }
     // Writing to a string cannot fail.
     let _ = writeln!(text, "\n## {title}\n");
     for line in lines {
-        let _ = writeln!(text, "- **{class}** {}", line.text);
+        let _ = writeln!(text, "- **{impact}** {}", line.text);
     }
 }
 
-fn lines(changes: &[Change]) -> Vec<Line> {
-    let mut users: BTreeMap<Identity<'_>, BTreeSet<&str>> = BTreeMap::new();
+fn report_lines(changes: &[ApiChange]) -> Vec<ReportLine> {
+    let mut users: BTreeMap<SharedChange<'_>, BTreeSet<&str>> = BTreeMap::new();
     for change in changes {
-        if let Some(identity) = identity(change) {
-            users.entry(identity).or_default().insert(&change.operation);
+        if let Some(shared) = shared_change(change) {
+            users.entry(shared).or_default().insert(&change.operation);
         }
     }
-    let mut told = BTreeSet::new();
+    let mut written = BTreeSet::new();
     let mut lines = Vec::new();
     for change in changes {
-        let group = identity(change)
-            .and_then(|identity| Some((identity, users.get(&identity)?)))
+        let group = shared_change(change)
+            .and_then(|shared| Some((shared, users.get(&shared)?)))
             .filter(|(_, operations)| operations.len() > 1);
         match group {
-            None => lines.push(single(change)),
-            Some((identity, operations)) if told.insert(identity) => {
-                lines.push(several(identity, operations));
+            None => lines.push(operation_line(change)),
+            Some((shared, operations)) if written.insert(shared) => {
+                lines.push(shared_line(shared, operations));
             }
             Some(_) => {}
         }
@@ -82,75 +83,84 @@ fn lines(changes: &[Change]) -> Vec<Line> {
     lines
 }
 
-fn identity(change: &Change) -> Option<Identity<'_>> {
-    let shared = change.shared.as_deref()?;
-    let (side, _) = split(&change.place);
-    Some((change.class, side, shared, &change.text))
+fn shared_change(change: &ApiChange) -> Option<SharedChange<'_>> {
+    let path = change.definition_path.as_deref()?;
+    let (schema, _) = split_location(&change.location);
+    Some((change.impact, schema, path, &change.text))
 }
 
-fn single(change: &Change) -> Line {
+fn operation_line(change: &ApiChange) -> ReportLine {
     let mut text = code(&change.operation);
-    let (side, path) = split(&change.place);
-    for part in [side.to_owned(), path.map(code).unwrap_or_default()] {
+    let (schema, path) = split_location(&change.location);
+    for part in [schema.to_owned(), path.map(code).unwrap_or_default()] {
         if !part.is_empty() {
             text.push(' ');
             text.push_str(&part);
         }
     }
-    let _ = write!(text, ": {}", intact(&change.text));
-    Line {
-        class: change.class,
+    let _ = write!(text, ": {}", escape_stray(&change.text));
+    ReportLine {
+        impact: change.impact,
         operation: change.operation.clone(),
         text,
     }
 }
 
-fn several((class, side, shared, text): Identity<'_>, operations: &BTreeSet<&str>) -> Line {
+fn shared_line(
+    (impact, schema, path, text): SharedChange<'_>,
+    operations: &BTreeSet<&str>,
+) -> ReportLine {
     let names: Vec<String> = operations.iter().map(|name| code(name)).collect();
-    Line {
-        class,
+    ReportLine {
+        impact,
         operation: String::new(),
         text: format!(
-            "{side} {}: {} — in {} operations: {}",
-            code(shared),
-            intact(text),
+            "{schema} {}: {} — in {} operations: {}",
+            code(path),
+            escape_stray(text),
             names.len(),
             names.join(", "),
         ),
     }
 }
 
-/// Parts a place into the side of the operation and the path there.
-fn split(place: &str) -> (&str, Option<&str>) {
-    match place.split_once(' ') {
-        Some((side, path)) => (side, Some(path)),
-        None => (place, None),
+/// Splits a location into the schema and the path in it.
+fn split_location(location: &str) -> (&str, Option<&str>) {
+    match location.split_once(' ') {
+        Some((schema, path)) => (schema, Some(path)),
+        None => (location, None),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Change, Class};
+    use super::super::{ApiChange, Impact};
     use super::report;
 
-    fn change(class: Class, operation: &str, place: &str, shared: &str, text: &str) -> Change {
-        Change {
-            class,
+    fn change(
+        impact: Impact,
+        operation: &str,
+        location: &str,
+        definition_path: &str,
+        text: &str,
+    ) -> ApiChange {
+        ApiChange {
+            impact,
             operation: operation.to_owned(),
-            place: place.to_owned(),
-            shared: (!shared.is_empty()).then(|| shared.to_owned()),
+            location: location.to_owned(),
+            definition_path: (!definition_path.is_empty()).then(|| definition_path.to_owned()),
             text: text.to_owned(),
         }
     }
 
     #[test]
-    fn no_changes_are_said_so() {
+    fn reports_no_changes() {
         assert_eq!(report(&[]), "# API changes\n\nNo changes.\n");
     }
 
     #[test]
-    fn empty_sections_are_left_out() {
-        let text = report(&[change(Class::Compatible, "a.get", "", "", "added")]);
+    fn omits_empty_sections() {
+        let text = report(&[change(Impact::Compatible, "a.get", "", "", "added")]);
         assert_eq!(
             text,
             "# API changes\n\n**0 breaking**, 1 compatible, 0 documentation\n\n\
@@ -159,10 +169,10 @@ mod tests {
     }
 
     #[test]
-    fn one_definition_in_several_operations_is_one_line() {
-        let of = |name, place| change(Class::Breaking, name, place, "Item.id", "removed");
+    fn groups_changes_of_a_shared_definition() {
+        let of = |name, place| change(Impact::Breaking, name, place, "Item.id", "removed");
         let text = report(&[
-            change(Class::Breaking, "a.get", "", "", "removed"),
+            change(Impact::Breaking, "a.get", "", "", "removed"),
             of("b.get", "output id"),
             of("c.get", "output data[].id"),
             of("d.get", "argument id"),
@@ -177,9 +187,9 @@ mod tests {
     }
 
     #[test]
-    fn careless_texts_do_not_break_the_list() {
+    fn escapes_markdown_in_unescaped_texts() {
         let text = report(&[change(
-            Class::Documentation,
+            Impact::Documentation,
             "a|b",
             "output x`y",
             "",

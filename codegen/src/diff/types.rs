@@ -1,107 +1,124 @@
-//! How the types that a schema allows changed.
+//! Compares the types that two schemas allow.
 
+use super::comparer::SchemaComparer;
 use super::markdown;
-use super::matching::{self, Pairing};
-use super::normalise::{Branch, Site};
-use super::spot::Spot;
-use super::walker::Walker;
+use super::matching::{self, BranchPairs};
+use super::normalize::{Branch, NormalizedSchema};
+use super::schema_path::SchemaPath;
 
-/// Whether a change lets more values through, fewer, or both.
+/// Whether a change makes a schema accept more values, fewer, or both.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Shift {
-    pub(super) gains: bool,
-    pub(super) loses: bool,
+pub(super) struct ValueSetChange {
+    pub(super) widens: bool,
+    pub(super) narrows: bool,
 }
 
-impl Walker<'_> {
-    /// Tells how the set of types changed: branch by branch between two unions, else as a whole.
-    pub(super) fn types(&mut self, old: &Site, new: &Site, pairing: &Pairing<'_>, spot: &Spot) {
+impl SchemaComparer<'_> {
+    /// Compares the allowed types: branch by branch between two unions, otherwise as a whole.
+    pub(super) fn compare_types(
+        &mut self,
+        old: &NormalizedSchema,
+        new: &NormalizedSchema,
+        pairs: &BranchPairs<'_>,
+        path: &SchemaPath,
+    ) {
         if old.single().is_none() && new.single().is_none() {
-            self.unions(old, new, pairing, spot);
+            self.compare_unions(old, new, pairs, path);
             return;
         }
-        let uncovered = |branch: &&Branch, site: &Site| !matching::covered(branch, site);
-        let mut shift = Shift {
-            gains: pairing.added.iter().any(|branch| uncovered(branch, old))
+        let uncovered =
+            |branch: &&Branch, schema: &NormalizedSchema| !matching::is_covered(branch, schema);
+        let mut change = ValueSetChange {
+            widens: pairs.added.iter().any(|branch| uncovered(branch, old))
                 || (new.nullable && !old.nullable),
-            loses: pairing.removed.iter().any(|branch| uncovered(branch, new))
+            narrows: pairs.removed.iter().any(|branch| uncovered(branch, new))
                 || (old.nullable && !new.nullable),
         };
-        for (before, after) in &pairing.pairs {
-            let kinds = kind_shift(before, after);
-            shift.gains |= kinds.gains;
-            shift.loses |= kinds.loses;
+        for (before, after) in &pairs.matched {
+            let kinds = type_change(before, after);
+            change.widens |= kinds.widens;
+            change.narrows |= kinds.narrows;
         }
-        let reshaped = !pairing.added.is_empty() || !pairing.removed.is_empty();
-        if shift != Shift::default() || reshaped {
-            let (before, after) = (self.type_of(old, false), self.type_of(new, true));
-            let class = self.class(shift);
-            let text = self.for_readers(class, format!("type {before} → {after}"));
-            self.tell(class, spot, text);
+        let reshaped = !pairs.added.is_empty() || !pairs.removed.is_empty();
+        if change != ValueSetChange::default() || reshaped {
+            let (before, after) = (self.type_text(old, false), self.type_text(new, true));
+            let impact = self.impact_of(change);
+            let text = self.note_output_break(impact, format!("type {before} → {after}"));
+            self.record(impact, path, text);
         }
     }
 
-    fn unions(&mut self, old: &Site, new: &Site, pairing: &Pairing<'_>, spot: &Spot) {
+    fn compare_unions(
+        &mut self,
+        old: &NormalizedSchema,
+        new: &NormalizedSchema,
+        pairs: &BranchPairs<'_>,
+        path: &SchemaPath,
+    ) {
         if old.nullable != new.nullable {
-            let class = self.class(Shift {
-                gains: new.nullable,
-                loses: old.nullable,
+            let impact = self.impact_of(ValueSetChange {
+                widens: new.nullable,
+                narrows: old.nullable,
             });
-            let verb = if new.nullable { "gains" } else { "loses" };
-            let text = self.for_readers(class, format!("union {verb} `null`"));
-            self.tell(class, spot, text);
+            let verb = if new.nullable {
+                "now allows"
+            } else {
+                "no longer allows"
+            };
+            let text = self.note_output_break(impact, format!("union {verb} `null`"));
+            self.record(impact, path, text);
         }
-        for branch in &pairing.removed {
-            let class = self.class(Shift {
-                gains: false,
-                loses: !matching::covered(branch, new),
+        for branch in &pairs.removed {
+            let impact = self.impact_of(ValueSetChange {
+                widens: false,
+                narrows: !matching::is_covered(branch, new),
             });
-            let label = markdown::code(&matching::label(branch, old, self.old));
-            self.tell(class, spot, format!("union branch removed: {label}"));
+            let label = markdown::code(&matching::branch_label(branch, old, self.old));
+            self.record(impact, path, format!("union branch removed: {label}"));
         }
-        for branch in &pairing.added {
-            // Readers of a union tell its branches apart; only a JSON type that they have never
-            // met here can take them by surprise.
-            let known = |other: &Branch| matching::same_family(other, branch);
-            let class = self.class(Shift {
-                gains: !old.branches.iter().any(known) && !matching::covered(branch, old),
-                loses: false,
+        for branch in &pairs.added {
+            // Clients that read a union already distinguish its branches, so only a JSON type that
+            // is new here can break them.
+            let known = |other: &Branch| matching::same_json_type(other, branch);
+            let impact = self.impact_of(ValueSetChange {
+                widens: !old.branches.iter().any(known) && !matching::is_covered(branch, old),
+                narrows: false,
             });
-            let label = markdown::code(&matching::label(branch, new, self.new));
-            let text = self.for_readers(class, format!("union branch added: {label}"));
-            self.tell(class, spot, text);
+            let label = markdown::code(&matching::branch_label(branch, new, self.new));
+            let text = self.note_output_break(impact, format!("union branch added: {label}"));
+            self.record(impact, path, text);
         }
     }
 
-    /// The types of a schema in words.
-    pub(super) fn type_of(&self, site: &Site, is_new: bool) -> String {
+    /// Returns the types of a schema as text.
+    pub(super) fn type_text(&self, schema: &NormalizedSchema, is_new: bool) -> String {
         let resolver = if is_new { self.new } else { self.old };
-        let mut words: Vec<String> = match site.single() {
+        let mut names: Vec<String> = match schema.single() {
             Some(branch) => vec![kind(branch)],
             None => {
-                let label = |branch| matching::label(branch, site, resolver);
-                site.branches.iter().map(label).collect()
+                let label = |branch| matching::branch_label(branch, schema, resolver);
+                schema.branches.iter().map(label).collect()
             }
         };
-        if site.nullable {
-            words.push("null".to_owned());
+        if schema.nullable {
+            names.push("null".to_owned());
         }
-        markdown::prose(&words.join(" or "))
+        markdown::prose(&names.join(" or "))
     }
 }
 
-/// The JSON type of a branch in words.
+/// Returns the JSON type of a branch as text.
 pub(super) fn kind(branch: &Branch) -> String {
     branch.kind.clone().unwrap_or_else(|| "any".to_owned())
 }
 
-/// How the JSON type of a branch changed. Every integer is a number.
-pub(super) fn kind_shift(old: &Branch, new: &Branch) -> Shift {
-    let (gains, loses) = match (old.kind.as_deref(), new.kind.as_deref()) {
+/// Returns how the JSON type of a branch changed. Every integer is a number.
+pub(super) fn type_change(old: &Branch, new: &Branch) -> ValueSetChange {
+    let (widens, narrows) = match (old.kind.as_deref(), new.kind.as_deref()) {
         (before, after) if before == after => (false, false),
         (Some("integer"), Some("number")) | (Some(_), None) => (true, false),
         (Some("number"), Some("integer")) | (None, Some(_)) => (false, true),
         _ => (true, true),
     };
-    Shift { gains, loses }
+    ValueSetChange { widens, narrows }
 }

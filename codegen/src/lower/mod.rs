@@ -1,8 +1,7 @@
-//! Stage 6: the copy of the spec that the client generator can read.
+//! Stage 6: lowers a copy of the spec to what the client generator can read.
 //!
-//! The copy is built from the model rather than edited in place: it holds operations, their
-//! parameters and the types of their request bodies, and nothing else. What clients of the server
-//! see comes from the original document, never from here.
+//! The copy is built from the model and contains only the operations, their parameters and the types
+//! of their request bodies. Schemas for clients of the server come from the original document.
 
 pub mod rules;
 mod schema;
@@ -11,47 +10,48 @@ mod tests;
 
 use serde_json::{Map, Value, json};
 
-pub use rules::{Rule, Rules};
-pub use schema::{Lowering, Shape, shape};
+pub use rules::{LoweringRule, LoweringRules};
+pub use schema::{SchemaLowerer, Shape, shape};
 
 use crate::error::Result;
 use crate::load::Document;
 use crate::model::{ApiModel, Body, Encoding, Location, Operation, Parameter};
 use crate::names;
 
-/// The OpenAPI 3.0 document of one API.
+/// Returns the OpenAPI 3.0 document of one API.
 pub fn lower(
     document: &Document,
     api: &ApiModel,
     operations: &[&Operation],
-    rules: Rules,
+    rules: LoweringRules,
 ) -> Result<Value> {
-    let mut lowering = Lowering::new(document, rules);
+    let mut lowerer = SchemaLowerer::new(document, rules);
     let mut paths = Map::new();
     for operation in operations {
-        let lowered = lower_operation(&mut lowering, document, operation, rules)?;
-        let path = match rules.has(Rule::N02) {
-            true => argument_path(operation),
-            false => operation.path.clone(),
+        let lowered = lower_operation(&mut lowerer, document, operation, rules)?;
+        let path = if rules.has(LoweringRule::PathVariables) {
+            argument_path(operation)
+        } else {
+            operation.path.clone()
         };
         let item = paths.entry(path).or_insert_with(|| json!({}));
         item[&operation.method] = lowered;
     }
-    let version = match rules.has(Rule::N09) {
-        true => printable(&api.version),
-        false => api.version.clone(),
+    let version = if rules.has(LoweringRule::AsciiVersion) {
+        ascii_version(&api.version)
+    } else {
+        api.version.clone()
     };
-    let openapi = match rules.has(Rule::D01) {
-        true => json!("3.0.3"),
-        false => document.root.get("openapi").cloned().unwrap_or_default(),
+    let openapi = if rules.has(LoweringRule::OpenApi30) {
+        json!("3.0.3")
+    } else {
+        document.root.get("openapi").cloned().unwrap_or_default()
     };
-    let components = match rules.has(Rule::R07) {
-        true => Value::Object(lowering.into_components()),
-        false => document
-            .root
-            .pointer("/components/schemas")
-            .cloned()
-            .unwrap_or_default(),
+    let components = if rules.has(LoweringRule::RequestTypesOnly) {
+        Value::Object(lowerer.into_components())
+    } else {
+        let all = document.root.pointer("/components/schemas");
+        all.cloned().unwrap_or_default()
     };
     Ok(json!({
         "openapi": openapi,
@@ -61,7 +61,7 @@ pub fn lower(
     }))
 }
 
-/// The path with the argument names in it.
+/// Returns the path with the argument names as variables.
 fn argument_path(operation: &Operation) -> String {
     operation
         .parameters
@@ -69,25 +69,26 @@ fn argument_path(operation: &Operation) -> String {
         .filter(|parameter| parameter.location == Location::Path)
         .fold(operation.path.clone(), |path, parameter| {
             path.replace(
-                &format!("{{{}}}", parameter.wire),
+                &format!("{{{}}}", parameter.wire_name),
                 &format!("{{{}}}", parameter.name),
             )
         })
 }
 
-fn printable(version: &str) -> String {
-    let kept: String = version.chars().filter(char::is_ascii_graphic).collect();
-    match kept.is_empty() {
-        true => "0".to_owned(),
-        false => kept,
+fn ascii_version(version: &str) -> String {
+    let ascii: String = version.chars().filter(char::is_ascii_graphic).collect();
+    if ascii.is_empty() {
+        "0".to_owned()
+    } else {
+        ascii
     }
 }
 
 fn lower_operation(
-    lowering: &mut Lowering<'_>,
+    lowerer: &mut SchemaLowerer<'_>,
     document: &Document,
     operation: &Operation,
-    rules: Rules,
+    rules: LoweringRules,
 ) -> Result<Value> {
     let source = document
         .root
@@ -97,12 +98,13 @@ fn lower_operation(
     let parameters: Vec<Value> = operation
         .parameters
         .iter()
-        .filter(|parameter| !(parameter.carried && rules.has(Rule::N08)))
+        .filter(|parameter| !(parameter.via_context && rules.has(LoweringRule::UniqueParameters)))
         .map(|parameter| lower_parameter(parameter, rules))
         .collect();
-    let operation_id = match rules.has(Rule::N01) {
-        true => json!(operation.function),
-        false => source.get("operationId").cloned().unwrap_or_default(),
+    let operation_id = if rules.has(LoweringRule::OperationIds) {
+        json!(operation.function)
+    } else {
+        source.get("operationId").cloned().unwrap_or_default()
     };
     let mut lowered = json!({
         "operationId": operation_id,
@@ -117,7 +119,7 @@ fn lower_operation(
             schema, pointer, ..
         } => {
             let hint = format!("{}_body", operation.function);
-            Some(lowering.lower(schema, pointer, &hint)?.schema)
+            Some(lowerer.lower(schema, pointer, &hint)?.schema)
         }
     };
     if let Some(schema) = schema {
@@ -129,57 +131,58 @@ fn lower_operation(
     Ok(lowered)
 }
 
-/// Every success is one JSON value; errors are not declared and so arrive with their body.
-fn lower_responses(source: &Value, rules: Rules) -> Value {
+/// Declares every success as one JSON value. Errors are not declared, so they arrive with their body.
+fn lower_responses(source: &Value, rules: LoweringRules) -> Value {
     let any = json!({"description": "", "content": {"application/json": {"schema": {}}}});
     let declared = source.get("responses").and_then(Value::as_object);
     let mut responses = Map::new();
-    if rules.has(Rule::N04) {
+    if rules.has(LoweringRule::SingleSuccess) {
         responses.insert("2XX".to_owned(), any.clone());
     }
     for (code, response) in declared.into_iter().flatten() {
-        let success = code.starts_with('2');
-        let kept = match success {
-            true => !rules.has(Rule::N04) || !rules.has(Rule::R04),
-            false => !rules.has(Rule::N03),
+        let is_success = code.starts_with('2');
+        let is_copied = if is_success {
+            !rules.has(LoweringRule::SingleSuccess) || !rules.has(LoweringRule::RawResponses)
+        } else {
+            !rules.has(LoweringRule::UndeclaredErrors)
         };
-        if kept && response.get("$ref").is_none() {
+        if is_copied && response.get("$ref").is_none() {
             responses.insert(code.clone(), response.clone());
         }
     }
-    if !rules.has(Rule::R04) {
+    if !rules.has(LoweringRule::RawResponses) {
         responses.shift_remove("2XX");
     }
     Value::Object(responses)
 }
 
-fn lower_parameter(parameter: &Parameter, rules: Rules) -> Value {
+fn lower_parameter(parameter: &Parameter, rules: LoweringRules) -> Value {
     let schema = match parameter.encoding {
         Encoding::Number => json!({"type": "number"}),
         Encoding::Boolean => json!({"type": "boolean"}),
         Encoding::Repeated => json!({"type": "array", "items": {"type": "string"}}),
-        Encoding::Joined(_) if !rules.has(Rule::N07) => {
+        Encoding::Joined(_) if !rules.has(LoweringRule::TextParameters) => {
             json!({"type": "array", "items": {"type": "string"}})
         }
         Encoding::Text | Encoding::Joined(_) | Encoding::Json => json!({"type": "string"}),
     };
     let name = match parameter.location {
-        Location::Path if rules.has(Rule::N02) => parameter.name.clone(),
-        Location::Header => parameter.wire.to_ascii_lowercase(),
-        _ => parameter.wire.clone(),
+        Location::Path if rules.has(LoweringRule::PathVariables) => parameter.name.clone(),
+        Location::Header => parameter.wire_name.to_ascii_lowercase(),
+        _ => parameter.wire_name.clone(),
     };
     json!({
         "name": name,
         "in": parameter.location.as_str(),
-        "required": parameter.required && parameter.always.is_empty(),
+        "required": parameter.required && parameter.always_sent.is_empty(),
         "schema": schema,
     })
 }
 
-/// The Rust name of a parameter in the generated client.
+/// Returns the Rust name of a parameter in the generated client.
 pub fn client_identifier(parameter: &Parameter) -> String {
     match parameter.location {
         Location::Path => names::parameter_identifier(&parameter.name),
-        _ => names::parameter_identifier(&parameter.wire),
+        _ => names::parameter_identifier(&parameter.wire_name),
     }
 }

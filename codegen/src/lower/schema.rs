@@ -1,21 +1,21 @@
-//! Lowering of request schemas: from what the spec says to what Rust can hold without loss.
+//! Lowers request schemas to schemas with a lossless Rust type.
 
 use std::collections::BTreeMap;
 
 use heck::ToPascalCase;
 use serde_json::{Map, Value, json};
 
-use super::rules::{Rule, Rules};
+use super::rules::{LoweringRule, LoweringRules};
 use crate::body;
 use crate::error::Result;
 use crate::load::{Document, escape};
 use crate::names;
 use crate::references::local_pointer;
 
-/// What is left out of the copy, by the rule that leaves it out.
-const LEFT_OUT: &[(Rule, &[&str])] = &[
+/// Keywords that are omitted, by rule.
+const OMITTED_KEYWORDS: &[(LoweringRule, &[&str])] = &[
     (
-        Rule::R01,
+        LoweringRule::NoBounds,
         &[
             "format",
             "pattern",
@@ -29,40 +29,40 @@ const LEFT_OUT: &[(Rule, &[&str])] = &[
             "uniqueItems",
         ],
     ),
-    (Rule::R03, &["default"]),
-    (Rule::R05, &["enum"]),
+    (LoweringRule::NoDefaults, &["default"]),
+    (LoweringRule::OpenEnums, &["enum"]),
 ];
 
 /// A lowered schema.
 #[derive(Debug, Clone)]
-pub struct Lowered {
+pub struct LoweredSchema {
     /// The 3.0 schema.
     pub schema: Value,
-    /// Null is allowed beside it.
+    /// Whether null is also allowed.
     pub nullable: bool,
 }
 
-/// The kind of value a lowered schema holds.
+/// The kind of value that a lowered schema accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// Text.
     Text,
     /// A number.
     Number,
-    /// A truth value.
+    /// A boolean.
     Boolean,
     /// A list.
     List,
     /// An object.
     Object,
-    /// Anything.
+    /// Any value.
     Any,
 }
 
-/// The shape of a schema of `document`.
+/// Returns the shape of a schema of `document`.
 pub fn shape(document: &Document, schema: &Value, pointer: &str) -> Result<Shape> {
-    let mut lowering = Lowering::new(document, Rules::default());
-    let lowered = lowering.lower(schema, pointer, "Shape")?.schema;
+    let mut lowerer = SchemaLowerer::new(document, LoweringRules::default());
+    let lowered = lowerer.lower(schema, pointer, "Shape")?.schema;
     Ok(match lowered.get("type").and_then(Value::as_str) {
         Some("string") => Shape::Text,
         Some("number") => Shape::Number,
@@ -74,19 +74,23 @@ pub fn shape(document: &Document, schema: &Value, pointer: &str) -> Result<Shape
     })
 }
 
-/// Lowers schemas of one document and gathers the named types they need.
-pub struct Lowering<'a> {
+/// Lowers schemas of one document and collects the named types they need.
+pub struct SchemaLowerer<'a> {
     document: &'a Document,
-    rules: Rules,
+    rules: LoweringRules,
+    /// Type names by JSON pointer of the schema.
     names: BTreeMap<String, String>,
+    /// All type names in use.
     taken: Vec<String>,
+    /// JSON pointers of the references being resolved.
     inlining: Vec<String>,
+    /// The named types.
     components: Map<String, Value>,
 }
 
-impl<'a> Lowering<'a> {
-    /// A lowering without types.
-    pub fn new(document: &'a Document, rules: Rules) -> Self {
+impl<'a> SchemaLowerer<'a> {
+    /// Creates a lowerer without types.
+    pub fn new(document: &'a Document, rules: LoweringRules) -> Self {
         Self {
             document,
             rules,
@@ -97,29 +101,29 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The named types gathered so far.
+    /// Returns the collected named types.
     pub fn into_components(self) -> Map<String, Value> {
         self.components
     }
 
-    /// A schema that takes any JSON.
-    fn any() -> Lowered {
-        Lowered {
+    /// Returns a schema that accepts any JSON.
+    fn any() -> LoweredSchema {
+        LoweredSchema {
             schema: json!({}),
             nullable: true,
         }
     }
 
-    /// Lowers the schema at `pointer`; `hint` names the type if it needs one.
-    pub fn lower(&mut self, schema: &Value, pointer: &str, hint: &str) -> Result<Lowered> {
+    /// Lowers the schema at `pointer`. `hint` is the base of the type name if it needs one.
+    pub fn lower(&mut self, schema: &Value, pointer: &str, hint: &str) -> Result<LoweredSchema> {
         let Value::Object(map) = schema else {
-            return match self.rules.has(Rule::D08) {
-                true => Ok(Self::any()),
-                false => Ok(Lowered {
-                    schema: schema.clone(),
-                    nullable: false,
-                }),
-            };
+            if self.rules.has(LoweringRule::BooleanSchema) {
+                return Ok(Self::any());
+            }
+            return Ok(LoweredSchema {
+                schema: schema.clone(),
+                nullable: false,
+            });
         };
         if let Some(Value::String(reference)) = map.get("$ref") {
             return self.lower_reference(map, reference, pointer, hint);
@@ -141,32 +145,34 @@ impl<'a> Lowering<'a> {
         reference: &str,
         pointer: &str,
         hint: &str,
-    ) -> Result<Lowered> {
+    ) -> Result<LoweredSchema> {
         let structural = ["properties", "allOf", "oneOf", "anyOf", "items", "required"];
-        if structural.iter().any(|key| map.contains_key(*key)) && self.rules.has(Rule::D07) {
+        if structural.iter().any(|key| map.contains_key(*key))
+            && self.rules.has(LoweringRule::ReferenceSiblings)
+        {
             let mut siblings = map.clone();
             siblings.shift_remove("$ref");
             let parts = json!({"allOf": [{"$ref": reference}, siblings]});
             return self.lower(&parts, pointer, hint);
         }
-        let (target, place) = self
+        let (target, target_pointer) = self
             .document
             .resolve(&Value::Object(map.clone()), pointer)
-            .map(|(target, place)| (target.clone(), place))?;
-        if let Some(name) = self.names.get(&place) {
-            return Ok(named(name));
+            .map(|(target, pointer)| (target.clone(), pointer))?;
+        if let Some(name) = self.names.get(&target_pointer) {
+            return Ok(reference_to(name));
         }
         let hint = match local_pointer(reference) {
             Some(local) => local.rsplit('/').next().unwrap_or(hint).to_owned(),
             None => hint.to_owned(),
         };
-        // A schema that leads to itself without an object between has no Rust type.
-        if self.inlining.contains(&place) {
+        // A schema that refers to itself without an object in between has no Rust type.
+        if self.inlining.contains(&target_pointer) {
             return Ok(Self::any());
         }
-        self.inlining.push(place.clone());
-        let lowered = self.lower(&target, &place, &hint);
-        self.inlining.retain(|known| *known != place);
+        self.inlining.push(target_pointer.clone());
+        let lowered = self.lower(&target, &target_pointer, &hint);
+        self.inlining.retain(|known| *known != target_pointer);
         lowered
     }
 
@@ -176,37 +182,37 @@ impl<'a> Lowering<'a> {
         keyword: &str,
         pointer: &str,
         hint: &str,
-    ) -> Result<Lowered> {
+    ) -> Result<LoweredSchema> {
         let branches = map
             .get(keyword)
             .and_then(Value::as_array)
             .cloned()
             .unwrap_or_default();
         let is_null = |branch: &Value| branch.get("type") == Some(&json!("null"));
-        let keeps_null = self.rules.has(Rule::D05) && branches.iter().any(is_null);
-        let real: Vec<(usize, &Value)> = branches
+        let has_null = self.rules.has(LoweringRule::NullBranch) && branches.iter().any(is_null);
+        let others: Vec<(usize, &Value)> = branches
             .iter()
             .enumerate()
-            .filter(|(_, branch)| !(keeps_null && is_null(branch)))
+            .filter(|(_, branch)| !(has_null && is_null(branch)))
             .collect();
-        match real.as_slice() {
+        match others.as_slice() {
             [(index, branch)] if !map.contains_key("properties") => {
-                let place = format!("{pointer}/{keyword}/{index}");
-                let mut lowered = self.lower(branch, &place, hint)?;
-                lowered.nullable |= keeps_null;
+                let branch_pointer = format!("{pointer}/{keyword}/{index}");
+                let mut lowered = self.lower(branch, &branch_pointer, hint)?;
+                lowered.nullable |= has_null;
                 Ok(lowered)
             }
-            _ if self.rules.has(Rule::R06) => Ok(Self::any()),
+            _ if self.rules.has(LoweringRule::OpenUnions) => Ok(Self::any()),
             _ => {
                 let mut lowered = Vec::new();
-                for (index, branch) in real {
-                    let place = format!("{pointer}/{keyword}/{index}");
+                for (index, branch) in others {
+                    let branch_pointer = format!("{pointer}/{keyword}/{index}");
                     lowered.push(
-                        self.lower(branch, &place, &format!("{hint}{index}"))?
+                        self.lower(branch, &branch_pointer, &format!("{hint}{index}"))?
                             .schema,
                     );
                 }
-                Ok(Lowered {
+                Ok(LoweredSchema {
                     schema: json!({ keyword: lowered }),
                     nullable: false,
                 })
@@ -220,19 +226,22 @@ impl<'a> Lowering<'a> {
         map: &Map<String, Value>,
         pointer: &str,
         hint: &str,
-    ) -> Result<Lowered> {
+    ) -> Result<LoweredSchema> {
         let parts = map
             .get("allOf")
             .and_then(Value::as_array)
             .cloned()
             .unwrap_or_default();
-        if !self.rules.has(Rule::R10) {
+        if !self.rules.has(LoweringRule::MergedAllOf) {
             let mut lowered = Vec::new();
             for (index, part) in parts.iter().enumerate() {
-                let place = format!("{pointer}/allOf/{index}");
-                lowered.push(self.lower(part, &place, &format!("{hint}{index}"))?.schema);
+                let part_pointer = format!("{pointer}/allOf/{index}");
+                lowered.push(
+                    self.lower(part, &part_pointer, &format!("{hint}{index}"))?
+                        .schema,
+                );
             }
-            return Ok(Lowered {
+            return Ok(LoweredSchema {
                 schema: json!({"allOf": lowered}),
                 nullable: false,
             });
@@ -240,17 +249,17 @@ impl<'a> Lowering<'a> {
         if let Some(fields) = body::fields(self.document, schema, pointer)? {
             return self.lower_object(fields, schema, pointer, hint);
         }
-        // Parts that are no objects: they may refine one type, or nothing is known.
+        // The parts are not objects. If they refine one type, use it.
         let mut types = Vec::new();
         for (index, part) in parts.iter().enumerate() {
-            let place = format!("{pointer}/allOf/{index}");
-            let lowered = self.lower(part, &place, hint)?.schema;
+            let part_pointer = format!("{pointer}/allOf/{index}");
+            let lowered = self.lower(part, &part_pointer, hint)?.schema;
             if lowered != json!({}) && !types.contains(&lowered) {
                 types.push(lowered);
             }
         }
         match <[Value; 1]>::try_from(types) {
-            Ok([schema]) => Ok(Lowered {
+            Ok([schema]) => Ok(LoweredSchema {
                 schema,
                 nullable: true,
             }),
@@ -264,8 +273,8 @@ impl<'a> Lowering<'a> {
         map: &Map<String, Value>,
         pointer: &str,
         hint: &str,
-    ) -> Result<Lowered> {
-        let Some((kind, nullable)) = self.kind(map, pointer)? else {
+    ) -> Result<LoweredSchema> {
+        let Some((kind, nullable)) = self.single_type(map, pointer)? else {
             return Ok(Self::any());
         };
         let mut out = match kind.as_str() {
@@ -284,17 +293,20 @@ impl<'a> Lowering<'a> {
                 let items = map.get("items").cloned().unwrap_or_else(|| json!({}));
                 let items =
                     self.lower(&items, &format!("{pointer}/items"), &format!("{hint}Item"))?;
-                // A list may hold null; only the open schema says so without a wrapper type.
-                out["items"] = match items.nullable {
-                    true => json!({}),
-                    false => items.schema,
+                // Nullable elements become any JSON, which needs no wrapper type.
+                out["items"] = if items.nullable {
+                    json!({})
+                } else {
+                    items.schema
                 };
                 out
             }
-            Some("integer") if self.rules.has(Rule::R02) => json!({"type": "number"}),
+            Some("integer") if self.rules.has(LoweringRule::ExactNumbers) => {
+                json!({"type": "number"})
+            }
             _ => json!({ "type": kind }),
         };
-        for (rule, keys) in LEFT_OUT {
+        for (rule, keys) in OMITTED_KEYWORDS {
             if self.rules.has(*rule) {
                 continue;
             }
@@ -304,37 +316,45 @@ impl<'a> Lowering<'a> {
                 }
             }
         }
-        Ok(Lowered {
+        Ok(LoweredSchema {
             schema: out,
             nullable,
         })
     }
 
-    /// The one type of a schema and whether null goes with it; `None` is anything.
-    fn kind(&self, map: &Map<String, Value>, pointer: &str) -> Result<Option<(Value, bool)>> {
-        let flagged = map.get("nullable") == Some(&Value::Bool(true));
+    /// Returns the single type of a schema and whether it is nullable, or `None` for any value.
+    fn single_type(
+        &self,
+        map: &Map<String, Value>,
+        pointer: &str,
+    ) -> Result<Option<(Value, bool)>> {
+        let nullable = map.get("nullable") == Some(&Value::Bool(true));
         let declared = match map.get("type") {
             Some(Value::Array(list)) => {
                 let null = json!("null");
                 let real: Vec<&Value> = list.iter().filter(|t| **t != null).collect();
                 let has_null = real.len() != list.len();
-                let kept = |rule| self.rules.has(rule);
+                let enabled = |rule| self.rules.has(rule);
                 match real.as_slice() {
-                    [single] if !has_null && kept(Rule::D02) => Some(((*single).clone(), flagged)),
-                    [single] if has_null && kept(Rule::D03) => Some(((*single).clone(), true)),
-                    [_, _, ..] if kept(Rule::D04) => return Ok(None),
+                    [single] if !has_null && enabled(LoweringRule::SingleTypeList) => {
+                        Some(((*single).clone(), nullable))
+                    }
+                    [single] if has_null && enabled(LoweringRule::NullableTypeList) => {
+                        Some(((*single).clone(), true))
+                    }
+                    [_, _, ..] if enabled(LoweringRule::MultiTypeList) => return Ok(None),
                     [] => return Ok(None),
                     _ => Some((Value::Array(list.clone()), false)),
                 }
             }
             Some(Value::String(name)) if name == "null" => return Ok(None),
-            Some(single) => Some((single.clone(), flagged)),
+            Some(single) => Some((single.clone(), nullable)),
             None => None,
         };
         let kind = match declared {
             Some(kind) => kind,
-            None => match self.implied(map) {
-                Some(kind) => (kind, flagged),
+            None => match self.implied_type(map) {
+                Some(kind) => (kind, nullable),
                 None => return Ok(None),
             },
         };
@@ -348,9 +368,9 @@ impl<'a> Lowering<'a> {
         }
     }
 
-    /// The type that a schema without `type` means.
-    fn implied(&self, map: &Map<String, Value>) -> Option<Value> {
-        if self.rules.has(Rule::N05) {
+    /// Returns the type that a schema without `type` implies.
+    fn implied_type(&self, map: &Map<String, Value>) -> Option<Value> {
+        if self.rules.has(LoweringRule::ImpliedType) {
             if map.contains_key("properties") || map.contains_key("additionalProperties") {
                 return Some(json!("object"));
             }
@@ -358,7 +378,7 @@ impl<'a> Lowering<'a> {
                 return Some(json!("array"));
             }
         }
-        if !self.rules.has(Rule::D06) {
+        if !self.rules.has(LoweringRule::ConstType) {
             return None;
         }
         let values: Vec<&Value> = match (map.get("const"), map.get("enum")) {
@@ -376,36 +396,39 @@ impl<'a> Lowering<'a> {
         (!first.is_empty() && values.iter().all(|value| name(value) == first)).then(|| json!(first))
     }
 
-    /// An object with known fields becomes a named type, any other object a map.
+    /// Lowers an object with known fields to a named type and any other object to a map.
     fn lower_object(
         &mut self,
-        fields: body::Fields,
+        fields: body::BodyFields,
         schema: &Value,
         pointer: &str,
         hint: &str,
-    ) -> Result<Lowered> {
-        let flag = schema.get("nullable") == Some(&Value::Bool(true));
+    ) -> Result<LoweredSchema> {
+        let nullable = schema.get("nullable") == Some(&Value::Bool(true));
         if fields.known.is_empty() {
-            return Ok(Lowered {
+            return Ok(LoweredSchema {
                 schema: json!({"type": "object"}),
-                nullable: flag,
+                nullable,
             });
         }
-        let hoist = self.rules.has(Rule::N06) || self.inlining.iter().any(|p| p == pointer);
+        let is_named = self.rules.has(LoweringRule::NamedInlineObjects)
+            || self.inlining.iter().any(|p| p == pointer);
         let name = names::type_name(hint, &mut self.taken);
-        if hoist {
-            // Known before its fields are lowered, so that a recursive type ends.
+        if is_named {
+            // Registered before its fields are lowered, so that recursive types terminate.
             self.names.insert(pointer.to_owned(), name.clone());
         }
         let mut properties = Map::new();
         let mut required = Vec::new();
-        for (field, (schema, place)) in &fields.known {
+        for (field, (schema, field_pointer)) in &fields.known {
             let hint = format!("{name}{}", escape(field).to_pascal_case());
-            let mut lowered = self.lower(schema, place, &hint)?;
-            let must = fields.required.contains(field) && !lowered.nullable;
-            if must {
+            let mut lowered = self.lower(schema, field_pointer, &hint)?;
+            let is_required = fields.required.contains(field) && !lowered.nullable;
+            if is_required {
                 required.push(field.clone());
-            } else if self.rules.has(Rule::R09) && is_collection(&lowered.schema) {
+            } else if self.rules.has(LoweringRule::NullableCollections)
+                && is_collection(&lowered.schema)
+            {
                 lowered.schema["nullable"] = json!(true);
             }
             properties.insert(field.clone(), lowered.schema);
@@ -414,25 +437,25 @@ impl<'a> Lowering<'a> {
         if !required.is_empty() {
             object["required"] = json!(required);
         }
-        if self.rules.has(Rule::R08) {
+        if self.rules.has(LoweringRule::OpenObjects) {
             object["additionalProperties"] = json!({});
         }
-        if !hoist {
-            return Ok(Lowered {
+        if !is_named {
+            return Ok(LoweredSchema {
                 schema: object,
-                nullable: flag,
+                nullable,
             });
         }
         self.components.insert(name.clone(), object);
-        Ok(Lowered {
-            nullable: flag,
-            ..named(&name)
+        Ok(LoweredSchema {
+            nullable,
+            ..reference_to(&name)
         })
     }
 }
 
-fn named(name: &str) -> Lowered {
-    Lowered {
+fn reference_to(name: &str) -> LoweredSchema {
+    LoweredSchema {
         schema: json!({"$ref": format!("#/components/schemas/{name}")}),
         nullable: false,
     }

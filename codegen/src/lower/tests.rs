@@ -1,19 +1,19 @@
-//! One fixture a rule: right with all rules, wrong or refused without the one.
+//! One fixture per rule: correct with all rules, wrong or rejected without the rule.
 
 use serde_json::{Value, json};
 
-use super::{Rule, Rules};
+use super::{LoweringRule, LoweringRules};
 use crate::load::Document;
-use crate::surface::{Api, Surface};
+use crate::surface::{ApiEntry, Surface};
 use crate::{clients, operations};
 
-/// The client of a spec as text without white space, or why there is none.
-fn client(spec: Value, rules: Rules) -> Result<String, String> {
+/// Generates the client of a spec as text without whitespace.
+fn client(spec: Value, rules: LoweringRules) -> Result<String, String> {
     let document = Document {
         file: "spec.yaml".into(),
         root: spec,
     };
-    let api = Api {
+    let api = ApiEntry {
         spec: "spec.yaml".into(),
         overlay: None,
         namespace: None,
@@ -23,10 +23,11 @@ fn client(spec: Value, rules: Rules) -> Result<String, String> {
     }))
     .unwrap();
     let mut notices = Vec::new();
-    let (model, mut found) = operations::read(&document, "search", &api, &surface, &mut notices)
-        .map_err(|e| e.to_string())?;
-    operations::finish(std::slice::from_ref(&model), &mut found).map_err(|e| e.to_string())?;
-    let all: Vec<_> = found.iter().collect();
+    let (model, mut operations) =
+        operations::read(&document, "search", &api, &surface, &mut notices)
+            .map_err(|e| e.to_string())?;
+    operations::finish(std::slice::from_ref(&model), &mut operations).map_err(|e| e.to_string())?;
+    let all: Vec<_> = operations.iter().collect();
     let client = clients::generate(&document, &model, &all, rules).map_err(|e| e.to_string())?;
     let text = prettyplease::unparse(&client.file);
     Ok(text.split_whitespace().collect::<Vec<_>>().concat())
@@ -37,7 +38,7 @@ fn spec(paths: Value, schemas: Value) -> Value {
         "paths": paths, "components": {"schemas": schemas}})
 }
 
-/// A spec with one operation whose body has this schema.
+/// Returns a spec with one operation whose body has this schema.
 fn body_with(schema: Value, components: Value) -> Value {
     let operation = json!({"operationId": "things-create",
         "requestBody": {"required": true, "content": {"application/json": {"schema": schema}}},
@@ -45,7 +46,7 @@ fn body_with(schema: Value, components: Value) -> Value {
     spec(json!({"/things": {"post": operation}}), components)
 }
 
-/// A spec with one operation whose body has one optional field `a`.
+/// Returns a spec with one operation whose body has one optional field `a`.
 fn field(schema: Value) -> Value {
     body_with(
         json!({"type": "object", "properties": {"a": schema}}),
@@ -62,33 +63,33 @@ type Check = fn(&str) -> bool;
 const STRING: &str = "puba:exa_mcp_exa_client::Maybe<::std::string::String>";
 const ANY: &str = "puba:exa_mcp_exa_client::Maybe<::serde_json::Value>";
 
-/// The fixture of a rule and what must hold of the generated client.
-fn fixture(rule: Rule) -> (Value, Check) {
+/// Returns the fixture of a rule and the check of the generated client.
+fn fixture(rule: LoweringRule) -> (Value, Check) {
     let anything: Check = |_| true;
     let string: Check = |text| text.contains(STRING);
     let any: Check = |text| text.contains(ANY);
     match rule {
-        Rule::D01 => (field(json!({"type": "string"})), anything),
-        Rule::D02 => (field(json!({"type": ["string"]})), string),
-        Rule::D03 => (field(json!({"type": ["string", "null"]})), string),
-        Rule::D04 => (field(json!({"type": ["string", "number"]})), any),
-        Rule::D05 => (
+        LoweringRule::OpenApi30 => (field(json!({"type": "string"})), anything),
+        LoweringRule::SingleTypeList => (field(json!({"type": ["string"]})), string),
+        LoweringRule::NullableTypeList => (field(json!({"type": ["string", "null"]})), string),
+        LoweringRule::MultiTypeList => (field(json!({"type": ["string", "number"]})), any),
+        LoweringRule::NullBranch => (
             field(json!({"oneOf": [{"type": "string"}, {"type": "null"}]})),
             string,
         ),
-        Rule::D06 => (field(json!({"const": "x"})), string),
-        Rule::D07 => (
+        LoweringRule::ConstType => (field(json!({"const": "x"})), string),
+        LoweringRule::ReferenceSiblings => (
             body_with(
                 json!({"$ref": "#/components/schemas/Base", "properties": {"b": {"type": "string"}}}),
                 json!({"Base": {"type": "object", "properties": {"a": {"type": "string"}}}}),
             ),
             |text| text.contains(STRING) && text.contains("pubb:"),
         ),
-        Rule::D08 => (field(json!(true)), any),
-        Rule::N01 => (get("/things", json!({"responses": {}})), |text| {
+        LoweringRule::BooleanSchema => (field(json!(true)), any),
+        LoweringRule::OperationIds => (get("/things", json!({"responses": {}})), |text| {
             text.contains("fnthings_list<")
         }),
-        Rule::N02 => (
+        LoweringRule::PathVariables => (
             get(
                 "/things/{id}",
                 json!({"operationId": "things-get", "responses": {}, "parameters": [
@@ -97,7 +98,7 @@ fn fixture(rule: Rule) -> (Value, Check) {
             ),
             |text| text.contains("thing_id:&'astr,id:Option<&'astr>"),
         ),
-        Rule::N03 => (
+        LoweringRule::UndeclaredErrors => (
             get(
                 "/things",
                 json!({"operationId": "things-list", "responses": {
@@ -107,7 +108,7 @@ fn fixture(rule: Rule) -> (Value, Check) {
             ),
             |text| text.contains("Error<()>") && text.contains("UnexpectedResponse"),
         ),
-        Rule::N04 => (
+        LoweringRule::SingleSuccess => (
             get(
                 "/things",
                 json!({"operationId": "things-list", "responses": {
@@ -116,11 +117,11 @@ fn fixture(rule: Rule) -> (Value, Check) {
             ),
             |text| text.contains("200..=299=>ResponseValue::from_response"),
         ),
-        Rule::N05 => (
+        LoweringRule::ImpliedType => (
             body_with(json!({"properties": {"a": {"type": "string"}}}), json!({})),
             string,
         ),
-        Rule::N06 => (
+        LoweringRule::NamedInlineObjects => (
             body_with(
                 json!({"$ref": "#/components/schemas/Monitor"}),
                 json!({"MonitorBehavior": {"type": "object", "properties": {"x": {"type": "string"}}},
@@ -130,7 +131,7 @@ fn fixture(rule: Rule) -> (Value, Check) {
             ),
             |text| text.matches("pubstructMonitorBehavior{").count() == 1 && text.contains("puby:"),
         ),
-        Rule::N07 => (
+        LoweringRule::TextParameters => (
             get(
                 "/things",
                 json!({"operationId": "things-list", "responses": {}, "parameters": [
@@ -138,7 +139,7 @@ fn fixture(rule: Rule) -> (Value, Check) {
             ),
             |text| text.contains("exa_beta:Option<&'astr>"),
         ),
-        Rule::N08 => (
+        LoweringRule::UniqueParameters => (
             get(
                 "/things",
                 json!({"operationId": "things-list", "responses": {}, "parameters": [
@@ -147,24 +148,24 @@ fn fixture(rule: Rule) -> (Value, Check) {
             ),
             |text| text.matches("user_id:Option<&'astr>").count() == 1,
         ),
-        Rule::N09 => {
+        LoweringRule::AsciiVersion => {
             let mut spec = field(json!({"type": "string"}));
             spec["info"]["version"] = json!("2026 é");
             (spec, |text| {
                 text.contains("\"2026\"") && !text.contains('é')
             })
         }
-        Rule::R01 => (
+        LoweringRule::NoBounds => (
             field(json!({"type": "string", "format": "uuid", "maxLength": 9})),
             string,
         ),
-        Rule::R02 => (field(json!({"type": "integer"})), |text| {
+        LoweringRule::ExactNumbers => (field(json!({"type": "integer"})), |text| {
             text.contains("puba:exa_mcp_exa_client::Maybe<::serde_json::Number>")
         }),
-        Rule::R03 => (field(json!({"type": "boolean", "default": true})), |text| {
+        LoweringRule::NoDefaults => (field(json!({"type": "boolean", "default": true})), |text| {
             text.contains("puba:exa_mcp_exa_client::Maybe<bool>")
         }),
-        Rule::R04 => (
+        LoweringRule::RawResponses => (
             get(
                 "/things",
                 json!({"operationId": "things-list", "responses": {"200": {"description": "",
@@ -173,24 +174,24 @@ fn fixture(rule: Rule) -> (Value, Check) {
             ),
             |text| text.contains("ResponseValue<::serde_json::Value>"),
         ),
-        Rule::R05 => (field(json!({"type": "string", "enum": ["a", "b"]})), string),
-        Rule::R06 => (
+        LoweringRule::OpenEnums => (field(json!({"type": "string", "enum": ["a", "b"]})), string),
+        LoweringRule::OpenUnions => (
             field(
                 json!({"anyOf": [{"type": "string"}, {"type": "object", "properties": {"x": {"type": "string"}}}]}),
             ),
             any,
         ),
-        Rule::R07 => {
+        LoweringRule::RequestTypesOnly => {
             let body = json!({"type": "object", "properties": {"a": {"type": "string"}}});
             (
-                body_with(body, json!({"Answer": {"type": ["string", "null"]}})),
+                body_with(body, json!({"Response": {"type": ["string", "null"]}})),
                 string,
             )
         }
-        Rule::R08 => (field(json!({"type": "string"})), |text| {
+        LoweringRule::OpenObjects => (field(json!({"type": "string"})), |text| {
             text.contains("#[serde(flatten)]pubextra:")
         }),
-        Rule::R09 => (
+        LoweringRule::NullableCollections => (
             field(json!({"type": "array", "items": {"type": "string"}})),
             |text| {
                 text.contains(
@@ -198,7 +199,7 @@ fn fixture(rule: Rule) -> (Value, Check) {
                 )
             },
         ),
-        Rule::R10 => (
+        LoweringRule::MergedAllOf => (
             body_with(
                 json!({"allOf": [
                     {"type": "object", "properties": {"a": {"type": "string"}, "b": {"type": "string"}}},
@@ -216,26 +217,26 @@ fn fixture(rule: Rule) -> (Value, Check) {
 
 #[test]
 fn every_rule_is_needed() {
-    for rule in Rule::ALL {
+    for rule in LoweringRule::ALL {
         let (spec, check) = fixture(*rule);
-        let with = client(spec.clone(), Rules::default());
+        let with = client(spec.clone(), LoweringRules::default());
         assert!(
             with.as_deref().is_ok_and(check),
-            "{} does not do what it is for: {with:?}",
+            "rule {} has no effect: {with:?}",
             rule.id()
         );
-        let without = client(spec, Rules::without(*rule));
+        let without = client(spec, LoweringRules::without(*rule));
         assert!(
             !without.as_deref().is_ok_and(check),
-            "{} is not needed by its fixture: {}",
+            "the fixture of rule {} passes without the rule: {}",
             rule.id(),
-            rule.why()
+            rule.reason()
         );
     }
 }
 
 #[test]
-fn a_recursive_body_ends_in_a_boxed_type() {
+fn a_recursive_body_becomes_a_boxed_type() {
     let text = client(
         body_with(
             json!({"$ref": "#/components/schemas/Tree"}),
@@ -243,7 +244,7 @@ fn a_recursive_body_ends_in_a_boxed_type() {
                 "children": {"type": "array", "items": {"$ref": "#/components/schemas/Tree"}},
                 "parent": {"$ref": "#/components/schemas/Tree"}}}}),
         ),
-        Rules::default(),
+        LoweringRules::default(),
     )
     .unwrap();
     assert!(
@@ -253,19 +254,19 @@ fn a_recursive_body_ends_in_a_boxed_type() {
 }
 
 #[test]
-fn a_schema_that_leads_only_to_itself_takes_anything() {
+fn a_schema_that_only_refers_to_itself_accepts_any_value() {
     let text = client(
         body_with(
             json!({"type": "object", "properties": {"a": {"$ref": "#/components/schemas/L"}}}),
             json!({"L": {"type": "array", "items": {"$ref": "#/components/schemas/L"}}}),
         ),
-        Rules::default(),
+        LoweringRules::default(),
     );
     assert!(text.is_ok(), "{text:?}");
 }
 
 #[test]
-fn a_construct_without_a_rule_is_named_with_its_place() {
+fn reports_unsupported_constructs_with_their_location() {
     let cases = [
         (
             field(json!({"type": "file"})),
@@ -313,9 +314,9 @@ fn a_construct_without_a_rule_is_named_with_its_place() {
             "server",
         ),
     ];
-    for (spec, place, family) in cases {
-        let error = client(spec, Rules::default()).unwrap_err();
-        assert!(error.contains(&format!("spec.yaml{place}")), "{error}");
+    for (spec, pointer, family) in cases {
+        let error = client(spec, LoweringRules::default()).unwrap_err();
+        assert!(error.contains(&format!("spec.yaml{pointer}")), "{error}");
         assert!(error.contains(&format!("family `{family}`")), "{error}");
     }
 }

@@ -1,26 +1,26 @@
-//! Stage 4: a document becomes operations with flat arguments.
+//! Stage 4: reads the operations of a document, with flat arguments.
 
 mod reader;
 mod schemas;
 
-use reader::Reader;
+use reader::OperationReader;
 use serde_json::Value;
 
 use crate::error::{Error, Notice, Result};
 use crate::load::{Document, escape};
 use crate::model::{ApiModel, Operation};
 use crate::names;
-use crate::surface::{Api, Surface};
+use crate::surface::{ApiEntry, Surface};
 
 const METHODS: &[&str] = &[
     "get", "put", "post", "delete", "patch", "head", "options", "trace",
 ];
 
-/// Reads one API: its description and its operations.
+/// Reads one API with its operations.
 pub fn read(
     document: &Document,
     name: &str,
-    api: &Api,
+    api: &ApiEntry,
     surface: &Surface,
     notices: &mut Vec<Notice>,
 ) -> Result<(ApiModel, Vec<Operation>)> {
@@ -39,7 +39,7 @@ pub fn read(
     let mut operations = Vec::new();
     let paths = document.root.get("paths").and_then(Value::as_object);
     for (path, item) in paths.into_iter().flatten() {
-        // Extensions stand among the paths, and only paths start with a slash.
+        // `paths` may contain extensions; only paths start with a slash.
         if !path.starts_with('/') {
             continue;
         }
@@ -49,7 +49,7 @@ pub fn read(
             if !METHODS.contains(&method.as_str()) {
                 continue;
             }
-            let reader = Reader {
+            let reader = OperationReader {
                 document,
                 surface,
                 api_name: name,
@@ -66,7 +66,7 @@ pub fn read(
     Ok((model, operations))
 }
 
-/// Scheme and host of the first server, and the path that stands before every path.
+/// Returns scheme and host of the first server, and the path prefix of all operations.
 fn server(document: &Document, default: &str) -> Result<(String, String)> {
     let server = document.root.pointer("/servers/0");
     let mut url = server
@@ -88,24 +88,25 @@ fn server(document: &Document, default: &str) -> Result<(String, String)> {
             url.trim_start_matches('/')
         );
     }
-    let (scheme, rest) = url.split_once("://").unwrap_or(("https", ""));
-    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    let (scheme, address) = url.split_once("://").unwrap_or(("https", ""));
+    let (host, path) = address.split_once('/').unwrap_or((address, ""));
     if host.is_empty() || host.contains('{') || !matches!(scheme, "http" | "https") {
-        let message = format!("`{url}` is no http(s) address");
+        let message = format!("`{url}` is not an HTTP(S) address");
         return Err(document.error("/servers/0/url", message));
     }
     let path = path.trim_matches('/');
-    let prefix = match path.is_empty() {
-        true => String::new(),
-        false => format!("/{path}"),
+    let prefix = if path.is_empty() {
+        String::new()
+    } else {
+        format!("/{path}")
     };
     Ok((format!("{scheme}://{host}"), prefix))
 }
 
-/// Sorts operations, checks their names and gives them domain and Rust name.
+/// Sorts operations, checks their names and sets their domains and Rust names.
 pub fn finish(apis: &[ApiModel], operations: &mut [Operation]) -> Result<()> {
     operations.sort_by(|a, b| a.name.cmp(&b.name));
-    let place = |operation: &Operation| {
+    let location = |operation: &Operation| {
         let file = apis
             .iter()
             .find(|api| api.name == operation.api)
@@ -118,8 +119,8 @@ pub fn finish(apis: &[ApiModel], operations: &mut [Operation]) -> Result<()> {
         {
             return Err(Error::DuplicateName {
                 name: first.name.clone(),
-                first: place(first),
-                second: place(second),
+                first: location(first),
+                second: location(second),
             });
         }
     }
@@ -130,13 +131,13 @@ pub fn finish(apis: &[ApiModel], operations: &mut [Operation]) -> Result<()> {
     let mut taken = Vec::new();
     for operation in operations.iter_mut() {
         operation.domain = domain(&operation.name, &operation.api, &all);
-        operation.function = names::function(&operation.name, &mut taken);
+        operation.function = names::function_name(&operation.name, &mut taken);
     }
     Ok(())
 }
 
-/// The shortest first part of a name that has a verb of its own: `monitors` of
-/// `monitors.runs.list`, but `agent.runs` of `agent.runs.list`.
+/// Returns the shortest prefix of a name that is directly followed by a verb in some operation:
+/// `monitors` for `monitors.runs.list`, but `agent.runs` for `agent.runs.list`.
 fn domain(name: &str, api: &str, all: &[String]) -> String {
     let words: Vec<&str> = name.split('.').collect();
     for length in 1..words.len() {
@@ -149,7 +150,7 @@ fn domain(name: &str, api: &str, all: &[String]) -> String {
         let has_verb = all.iter().any(|other| {
             other
                 .strip_prefix(&prefix)
-                .and_then(|rest| rest.strip_prefix('.'))
+                .and_then(|suffix| suffix.strip_prefix('.'))
                 .is_some_and(|verb| !verb.contains('.'))
         });
         if has_verb {
@@ -158,6 +159,6 @@ fn domain(name: &str, api: &str, all: &[String]) -> String {
     }
     match words.split_last() {
         Some((_, [])) | None => api.to_owned(),
-        Some((_, rest)) => rest.join("."),
+        Some((_, prefix)) => prefix.join("."),
     }
 }

@@ -1,4 +1,4 @@
-//! One operation of a document: its names, parameters and body.
+//! Reads one operation of a document: name, parameters and body.
 
 use serde_json::{Value, json};
 
@@ -7,15 +7,15 @@ use crate::error::{Notice, Result};
 use crate::load::{Document, escape};
 use crate::model::{Location, Operation, Parameter};
 use crate::names;
-use crate::parameters::{self, Raw};
-use crate::surface::{Api, Entry, OwnArgument, Surface, signature};
+use crate::parameters::{self, SpecParameter};
+use crate::surface::{ApiEntry, OperationEntry, ServerArgument, Surface, signature};
 
 /// Reads a single operation.
-pub(super) struct Reader<'a> {
+pub(super) struct OperationReader<'a> {
     pub(super) document: &'a Document,
     pub(super) surface: &'a Surface,
     pub(super) api_name: &'a str,
-    pub(super) api: &'a Api,
+    pub(super) api: &'a ApiEntry,
     pub(super) path: String,
     pub(super) method: &'a str,
     pub(super) item: &'a Value,
@@ -23,11 +23,11 @@ pub(super) struct Reader<'a> {
     pub(super) pointer: String,
 }
 
-/// The body as the spec has it.
-pub(super) enum RawBody {
+/// The request body as the spec declares it.
+pub(super) enum SpecBody {
     None,
     Fields {
-        fields: body::Fields,
+        fields: body::BodyFields,
         required: bool,
         schema: Value,
         pointer: String,
@@ -40,9 +40,9 @@ pub(super) enum RawBody {
     },
 }
 
-impl Reader<'_> {
+impl OperationReader<'_> {
     pub(super) fn read(&self, notices: &mut Vec<Notice>) -> Result<Operation> {
-        self.refuse_own_servers()?;
+        self.reject_own_servers()?;
         let entry = self.entry();
         let text = |key: &str| self.node.get(key).and_then(Value::as_str).map(str::trim);
         let name = match entry.and_then(|entry| entry.name.clone()) {
@@ -54,7 +54,7 @@ impl Reader<'_> {
                 &self.path,
             ),
         };
-        let raw = parameters::collect(
+        let spec_parameters = parameters::collect(
             self.document,
             &self.path,
             self.item,
@@ -63,8 +63,8 @@ impl Reader<'_> {
             notices,
         )?;
         let body = self.body()?;
-        let mut parameters = self.parameters(&raw, &body, entry, notices)?;
-        parameters::mark_carried(&mut parameters, !matches!(body, RawBody::None));
+        let mut parameters = self.parameters(&spec_parameters, &body, entry, notices)?;
+        parameters::mark_context_parameters(&mut parameters, !matches!(body, SpecBody::None));
         let description = text("description")
             .or(text("summary"))
             .unwrap_or_default()
@@ -72,8 +72,9 @@ impl Reader<'_> {
         let summary = text("summary")
             .map(str::to_owned)
             .unwrap_or_else(|| first_sentence(&description));
-        let own = own_arguments(entry, &parameters, &body);
-        let (input_schema, body) = self.input_schema(&raw, &parameters, body, &own)?;
+        let server_arguments = server_arguments(entry, &parameters, &body);
+        let (input_schema, body) =
+            self.input_schema(&spec_parameters, &parameters, body, &server_arguments)?;
         let timeout = entry.and_then(|entry| entry.timeout_seconds);
         Ok(Operation {
             name,
@@ -91,44 +92,40 @@ impl Reader<'_> {
             input_schema,
             output_schema: self.output_schema()?,
             timeout_seconds: timeout.unwrap_or(self.surface.defaults.timeout_seconds),
-            behavior: entry.map(Entry::behavior).unwrap_or_default(),
+            behavior: entry.map(OperationEntry::behavior).unwrap_or_default(),
             read_only: entry.is_some_and(|entry| entry.read_only),
             open_world: entry.is_some_and(|entry| entry.open_world),
-            show: entry.map(|entry| entry.show.clone()).unwrap_or_default(),
-            own,
+            show_first: entry
+                .map(|entry| entry.show_first.clone())
+                .unwrap_or_default(),
+            server_arguments,
         })
     }
 
-    /// A path with another server would be called at the wrong address.
-    fn refuse_own_servers(&self) -> Result<()> {
+    /// Rejects paths and operations with their own servers, which would be called at the wrong address.
+    fn reject_own_servers(&self) -> Result<()> {
         let own = [self.item, self.node].map(|node| node.get("servers"));
         let root = self.document.root.get("servers");
-        match own
-            .into_iter()
-            .flatten()
-            .any(|servers| Some(servers) != root)
-        {
-            true => {
-                let construct = "servers of a single path or operation".to_owned();
-                Err(self
-                    .document
-                    .unsupported(&self.pointer, "server", construct))
-            }
-            false => Ok(()),
+        if own.into_iter().flatten().all(|own| Some(own) == root) {
+            return Ok(());
         }
+        let construct = "servers of a single path or operation".to_owned();
+        Err(self
+            .document
+            .unsupported(&self.pointer, "server", construct))
     }
 
-    fn entry(&self) -> Option<&Entry> {
-        let own = signature(self.method, &self.path);
+    fn entry(&self) -> Option<&OperationEntry> {
+        let signature = signature(self.method, &self.path);
         self.surface
             .operations
             .iter()
-            .find(|entry| entry.signature() == own)
+            .find(|entry| entry.signature() == signature)
     }
 
-    fn body(&self) -> Result<RawBody> {
+    fn body(&self) -> Result<SpecBody> {
         let Some(node) = self.node.get("requestBody") else {
-            return Ok(RawBody::None);
+            return Ok(SpecBody::None);
         };
         let (node, pointer) = self
             .document
@@ -136,7 +133,7 @@ impl Reader<'_> {
         let required = node.get("required") == Some(&Value::Bool(true));
         let content = node.get("content").and_then(Value::as_object);
         let Some(content) = content.filter(|content| !content.is_empty()) else {
-            return Ok(RawBody::None);
+            return Ok(SpecBody::None);
         };
         let Some((media, chosen)) = content.iter().find(|(media, _)| parameters::is_json(media))
         else {
@@ -147,13 +144,13 @@ impl Reader<'_> {
         let pointer = format!("{pointer}/content/{}/schema", escape(media));
         let schema = chosen.get("schema").cloned().unwrap_or_else(|| json!({}));
         Ok(match body::fields(self.document, &schema, &pointer)? {
-            Some(fields) => RawBody::Fields {
+            Some(fields) => SpecBody::Fields {
                 fields,
                 required,
                 schema,
                 pointer,
             },
-            None => RawBody::Whole {
+            None => SpecBody::Whole {
                 required,
                 schema,
                 pointer,
@@ -167,98 +164,104 @@ impl Reader<'_> {
 
     fn parameters(
         &self,
-        raw: &[Raw],
-        body: &RawBody,
-        entry: Option<&Entry>,
+        spec_parameters: &[SpecParameter],
+        body: &SpecBody,
+        entry: Option<&OperationEntry>,
         notices: &mut Vec<Notice>,
     ) -> Result<Vec<Parameter>> {
         let mut taken: Vec<String> = match body {
-            RawBody::None => Vec::new(),
-            RawBody::Fields { fields, .. } => {
+            SpecBody::None => Vec::new(),
+            SpecBody::Fields { fields, .. } => {
                 fields.known.iter().map(|(name, _)| name.clone()).collect()
             }
-            RawBody::Whole { .. } => vec!["body".to_owned()],
+            SpecBody::Whole { .. } => vec!["body".to_owned()],
         };
-        let given = |wire: &str| entry.and_then(|entry| entry.parameters.get(wire));
+        let configured = |name: &str| entry.and_then(|entry| entry.parameters.get(name));
         let mut parameters = Vec::new();
-        for raw in raw {
-            let given = given(&raw.wire).or_else(|| match raw.location {
-                Location::Header => self.header_name(&raw.wire),
+        for raw in spec_parameters {
+            let configured = configured(&raw.wire_name).or_else(|| match raw.location {
+                Location::Header => self.header_name(&raw.wire_name),
                 _ => None,
             });
-            let ruled = || parameters::ruled_name(raw, &self.path);
-            let wanted = given.cloned().unwrap_or_else(ruled);
-            let name = self.free_name(wanted, raw, &taken, notices);
+            let default = || parameters::default_name(raw, &self.path);
+            let preferred = configured.cloned().unwrap_or_else(default);
+            let name = self.unique_name(preferred, raw, &taken, notices);
             taken.push(name.clone());
             parameters.push(Parameter {
                 name,
-                wire: raw.wire.clone(),
+                wire_name: raw.wire_name.clone(),
                 location: raw.location,
                 required: raw.required,
                 aliases: Vec::new(),
                 encoding: parameters::encoding(self.document, raw)?,
-                always: always(raw),
-                carried: false,
+                always_sent: always_sent(raw),
+                via_context: false,
             });
         }
         add_aliases(&mut parameters, &taken);
         Ok(parameters)
     }
 
-    fn header_name(&self, wire: &str) -> Option<&String> {
+    fn header_name(&self, wire_name: &str) -> Option<&String> {
         let mut headers = self.surface.headers.iter();
         headers
-            .find(|(header, _)| header.eq_ignore_ascii_case(wire))
+            .find(|(header, _)| header.eq_ignore_ascii_case(wire_name))
             .map(|(_, name)| name)
     }
 
-    /// `wanted`, or where a body field or another parameter has that name, one that is free.
-    fn free_name(
+    /// Returns `preferred`, or another name if a body field or parameter already has it.
+    fn unique_name(
         &self,
-        wanted: String,
-        raw: &Raw,
+        preferred: String,
+        raw: &SpecParameter,
         taken: &[String],
         notices: &mut Vec<Notice>,
     ) -> String {
-        if !taken.contains(&wanted) {
-            return wanted;
+        if !taken.contains(&preferred) {
+            return preferred;
         }
-        let place = raw.location.as_str();
-        let mut name = format!("{wanted}In{}{}", &place[..1].to_uppercase(), &place[1..]);
+        let location = raw.location.as_str();
+        let mut name = format!(
+            "{preferred}In{}{}",
+            &location[..1].to_uppercase(),
+            &location[1..]
+        );
         while taken.contains(&name) {
             name.push('_');
         }
         notices.push(Notice {
             file: self.document.file.clone(),
-            place: format!("#{}", self.pointer),
-            text: format!(
-                "the {place} parameter `{}` shares the name `{wanted}` with another argument and is called \
-                 `{name}`; name it in surface.yaml",
-                raw.wire
+            location: format!("#{}", self.pointer),
+            message: format!(
+                "the {location} parameter `{}` has the same name `{preferred}` as another argument and becomes \
+                 `{name}`; set its name in surface.yaml",
+                raw.wire_name
             ),
         });
         name
     }
 }
 
-/// The server's own arguments; an argument of the spec with the same name takes precedence.
-fn own_arguments(
-    entry: Option<&Entry>,
+/// Returns the server arguments. An argument of the spec with the same name takes precedence.
+fn server_arguments(
+    entry: Option<&OperationEntry>,
     parameters: &[Parameter],
-    body: &RawBody,
-) -> Vec<OwnArgument> {
+    body: &SpecBody,
+) -> Vec<ServerArgument> {
     let in_body = |name: &str| match body {
-        RawBody::Fields { fields, .. } => fields.known.iter().any(|(known, _)| known == name),
-        RawBody::None | RawBody::Whole { .. } => false,
+        SpecBody::Fields { fields, .. } => fields.known.iter().any(|(known, _)| known == name),
+        SpecBody::None | SpecBody::Whole { .. } => false,
     };
     let known = |name: &str| in_body(name) || parameters.iter().any(|p| p.name == name);
-    let own = entry.map(|entry| entry.own.as_slice()).unwrap_or_default();
-    let free = own.iter().filter(|own| !known(&own.name));
-    free.cloned().collect()
+    let arguments = entry
+        .map(|entry| entry.server_arguments.as_slice())
+        .unwrap_or_default();
+    let new = arguments.iter().filter(|argument| !known(&argument.name));
+    new.cloned().collect()
 }
 
-/// Values of a list parameter that are sent whether asked for or not.
-fn always(raw: &Raw) -> Vec<String> {
+/// Returns the list entries of a parameter that every request sends.
+fn always_sent(raw: &SpecParameter) -> Vec<String> {
     let list = raw.node.get("x-exa-always").and_then(Value::as_array);
     list.into_iter()
         .flatten()
@@ -266,22 +269,22 @@ fn always(raw: &Raw) -> Vec<String> {
         .collect()
 }
 
-/// The spec's own name, and `id` for the only identifier, are accepted where no argument has them.
+/// Adds the spec's name as an alias, and `id` for the only identifier, unless another argument has it.
 fn add_aliases(parameters: &mut [Parameter], taken: &[String]) {
     let identifiers = parameters
         .iter()
         .filter(|p| p.location == Location::Path)
         .count();
-    let own_names: Vec<String> = parameters.iter().map(|p| p.wire.clone()).collect();
+    let wire_names: Vec<String> = parameters.iter().map(|p| p.wire_name.clone()).collect();
     for parameter in parameters.iter_mut() {
         if parameter.location != Location::Path {
             continue;
         }
-        let mut aliases = vec![parameter.wire.clone()];
+        let mut aliases = vec![parameter.wire_name.clone()];
         if identifiers == 1
-            && !own_names
+            && !wire_names
                 .iter()
-                .any(|own| own == "id" && *own != parameter.wire)
+                .any(|name| name == "id" && *name != parameter.wire_name)
         {
             aliases.push("id".to_owned());
         }

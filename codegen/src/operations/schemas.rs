@@ -1,34 +1,34 @@
-//! The published schemas of an operation: what it takes and what it answers.
+//! The published input and output schemas of an operation.
 
 use serde_json::{Map, Value, json};
 
-use super::reader::{RawBody, Reader};
+use super::reader::{OperationReader, SpecBody};
 use crate::error::Result;
 use crate::load::escape;
 use crate::model::{Body, Location, Parameter};
-use crate::parameters::{self, Raw};
-use crate::schemas::{DIALECT, Publisher};
-use crate::surface::OwnArgument;
+use crate::parameters::{self, SpecParameter};
+use crate::schemas::{DIALECT, SchemaPublisher};
+use crate::surface::ServerArgument;
 
-impl Reader<'_> {
-    /// The flat arguments as one schema, and the body in the form of the model.
+impl OperationReader<'_> {
+    /// Returns the schema of the flat arguments, and the body for the model.
     pub(super) fn input_schema(
         &self,
-        raw: &[Raw],
+        spec_parameters: &[SpecParameter],
         parameters: &[Parameter],
-        body: RawBody,
-        own: &[OwnArgument],
+        body: SpecBody,
+        server_arguments: &[ServerArgument],
     ) -> Result<(Value, Body)> {
-        let mut publisher = Publisher::new(self.document);
+        let mut publisher = SchemaPublisher::new(self.document);
         let mut properties = Map::new();
         let mut required = Vec::new();
         let mut headers = Vec::new();
-        for (raw, parameter) in raw.iter().zip(parameters) {
+        for (raw, parameter) in spec_parameters.iter().zip(parameters) {
             let schema = self.parameter_schema(&mut publisher, raw, parameter)?;
-            if parameter.required && parameter.always.is_empty() {
+            if parameter.required && parameter.always_sent.is_empty() {
                 required.push(parameter.name.clone());
             }
-            // Headers come last: they matter least to whoever fills the arguments.
+            // Headers come last because they matter least to the caller.
             match parameter.location {
                 Location::Header => headers.push((parameter.name.clone(), schema)),
                 _ => drop(properties.insert(parameter.name.clone(), schema)),
@@ -36,9 +36,9 @@ impl Reader<'_> {
         }
         let mut open = false;
         let body = match body {
-            RawBody::None => Body::None,
-            RawBody::Whole {
-                required: must,
+            SpecBody::None => Body::None,
+            SpecBody::Whole {
+                required: is_required,
                 schema,
                 pointer,
                 description,
@@ -46,27 +46,30 @@ impl Reader<'_> {
                 let mut published = publisher.publish(&schema, &pointer)?;
                 describe(&mut published, description.as_deref());
                 properties.insert("body".to_owned(), published);
-                if must {
+                if is_required {
                     required.push("body".to_owned());
                 }
                 Body::Whole {
                     name: "body".to_owned(),
-                    required: must,
+                    required: is_required,
                 }
             }
-            RawBody::Fields {
+            SpecBody::Fields {
                 fields,
-                required: must,
+                required: is_required,
                 schema,
                 pointer,
             } => {
                 open = !fields.closed;
                 let mut known = Map::new();
-                for (name, (schema, place)) in &fields.known {
-                    properties.insert(name.clone(), publisher.publish(schema, place)?);
-                    known.insert(name.clone(), json!(must && fields.required.contains(name)));
+                for (name, (schema, pointer)) in &fields.known {
+                    properties.insert(name.clone(), publisher.publish(schema, pointer)?);
+                    known.insert(
+                        name.clone(),
+                        json!(is_required && fields.required.contains(name)),
+                    );
                 }
-                if must {
+                if is_required {
                     required.extend(
                         fields
                             .required
@@ -76,7 +79,7 @@ impl Reader<'_> {
                     );
                 }
                 Body::Fields {
-                    required: must,
+                    required: is_required,
                     closed: fields.closed,
                     fields: known,
                     schema,
@@ -84,9 +87,10 @@ impl Reader<'_> {
                 }
             }
         };
-        for own in own {
-            properties.insert(own.name.clone(), Value::Object(own.schema.clone()));
-            required.retain(|name| !own.replaces.contains(name));
+        for argument in server_arguments {
+            let schema = Value::Object(argument.schema.clone());
+            properties.insert(argument.name.clone(), schema);
+            required.retain(|name| !argument.replaces.contains(name));
         }
         properties.extend(headers);
         let mut schema = json!({"$schema": DIALECT, "type": "object", "properties": properties});
@@ -102,8 +106,8 @@ impl Reader<'_> {
 
     fn parameter_schema(
         &self,
-        publisher: &mut Publisher<'_>,
-        raw: &Raw,
+        publisher: &mut SchemaPublisher<'_>,
+        raw: &SpecParameter,
         parameter: &Parameter,
     ) -> Result<Value> {
         let (schema, pointer) = parameters::schema(self.document, raw)?;
@@ -124,17 +128,17 @@ impl Reader<'_> {
         Ok(published)
     }
 
-    /// The schema of a successful answer; several different ones are alternatives.
+    /// Returns the schema of a successful response. Several different ones become alternatives.
     pub(super) fn output_schema(&self) -> Result<Value> {
-        let mut publisher = Publisher::new(self.document);
+        let mut publisher = SchemaPublisher::new(self.document);
         let mut found: Vec<Value> = Vec::new();
         let responses = self.node.get("responses").and_then(Value::as_object);
         for (code, response) in responses.into_iter().flatten() {
             if !code.starts_with('2') {
                 continue;
             }
-            let place = format!("{}/responses/{}", self.pointer, escape(code));
-            let (response, place) = self.document.resolve(response, &place)?;
+            let pointer = format!("{}/responses/{}", self.pointer, escape(code));
+            let (response, pointer) = self.document.resolve(response, &pointer)?;
             let content = response.get("content").and_then(Value::as_object);
             let json = content
                 .into_iter()
@@ -144,8 +148,8 @@ impl Reader<'_> {
             let Some(schema) = node.get("schema") else {
                 continue;
             };
-            let place = format!("{place}/content/{}/schema", escape(media));
-            let published = publisher.publish(schema, &place)?;
+            let pointer = format!("{pointer}/content/{}/schema", escape(media));
+            let published = publisher.publish(schema, &pointer)?;
             if !found.contains(&published) {
                 found.push(published);
             }
@@ -174,7 +178,7 @@ fn describe(schema: &mut Value, description: Option<&str>) {
     }
 }
 
-fn add_definitions(schema: &mut Value, publisher: Publisher<'_>) {
+fn add_definitions(schema: &mut Value, publisher: SchemaPublisher<'_>) {
     let definitions = publisher.into_definitions();
     if !definitions.is_empty() {
         schema["$defs"] = Value::Object(definitions);

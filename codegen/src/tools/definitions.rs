@@ -6,127 +6,127 @@ use exa_mcp_model::{AlternativeOperation, ExampleCall, HostEntry, ToolPlan};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-/// All tools that are not simply one operation each.
+/// All tools except those for single operations.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Tools {
+pub struct ToolDefinitions {
     /// Named groups of tools.
     #[serde(default)]
     pub sets: BTreeMap<String, Vec<String>>,
-    /// Tools that take any operation of one API.
+    /// Tools that call any operation of one API.
     #[serde(default)]
-    pub dispatchers: Vec<Dispatcher>,
-    /// Tools that take operations under names of their own.
+    pub dispatchers: Vec<DispatcherTool>,
+    /// Tools that call operations under their own names.
     #[serde(default)]
-    pub hosts: Vec<Host>,
-    /// Tools with flat arguments over one operation.
+    pub hosts: Vec<HostTool>,
+    /// Tools with flat arguments for one operation.
     #[serde(default)]
-    pub named: Vec<Named>,
-    /// How answers are shown: arguments of every tool that answers with results.
+    pub named: Vec<NamedTool>,
+    /// Output options: arguments of every tool that returns results.
     #[serde(default)]
-    pub options: Vec<ViewOption>,
-    /// Tools that the server carries out by itself.
+    pub options: Vec<OutputOption>,
+    /// Tools that the server executes itself.
     #[serde(default)]
-    pub local: Vec<Local>,
+    pub local: Vec<LocalTool>,
 }
 
-/// An argument that says how an answer is shown.
+/// An argument that controls how a result is shown.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct ViewOption {
+pub struct OutputOption {
     /// The name callers use.
     pub name: String,
-    /// What it must fit.
+    /// Its schema.
     pub schema: Map<String, Value>,
-    /// What `tools/list` shows of it; without this it is taken, but not listed.
+    /// Its schema in `tools/list`. Without it, the option is accepted but not listed.
     pub listed: Option<Map<String, Value>>,
-    /// Only operations that answer in pages have it.
+    /// Whether only paginated operations have it.
     #[serde(default)]
     pub pages: bool,
 }
 
-/// A tool that the server carries out by itself, without an operation of Exa.
+/// A tool that the server executes itself, without an operation of Exa.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Local {
+pub struct LocalTool {
     /// Tool name.
     pub name: String,
     /// Title for people.
     pub title: String,
-    /// What a language model reads.
+    /// Description for language models.
     pub description: String,
-    /// What the server does.
+    /// How the server executes it.
     pub plan: ToolPlan,
     /// The schema of the arguments.
     pub input_schema: Map<String, Value>,
-    /// It changes nothing.
+    /// Whether it is read-only.
     #[serde(default)]
     pub read_only: bool,
 }
 
-/// A tool that takes any operation of one API.
+/// A tool that calls any operation of one API.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Dispatcher {
+pub struct DispatcherTool {
     /// Tool name.
     pub name: String,
     /// Title for people.
     pub title: String,
-    /// The API whose operations it takes.
+    /// The API whose operations it calls.
     pub api: String,
-    /// What stands before the signatures.
+    /// The text before the signatures.
     pub intro: String,
-    /// The longest description, where it must be shorter than clients allow.
+    /// The maximum length of the description, if shorter than what clients allow.
     pub max_characters: Option<usize>,
 }
 
-/// A tool that takes operations under names of their own.
+/// A tool that calls operations under its own names.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Host {
+pub struct HostTool {
     /// Tool name.
     pub name: String,
     /// Title for people.
     pub title: String,
-    /// What a language model reads.
+    /// Description for language models.
     pub description: String,
-    /// The operations it takes.
+    /// The operations it calls.
     pub operations: Vec<HostEntry>,
 }
 
-/// A tool with flat arguments over one operation.
+/// A tool with flat arguments for one operation.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Named {
+pub struct NamedTool {
     /// Tool name.
     pub name: String,
     /// Title for people.
     pub title: String,
-    /// What a language model reads.
+    /// Description for language models.
     pub description: String,
     /// The operation.
     pub operation: String,
     /// The visible arguments, in order.
     pub arguments: Vec<NamedArgument>,
-    /// Values for what the caller leaves out, by dotted path.
+    /// Values for omitted arguments, by dotted path.
     #[serde(default)]
     pub defaults: Map<String, Value>,
     /// Values that the caller cannot change, by dotted path.
     #[serde(default)]
     pub fixed: Map<String, Value>,
-    /// More such values, by the level of content that the caller wants.
+    /// More fixed values, by the requested content level.
     #[serde(default)]
     pub levels: BTreeMap<String, Map<String, Value>>,
-    /// The level of content for a caller that names none.
+    /// The content level if the caller gives none.
     pub content_level: Option<String>,
-    /// Words added to the text of the first argument.
+    /// Text appended to the first argument.
     pub suffix: Option<String>,
-    /// `category:x` in the query is taken as the argument.
+    /// Whether `category:x` in the query sets the category argument.
     #[serde(default)]
     pub category_in_query: bool,
     /// Another operation for calls that give this argument.
     pub instead: Option<AlternativeOperation>,
-    /// What an example call shows beside the required arguments.
+    /// What an example call shows in addition to the required arguments.
     #[serde(default)]
     pub example: ExampleCall,
 }
@@ -137,15 +137,15 @@ pub struct Named {
 pub struct NamedArgument {
     /// The name callers use.
     pub name: String,
-    /// Where its value goes, as a dotted path; by default the argument of the same name.
+    /// The target of its value as a dotted path; by default the argument with the same name.
     pub to: Option<String>,
-    /// The value that `true` puts at `to`; `false` takes away what is there.
+    /// The value that `true` sets at `to`; `false` removes it.
     pub switch: Option<Value>,
-    /// Whether a call without it is refused.
+    /// Whether a call without it is rejected.
     #[serde(default)]
     pub required: bool,
-    /// What a language model reads; by default what the spec says.
+    /// Description for language models; by default that of the spec.
     pub description: Option<String>,
-    /// Its schema, where the spec's own does not fit.
+    /// Its schema, if it differs from the spec.
     pub schema: Option<Map<String, Value>>,
 }

@@ -1,4 +1,4 @@
-//! Stage 9: tools, made from operations by what `surface.yaml` says about them.
+//! Stage 5: builds tools from the operations and `surface.yaml`.
 
 pub mod definitions;
 mod named;
@@ -7,15 +7,15 @@ mod tokens;
 
 use std::collections::BTreeMap;
 
-use definitions::{Dispatcher, Host, Local, Tools, ViewOption};
+use definitions::{DispatcherTool, HostTool, LocalTool, OutputOption, ToolDefinitions};
 use exa_mcp_model::{HostEntry, ToolDefinition, ToolFile, ToolHints, ToolPlan};
 use serde_json::{Map, Value, json};
-use signature::Detail;
+use signature::SignatureDetail;
 
 use crate::error::Notice;
 use crate::model::{Model, Operation};
 
-/// Clients cut descriptions at two thousand characters.
+/// Clients truncate descriptions after 2,000 characters.
 const MAX_DESCRIPTION: usize = 2_000;
 
 /// One tool in its final form.
@@ -23,80 +23,84 @@ pub type Tool = ToolFile<Value>;
 
 /// All tools and sets.
 #[derive(Debug, Default)]
-pub struct Catalogue {
+pub struct ToolRegistry {
     /// Tools by name.
     pub tools: BTreeMap<String, Tool>,
     /// Sets and domains with the names of their tools, in order.
     pub sets: BTreeMap<String, Vec<String>>,
-    /// JSON Schema of the arguments that say how an answer is shown.
+    /// JSON Schema of the output options.
     pub options: Value,
 }
 
-/// Makes the tools; what upstream took away is reported and left out.
-pub fn build(tools: &Tools, model: &Model, notices: &mut Vec<Notice>) -> Catalogue {
-    let mut catalogue = Catalogue {
-        options: options_schema(&tools.options),
-        ..Catalogue::default()
+/// Builds the tools. Omits and reports tools whose operations no longer exist.
+pub fn build(
+    definitions: &ToolDefinitions,
+    model: &Model,
+    notices: &mut Vec<Notice>,
+) -> ToolRegistry {
+    let mut registry = ToolRegistry {
+        options: options_schema(&definitions.options),
+        ..ToolRegistry::default()
     };
     for operation in &model.operations {
-        let mut tool = granular(operation);
+        let mut tool = operation_tool(operation);
         let reads = operation.method == "get" || operation.read_only;
-        list_options(&mut tool, &tools.options, reads, is_paged(operation));
-        catalogue.add(tool);
-        let name = granular_name(&operation.name);
+        add_options(&mut tool, &definitions.options, reads, is_paged(operation));
+        registry.add(tool);
+        let name = operation_tool_name(&operation.name);
         for set in ["granular", operation.domain.as_str()] {
-            catalogue
+            registry
                 .sets
                 .entry(set.to_owned())
                 .or_default()
                 .push(name.clone());
         }
     }
-    for dispatcher in &tools.dispatchers {
+    for dispatcher in &definitions.dispatchers {
         match dispatcher_tool(dispatcher, model) {
             Some(mut tool) => {
-                list_options(&mut tool, &tools.options, true, true);
-                catalogue.add(tool);
+                add_options(&mut tool, &definitions.options, true, true);
+                registry.add(tool);
             }
-            None => notices.push(lost(
+            None => notices.push(tool_notice(
                 &dispatcher.name,
-                "its API has no operations any more; the tool was left out",
+                "its API no longer has operations; tool omitted",
             )),
         }
     }
-    for host in &tools.hosts {
+    for host in &definitions.hosts {
         if let Some(mut tool) = host_tool(host, model, notices) {
-            list_options(&mut tool, &tools.options, true, false);
-            catalogue.add(tool);
+            add_options(&mut tool, &definitions.options, true, false);
+            registry.add(tool);
         }
     }
-    for named in &tools.named {
-        if let Some(mut tool) = named::tool(named, model, notices) {
-            list_options(&mut tool, &tools.options, true, false);
-            catalogue.add(tool);
+    for named in &definitions.named {
+        if let Some(mut tool) = named::named_tool(named, model, notices) {
+            add_options(&mut tool, &definitions.options, true, false);
+            registry.add(tool);
         }
     }
-    for local in &tools.local {
-        catalogue.add(local_tool(local, model, notices));
+    for local in &definitions.local {
+        registry.add(local_tool(local, model, notices));
     }
-    for (set, names) in &tools.sets {
-        let (known, gone): (Vec<_>, Vec<_>) = names
+    for (set, names) in &definitions.sets {
+        let (known, unknown): (Vec<_>, Vec<_>) = names
             .iter()
             .cloned()
-            .partition(|name| catalogue.tools.contains_key(name));
-        notices.extend(gone.iter().map(|name| {
-            lost(
+            .partition(|name| registry.tools.contains_key(name));
+        notices.extend(unknown.iter().map(|name| {
+            tool_notice(
                 set,
-                &format!("the set names `{name}`, which is no tool; it was left out"),
+                &format!("the set contains `{name}`, which is not a tool; ignored"),
             )
         }));
-        catalogue.sets.insert(set.clone(), known);
+        registry.sets.insert(set.clone(), known);
     }
-    catalogue
+    registry
 }
 
-/// One schema for all options.
-fn options_schema(options: &[ViewOption]) -> Value {
+/// Returns one schema for all output options.
+fn options_schema(options: &[OutputOption]) -> Value {
     let properties: Map<String, Value> = options
         .iter()
         .map(|option| (option.name.clone(), Value::Object(option.schema.clone())))
@@ -104,13 +108,13 @@ fn options_schema(options: &[ViewOption]) -> Value {
     json!({"type": "object", "properties": properties, "additionalProperties": false})
 }
 
-/// An operation that takes a cursor answers in pages.
+/// Returns whether an operation is paginated: it takes a cursor.
 fn is_paged(operation: &Operation) -> bool {
     operation.has_argument("cursor")
 }
 
-/// Adds the options that are listed; an argument of the tool's own keeps its name.
-fn list_options(tool: &mut Tool, options: &[ViewOption], reads: bool, paged: bool) {
+/// Adds the listed output options, except those with the name of an argument of the tool.
+fn add_options(tool: &mut Tool, options: &[OutputOption], reads: bool, paged: bool) {
     let properties = tool.definition.input_schema.get_mut("properties");
     let Some(Value::Object(properties)) = properties else {
         return;
@@ -127,41 +131,41 @@ fn list_options(tool: &mut Tool, options: &[ViewOption], reads: bool, paged: boo
     }
 }
 
-/// A notice about a tool or set of the surface.
-fn lost(name: &str, text: &str) -> Notice {
+/// Returns a notice about a tool or set of `surface.yaml`.
+fn tool_notice(name: &str, message: &str) -> Notice {
     Notice {
         file: "surface.yaml".to_owned(),
-        place: format!("tool {name}"),
-        text: text.to_owned(),
+        location: format!("tool {name}"),
+        message: message.to_owned(),
     }
 }
 
-impl Catalogue {
+impl ToolRegistry {
     fn add(&mut self, mut tool: Tool) {
         tool.tokens = tokens::count(&json!(tool.definition).to_string());
         self.tools.insert(tool.definition.name.clone(), tool);
     }
 
-    /// `TOKENS.md`: what each set costs a client that loads it.
+    /// Returns `TOKENS.md`: the number of tokens of each set and tool.
     pub fn token_table(&self) -> String {
         tokens::table(self)
     }
 }
 
-/// The tool of a single operation is called like it, with underscores.
-fn granular_name(operation: &str) -> String {
+/// Returns the name of the tool for a single operation, with underscores.
+fn operation_tool_name(operation: &str) -> String {
     operation.replace('.', "_")
 }
 
-fn granular(operation: &Operation) -> Tool {
+fn operation_tool(operation: &Operation) -> Tool {
     let mut schema = operation.input_schema.clone();
     if let Value::Object(map) = &mut schema {
         map.shift_remove("$schema");
     }
-    without_aliases(&mut schema);
-    tool(
+    remove_aliases(&mut schema);
+    new_tool(
         ToolDefinition {
-            name: granular_name(&operation.name),
+            name: operation_tool_name(&operation.name),
             title: operation.summary.clone(),
             description: operation.description.clone(),
             input_schema: schema,
@@ -173,8 +177,8 @@ fn granular(operation: &Operation) -> Tool {
     )
 }
 
-/// Aliases are a courtesy to callers, not part of what a model should read.
-fn without_aliases(schema: &mut Value) {
+/// Removes aliases, which are accepted but not shown to models.
+fn remove_aliases(schema: &mut Value) {
     let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
     for property in properties.into_iter().flat_map(|map| map.values_mut()) {
         if let Value::Object(property) = property {
@@ -183,8 +187,8 @@ fn without_aliases(schema: &mut Value) {
     }
 }
 
-/// A tool whose tokens are not counted yet.
-fn tool(definition: ToolDefinition<Value>, plan: ToolPlan) -> Tool {
+/// Creates a tool without its token count.
+fn new_tool(definition: ToolDefinition<Value>, plan: ToolPlan) -> Tool {
     Tool {
         definition,
         plan,
@@ -192,7 +196,7 @@ fn tool(definition: ToolDefinition<Value>, plan: ToolPlan) -> Tool {
     }
 }
 
-/// What an operation does to the world, as hints for clients.
+/// Returns the tool annotations of an operation.
 pub fn hints(operation: &Operation) -> ToolHints {
     let verb = operation.name.rsplit('.').next().unwrap_or_default();
     let read_only = operation.method == "get" || operation.read_only;
@@ -206,18 +210,21 @@ pub fn hints(operation: &Operation) -> ToolHints {
     }
 }
 
-/// A tool over several operations promises only what holds for all of them.
+/// Returns annotations that hold for all of several operations.
 fn common_hints(operations: &[&Operation]) -> ToolHints {
-    let hints: Vec<ToolHints> = operations.iter().map(|it| hints(it)).collect();
+    let hints: Vec<ToolHints> = operations
+        .iter()
+        .map(|operation| hints(operation))
+        .collect();
     ToolHints {
-        read_only: hints.iter().all(|it| it.read_only),
-        destructive: hints.iter().any(|it| it.destructive),
-        idempotent: hints.iter().all(|it| it.idempotent),
-        open_world: hints.iter().any(|it| it.open_world),
+        read_only: hints.iter().all(|hints| hints.read_only),
+        destructive: hints.iter().any(|hints| hints.destructive),
+        idempotent: hints.iter().all(|hints| hints.idempotent),
+        open_world: hints.iter().any(|hints| hints.open_world),
     }
 }
 
-fn dispatcher_tool(dispatcher: &Dispatcher, model: &Model) -> Option<Tool> {
+fn dispatcher_tool(dispatcher: &DispatcherTool, model: &Model) -> Option<Tool> {
     let operations: Vec<&Operation> = model
         .operations
         .iter()
@@ -226,7 +233,10 @@ fn dispatcher_tool(dispatcher: &Dispatcher, model: &Model) -> Option<Tool> {
     if operations.is_empty() {
         return None;
     }
-    let names: Vec<String> = operations.iter().map(|it| it.name.clone()).collect();
+    let names: Vec<String> = operations
+        .iter()
+        .map(|operation| operation.name.clone())
+        .collect();
     let mut all: Vec<&str> = names.iter().map(String::as_str).collect();
     all.extend(["describe", "list_operations"]);
     let schema = json!({
@@ -237,9 +247,12 @@ fn dispatcher_tool(dispatcher: &Dispatcher, model: &Model) -> Option<Tool> {
         },
         "required": ["operation"],
     });
-    let most = dispatcher.max_characters.unwrap_or(MAX_DESCRIPTION);
-    let description =
-        fitting_description(&dispatcher.intro, &operations, most.min(MAX_DESCRIPTION));
+    let max_length = dispatcher.max_characters.unwrap_or(MAX_DESCRIPTION);
+    let description = dispatcher_description(
+        &dispatcher.intro,
+        &operations,
+        max_length.min(MAX_DESCRIPTION),
+    );
     let definition = ToolDefinition {
         name: dispatcher.name.clone(),
         title: dispatcher.title.clone(),
@@ -247,30 +260,34 @@ fn dispatcher_tool(dispatcher: &Dispatcher, model: &Model) -> Option<Tool> {
         input_schema: schema,
         annotations: common_hints(&operations),
     };
-    Some(tool(definition, ToolPlan::Dispatcher { operations: names }))
+    Some(new_tool(
+        definition,
+        ToolPlan::Dispatcher { operations: names },
+    ))
 }
 
-/// As many optional arguments as the limit of clients allows.
-fn fitting_description(intro: &str, operations: &[&Operation], most: usize) -> String {
+/// Returns a description with as many optional arguments as fit into `max_length`.
+fn dispatcher_description(intro: &str, operations: &[&Operation], max_length: usize) -> String {
     let mut text = String::new();
     for optional in (0..=12).rev() {
-        for inner in (0..=3).rev() {
-            let groups = signature::groups(operations, Detail { optional, inner });
-            text = format!("{}\n{groups}", intro.trim());
-            if text.chars().count() <= most {
+        for fields in (0..=3).rev() {
+            let detail = SignatureDetail { optional, fields };
+            let signatures = signature::by_domain(operations, detail);
+            text = format!("{}\n{signatures}", intro.trim());
+            if text.chars().count() <= max_length {
                 return text;
             }
         }
     }
-    // Too many operations for signatures: the enum names them, `describe` explains them.
+    // Too many operations for signatures: the enum lists them and `describe` explains them.
     text.chars()
         .take(MAX_DESCRIPTION - 1)
         .chain(['…'])
         .collect()
 }
 
-fn host_tool(host: &Host, model: &Model, notices: &mut Vec<Notice>) -> Option<Tool> {
-    let mut kept: Vec<HostEntry> = Vec::new();
+fn host_tool(host: &HostTool, model: &Model, notices: &mut Vec<Notice>) -> Option<Tool> {
+    let mut entries: Vec<HostEntry> = Vec::new();
     let mut operations = Vec::new();
     for entry in &host.operations {
         match entry
@@ -279,27 +296,24 @@ fn host_tool(host: &Host, model: &Model, notices: &mut Vec<Notice>) -> Option<To
             .map(|name| (model.find(name), name))
         {
             Some((None, operation)) => {
-                let text = format!(
-                    "`{operation}` does not exist any more; `{}` was left out",
-                    entry.name
-                );
-                notices.push(lost(&host.name, &text));
+                let message = format!("`{operation}` no longer exists; `{}` omitted", entry.name);
+                notices.push(tool_notice(&host.name, &message));
             }
             Some((Some(operation), _)) => {
                 operations.push(operation);
-                kept.push(entry.clone());
+                entries.push(entry.clone());
             }
-            None => kept.push(entry.clone()),
+            None => entries.push(entry.clone()),
         }
     }
     if operations.is_empty() {
-        notices.push(lost(
+        notices.push(tool_notice(
             &host.name,
-            "none of its operations exists any more; the tool was left out",
+            "its operations no longer exist; tool omitted",
         ));
         return None;
     }
-    let names: Vec<&str> = kept.iter().map(|entry| entry.name.as_str()).collect();
+    let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
     let names: Vec<&str> = ["list_operations"].into_iter().chain(names).collect();
     let schema = json!({
         "type": "object",
@@ -309,16 +323,16 @@ fn host_tool(host: &Host, model: &Model, notices: &mut Vec<Notice>) -> Option<To
         },
         "required": ["operation"],
     });
-    let refused = |name: &String| {
-        let mut entries = kept.iter();
+    let is_unsupported = |name: &String| {
+        let mut entries = entries.iter();
         entries.any(|entry| entry.name == *name && entry.unsupported.is_some())
     };
-    let entries: Vec<HostEntry> = kept
+    let entries: Vec<HostEntry> = entries
         .iter()
         .map(|entry| {
             let mut entry = entry.clone();
-            entry.cancel_is_refused = entry.cancel_with.as_ref().is_some_and(refused);
-            host_entry(entry, model)
+            entry.cancel_is_refused = entry.cancel_with.as_ref().is_some_and(is_unsupported);
+            complete_host_entry(entry, model)
         })
         .collect();
     let definition = ToolDefinition {
@@ -328,11 +342,11 @@ fn host_tool(host: &Host, model: &Model, notices: &mut Vec<Notice>) -> Option<To
         input_schema: schema,
         annotations: common_hints(&operations),
     };
-    Some(tool(definition, ToolPlan::Host { entries }))
+    Some(new_tool(definition, ToolPlan::Host { entries }))
 }
 
-/// An entry with what the operation's long-running marker says about following it.
-fn host_entry(mut entry: HostEntry, model: &Model) -> HostEntry {
+/// Completes an entry from the long-running marker of its operation.
+fn complete_host_entry(mut entry: HostEntry, model: &Model) -> HostEntry {
     let operation = entry.operation.clone();
     let markers = model.operations.iter().filter_map(|operation| {
         operation
@@ -357,13 +371,13 @@ fn host_entry(mut entry: HostEntry, model: &Model) -> HostEntry {
     entry
 }
 
-fn local_tool(local: &Local, model: &Model, notices: &mut Vec<Notice>) -> Tool {
+fn local_tool(local: &LocalTool, model: &Model, notices: &mut Vec<Notice>) -> Tool {
     let mut plan = local.plan.clone();
     if let ToolPlan::Suggest { read, add } = &mut plan {
         for operation in [read, add] {
-            if let Some(gone) = operation.take_if(|name| model.find(name).is_none()) {
-                let text = format!("`{gone}` does not exist any more; it was left out");
-                notices.push(lost(&local.name, &text));
+            if let Some(missing) = operation.take_if(|name| model.find(name).is_none()) {
+                let message = format!("`{missing}` no longer exists; omitted");
+                notices.push(tool_notice(&local.name, &message));
             }
         }
     }
@@ -379,11 +393,11 @@ fn local_tool(local: &Local, model: &Model, notices: &mut Vec<Notice>) -> Tool {
             open_world: false,
         },
     };
-    tool(definition, plan)
+    new_tool(definition, plan)
 }
 
-/// `tools.rs`: the table that is compiled into the server.
-pub fn table(catalogue: &Catalogue) -> String {
+/// Returns `tools.rs`, the table that is compiled into the server.
+pub fn table(registry: &ToolRegistry) -> String {
     let mut text = format!(
         "{}//! Every tool, every set of tools, every prompt, every price, and the operations behind resources.\n\n\
          use exa_mcp_model::price::PriceList;\n\
@@ -393,13 +407,13 @@ pub fn table(catalogue: &Catalogue) -> String {
     text.push_str(
         "/// Tools by name, each as JSON; sorted.\npub static TOOLS: &[(&str, &str)] = &[\n",
     );
-    for name in catalogue.tools.keys() {
+    for name in registry.tools.keys() {
         text.push_str(&format!(
             "    ({name:?}, include_str!(\"tools/{name}.json\")),\n"
         ));
     }
     text.push_str("];\n\n/// Sets by name with their tools; sorted.\npub static SETS: &[(&str, &[&str])] = &[\n");
-    for (set, names) in &catalogue.sets {
+    for (set, names) in &registry.sets {
         text.push_str(&format!("    ({set:?}, &{names:?}),\n"));
     }
     text.push_str("];\n\n/// JSON Schema of the arguments that say how an answer is shown.\n");

@@ -1,22 +1,19 @@
-//! Tools with flat arguments: a view of one operation with presets.
+//! Builds tools with flat arguments and presets for one operation.
 
 use exa_mcp_model::{ArgumentMapping, NamedToolPlan, ToolDefinition, ToolPlan};
 use serde_json::{Map, Value, json};
 
-use super::definitions::{Named, NamedArgument};
-use super::{Tool, common_hints, lost};
+use super::definitions::{NamedArgument, NamedTool};
+use super::{Tool, common_hints, tool_notice};
 use crate::error::Notice;
 use crate::model::{Model, Operation};
 use crate::surface_check::schemas_at;
 
-/// Makes a named tool; an argument that the operation lost is reported and left out.
-pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<Tool> {
+/// Builds a named tool. Omits and reports arguments that the operation no longer has.
+pub fn named_tool(named: &NamedTool, model: &Model, notices: &mut Vec<Notice>) -> Option<Tool> {
     let Some(operation) = model.find(&named.operation) else {
-        let text = format!(
-            "`{}` does not exist any more; the tool was left out",
-            named.operation
-        );
-        notices.push(lost(&named.name, &text));
+        let message = format!("`{}` no longer exists; tool omitted", named.operation);
+        notices.push(tool_notice(&named.name, &message));
         return None;
     };
     let mut operations = vec![operation];
@@ -25,11 +22,11 @@ pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<T
         match model.find(&other.operation) {
             Some(found) => operations.push(found),
             None => {
-                let text = format!(
-                    "`{}` does not exist any more; `{}` was left out",
+                let message = format!(
+                    "`{}` no longer exists; `{}` omitted",
                     other.operation, other.given
                 );
-                notices.push(lost(&named.name, &text));
+                notices.push(tool_notice(&named.name, &message));
                 instead = None;
             }
         }
@@ -38,7 +35,7 @@ pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<T
     let mut required = Vec::new();
     let mut moves = Vec::new();
     for argument in &named.arguments {
-        let gone = instead.is_none()
+        let is_removed = instead.is_none()
             && named
                 .instead
                 .as_ref()
@@ -50,23 +47,26 @@ pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<T
         let found = if is_instead {
             Some(json!({"type": "string"}))
         } else {
-            at(operation, target)
+            schema_at(operation, target)
         };
-        let Some(found) = found.filter(|_| !gone) else {
-            if !gone {
-                let text = format!(
-                    "`{}` has no argument `{target}` any more; `{}` was left out",
+        let Some(found) = found.filter(|_| !is_removed) else {
+            if !is_removed {
+                let message = format!(
+                    "`{}` has no argument `{target}`; `{}` omitted",
                     operation.name, argument.name
                 );
-                notices.push(lost(&named.name, &text));
+                notices.push(tool_notice(&named.name, &message));
             }
             continue;
         };
-        let sent = named
+        let preset = named
             .fixed
             .get(target)
             .or_else(|| named.defaults.get(target));
-        properties.insert(argument.name.clone(), visible(argument, found, sent));
+        properties.insert(
+            argument.name.clone(),
+            visible_schema(argument, found, preset),
+        );
         if argument.required {
             required.push(argument.name.clone());
         }
@@ -101,13 +101,13 @@ pub fn tool(named: &Named, model: &Model, notices: &mut Vec<Notice>) -> Option<T
         input_schema: schema,
         annotations: common_hints(&operations),
     };
-    Some(super::tool(definition, ToolPlan::Named(Box::new(plan))))
+    Some(super::new_tool(definition, ToolPlan::Named(Box::new(plan))))
 }
 
-/// The schema that a model reads: the spec's own, reduced to what fits a flat argument.
-fn visible(argument: &NamedArgument, found: Value, sent: Option<&Value>) -> Value {
+/// Returns the schema that a model reads: that of the spec, reduced to a flat argument.
+fn visible_schema(argument: &NamedArgument, found: Value, preset: Option<&Value>) -> Value {
     let mut schema = match &argument.schema {
-        Some(own) => Value::Object(own.clone()),
+        Some(schema) => Value::Object(schema.clone()),
         None if argument.switch.is_some() => json!({"type": "boolean"}),
         None => found.clone(),
     };
@@ -116,24 +116,24 @@ fn visible(argument: &NamedArgument, found: Value, sent: Option<&Value>) -> Valu
     if let (Value::Object(schema), Some(text)) = (&mut schema, text) {
         schema.insert("description".to_owned(), text);
     }
-    // The spec's default is what Exa takes; the tool may send another value unasked.
-    if let (Value::Object(schema), Some(sent)) = (&mut schema, sent)
+    // The spec's default is that of Exa; the tool may send another value by default.
+    if let (Value::Object(schema), Some(preset)) = (&mut schema, preset)
         && let Some(default) = schema.get_mut("default")
     {
-        *default = sent.clone();
+        *default = preset.clone();
     }
     schema
 }
 
-/// The schema at a dotted path of an operation's arguments, with references resolved one level.
-fn at(operation: &Operation, path: &str) -> Option<Value> {
+/// Returns the schema at a dotted path of an operation's arguments, with one level of references resolved.
+fn schema_at(operation: &Operation, path: &str) -> Option<Value> {
     let root = &operation.input_schema;
     let found = *schemas_at(root, path).first()?;
     let mut schema = found.clone();
     if let Some(Value::String(reference)) = found.get("$ref") {
         schema = root.pointer(reference.trim_start_matches('#'))?.clone();
     }
-    // What still refers to a definition cannot stand alone in a small schema.
+    // A schema that still refers to definitions cannot be used on its own.
     if schema.to_string().contains("\"$ref\"") {
         schema = json!({"description": schema.get("description").cloned().unwrap_or_default()});
     }

@@ -1,20 +1,20 @@
-//! Operations written so briefly that a model can call them without looking them up.
+//! Short signatures, with which a model can call operations without reading their schemas.
 
 use serde_json::Value;
 
 use crate::model::{Location, Operation};
 
-/// How much of the optional arguments a signature shows.
+/// How many optional arguments a signature shows.
 #[derive(Debug, Clone, Copy)]
-pub struct Detail {
-    /// At most this many optional arguments an operation; the rest is `…`.
+pub struct SignatureDetail {
+    /// Maximum number of optional arguments per operation; further ones become `…`.
     pub optional: usize,
-    /// At most this many optional fields of an object.
-    pub inner: usize,
+    /// Maximum number of optional fields of an object.
+    pub fields: usize,
 }
 
-/// All operations of an API, a line a domain.
-pub fn groups(operations: &[&Operation], detail: Detail) -> String {
+/// Returns the signatures of all operations of an API, one line per domain.
+pub fn by_domain(operations: &[&Operation], detail: SignatureDetail) -> String {
     let mut lines: Vec<(String, Vec<String>)> = Vec::new();
     for operation in operations {
         let verb = verb(operation);
@@ -34,25 +34,26 @@ pub fn groups(operations: &[&Operation], detail: Detail) -> String {
     lines.join("\n")
 }
 
-/// One operation with its whole name and all its arguments.
-pub fn whole(operation: &Operation) -> String {
-    let detail = Detail {
+/// Returns the signature of an operation with its full name and all arguments.
+pub fn full(operation: &Operation) -> String {
+    let detail = SignatureDetail {
         optional: usize::MAX,
-        inner: 3,
+        fields: 3,
     };
     format!("{}({})", operation.name, arguments(operation, detail))
 }
 
-/// The name without its domain, or the whole name where the domain is no part of it.
+/// Returns the name without its domain, or the full name if it does not start with the domain.
 fn verb(operation: &Operation) -> &str {
-    let rest = operation.name.strip_prefix(&operation.domain);
-    rest.and_then(|rest| rest.strip_prefix('.'))
+    let suffix = operation.name.strip_prefix(&operation.domain);
+    suffix
+        .and_then(|suffix| suffix.strip_prefix('.'))
         .unwrap_or(&operation.name)
 }
 
-fn arguments(operation: &Operation, detail: Detail) -> String {
+fn arguments(operation: &Operation, detail: SignatureDetail) -> String {
     let schema = &operation.input_schema;
-    let required = names(schema.get("required"));
+    let required_names = names(schema.get("required"));
     let is_header = |name: &str| {
         let mut parameters = operation.parameters.iter();
         parameters.any(|p| p.name == name && p.location == Location::Header)
@@ -62,36 +63,40 @@ fn arguments(operation: &Operation, detail: Detail) -> String {
         .into_iter()
         .flatten()
         .filter(|(name, property)| !is_deprecated(property, schema) && !is_header(name));
-    let (must, mut may): (Vec<_>, Vec<_>) =
-        shown.partition(|(name, _)| required.contains(&name.as_str()));
-    let first = &operation.show;
-    may.sort_by_key(|(name, _)| {
+    let (required, mut optional): (Vec<_>, Vec<_>) =
+        shown.partition(|(name, _)| required_names.contains(&name.as_str()));
+    let first = &operation.show_first;
+    optional.sort_by_key(|(name, _)| {
         first
             .iter()
             .position(|shown| shown == *name)
             .unwrap_or(first.len())
     });
-    let mut texts: Vec<String> = must
+    let mut texts: Vec<String> = required
         .iter()
-        .map(|(name, property)| format!("{name}{}", inner(property, schema, detail)))
+        .map(|(name, property)| format!("{name}{}", object_fields(property, schema, detail)))
         .collect();
-    let more = may.len() > detail.optional;
-    let may = may.into_iter().take(detail.optional);
-    texts.extend(may.map(|(name, property)| format!("{name}{}?", inner(property, schema, detail))));
+    let more = optional.len() > detail.optional;
+    let optional = optional.into_iter().take(detail.optional);
+    texts.extend(
+        optional
+            .map(|(name, property)| format!("{name}{}?", object_fields(property, schema, detail))),
+    );
     if more {
         texts.push("…".to_owned());
     }
     texts.join(", ")
 }
 
-/// The fields of an object that must be there, which a model would otherwise have to guess.
-fn inner(property: &Value, root: &Value, detail: Detail) -> String {
+/// Returns the required fields of an object, which a model would otherwise have to guess.
+fn object_fields(property: &Value, root: &Value, detail: SignatureDetail) -> String {
     let property = resolve(property, root);
     if let Some(items) = property.get("items") {
-        let text = inner(items, root, detail);
-        return match text.is_empty() {
-            true => String::new(),
-            false => format!("[{text}]"),
+        let text = object_fields(items, root, detail);
+        return if text.is_empty() {
+            String::new()
+        } else {
+            format!("[{text}]")
         };
     }
     let required = names(property.get("required"));
@@ -103,7 +108,7 @@ fn inner(property: &Value, root: &Value, detail: Detail) -> String {
     for name in &required {
         let text = properties
             .get(*name)
-            .map(|field| inner(field, root, detail))
+            .map(|field| object_fields(field, root, detail))
             .unwrap_or_default();
         texts.push(format!("{name}{text}"));
     }
@@ -112,7 +117,7 @@ fn inner(property: &Value, root: &Value, detail: Detail) -> String {
         .filter(|(name, field)| !required.contains(&name.as_str()) && !is_deprecated(field, root));
     texts.extend(
         optional
-            .take(detail.inner)
+            .take(detail.fields)
             .map(|(name, _)| format!("{name}?")),
     );
     format!("{{{}}}", texts.join(", "))
@@ -131,7 +136,7 @@ fn is_deprecated(property: &Value, root: &Value) -> bool {
     flagged(property) || flagged(resolve(property, root))
 }
 
-/// Follows a reference into `$defs`; a single branch beside null counts as the thing itself.
+/// Follows references into `$defs` and unwraps a union of one schema and null.
 fn resolve<'a>(schema: &'a Value, root: &'a Value) -> &'a Value {
     let mut schema = schema;
     for _ in 0..8 {

@@ -1,32 +1,32 @@
-//! What tools cost: o200k tokens of their definitions.
+//! Counts the o200k tokens of tool definitions.
 
 use std::fmt::Write;
 
 use serde_json::json;
 
-use super::Catalogue;
+use super::ToolRegistry;
 
-/// Tokens of a text in the o200k encoding.
+/// Counts the tokens of a text in the o200k encoding.
 pub fn count(text: &str) -> usize {
     bpe_openai::o200k_base().count(text)
 }
 
-/// Sets with the size of the answer to `tools/list`, then tools with their own.
-pub fn table(catalogue: &Catalogue) -> String {
+/// Returns `TOKENS.md`: the size of the `tools/list` result per set, and of each tool.
+pub fn table(registry: &ToolRegistry) -> String {
     let mut text = String::from(
         "# Tokens\n\nWritten by `cargo build --features codegen`: the size of the answer to `tools/list` in \
          o200k tokens.\n\n| set | tools | tokens |\n|---|---|---|\n",
     );
-    for (set, names) in &catalogue.sets {
+    for (set, names) in &registry.sets {
         let tools: Vec<_> = names
             .iter()
-            .filter_map(|name| Some(&catalogue.tools.get(name)?.definition))
+            .filter_map(|name| Some(&registry.tools.get(name)?.definition))
             .collect();
         let size = count(&json!({"tools": tools}).to_string());
         let _ = writeln!(text, "| {set} | {} | {size} |", names.len());
     }
     text.push_str("\n| tool | tokens |\n|---|---|\n");
-    for tool in catalogue.tools.values() {
+    for tool in registry.tools.values() {
         let _ = writeln!(text, "| {} | {} |", tool.definition.name, tool.tokens);
     }
     text

@@ -1,23 +1,23 @@
-//! What is wrong is named with its place, and nothing is written.
+//! Invalid input is reported with its location, and nothing is written.
 
 use serde_json::json;
 
-use crate::support::{Copy, repository};
+use crate::support::{DesignCopy, repository};
 
-/// Runs a change that must be refused and gives the message.
-fn refused(change: impl FnOnce(&Copy)) -> String {
-    let copy = Copy::new();
+/// Applies a change that must fail and returns the error message.
+fn error_after(change: impl FnOnce(&DesignCopy)) -> String {
+    let copy = DesignCopy::new();
     change(&copy);
     let error = copy.generate().unwrap_err().to_string();
-    for folder in codegen::output::OWNED {
+    for folder in codegen::output::OWNED_FOLDERS {
         assert!(!copy.root().join(folder).exists(), "{folder} was written");
     }
     error
 }
 
 #[test]
-fn broken_yaml() {
-    let error = refused(|copy| {
+fn reports_invalid_yaml() {
+    let error = error_after(|copy| {
         copy.write(
             "exa-search-spec.yaml",
             "openapi: 3.1.0\npaths: [unclosed\n  x: {",
@@ -31,50 +31,50 @@ fn broken_yaml() {
 }
 
 #[test]
-fn a_file_that_is_missing() {
-    let error = refused(|copy| {
+fn reports_a_missing_file() {
+    let error = error_after(|copy| {
         std::fs::remove_file(copy.root().join("data-design/exa-websets-spec.yaml")).unwrap();
     });
     assert!(error.contains("exa-websets-spec.yaml"), "{error}");
 }
 
 #[test]
-fn a_document_that_is_not_openapi() {
+fn rejects_documents_that_are_not_openapi() {
     for text in [
         "[]",
         "openapi: 2.0.0\npaths: {}",
         "openapi: 3.1.0",
         "just text",
     ] {
-        let error = refused(|copy| copy.write("exa-search-spec.yaml", text));
+        let error = error_after(|copy| copy.write("exa-search-spec.yaml", text));
         assert!(error.contains("exa-search-spec.yaml#/"), "{error}");
     }
 }
 
 #[test]
-fn a_reference_to_nothing_in_upstreams_file() {
-    let error = refused(|copy| {
+fn rejects_a_dangling_reference_of_upstream() {
+    let error = error_after(|copy| {
         copy.edit("exa-websets-spec.yaml", |spec| {
             spec["components"]["schemas"]["Webset"]["properties"]["new"] =
                 json!({"$ref": "#/components/schemas/Nowhere"});
         });
     });
-    let place = "exa-websets-spec.yaml#/components/schemas/Webset/properties/new";
+    let location = "exa-websets-spec.yaml#/components/schemas/Webset/properties/new";
     assert!(
-        error.contains(place) && error.contains("#/components/schemas/Nowhere"),
+        error.contains(location) && error.contains("#/components/schemas/Nowhere"),
         "{error}"
     );
 }
 
 #[test]
-fn two_operations_with_one_name() {
-    let error = refused(|copy| {
+fn rejects_duplicate_operation_names() {
+    let error = error_after(|copy| {
         copy.edit("exa-search-spec.yaml", |spec| {
             spec["paths"]["/other"] = json!({"get": {"operationId": "search", "responses": {}}});
         });
     });
     assert!(
-        error.contains("two operations are called `search`"),
+        error.contains("two operations are named `search`"),
         "{error}"
     );
     assert!(
@@ -88,8 +88,8 @@ fn two_operations_with_one_name() {
 }
 
 #[test]
-fn an_overlay_that_is_none() {
-    for (text, place) in [
+fn rejects_invalid_overlays() {
+    for (text, pointer) in [
         ("openapi: 3.1.0", "#/overlay"),
         ("overlay: 1.0.0", "#/actions"),
         (
@@ -102,17 +102,17 @@ fn an_overlay_that_is_none() {
         ),
         ("- a list", "#/overlay"),
     ] {
-        let error = refused(|copy| copy.write("exa-websets-overlay.yaml", text));
+        let error = error_after(|copy| copy.write("exa-websets-overlay.yaml", text));
         assert!(
-            error.contains(&format!("exa-websets-overlay.yaml{place}")),
+            error.contains(&format!("exa-websets-overlay.yaml{pointer}")),
             "{error}"
         );
     }
 }
 
 #[test]
-fn a_surface_with_a_misspelt_field() {
-    let error = refused(|copy| {
+fn rejects_unknown_fields_of_the_surface() {
+    let error = error_after(|copy| {
         copy.edit("surface.yaml", |surface| {
             surface["operations"][0]["timeoutSecond"] = json!(3);
         });
@@ -123,10 +123,10 @@ fn a_surface_with_a_misspelt_field() {
     );
 }
 
-/// An error in a file that is written by hand names the line.
+/// Errors in hand-written files contain the line.
 #[test]
-fn lines_of_the_surface_and_the_prompts_are_named() {
-    for (file, from, to, wanted) in [
+fn errors_in_surface_and_prompts_contain_the_line() {
+    for (file, from, to, expected) in [
         ("surface.yaml", "rule: schedule", "rule: shedule", "shedule"),
         ("surface.yaml", "probe: true", "prob: true", "prob"),
         ("surface.yaml", "form: answer", "form: anser", "anser"),
@@ -139,15 +139,15 @@ fn lines_of_the_surface_and_the_prompts_are_named() {
     ] {
         let text = std::fs::read_to_string(repository().join("data-design").join(file)).unwrap();
         let line = text.lines().position(|line| line.contains(from)).unwrap() + 1;
-        let error = refused(|copy| copy.write(file, &text.replacen(from, to, 1)));
-        assert!(error.contains(file) && error.contains(wanted), "{error}");
+        let error = error_after(|copy| copy.write(file, &text.replacen(from, to, 1)));
+        assert!(error.contains(file) && error.contains(expected), "{error}");
         assert!(error.contains(&format!("line {line} ")), "{line}: {error}");
     }
 }
 
 #[test]
-fn a_prompt_with_a_placeholder_that_nothing_fills() {
-    let error = refused(|copy| {
+fn rejects_unknown_prompt_placeholders() {
+    let error = error_after(|copy| {
         copy.edit("prompts.yaml", |file| {
             file["prompts"][0]["text"] = json!("About {topik}");
         });
@@ -159,8 +159,8 @@ fn a_prompt_with_a_placeholder_that_nothing_fills() {
 }
 
 #[test]
-fn a_construct_that_no_rule_covers() {
-    let error = refused(|copy| {
+fn rejects_constructs_that_no_rule_covers() {
+    let error = error_after(|copy| {
         copy.edit("exa-search-spec.yaml", |spec| {
             spec["paths"]["/upload"] = json!({"post": {"operationId": "upload", "responses": {},
                 "requestBody": {"content": {"multipart/form-data": {"schema": {"type": "object"}}}}}});

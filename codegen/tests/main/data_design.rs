@@ -1,18 +1,18 @@
-//! The specs as they are checked in.
+//! Tests of the checked-in specs and output.
 
 use serde_json::Value;
 
-use crate::support::{Copy, repository, snapshot};
+use crate::support::{DesignCopy, repository, snapshot};
 
 #[test]
-fn the_checked_in_output_belongs_to_the_specs() {
+fn the_checked_in_output_is_up_to_date() {
     let root = repository();
     codegen::generate(&root).unwrap().compare(&root).unwrap();
 }
 
 #[test]
-fn two_runs_give_the_same_bytes() {
-    let copy = Copy::new();
+fn generation_is_deterministic() {
+    let copy = DesignCopy::new();
     assert_eq!(
         copy.generate().unwrap().files,
         copy.generate().unwrap().files
@@ -20,14 +20,14 @@ fn two_runs_give_the_same_bytes() {
 }
 
 #[test]
-fn every_overlay_action_and_surface_entry_finds_its_place() {
+fn the_checked_in_specs_cause_no_notices() {
     let output = codegen::generate(&repository()).unwrap();
     assert_eq!(output.notices, vec![]);
 }
 
 #[test]
-fn writing_touches_only_what_differs_and_removes_what_is_left_over() {
-    let copy = Copy::new();
+fn writes_only_changed_files_and_removes_obsolete_ones() {
+    let copy = DesignCopy::new();
     let output = copy.generate().unwrap();
     assert_eq!(output.write(copy.root()).unwrap().len(), output.files.len());
     assert_eq!(output.write(copy.root()).unwrap(), Vec::<String>::new());
@@ -35,7 +35,7 @@ fn writing_touches_only_what_differs_and_removes_what_is_left_over() {
 
     let old = copy.root().join("generated/schemas/old.input.json");
     std::fs::write(&old, "{}").unwrap();
-    std::fs::write(copy.root().join("generated/mod.rs"), "// by hand").unwrap();
+    std::fs::write(copy.root().join("generated/mod.rs"), "// hand-written").unwrap();
     let stale = output.compare(copy.root()).unwrap_err().to_string();
     assert!(
         stale.contains("generated/mod.rs, generated/schemas/old.input.json"),
@@ -48,7 +48,7 @@ fn writing_touches_only_what_differs_and_removes_what_is_left_over() {
 }
 
 #[test]
-fn a_snapshot_has_sorted_keys() {
+fn snapshots_have_sorted_keys() {
     fn check(value: &Value) {
         match value {
             Value::Object(map) => {
@@ -71,44 +71,44 @@ fn a_snapshot_has_sorted_keys() {
     }
 }
 
-/// A language model fills arguments by their descriptions, so none may be missing.
+/// Language models rely on the descriptions of arguments, so all must exist.
 #[test]
-fn every_property_of_every_schema_is_described() {
+fn every_schema_property_has_a_description() {
     let output = codegen::generate(&repository()).unwrap();
     let mut missing = Vec::new();
     for (name, text) in &output.files {
         if let Some(name) = name.strip_prefix("generated/schemas/") {
             let schema: Value = serde_json::from_str(text).unwrap();
-            undescribed(&schema, &schema, name.to_owned(), &mut missing);
+            collect_undescribed(&schema, &schema, name.to_owned(), &mut missing);
         }
     }
     assert_eq!(missing, Vec::<String>::new());
 }
 
-fn undescribed(schema: &Value, root: &Value, place: String, missing: &mut Vec<String>) {
+fn collect_undescribed(schema: &Value, root: &Value, path: String, missing: &mut Vec<String>) {
     let Value::Object(map) = schema else { return };
     for (key, value) in map {
         match (key.as_str(), value) {
             ("properties", Value::Object(properties)) => {
                 for (name, property) in properties {
                     if !has_description(property, root) {
-                        missing.push(format!("{place}.{name}"));
+                        missing.push(format!("{path}.{name}"));
                     }
-                    undescribed(property, root, format!("{place}.{name}"), missing);
+                    collect_undescribed(property, root, format!("{path}.{name}"), missing);
                 }
             }
             ("$defs", Value::Object(definitions)) => {
                 for (name, definition) in definitions {
-                    undescribed(definition, root, format!("{place} {name}"), missing);
+                    collect_undescribed(definition, root, format!("{path} {name}"), missing);
                 }
             }
             ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
                 for branch in branches {
-                    undescribed(branch, root, format!("{place}|"), missing);
+                    collect_undescribed(branch, root, format!("{path}|"), missing);
                 }
             }
             ("items" | "additionalProperties", value) => {
-                undescribed(value, root, format!("{place}[]"), missing);
+                collect_undescribed(value, root, format!("{path}[]"), missing);
             }
             _ => {}
         }
@@ -123,7 +123,7 @@ fn has_description(schema: &Value, root: &Value) -> bool {
 }
 
 #[test]
-fn headers_aliases_and_renamed_parameters_are_as_agreed() {
+fn headers_aliases_and_renamed_parameters_match_the_contract() {
     let output = codegen::generate(&repository()).unwrap();
     let argument =
         |operation: &str, name: &str| snapshot(&output, operation)["arguments"][name].clone();

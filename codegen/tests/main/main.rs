@@ -1,10 +1,9 @@
-//! The generator on the real specs, on changed ones and on broken ones.
+//! Runs the generator on the real specs, on changed specs and on invalid ones.
 
 mod bad_input;
 mod data_design;
 mod prices;
+mod removed_upstream;
 mod spec_update;
-
 mod support;
-mod taken_away;
 mod tools;

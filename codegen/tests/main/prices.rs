@@ -1,20 +1,20 @@
-//! Prices are held against the operations that exist.
+//! Prices are checked against the existing operations.
 
-use codegen::Output;
+use codegen::GeneratedOutput;
 use serde_json::{Value, json};
 
-use crate::support::{Copy, snapshot};
+use crate::support::{DesignCopy, snapshot};
 
-fn after(change: impl FnOnce(&Copy)) -> (Output, String) {
-    let copy = Copy::new();
+fn generate_after(change: impl FnOnce(&DesignCopy)) -> (GeneratedOutput, String) {
+    let copy = DesignCopy::new();
     change(&copy);
     let output = copy.generate().unwrap();
     let notices: Vec<String> = output.notices.iter().map(ToString::to_string).collect();
     (output, notices.join("\n"))
 }
 
-fn refused(change: impl FnOnce(&mut Value)) -> String {
-    let copy = Copy::new();
+fn error_after(change: impl FnOnce(&mut Value)) -> String {
+    let copy = DesignCopy::new();
     copy.edit("prices.yaml", change);
     copy.generate().unwrap_err().to_string()
 }
@@ -25,13 +25,13 @@ fn remove(value: &mut Value, key: &str) {
 }
 
 #[test]
-fn an_operation_without_a_price_is_reported_and_unpriced() {
-    let (output, notices) = after(|copy| {
+fn reports_an_operation_without_a_price_as_unpriced() {
+    let (output, notices) = generate_after(|copy| {
         copy.edit("prices.yaml", |prices| {
             remove(&mut prices["priced"], "answer")
         });
     });
-    let notice = "prices.yaml answer: the operation has no price; it counts as unpriced";
+    let notice = "prices.yaml answer: the operation has no price; treated as unpriced";
     assert!(notices.contains(notice), "{notices}");
     assert!(output.files["codegen-snapshots/SURFACE.md"].contains(notice));
     let price = &snapshot(&output, "answer")["price"];
@@ -41,19 +41,19 @@ fn an_operation_without_a_price_is_reported_and_unpriced() {
 }
 
 #[test]
-fn a_price_of_an_operation_that_is_gone_is_reported_and_left_out() {
-    let (output, notices) = after(|copy| {
+fn reports_and_ignores_the_price_of_a_removed_operation() {
+    let (output, notices) = generate_after(|copy| {
         copy.edit("exa-search-spec.yaml", |spec| {
             remove(&mut spec["paths"], "/answer")
         });
     });
-    let notice = "prices.yaml answer: no such operation any more; its price was left out";
+    let notice = "prices.yaml answer: the operation no longer exists; price ignored";
     assert!(notices.contains(notice), "{notices}");
     assert!(!output.files["generated/prices.json"].contains("\"answer\""));
 }
 
 #[test]
-fn a_rule_that_names_an_argument_that_is_gone_prices_nothing() {
+fn a_rule_with_a_missing_argument_makes_the_operation_unpriced() {
     for (path, change) in [
         (
             "kind",
@@ -64,13 +64,13 @@ fn a_rule_that_names_an_argument_that_is_gone_prices_nothing() {
             json!({"by": "contents.nothing", "default": "auto", "prices": {"auto": 1}}),
         ),
     ] {
-        let (output, notices) = after(|copy| {
+        let (output, notices) = generate_after(|copy| {
             copy.edit("prices.yaml", |prices| {
                 prices["priced"]["search"]["base"] = change
             });
         });
         let notice = format!(
-            "prices.yaml search: the operation has no argument `{path}` any more; it counts as unpriced"
+            "prices.yaml search: the operation has no argument `{path}`; treated as unpriced"
         );
         assert!(notices.contains(&notice), "{notices}");
         assert!(snapshot(&output, "search")["price"]["unpriced"].is_object());
@@ -78,35 +78,36 @@ fn a_rule_that_names_an_argument_that_is_gone_prices_nothing() {
 }
 
 #[test]
-fn a_run_whose_end_cannot_be_read_is_unpriced() {
-    let (output, notices) = after(|copy| {
+fn a_run_without_a_cost_field_is_unpriced() {
+    let (output, notices) = generate_after(|copy| {
         copy.edit("prices.yaml", |prices| prices["cost"] = json!("bill.total"));
     });
-    let notice = "prices.yaml agent.runs.create: the answer of `agent.runs.get` has no field `bill` any more";
+    let notice =
+        "prices.yaml agent.runs.create: the response of `agent.runs.get` has no field `bill`";
     assert!(notices.contains(notice), "{notices}");
     assert!(snapshot(&output, "agent.runs.create")["price"]["unpriced"].is_object());
 }
 
 #[test]
-fn what_cannot_be_a_price_is_an_error() {
-    for (figure, told) in [(json!(-0.001), "got -0.001"), (json!(1e300), "got 1000")] {
-        let error = refused(|prices| prices["priced"]["find_similar"]["base"] = figure);
+fn rejects_implausible_prices() {
+    for (price, expected) in [(json!(-0.001), "got -0.001"), (json!(1e300), "got 1000")] {
+        let error = error_after(|prices| prices["priced"]["find_similar"]["base"] = price);
         assert!(
             error.contains("prices.yaml#/priced/find_similar/base"),
             "{error}"
         );
-        assert!(error.contains(told), "{error}");
+        assert!(error.contains(expected), "{error}");
     }
     for text in ["nothing", "null"] {
-        let error = refused(|prices| prices["priced"]["find_similar"]["base"] = json!([text]));
+        let error = error_after(|prices| prices["priced"]["find_similar"]["base"] = json!([text]));
         assert!(error.contains("prices.yaml#"), "{error}");
     }
-    let error = refused(|prices| {
+    let error = error_after(|prices| {
         prices["priced"]["agent.runs.create"]["base"]["prices"]["auto"]["default"] = json!(-5);
     });
-    let place = "prices.yaml#/priced/agent.runs.create/base/prices/auto";
-    assert!(error.contains(place), "{error}");
-    let copy = Copy::new();
+    let location = "prices.yaml#/priced/agent.runs.create/base/prices/auto";
+    assert!(error.contains(location), "{error}");
+    let copy = DesignCopy::new();
     let text = "checked: x\ncurrency: USD\ncost: a\nunpriced: {}\nfree: []\n\
                 priced: {answer: {source: [], base: .inf}}";
     copy.write("prices.yaml", text);
@@ -115,8 +116,8 @@ fn what_cannot_be_a_price_is_an_error() {
 }
 
 #[test]
-fn rules_that_contradict_themselves_are_errors() {
-    for (place, change) in [
+fn rejects_contradictory_rules() {
+    for (pointer, change) in [
         (
             "/free/",
             Box::new(|prices: &mut Value| {
@@ -146,17 +147,17 @@ fn rules_that_contradict_themselves_are_errors() {
             Box::new(|prices| prices["currency"] = json!("EUR")),
         ),
     ] {
-        let error = refused(change);
-        assert!(error.contains(&format!("prices.yaml#{place}")), "{error}");
+        let error = error_after(change);
+        assert!(error.contains(&format!("prices.yaml#{pointer}")), "{error}");
     }
-    let error = refused(|prices| prices["priced"]["search"]["pagse"] = json!({}));
+    let error = error_after(|prices| prices["priced"]["search"]["pagse"] = json!({}));
     assert!(error.contains("pagse"), "{error}");
 }
 
 #[test]
-fn a_changed_price_is_a_small_change() {
-    let before = Copy::new().generate().unwrap();
-    let (output, notices) = after(|copy| {
+fn a_changed_price_changes_only_its_own_files() {
+    let before = DesignCopy::new().generate().unwrap();
+    let (output, notices) = generate_after(|copy| {
         copy.edit("prices.yaml", |prices| {
             prices["priced"]["search"]["base"]["prices"]["deep"] = json!(0.013);
         });
@@ -176,7 +177,7 @@ fn a_changed_price_is_a_small_change() {
             "generated/prices.json"
         ]
     );
-    let prices = |output: &Output| -> Value {
+    let prices = |output: &GeneratedOutput| -> Value {
         serde_json::from_str(&output.files["generated/prices.json"]).unwrap()
     };
     let mut expected = prices(&before);

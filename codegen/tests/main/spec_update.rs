@@ -1,4 +1,4 @@
-//! A changed spec needs no code: the whole project is copied, regenerated, compiled and called.
+//! A changed spec needs no changes of code: the project is copied, regenerated, compiled and called.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
@@ -11,12 +11,12 @@ use serde_json::{Value, json};
 
 use crate::support::{copy_dir, repository};
 
-/// A copy of the project with a build folder that lives on between test runs.
+/// A copy of the project with a build folder that persists between test runs.
 struct Project {
     root: PathBuf,
-    /// Where its programs end up.
+    /// The folder of its programs.
     target: PathBuf,
-    /// Where dependencies are built. They are the same as those of this workspace, so they are shared.
+    /// The build folder of dependencies, shared with this workspace because they are the same.
     build: PathBuf,
 }
 
@@ -81,23 +81,24 @@ impl Project {
             .unwrap()
     }
 
-    /// The files that the generator owns, with their contents.
-    fn owned(&self) -> Vec<(PathBuf, Vec<u8>)> {
+    /// Returns the files that the generator owns, with their contents.
+    fn generated_files(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut files = Vec::new();
-        for folder in codegen::output::OWNED {
-            gather(&self.root.join(folder), &mut files);
+        for folder in codegen::output::OWNED_FOLDERS {
+            collect_files(&self.root.join(folder), &mut files);
         }
         files.sort();
         files
     }
 }
 
-fn gather(dir: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
+fn collect_files(dir: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     for entry in std::fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => gather(&path, files),
-            false => files.push((path.clone(), std::fs::read(&path).unwrap())),
+        if path.is_dir() {
+            collect_files(&path, files)
+        } else {
+            files.push((path.clone(), std::fs::read(&path).unwrap()))
         }
     }
 }
@@ -106,8 +107,8 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Answers one request and hands it back: request line, headers and body.
-fn answer_once(
+/// Serves one request and returns it: request line, headers and body.
+fn serve_once(
     status: &'static str,
     body: &'static str,
 ) -> (String, JoinHandle<(String, String, Value)>) {
@@ -150,7 +151,7 @@ fn answer_once(
     (url, thread)
 }
 
-/// A new operation that uses what the present specs do not.
+/// Returns a new operation with constructs that the current specs do not use.
 fn exports() -> Value {
     json!({
         "operationId": "websets-exports-create",
@@ -175,7 +176,7 @@ fn exports() -> Value {
 
 fn change_websets(spec: &mut Value) {
     spec["paths"]["/v0/websets/{webset}/exports"] = json!({"post": exports()});
-    // Two operations that entries of the surface name, and a field that a marker reads.
+    // Remove two operations that the surface names, and a field that a marker reads.
     let paths = spec["paths"].as_object_mut().unwrap();
     paths.shift_remove("/v0/webhooks/{id}/attempts").unwrap();
     paths
@@ -206,7 +207,7 @@ fn change_websets(spec: &mut Value) {
         .as_array_mut()
         .unwrap()
         .push(json!("currency"));
-    // A property gets another name.
+    // Rename a property.
     let create = &mut schemas["CreateEnrichmentParameters"];
     let description = create["properties"]
         .as_object_mut()
@@ -218,11 +219,11 @@ fn change_websets(spec: &mut Value) {
 }
 
 #[test]
-fn a_changed_spec_needs_no_code() {
+fn a_changed_spec_needs_no_code_changes() {
     let project = Project::new();
     project.edit("exa-websets-spec.yaml", change_websets);
 
-    // Without the generator the stale tree does not compile, and the message says what to run.
+    // Without the generator, the stale tree does not compile, and the message names the command.
     let stale = project.cargo(&["build"], false);
     assert!(!stale.status.success());
     assert!(
@@ -231,8 +232,8 @@ fn a_changed_spec_needs_no_code() {
         stderr(&stale)
     );
 
-    // The check names what differs and writes nothing.
-    let before = project.owned();
+    // The check reports the differences and writes nothing.
+    let before = project.generated_files();
     let check = project.cargo(&["build", "--features", "codegen"], true);
     assert!(!check.status.success());
     assert!(
@@ -240,35 +241,38 @@ fn a_changed_spec_needs_no_code() {
         "{}",
         stderr(&check)
     );
-    assert!(before == project.owned(), "the check wrote something");
+    assert!(
+        before == project.generated_files(),
+        "the check wrote something"
+    );
 
     let built = project.cargo(&["build", "--features", "codegen"], false);
     assert!(built.status.success(), "{}", stderr(&built));
-    let told = stderr(&built);
+    let warnings = stderr(&built);
     assert!(
-        told.contains("surface.yaml entry GET /websets/v0/webhooks/{id}/attempts"),
-        "{told}"
+        warnings.contains("surface.yaml entry GET /websets/v0/webhooks/{id}/attempts"),
+        "{warnings}"
     );
     assert!(
-        told.contains("`enrichments.cancel` does not exist any more"),
-        "{told}"
+        warnings.contains("`enrichments.cancel` no longer exists"),
+        "{warnings}"
     );
-    assert!(told.contains("has no field `status` any more"), "{told}");
+    assert!(warnings.contains("has no field `status`"), "{warnings}");
 
-    // Now the tree is fresh: check and ordinary build agree.
+    // Now the tree is up to date: check and ordinary build succeed.
     let check = project.cargo(&["build", "--features", "codegen"], true);
     assert!(check.status.success(), "{}", stderr(&check));
     let plain = project.cargo(&["build"], false);
     assert!(plain.status.success(), "{}", stderr(&plain));
 
-    registry_follows(&project);
-    new_operation_is_called(&project);
-    renamed_property_is_sent(&project);
-    declared_error_is_told(&project);
-    diff_tells_the_change(&project);
+    check_registry(&project);
+    check_new_operation(&project);
+    check_renamed_property(&project);
+    check_declared_error(&project);
+    check_diff_report(&project);
 }
 
-fn registry_follows(project: &Project) {
+fn check_registry(project: &Project) {
     let listed = project.program(&["operations", "--json"], "http://127.0.0.1:1");
     let operations: Vec<Value> = serde_json::from_slice(&listed.stdout).unwrap();
     let find = |name: &str| {
@@ -299,8 +303,8 @@ fn registry_follows(project: &Project) {
     );
 }
 
-fn new_operation_is_called(project: &Project) {
-    let (url, request) = answer_once("202 Accepted", r#"{"exportId":"e1","new":{"x":0.005}}"#);
+fn check_new_operation(project: &Project) {
+    let (url, request) = serve_once("202 Accepted", r#"{"exportId":"e1","new":{"x":0.005}}"#);
     let body = json!({
         "format": "xlsx", "note": null, "target": {"url": "u", "more": []}, "size": 10,
         "filter": {"field": "a", "and": [{"not": null}, {"not": {"field": "b", "extra": 1e-7}}]},
@@ -310,7 +314,7 @@ fn new_operation_is_called(project: &Project) {
     arguments["column"] = json!(["a", "b"]);
     arguments["sort"] = json!(["x", "y"]);
     arguments["traceId"] = json!("t-1");
-    // A query parameter may be called `body` beside a body whose fields are arguments.
+    // A query parameter may be called `body` even if the request has a body with fields.
     arguments["body"] = json!(true);
     let called = project.program(&["call", "exports.create", &arguments.to_string()], &url);
     assert!(called.status.success(), "{}", stderr(&called));
@@ -323,12 +327,12 @@ fn new_operation_is_called(project: &Project) {
     assert_eq!(pairs, ["body=true", "column=a", "column=b", "sort=x%2Cy"]);
     assert!(headers.contains("x-exa-trace-id: t-1"), "{headers}");
     assert_eq!(sent, body);
-    let answer: Value = serde_json::from_slice(&called.stdout).unwrap();
-    assert_eq!(answer, json!({"exportId": "e1", "new": {"x": 0.005}}));
+    let response: Value = serde_json::from_slice(&called.stdout).unwrap();
+    assert_eq!(response, json!({"exportId": "e1", "new": {"x": 0.005}}));
 }
 
-fn renamed_property_is_sent(project: &Project) {
-    let (url, request) = answer_once("200 OK", "{}");
+fn check_renamed_property(project: &Project) {
+    let (url, request) = serve_once("200 OK", "{}");
     let arguments = r#"{"id":"w","prompt":"p","format":"currency"}"#;
     let called = project.program(&["call", "enrichments.create", arguments], &url);
     assert!(called.status.success(), "{}", stderr(&called));
@@ -338,8 +342,8 @@ fn renamed_property_is_sent(project: &Project) {
     );
 }
 
-fn declared_error_is_told(project: &Project) {
-    let (url, request) = answer_once(
+fn check_declared_error(project: &Project) {
+    let (url, request) = serve_once(
         "404 Not Found",
         r#"{"requestId":"r1","error":"no such webset","tag":"NOT_FOUND"}"#,
     );
@@ -347,23 +351,23 @@ fn declared_error_is_told(project: &Project) {
     let called = project.program(&["call", "exports.create", arguments], &url);
     request.join().unwrap();
     assert_eq!(called.status.code(), Some(1));
-    let told = stderr(&called);
+    let message = stderr(&called);
     for part in ["404", "no such webset", "NOT_FOUND", "r1"] {
-        assert!(told.contains(part), "{part} is missing in {told}");
+        assert!(message.contains(part), "{part} is missing in {message}");
     }
 }
 
-fn diff_tells_the_change(project: &Project) {
+fn check_diff_report(project: &Project) {
     let arguments = [
         "diff".to_owned(),
         repository().display().to_string(),
         project.root.display().to_string(),
     ];
-    let told = Command::new(env!("CARGO_BIN_EXE_codegen"))
+    let output = Command::new(env!("CARGO_BIN_EXE_codegen"))
         .args(arguments)
         .output()
         .unwrap();
-    let report = String::from_utf8(told.stdout).unwrap();
+    let report = String::from_utf8(output.stdout).unwrap();
     let line = |parts: &[&str]| {
         let found = report
             .lines()
@@ -376,9 +380,9 @@ fn diff_tells_the_change(project: &Project) {
     line(&["compatible", "currency"]);
 }
 
-/// People who only build the server must not wait for the generator.
+/// Building only the server must not require the generator.
 #[test]
-fn an_ordinary_build_does_without_the_client_generator() {
+fn an_ordinary_build_does_not_need_the_client_generator() {
     let tree = Command::new(env!("CARGO"))
         .args([
             "tree",

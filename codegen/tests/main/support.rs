@@ -1,11 +1,11 @@
-//! Copies of `data-design/` that a test may change.
+//! Temporary copies of `data-design/` for tests.
 
 use std::path::{Path, PathBuf};
 
-use codegen::{Output, load};
+use codegen::{GeneratedOutput, load};
 use serde_json::Value;
 
-/// The repository.
+/// Returns the root of the repository.
 pub fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("..")
@@ -13,12 +13,12 @@ pub fn repository() -> PathBuf {
         .unwrap()
 }
 
-/// A folder with a copy of `data-design/`.
-pub struct Copy {
+/// A temporary folder with a copy of `data-design/`.
+pub struct DesignCopy {
     pub dir: tempfile::TempDir,
 }
 
-impl Copy {
+impl DesignCopy {
     pub fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         copy_dir(
@@ -32,7 +32,7 @@ impl Copy {
         self.dir.path()
     }
 
-    /// Changes a file through its JSON form; JSON is YAML, so it is written as that.
+    /// Changes a file as JSON, which is also valid YAML.
     pub fn edit(&self, file: &str, change: impl FnOnce(&mut Value)) {
         let dir = self.root().join("data-design");
         let mut root = load::load(&dir, file).unwrap().root;
@@ -44,30 +44,31 @@ impl Copy {
         std::fs::write(self.root().join("data-design").join(file), text).unwrap();
     }
 
-    pub fn generate(&self) -> codegen::Result<Output> {
+    pub fn generate(&self) -> codegen::Result<GeneratedOutput> {
         codegen::generate(self.root())
     }
 }
 
-/// Copies a folder with everything in it.
+/// Copies a folder recursively.
 pub fn copy_dir(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for entry in std::fs::read_dir(from).unwrap() {
         let path = entry.unwrap().path();
         let target = to.join(path.file_name().unwrap());
-        match path.is_dir() {
-            true => copy_dir(&path, &target),
-            false => drop(std::fs::copy(&path, &target).unwrap()),
+        if path.is_dir() {
+            copy_dir(&path, &target)
+        } else {
+            std::fs::copy(&path, &target).unwrap();
         }
     }
 }
 
-/// The snapshot of an operation in an output.
-pub fn snapshot(output: &Output, operation: &str) -> Value {
+/// Returns the snapshot of an operation.
+pub fn snapshot(output: &GeneratedOutput, operation: &str) -> Value {
     let name = format!("codegen-snapshots/operations/{operation}.json");
     let text = output
         .files
         .get(&name)
-        .unwrap_or_else(|| panic!("no {name}"));
+        .unwrap_or_else(|| panic!("{name} was not generated"));
     serde_json::from_str(text).unwrap()
 }

@@ -1,11 +1,11 @@
-//! The tools as the checked-in surface makes them.
+//! Tests of the tools from the checked-in surface.
 
 use exa_mcp_model::ToolPlan;
 use serde_json::{Value, json};
 
-use crate::support::{Copy, repository};
+use crate::support::{DesignCopy, repository};
 
-fn tools() -> codegen::tools::Catalogue {
+fn tools() -> codegen::tools::ToolRegistry {
     codegen::read(&repository().join("data-design"))
         .unwrap()
         .tools
@@ -27,7 +27,7 @@ fn sets_stay_within_their_token_budgets() {
 }
 
 #[test]
-fn the_sizes_in_the_readme_are_right() {
+fn the_readme_contains_the_current_sizes() {
     let readme = std::fs::read_to_string(repository().join("README.md")).unwrap();
     for set in ["default", "toolhost", "classic", "granular", "notes"] {
         let row = readme
@@ -39,7 +39,7 @@ fn the_sizes_in_the_readme_are_right() {
 }
 
 #[test]
-fn sets_hold_the_agreed_tools() {
+fn sets_contain_the_expected_tools() {
     let sets = tools().sets;
     assert_eq!(
         sets["default"],
@@ -62,13 +62,16 @@ fn sets_hold_the_agreed_tools() {
 }
 
 #[test]
-fn every_definition_suits_every_client() {
+fn every_definition_meets_client_limits() {
     for (name, tool) in &tools().tools {
         let definition = &tool.definition;
         let schema = &definition.input_schema;
         assert_eq!(schema["type"], "object", "{name}");
         for keyword in ["anyOf", "oneOf", "allOf", "not", "enum"] {
-            assert!(schema.get(keyword).is_none(), "{name} has {keyword} on top");
+            assert!(
+                schema.get(keyword).is_none(),
+                "{name} has {keyword} at the top level"
+            );
         }
         let length = definition.description.chars().count();
         assert!((10..=2_000).contains(&length), "{name}: {length}");
@@ -80,12 +83,12 @@ fn every_definition_suits_every_client() {
 
 #[test]
 fn dispatchers_show_a_signature_of_every_operation() {
-    let catalogue = tools();
+    let registry = tools();
     for (name, count) in [("manage_websets", 38), ("exa_api", 31)] {
-        let tool = &catalogue.tools[name];
+        let tool = &registry.tools[name];
         let description = &tool.definition.description;
         let ToolPlan::Dispatcher { operations } = &tool.plan else {
-            panic!("{name} is no dispatcher");
+            panic!("{name} is not a dispatcher");
         };
         assert_eq!(operations.len(), count);
         let shown: usize = description
@@ -94,12 +97,12 @@ fn dispatchers_show_a_signature_of_every_operation() {
             .map(|line| line.matches('(').count())
             .sum();
         assert_eq!(shown, count, "{description}");
-        let offered = tool.definition.input_schema["properties"]["operation"]["enum"]
+        let listed = tool.definition.input_schema["properties"]["operation"]["enum"]
             .as_array()
             .unwrap();
-        assert_eq!(offered.len(), count + 2);
+        assert_eq!(listed.len(), count + 2);
     }
-    let websets = &catalogue.tools["manage_websets"].definition.description;
+    let websets = &registry.tools["manage_websets"].definition.description;
     assert!(websets.contains("items: delete(websetId, itemId) get(websetId, itemId) list(websetId, cursor?, limit?, sourceId?)"));
     assert!(
         websets.contains("create(search{query, count?}?, "),
@@ -108,10 +111,10 @@ fn dispatchers_show_a_signature_of_every_operation() {
 }
 
 #[test]
-fn hints_tell_what_an_operation_does() {
-    let catalogue = tools();
-    let hints = |tool: &str| json!(catalogue.tools[tool].definition.annotations);
-    let expect = |read: bool, destroy: bool, again: bool, web: bool| json!({"readOnlyHint": read, "destructiveHint": destroy, "idempotentHint": again, "openWorldHint": web});
+fn annotations_match_the_operations() {
+    let registry = tools();
+    let hints = |tool: &str| json!(registry.tools[tool].definition.annotations);
+    let expect = |read_only: bool, destructive: bool, idempotent: bool, open_world: bool| json!({"readOnlyHint": read_only, "destructiveHint": destructive, "idempotentHint": idempotent, "openWorldHint": open_world});
     assert_eq!(hints("items_list"), expect(true, false, true, false));
     assert_eq!(hints("search"), expect(true, false, true, true));
     assert_eq!(hints("websets_delete"), expect(false, true, true, false));
@@ -123,8 +126,8 @@ fn hints_tell_what_an_operation_does() {
 }
 
 #[test]
-fn a_tool_whose_operation_is_gone_is_left_out() {
-    let copy = Copy::new();
+fn omits_tools_of_removed_operations() {
+    let copy = DesignCopy::new();
     copy.edit("exa-search-spec.yaml", |spec| {
         spec["paths"]
             .as_object_mut()
@@ -136,15 +139,15 @@ fn a_tool_whose_operation_is_gone_is_left_out() {
     let notices: Vec<String> = output.notices.iter().map(ToString::to_string).collect();
     let notices = notices.join("\n");
     assert!(
-        notices.contains("tool find_similar_exa: `find_similar` does not exist any more"),
+        notices.contains("tool find_similar_exa: `find_similar` no longer exists"),
         "{notices}"
     );
     assert!(
-        notices.contains("tool exa-sync: `find_similar` does not exist any more"),
+        notices.contains("tool exa-sync: `find_similar` no longer exists"),
         "{notices}"
     );
     assert!(
-        notices.contains("tool classic: the set names `find_similar_exa`"),
+        notices.contains("tool classic: the set contains `find_similar_exa`"),
         "{notices}"
     );
     assert!(
@@ -157,8 +160,8 @@ fn a_tool_whose_operation_is_gone_is_left_out() {
 }
 
 #[test]
-fn an_argument_that_is_gone_is_left_out() {
-    let copy = Copy::new();
+fn omits_removed_arguments() {
+    let copy = DesignCopy::new();
     copy.edit("exa-search-overlay.yaml", |overlay| {
         overlay["actions"].as_array_mut().unwrap().push(json!({
             "target": "$.components.schemas.CommonRequest.properties.moderation", "remove": true}));
@@ -171,10 +174,10 @@ fn an_argument_that_is_gone_is_left_out() {
             .get("moderation")
             .is_none()
     );
-    let told = output.notices.iter().any(|notice| {
+    let reported = output.notices.iter().any(|notice| {
         notice
             .to_string()
-            .contains("`search` has no argument `moderation` any more")
+            .contains("`search` has no argument `moderation`")
     });
-    assert!(told, "{:?}", output.notices);
+    assert!(reported, "{:?}", output.notices);
 }

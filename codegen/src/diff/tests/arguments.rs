@@ -1,6 +1,6 @@
-//! Arguments: presence, types and values.
+//! Arguments: required and optional, types and values.
 
-use super::{argument, between, inputs, snapshot, with_x};
+use super::{argument_changes, changes_between, input_changes, snapshot, with_x};
 use serde_json::{Value, json};
 
 fn required_x() -> Value {
@@ -8,33 +8,33 @@ fn required_x() -> Value {
 }
 
 #[test]
-fn presence() {
+fn reports_added_removed_and_required_arguments() {
     let empty = || json!({"type": "object"});
     let optional = || with_x(json!({"type": "string"}));
     assert_eq!(
-        inputs(empty(), optional()),
+        input_changes(empty(), optional()),
         ["compatible argument x: added, optional (string)"]
     );
     assert_eq!(
-        inputs(empty(), required_x()),
+        input_changes(empty(), required_x()),
         ["breaking argument x: added, required (string)"]
     );
     assert_eq!(
-        inputs(optional(), empty()),
+        input_changes(optional(), empty()),
         ["breaking argument x: removed"]
     );
     assert_eq!(
-        inputs(optional(), required_x()),
+        input_changes(optional(), required_x()),
         ["breaking argument x: became required"]
     );
     assert_eq!(
-        inputs(required_x(), optional()),
+        input_changes(required_x(), optional()),
         ["compatible argument x: became optional"]
     );
 }
 
 #[test]
-fn nested_places_are_paths() {
+fn reports_nested_locations_as_paths() {
     let nested = |leaf: Value| {
         json!({
             "type": "object",
@@ -48,7 +48,7 @@ fn nested_places_are_paths() {
         })
     };
     assert_eq!(
-        inputs(
+        input_changes(
             nested(json!({"type": "string"})),
             nested(json!({"type": "integer"}))
         ),
@@ -57,8 +57,9 @@ fn nested_places_are_paths() {
 }
 
 #[test]
-fn types() {
-    let case = |old: Value, new: Value| argument(json!({"type": old}), json!({"type": new}));
+fn classifies_type_changes() {
+    let case =
+        |old: Value, new: Value| argument_changes(json!({"type": old}), json!({"type": new}));
     for (old, new, text) in [
         (
             json!("string"),
@@ -99,20 +100,20 @@ fn types() {
         assert_eq!(case(old, new), [text]);
     }
     assert_eq!(
-        argument(json!({}), json!({"type": "string"})),
+        argument_changes(json!({}), json!({"type": "string"})),
         ["breaking argument x: type any → string"]
     );
     assert_eq!(
-        argument(json!({"type": "string", "minLength": 1}), json!({})),
+        argument_changes(json!({"type": "string", "minLength": 1}), json!({})),
         ["compatible argument x: type string → any"]
     );
 }
 
 #[test]
-fn enums() {
+fn classifies_enum_changes() {
     let of = |values: Value| json!({"type": "string", "enum": values});
     assert_eq!(
-        argument(of(json!(["a", "b"])), of(json!(["b", "c", "d"]))),
+        argument_changes(of(json!(["a", "b"])), of(json!(["b", "c", "d"]))),
         [
             "breaking argument x: enum values removed: `a`",
             "compatible argument x: enum values added: `c`, `d`",
@@ -120,40 +121,40 @@ fn enums() {
     );
     let free = || json!({"type": "string"});
     assert_eq!(
-        argument(free(), of(json!(["a", "b"]))),
-        ["breaking argument x: enum introduced: only `a`, `b`"]
+        argument_changes(free(), of(json!(["a", "b"]))),
+        ["breaking argument x: enum added: only `a`, `b` allowed"]
     );
     assert_eq!(
-        argument(of(json!(["a"])), free()),
-        ["compatible argument x: enum dropped (was `a`)"]
+        argument_changes(of(json!(["a"])), free()),
+        ["compatible argument x: enum removed (was `a`)"]
     );
 }
 
 #[test]
-fn a_constant_is_an_enum_of_one() {
+fn a_constant_is_an_enum_with_one_value() {
     let constant = || json!({"const": "a"});
     assert_eq!(
-        argument(constant(), json!({"type": "string", "enum": ["a"]})),
+        argument_changes(constant(), json!({"type": "string", "enum": ["a"]})),
         [""; 0]
     );
     assert_eq!(
-        argument(constant(), json!({"type": "string", "enum": ["a", "b"]})),
+        argument_changes(constant(), json!({"type": "string", "enum": ["a", "b"]})),
         ["compatible argument x: enum values added: `b`"]
     );
 }
 
 #[test]
-fn words_and_defaults() {
+fn reports_documentation_and_default_changes() {
     let with = |text: &str, default: u32| json!({"type": "integer", "description": text, "default": default});
     assert_eq!(
-        argument(with("old", 10), with("new", 25)),
+        argument_changes(with("old", 10), with("new", 25)),
         [
             "compatible argument x: default 10 → 25",
             "documentation argument x: description “old” → “new”",
         ]
     );
     assert_eq!(
-        argument(
+        argument_changes(
             json!({"type": "string"}),
             json!({"type": "string", "deprecated": true})
         ),
@@ -162,20 +163,20 @@ fn words_and_defaults() {
 }
 
 #[test]
-fn a_required_name_without_a_declaration_was_removed() {
+fn reports_a_required_argument_that_is_no_longer_declared() {
     let undeclared = || json!({"type": "object", "required": ["x"]});
     assert_eq!(
-        inputs(required_x(), undeclared()),
-        ["breaking argument x: no longer declared, though still listed as required"]
+        input_changes(required_x(), undeclared()),
+        ["breaking argument x: no longer declared but still listed as required"]
     );
     assert_eq!(
-        inputs(json!({"type": "object"}), undeclared()),
+        input_changes(json!({"type": "object"}), undeclared()),
         ["breaking argument x: added, required (any)"]
     );
 }
 
 #[test]
-fn inherited_arguments_are_arguments() {
+fn compares_inherited_arguments() {
     let with = |maximum: u32| {
         let mut result = snapshot(
             json!({
@@ -193,7 +194,7 @@ fn inherited_arguments_are_arguments() {
         result
     };
     assert_eq!(
-        between(with(10), with(5)),
+        changes_between(with(10), with(5)),
         [
             "breaking argument limit: became required",
             "breaking argument limit: maximum 10 → 5",

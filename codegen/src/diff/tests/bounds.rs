@@ -1,6 +1,6 @@
-//! Bounds and what an object allows besides its properties.
+//! Bounds and additional properties.
 
-use super::{argument, output};
+use super::{argument_changes, property_changes};
 use serde_json::{Value, json};
 
 fn with(kind: &str, key: &str, value: Value) -> Value {
@@ -8,7 +8,7 @@ fn with(kind: &str, key: &str, value: Value) -> Value {
 }
 
 #[test]
-fn numbers_have_a_tight_end() {
+fn tighter_bounds_are_breaking() {
     for (kind, key, loose, tight) in [
         ("integer", "minimum", 1, 5),
         ("integer", "maximum", 100, 50),
@@ -24,77 +24,77 @@ fn numbers_have_a_tight_end() {
     ] {
         let (wide, narrow) = (with(kind, key, json!(loose)), with(kind, key, json!(tight)));
         assert_eq!(
-            argument(wide.clone(), narrow.clone()),
+            argument_changes(wide.clone(), narrow.clone()),
             [format!("breaking argument x: {key} {loose} → {tight}")]
         );
         assert_eq!(
-            argument(narrow.clone(), wide),
+            argument_changes(narrow.clone(), wide),
             [format!("compatible argument x: {key} {tight} → {loose}")]
         );
         assert_eq!(
-            argument(json!({"type": kind}), narrow.clone()),
+            argument_changes(json!({"type": kind}), narrow.clone()),
             [format!("breaking argument x: {key} none → {tight}")]
         );
         assert_eq!(
-            argument(narrow, json!({"type": kind})),
+            argument_changes(narrow, json!({"type": kind})),
             [format!("compatible argument x: {key} {tight} → none")]
         );
     }
 }
 
 #[test]
-fn patterns_and_formats_cannot_be_weighed() {
+fn changed_patterns_and_formats_are_breaking() {
     for key in ["pattern", "format"] {
         let (one, two) = (
             with("string", key, json!("a")),
             with("string", key, json!("b")),
         );
         assert_eq!(
-            argument(one.clone(), two),
+            argument_changes(one.clone(), two),
             [format!("breaking argument x: {key} `a` → `b`")]
         );
         assert_eq!(
-            argument(json!({"type": "string"}), one.clone()),
+            argument_changes(json!({"type": "string"}), one.clone()),
             [format!("breaking argument x: {key} none → `a`")]
         );
         assert_eq!(
-            argument(one, json!({"type": "string"})),
+            argument_changes(one, json!({"type": "string"})),
             [format!("compatible argument x: {key} `a` → none")]
         );
     }
 }
 
 #[test]
-fn unique_items() {
+fn classifies_unique_items() {
     let (free, unique) = (
         json!({"type": "array"}),
         with("array", "uniqueItems", json!(true)),
     );
     assert_eq!(
-        argument(free.clone(), unique.clone()),
+        argument_changes(free.clone(), unique.clone()),
         ["breaking argument x: uniqueItems none → true"]
     );
     assert_eq!(
-        argument(unique, free.clone()),
+        argument_changes(unique, free.clone()),
         ["compatible argument x: uniqueItems true → none"]
     );
     assert_eq!(
-        argument(free, with("array", "uniqueItems", json!(false))),
+        argument_changes(free, with("array", "uniqueItems", json!(false))),
         [""; 0]
     );
 }
 
 #[test]
-fn bounds_that_limit_nothing_are_silent() {
+fn ignores_bounds_without_effect() {
     assert_eq!(
-        argument(
+        argument_changes(
             json!({"type": "string"}),
             with("string", "minLength", json!(0))
         ),
         [""; 0]
     );
     assert_eq!(
-        argument(
+        argument_changes(
             with("number", "minimum", json!(1)),
             with("number", "minimum", json!(1.0))
         ),
@@ -103,59 +103,59 @@ fn bounds_that_limit_nothing_are_silent() {
 }
 
 #[test]
-fn undeclared_properties() {
+fn classifies_additional_properties() {
     let open = || json!({"type": "object"});
     let closed = || with("object", "additionalProperties", json!(false));
     assert_eq!(
-        argument(open(), closed()),
+        argument_changes(open(), closed()),
         ["breaking argument x: additionalProperties true → false"]
     );
     assert_eq!(
-        argument(closed(), open()),
+        argument_changes(closed(), open()),
         ["compatible argument x: additionalProperties false → true"]
     );
     assert_eq!(
-        argument(open(), with("object", "additionalProperties", json!({}))),
+        argument_changes(open(), with("object", "additionalProperties", json!({}))),
         [""; 0]
     );
     let of = |kind: &str| with("object", "additionalProperties", json!({"type": kind}));
     assert_eq!(
-        argument(of("integer"), of("number")),
+        argument_changes(of("integer"), of("number")),
         ["compatible argument x.*: type integer → number"]
     );
     assert_eq!(
-        argument(open(), of("string")),
+        argument_changes(open(), of("string")),
         ["breaking argument x.*: type any → string"]
     );
 }
 
 #[test]
-fn unknown_keywords_are_not_overlooked() {
+fn reports_changes_of_unknown_keywords() {
     let with = |value: Value| json!({"type": "string", "not": value});
     assert_eq!(
-        argument(with(json!({"const": "a"})), with(json!({"const": "b"}))),
+        argument_changes(with(json!({"const": "a"})), with(json!({"const": "b"}))),
         ["breaking argument x: not `{\"const\":\"a\"}` → `{\"const\":\"b\"}`"]
     );
 }
 
 #[test]
-fn bounds_of_answers_are_documentation() {
+fn bounds_of_responses_are_documentation() {
     assert_eq!(
-        output(
+        property_changes(
             with("integer", "maximum", json!(100)),
             with("integer", "maximum", json!(50))
         ),
         ["documentation output x: maximum 100 → 50"]
     );
     assert_eq!(
-        output(
+        property_changes(
             json!({"type": "string"}),
             with("string", "format", json!("uri"))
         ),
         ["documentation output x: format none → `uri`"]
     );
     assert_eq!(
-        output(
+        property_changes(
             json!({"type": "object"}),
             with("object", "additionalProperties", json!(false))
         ),

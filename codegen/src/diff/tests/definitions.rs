@@ -1,10 +1,10 @@
-//! Named definitions: told once, followed without end, and shared by operations.
+//! Named definitions: reported once, recursive, and shared by operations.
 
-use super::super::{Catalogue, Class, compare, report};
-use super::{catalogue, inputs, outputs, snapshot};
+use super::super::{Impact, OperationSnapshots, compare, report};
+use super::{input_changes, output_changes, single_operation, snapshot};
 use serde_json::{Value, json};
 
-/// A tree whose nodes hold a `value` of the given type.
+/// Returns a tree whose nodes hold a `value` of the given type.
 fn tree(kind: &str) -> Value {
     json!({
         "$ref": "#/$defs/Node",
@@ -17,15 +17,15 @@ fn tree(kind: &str) -> Value {
 }
 
 #[test]
-fn recursion_ends() {
+fn recursive_definitions_terminate() {
     assert_eq!(
-        outputs(tree("string"), tree("integer")),
-        ["breaking output value: type string → integer (breaks readers who rely on it)"]
+        output_changes(tree("string"), tree("integer")),
+        ["breaking output value: type string → integer (breaks clients that rely on it)"]
     );
 }
 
 #[test]
-fn recursion_out_of_step_ends() {
+fn recursion_at_different_depths_terminates() {
     // The references of the two versions lie at different depths and never meet.
     let even = json!({
         "type": "object",
@@ -41,11 +41,11 @@ fn recursion_out_of_step_ends() {
             "x": {"type": "object", "properties": {"x": {"$ref": "#/$defs/B"}}},
         }}},
     });
-    assert_eq!(inputs(even, odd), [""; 0]);
+    assert_eq!(input_changes(even, odd), [""; 0]);
 }
 
 #[test]
-fn definitions_that_lead_nowhere_end() {
+fn definitions_that_only_refer_to_themselves_terminate() {
     let looped = |reference: &str| {
         json!({
             "type": "object",
@@ -58,15 +58,15 @@ fn definitions_that_lead_nowhere_end() {
         })
     };
     let (all, any) = (looped("#/$defs/All"), looped("#/$defs/Any"));
-    assert_eq!(inputs(all.clone(), any), [""; 0]);
-    let from_nothing = inputs(looped("#/$defs/Loop"), all.clone());
+    assert_eq!(input_changes(all.clone(), any), [""; 0]);
+    let from_nothing = input_changes(looped("#/$defs/Loop"), all.clone());
     assert_eq!(from_nothing, ["breaking argument x: type any → string"]);
-    let missing = inputs(all, looped("#/$defs/Missing"));
+    let missing = input_changes(all, looped("#/$defs/Missing"));
     assert_eq!(missing.len(), 1, "{missing:?}");
 }
 
 #[test]
-fn growing_recursion_ends() {
+fn recursion_with_added_constraints_terminates() {
     let schema = |kind: &str| {
         json!({
             "$ref": "#/$defs/A",
@@ -77,9 +77,9 @@ fn growing_recursion_ends() {
             }},
         })
     };
-    let told = inputs(schema("string"), schema("integer"));
+    let changes = input_changes(schema("string"), schema("integer"));
     assert_eq!(
-        told.first().map(String::as_str),
+        changes.first().map(String::as_str),
         Some("breaking argument v: type string → integer")
     );
 }
@@ -98,9 +98,9 @@ fn twice(own: &str, inherited: &str) -> Value {
 }
 
 #[test]
-fn a_definition_is_told_once_in_an_operation() {
+fn reports_a_definition_once_per_operation() {
     assert_eq!(
-        inputs(twice("string", "string"), twice("integer", "boolean")),
+        input_changes(twice("string", "string"), twice("integer", "boolean")),
         [
             "breaking argument a.base: type string → boolean",
             "breaking argument a.own: type string → integer",
@@ -109,7 +109,7 @@ fn a_definition_is_told_once_in_an_operation() {
 }
 
 #[test]
-fn a_place_that_switched_definitions_is_told_at_every_place() {
+fn reports_a_switched_definition_at_every_location() {
     let with = |target: &str| {
         json!({
             "type": "object",
@@ -118,7 +118,7 @@ fn a_place_that_switched_definitions_is_told_at_every_place() {
         })
     };
     assert_eq!(
-        inputs(with("#/$defs/A"), with("#/$defs/B")),
+        input_changes(with("#/$defs/A"), with("#/$defs/B")),
         [
             "breaking argument a: type string → integer",
             "breaking argument b: type string → integer",
@@ -127,7 +127,7 @@ fn a_place_that_switched_definitions_is_told_at_every_place() {
 }
 
 #[test]
-fn a_renamed_definition_is_no_change() {
+fn a_renamed_definition_is_not_a_change() {
     let with = |name: &str| {
         json!({
             "type": "object",
@@ -135,43 +135,47 @@ fn a_renamed_definition_is_no_change() {
             "$defs": {name: {"type": "string"}},
         })
     };
-    assert_eq!(inputs(with("A"), with("B")), [""; 0]);
+    assert_eq!(input_changes(with("A"), with("B")), [""; 0]);
 }
 
 #[test]
-fn places_are_also_told_from_the_definition() {
-    let old = catalogue(snapshot(json!({}), twice("string", "string")));
-    let new = catalogue(snapshot(json!({}), twice("integer", "boolean")));
-    let shared: Vec<_> = compare(&old, &new)
+fn records_paths_relative_to_the_definition() {
+    let old = single_operation(snapshot(json!({}), twice("string", "string")));
+    let new = single_operation(snapshot(json!({}), twice("integer", "boolean")));
+    let paths: Vec<_> = compare(&old, &new)
         .into_iter()
-        .map(|change| change.shared)
+        .map(|change| change.definition_path)
         .collect();
     assert_eq!(
-        shared,
+        paths,
         [Some("Base.base".to_owned()), Some("A.own".to_owned())]
     );
 }
 
 #[test]
-fn operations_that_share_a_definition_share_a_line() {
-    let all = |kind: &str| -> Catalogue {
+fn groups_operations_that_share_a_definition() {
+    let all = |kind: &str| -> OperationSnapshots {
         let deep = json!({
             "type": "object",
             "properties": {"data": {"type": "array", "items": {"$ref": "#/$defs/Node"}}},
             "$defs": tree(kind).get("$defs"),
         });
-        Catalogue::from([
+        OperationSnapshots::from([
             ("nodes.get".to_owned(), snapshot(json!({}), tree(kind))),
             ("nodes.list".to_owned(), snapshot(json!({}), deep)),
         ])
     };
     let changes = compare(&all("integer"), &all("string"));
     assert_eq!(changes.len(), 2);
-    assert!(changes.iter().all(|change| change.class == Class::Breaking));
+    assert!(
+        changes
+            .iter()
+            .all(|change| change.impact == Impact::Breaking)
+    );
     assert_eq!(
         report(&changes),
         "# API changes\n\n**1 breaking**, 0 compatible, 0 documentation\n\n## Breaking\n\n\
-         - **breaking** output `Node.value`: type integer → string (breaks readers who rely on it) \
+         - **breaking** output `Node.value`: type integer → string (breaks clients that rely on it) \
          — in 2 operations: `nodes.get`, `nodes.list`\n"
     );
 }

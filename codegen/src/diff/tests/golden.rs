@@ -1,10 +1,10 @@
-//! A whole report, and that it is always the same.
+//! A complete report, and its determinism.
 
-use super::super::{Catalogue, compare, report};
+use super::super::{OperationSnapshots, compare, report};
 use super::snapshot;
 use serde_json::{Map, Value, json};
 
-fn old() -> Catalogue {
+fn old() -> OperationSnapshots {
     let item = json!({"type": "object", "properties": {
         "id": {"type": "string"},
         "status": {"type": "string", "enum": ["open", "done"]},
@@ -17,7 +17,7 @@ fn old() -> Catalogue {
         "data": {"type": "array", "items": {"$ref": "#/$defs/Item"}},
     }, "$defs": {"Item": item}});
     let one = json!({"$ref": "#/$defs/Item", "$defs": {"Item": item}});
-    Catalogue::from([
+    OperationSnapshots::from([
         ("items.get".to_owned(), named("/items/{id}", json!({}), one)),
         ("items.list".to_owned(), named("/items", input, page)),
         (
@@ -27,7 +27,7 @@ fn old() -> Catalogue {
     ])
 }
 
-fn new() -> Catalogue {
+fn new() -> OperationSnapshots {
     let item = json!({"type": "object", "properties": {
         "id": {"type": "string"},
         "status": {"type": "string", "enum": ["open", "done", "lost"]},
@@ -41,7 +41,7 @@ fn new() -> Catalogue {
         "data": {"type": "array", "items": {"$ref": "#/$defs/Item"}},
     }, "$defs": {"Item": item}});
     let one = json!({"$ref": "#/$defs/Item", "$defs": {"Item": item}});
-    Catalogue::from([
+    OperationSnapshots::from([
         (
             "items.fetch".to_owned(),
             named("/items/{item}", json!({}), one),
@@ -59,7 +59,7 @@ fn named(path: &str, input: Value, output: Value) -> Value {
     result
 }
 
-/// The same value with the keys of every object in opposite order.
+/// Returns the value with the keys of every object in reverse order.
 fn reversed(value: &Value) -> Value {
     match value {
         Value::Array(elements) => elements.iter().map(reversed).collect(),
@@ -79,7 +79,7 @@ const REPORT: &str = "\
 
 ## Breaking
 
-- **breaking** output `Item.id`: became optional, may be missing (breaks readers who rely on it) — in 2 operations: `items.fetch`, `items.list`
+- **breaking** output `Item.id`: became optional and may be absent (breaks clients that rely on it) — in 2 operations: `items.fetch`, `items.list`
 - **breaking** `items.fetch`: renamed from `items.get` to `items.fetch`
 - **breaking** `items.list` argument `limit`: maximum 100 → 50
 - **breaking** `items.purge`: removed (`GET /purge`)
@@ -88,7 +88,7 @@ const REPORT: &str = "\
 
 - **compatible** output `Item.status`: new value: `lost` — in 2 operations: `items.fetch`, `items.list`
 - **compatible** `items.add`: added (`GET /add`)
-- **compatible** `items.fetch`: path `/items/{id}` → `/items/{item}` (callers notice nothing)
+- **compatible** `items.fetch`: path `/items/{id}` → `/items/{item}` (no effect on callers)
 - **compatible** `items.list` argument `cursor`: added, optional (string)
 - **compatible** `items.list` argument `mode`: enum values added: `auto`
 
@@ -98,12 +98,12 @@ const REPORT: &str = "\
 ";
 
 #[test]
-fn golden() {
+fn formats_the_complete_report() {
     assert_eq!(report(&compare(&old(), &new())), REPORT);
 }
 
 #[test]
-fn every_line_of_a_change_carries_its_class() {
+fn every_line_starts_with_its_impact() {
     let text = report(&compare(&old(), &new()));
     let marks = [
         "- **breaking** ",
@@ -116,19 +116,19 @@ fn every_line_of_a_change_carries_its_class() {
 }
 
 #[test]
-fn the_order_of_keys_changes_nothing() {
-    let turned = |catalogue: &Catalogue| -> Catalogue {
-        let turn = |(name, snapshot): (&String, &Value)| (name.clone(), reversed(snapshot));
-        catalogue.iter().map(turn).collect()
+fn ignores_the_order_of_keys() {
+    let reverse_all = |snapshots: &OperationSnapshots| -> OperationSnapshots {
+        let reverse = |(name, snapshot): (&String, &Value)| (name.clone(), reversed(snapshot));
+        snapshots.iter().map(reverse).collect()
     };
     let changes = compare(&old(), &new());
     assert_eq!(changes, compare(&old(), &new()));
-    assert_eq!(changes, compare(&turned(&old()), &turned(&new())));
-    assert_eq!(changes, compare(&turned(&old()), &new()));
+    assert_eq!(changes, compare(&reverse_all(&old()), &reverse_all(&new())));
+    assert_eq!(changes, compare(&reverse_all(&old()), &new()));
 }
 
 #[test]
-fn a_catalogue_compared_with_itself_has_no_changes() {
+fn reports_no_changes_between_identical_versions() {
     assert_eq!(
         report(&compare(&new(), &new())),
         "# API changes\n\nNo changes.\n"

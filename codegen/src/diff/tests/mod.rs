@@ -1,9 +1,9 @@
-//! The rules of the comparison, one test for each, and the report as a whole.
+//! Tests of the comparison rules and of a complete report.
 
 mod arguments;
 mod bounds;
 mod definitions;
-mod forms;
+mod equivalent_schemas;
 mod golden;
 mod names;
 mod operations;
@@ -12,14 +12,14 @@ mod unions;
 
 use serde_json::{Value, json};
 
-use super::{Catalogue, Change, compare};
+use super::{ApiChange, OperationSnapshots, compare};
 
-/// A catalogue of one operation, `items.list`.
-fn catalogue(snapshot: Value) -> Catalogue {
-    Catalogue::from([("items.list".to_owned(), snapshot)])
+/// Returns the snapshots of an API with one operation, `items.list`.
+fn single_operation(snapshot: Value) -> OperationSnapshots {
+    OperationSnapshots::from([("items.list".to_owned(), snapshot)])
 }
 
-/// A snapshot with the given input and output schema.
+/// Returns a snapshot with the given input and output schema.
 fn snapshot(input: Value, output: Value) -> Value {
     json!({
         "name": "items.list",
@@ -34,41 +34,41 @@ fn snapshot(input: Value, output: Value) -> Value {
     })
 }
 
-/// Changes as `class place: text`, without the operation.
-fn told(changes: &[Change]) -> Vec<String> {
-    let line = |change: &Change| match change.place.as_str() {
-        "" => format!("{}: {}", change.class, change.text),
-        place => format!("{} {place}: {}", change.class, change.text),
+/// Formats changes as `impact location: text`, without the operation.
+fn lines_of(changes: &[ApiChange]) -> Vec<String> {
+    let line = |change: &ApiChange| match change.location.as_str() {
+        "" => format!("{}: {}", change.impact, change.text),
+        location => format!("{} {location}: {}", change.impact, change.text),
     };
     changes.iter().map(line).collect()
 }
 
-/// The changes between two versions of one snapshot.
-fn between(old: Value, new: Value) -> Vec<String> {
-    told(&compare(&catalogue(old), &catalogue(new)))
+/// Returns the changes between two versions of one snapshot.
+fn changes_between(old: Value, new: Value) -> Vec<String> {
+    lines_of(&compare(&single_operation(old), &single_operation(new)))
 }
 
-/// The changes between two input schemas.
-fn inputs(old: Value, new: Value) -> Vec<String> {
-    between(snapshot(old, json!({})), snapshot(new, json!({})))
+/// Returns the changes between two input schemas.
+fn input_changes(old: Value, new: Value) -> Vec<String> {
+    changes_between(snapshot(old, json!({})), snapshot(new, json!({})))
 }
 
-/// The changes between two output schemas.
-fn outputs(old: Value, new: Value) -> Vec<String> {
-    between(snapshot(json!({}), old), snapshot(json!({}), new))
+/// Returns the changes between two output schemas.
+fn output_changes(old: Value, new: Value) -> Vec<String> {
+    changes_between(snapshot(json!({}), old), snapshot(json!({}), new))
 }
 
-/// An object schema with one optional property `x`.
+/// Returns an object schema with one optional property `x`.
 fn with_x(schema: Value) -> Value {
     json!({"type": "object", "properties": {"x": schema}})
 }
 
-/// The changes of an optional argument `x`.
-fn argument(old: Value, new: Value) -> Vec<String> {
-    inputs(with_x(old), with_x(new))
+/// Returns the changes of an optional argument `x`.
+fn argument_changes(old: Value, new: Value) -> Vec<String> {
+    input_changes(with_x(old), with_x(new))
 }
 
-/// The changes of a property `x` of the answer.
-fn output(old: Value, new: Value) -> Vec<String> {
-    outputs(with_x(old), with_x(new))
+/// Returns the changes of a property `x` of the response.
+fn property_changes(old: Value, new: Value) -> Vec<String> {
+    output_changes(with_x(old), with_x(new))
 }

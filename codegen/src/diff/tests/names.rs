@@ -1,9 +1,9 @@
-//! Arguments: renaming, aliases and where they are sent.
+//! Renamed arguments, aliases, and where arguments are sent.
 
-use super::{between, inputs, snapshot};
+use super::{changes_between, input_changes, snapshot};
 use serde_json::{Value, json};
 
-/// A snapshot whose only argument is `name`, described by `details`.
+/// Returns a snapshot whose only argument is `name`, with these `details`.
 fn with_argument(name: &str, details: Value) -> Value {
     let mut properties = serde_json::Map::new();
     properties.insert(name.to_owned(), json!({"type": "string"}));
@@ -20,7 +20,7 @@ fn with_argument(name: &str, details: Value) -> Value {
 }
 
 #[test]
-fn a_lone_match_is_a_rename() {
+fn detects_an_unambiguous_rename() {
     let one = |name: &str, text: &str| {
         json!({"type": "object", "properties": {
             "outer": {"type": "object", "properties": {
@@ -29,7 +29,7 @@ fn a_lone_match_is_a_rename() {
         }})
     };
     assert_eq!(
-        inputs(one("a", "old"), one("b", "new")),
+        input_changes(one("a", "old"), one("b", "new")),
         [
             "breaking argument outer.b: renamed from `a` to `b`",
             "documentation argument outer.b: description “old” → “new”",
@@ -38,13 +38,13 @@ fn a_lone_match_is_a_rename() {
 }
 
 #[test]
-fn several_matches_are_no_rename() {
+fn does_not_guess_between_several_rename_candidates() {
     let before = json!({"type": "object", "properties": {"a": {"type": "string"}}});
     let after = json!({"type": "object", "properties": {
         "b": {"type": "string"}, "c": {"type": "string"},
     }});
     assert_eq!(
-        inputs(before, after),
+        input_changes(before, after),
         [
             "breaking argument a: removed",
             "compatible argument b: added, optional (string)",
@@ -54,16 +54,16 @@ fn several_matches_are_no_rename() {
 }
 
 #[test]
-fn a_rename_that_keeps_the_old_name_is_compatible() {
+fn a_rename_with_the_old_name_as_alias_is_compatible() {
     let before = with_argument("a", json!({"in": "query", "wire": "a"}));
     let after = with_argument("b", json!({"in": "query", "wire": "b", "aliases": ["a"]}));
     assert_eq!(
-        between(before.clone(), after),
+        changes_between(before.clone(), after),
         ["compatible argument b: renamed from `a` to `b`; the old name is still accepted"]
     );
     let elsewhere = with_argument("b", json!({"in": "header", "wire": "b"}));
     assert_eq!(
-        between(before, elsewhere),
+        changes_between(before, elsewhere),
         [
             "breaking argument a: removed",
             "compatible argument b: added, optional (string)",
@@ -72,10 +72,10 @@ fn a_rename_that_keeps_the_old_name_is_compatible() {
 }
 
 #[test]
-fn aliases() {
+fn reports_added_and_removed_aliases() {
     let with = |aliases: Value| with_argument("a", json!({"in": "query", "aliases": aliases}));
     assert_eq!(
-        between(with(json!(["b", "c"])), with(json!(["c", "d"]))),
+        changes_between(with(json!(["b", "c"])), with(json!(["c", "d"]))),
         [
             "breaking argument a: alias removed: `b`",
             "compatible argument a: alias added: `d`",
@@ -84,26 +84,26 @@ fn aliases() {
 }
 
 #[test]
-fn moving_on_the_wire_is_compatible() {
+fn changing_where_an_argument_is_sent_is_compatible() {
     let before = with_argument("a", json!({"in": "query", "wire": "a"}));
     let after = with_argument("a", json!({"in": "body", "wire": "A"}));
     assert_eq!(
-        between(before, after),
+        changes_between(before, after),
         [
-            "compatible argument a: moved from `query` to `body` (callers notice nothing)",
-            "compatible argument a: sent as `A` instead of `a` (callers notice nothing)",
+            "compatible argument a: moved from `query` to `body` (no effect on callers)",
+            "compatible argument a: sent as `A` instead of `a` (no effect on callers)",
         ]
     );
 }
 
 #[test]
-fn what_only_the_arguments_say_counts_too() {
+fn compares_facts_that_only_the_arguments_section_has() {
     let with = |required: bool, text: &str| {
         let details = json!({"in": "path", "required": required, "description": text});
         with_argument("a", details)
     };
     assert_eq!(
-        between(with(false, "old"), with(true, "new")),
+        changes_between(with(false, "old"), with(true, "new")),
         [
             "breaking argument a: became required",
             "documentation argument a: description “old” → “new”",

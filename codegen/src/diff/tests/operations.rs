@@ -1,7 +1,7 @@
-//! Operations as a whole.
+//! Operations: added, removed, renamed and changed.
 
-use super::super::{Catalogue, compare};
-use super::{between, snapshot, told};
+use super::super::{OperationSnapshots, compare};
+use super::{changes_between, lines_of, snapshot};
 use serde_json::{Value, json};
 
 fn base() -> Value {
@@ -16,26 +16,26 @@ fn changed(key: &str, value: Value) -> Value {
     result
 }
 
-fn named(name: &str, snapshot: Value) -> Catalogue {
-    Catalogue::from([(name.to_owned(), snapshot)])
+fn named(name: &str, snapshot: Value) -> OperationSnapshots {
+    OperationSnapshots::from([(name.to_owned(), snapshot)])
 }
 
 const ROUTE: &str = "`GET /websets/v0/websets/{webset}/items`";
 
 #[test]
-fn added_is_compatible() {
-    let changes = compare(&Catalogue::new(), &named("a.get", base()));
-    assert_eq!(told(&changes), [format!("compatible: added ({ROUTE})")]);
+fn an_added_operation_is_compatible() {
+    let changes = compare(&OperationSnapshots::new(), &named("a.get", base()));
+    assert_eq!(lines_of(&changes), [format!("compatible: added ({ROUTE})")]);
 }
 
 #[test]
-fn removed_is_breaking() {
-    let changes = compare(&named("a.get", base()), &Catalogue::new());
-    assert_eq!(told(&changes), [format!("breaking: removed ({ROUTE})")]);
+fn a_removed_operation_is_breaking() {
+    let changes = compare(&named("a.get", base()), &OperationSnapshots::new());
+    assert_eq!(lines_of(&changes), [format!("breaking: removed ({ROUTE})")]);
 }
 
 #[test]
-fn renamed_is_breaking_and_compared() {
+fn a_renamed_operation_is_breaking_and_compared() {
     let mut after = changed("path", json!("/websets/v0/websets/{id}/items"));
     if let Value::Object(fields) = &mut after {
         fields.insert(
@@ -46,12 +46,12 @@ fn renamed_is_breaking_and_compared() {
     let changes = compare(&named("a.get", base()), &named("b.get", after));
     assert!(changes.iter().all(|change| change.operation == "b.get"));
     assert_eq!(
-        told(&changes),
+        lines_of(&changes),
         [
             "breaking: renamed from `a.get` to `b.get`".to_owned(),
             format!(
                 "compatible: path {ROUTE} → `/websets/v0/websets/{{id}}/items` \
-                 (callers notice nothing)"
+                 (no effect on callers)"
             )
             .replace("GET ", ""),
             "compatible argument x: added, optional (string)".to_owned(),
@@ -60,7 +60,7 @@ fn renamed_is_breaking_and_compared() {
 }
 
 #[test]
-fn renaming_needs_one_candidate_and_the_same_api() {
+fn a_rename_needs_one_candidate_in_the_same_api() {
     let other_api = changed("api", json!("search"));
     let changes = compare(&named("a.get", base()), &named("b.get", other_api));
     assert_eq!(changes.len(), 2, "{changes:?}");
@@ -72,25 +72,25 @@ fn renaming_needs_one_candidate_and_the_same_api() {
 }
 
 #[test]
-fn method_and_path_are_compatible() {
+fn method_and_path_changes_are_compatible() {
     assert_eq!(
-        between(base(), changed("method", json!("POST"))),
-        ["compatible: method `GET` → `POST` (callers notice nothing)"]
+        changes_between(base(), changed("method", json!("POST"))),
+        ["compatible: method `GET` → `POST` (no effect on callers)"]
     );
     assert_eq!(
-        between(changed("path", json!("/a")), changed("path", json!("/b"))),
-        ["compatible: path `/a` → `/b` (callers notice nothing)"]
+        changes_between(changed("path", json!("/a")), changed("path", json!("/b"))),
+        ["compatible: path `/a` → `/b` (no effect on callers)"]
     );
 }
 
 #[test]
-fn summary_and_description_are_documentation() {
+fn summary_and_description_changes_are_documentation() {
     assert_eq!(
-        between(base(), changed("summary", json!("List all"))),
+        changes_between(base(), changed("summary", json!("List all"))),
         ["documentation: summary “List items” → “List all”"]
     );
     assert_eq!(
-        between(base(), changed("description", json!("All | `items`"))),
+        changes_between(base(), changed("description", json!("All | `items`"))),
         ["documentation: description added: “All \\| \\`items\\`”"]
     );
 }
@@ -99,31 +99,31 @@ fn summary_and_description_are_documentation() {
 fn deprecation_is_documentation() {
     let deprecated = changed("deprecated", json!(true));
     assert_eq!(
-        between(base(), deprecated.clone()),
+        changes_between(base(), deprecated.clone()),
         ["documentation: deprecated"]
     );
     assert_eq!(
-        between(deprecated, base()),
+        changes_between(deprecated, base()),
         ["documentation: no longer deprecated"]
     );
 }
 
 #[test]
-fn long_running_and_timeout_are_compatible() {
+fn long_running_and_timeout_changes_are_compatible() {
     assert_eq!(
-        between(base(), changed("timeoutSeconds", json!(120))),
+        changes_between(base(), changed("timeoutSeconds", json!(120))),
         ["compatible: timeoutSeconds 60 → 120"]
     );
     assert_eq!(
-        between(base(), changed("longRunning", json!({"poll": "items.get"}))),
+        changes_between(base(), changed("longRunning", json!({"poll": "items.get"}))),
         ["compatible: longRunning none → `{\"poll\":\"items.get\"}`"]
     );
 }
 
 #[test]
-fn unknown_settings_are_not_overlooked() {
+fn reports_changes_of_unknown_settings() {
     assert_eq!(
-        between(base(), changed("pagination", json!("cursor"))),
+        changes_between(base(), changed("pagination", json!("cursor"))),
         ["compatible: pagination none → `cursor`"]
     );
 }

@@ -1,6 +1,6 @@
-//! Answers, seen by those who read them.
+//! Response changes, from the view of clients that read them.
 
-use super::{between, output, outputs, snapshot, with_x};
+use super::{changes_between, output_changes, property_changes, snapshot, with_x};
 use serde_json::{Value, json};
 
 fn required_x(kind: &str) -> Value {
@@ -8,30 +8,31 @@ fn required_x(kind: &str) -> Value {
 }
 
 #[test]
-fn presence() {
+fn reports_added_removed_and_required_properties() {
     let empty = || json!({"type": "object"});
     assert_eq!(
-        outputs(empty(), required_x("string")),
+        output_changes(empty(), required_x("string")),
         ["compatible output x: added (string)"]
     );
     assert_eq!(
-        outputs(required_x("string"), empty()),
-        ["breaking output x: removed (breaks readers who rely on it)"]
+        output_changes(required_x("string"), empty()),
+        ["breaking output x: removed (breaks clients that rely on it)"]
     );
     let optional = || with_x(json!({"type": "string"}));
     assert_eq!(
-        outputs(required_x("string"), optional()),
-        ["breaking output x: became optional, may be missing (breaks readers who rely on it)"]
+        output_changes(required_x("string"), optional()),
+        ["breaking output x: became optional and may be absent (breaks clients that rely on it)"]
     );
     assert_eq!(
-        outputs(optional(), required_x("string")),
-        ["compatible output x: is always there now"]
+        output_changes(optional(), required_x("string")),
+        ["compatible output x: is now always present"]
     );
 }
 
 #[test]
-fn types_are_judged_the_other_way_round() {
-    let case = |old: Value, new: Value| output(json!({"type": old}), json!({"type": new}));
+fn wider_types_are_breaking() {
+    let case =
+        |old: Value, new: Value| property_changes(json!({"type": old}), json!({"type": new}));
     for (old, new) in [
         (json!("string"), json!(["string", "null"])),
         (json!("string"), json!(["string", "integer"])),
@@ -42,13 +43,14 @@ fn types_are_judged_the_other_way_round() {
         (json!("integer"), json!("number")),
         (json!("string"), json!("integer")),
     ] {
-        let told = case(old, new);
-        assert_eq!(told.len(), 1, "{told:?}");
+        let changes = case(old, new);
+        assert_eq!(changes.len(), 1, "{changes:?}");
         assert!(
-            told.iter()
+            changes
+                .iter()
                 .all(|line| line.starts_with("breaking output x: ")
-                    && line.ends_with("(breaks readers who rely on it)")),
-            "{told:?}"
+                    && line.ends_with("(breaks clients that rely on it)")),
+            "{changes:?}"
         );
     }
     assert_eq!(
@@ -62,10 +64,10 @@ fn types_are_judged_the_other_way_round() {
 }
 
 #[test]
-fn enums_are_compatible() {
+fn enum_changes_are_compatible() {
     let of = |values: Value| json!({"type": "string", "enum": values});
     assert_eq!(
-        output(of(json!(["a", "b"])), of(json!(["b", "c"]))),
+        property_changes(of(json!(["a", "b"])), of(json!(["b", "c"]))),
         [
             "compatible output x: enum values removed: `a`",
             "compatible output x: new value: `c`",
@@ -73,19 +75,19 @@ fn enums_are_compatible() {
     );
     let free = || json!({"type": "string"});
     assert_eq!(
-        output(of(json!(["a"])), free()),
-        ["compatible output x: enum dropped (was `a`)"]
+        property_changes(of(json!(["a"])), free()),
+        ["compatible output x: enum removed (was `a`)"]
     );
     assert_eq!(
-        output(free(), of(json!(["a"]))),
-        ["compatible output x: enum introduced: only `a`"]
+        property_changes(free(), of(json!(["a"]))),
+        ["compatible output x: enum added: only `a` allowed"]
     );
 }
 
 #[test]
-fn words_are_documentation() {
+fn documentation_changes_are_documentation() {
     assert_eq!(
-        output(
+        property_changes(
             json!({"type": "string", "description": "old", "default": "a"}),
             json!({"type": "string", "description": "new", "default": "b"}),
         ),
@@ -97,49 +99,49 @@ fn words_are_documentation() {
 }
 
 #[test]
-fn properties_of_answers_are_not_renamed() {
+fn does_not_detect_renames_in_responses() {
     let of = |name: &str| json!({"type": "object", "properties": {name: {"type": "string"}}});
     assert_eq!(
-        outputs(of("a"), of("b")),
+        output_changes(of("a"), of("b")),
         [
-            "breaking output a: removed (breaks readers who rely on it)",
+            "breaking output a: removed (breaks clients that rely on it)",
             "compatible output b: added (string)",
         ]
     );
 }
 
 #[test]
-fn an_undescribed_answer_can_be_anything() {
+fn a_response_without_a_schema_can_be_anything() {
     let described = snapshot(json!({}), json!({"type": "object"}));
     let mut undescribed = described.clone();
     if let Value::Object(fields) = &mut undescribed {
         fields.remove("outputSchema");
     }
     assert_eq!(
-        between(undescribed.clone(), described.clone()),
+        changes_between(undescribed.clone(), described.clone()),
         ["compatible output: type any → object"]
     );
     assert_eq!(
-        between(described, undescribed),
-        ["breaking output: type object → any (breaks readers who rely on it)"]
+        changes_between(described, undescribed),
+        ["breaking output: type object → any (breaks clients that rely on it)"]
     );
 }
 
 #[test]
-fn maps_are_followed() {
+fn compares_the_values_of_maps() {
     let of = |schema: Value| json!({"type": "object", "additionalProperties": schema});
     assert_eq!(
-        output(
+        property_changes(
             of(json!({"type": "integer"})),
             of(json!({"type": "number"}))
         ),
-        ["breaking output x.*: type integer → number (breaks readers who rely on it)"]
+        ["breaking output x.*: type integer → number (breaks clients that rely on it)"]
     );
     assert_eq!(
-        output(of(json!({"type": "integer"})), of(json!(false))),
+        property_changes(of(json!({"type": "integer"})), of(json!(false))),
         [
             "breaking output x: additionalProperties `{\"type\":\"integer\"}` → false \
-             (breaks readers who rely on it)"
+             (breaks clients that rely on it)"
         ]
     );
 }

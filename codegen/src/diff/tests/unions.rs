@@ -1,9 +1,9 @@
-//! Unions: which branch became which, and what came and went.
+//! Unions: matching, added and removed branches.
 
-use super::{argument, inputs, output};
+use super::{argument_changes, input_changes, property_changes};
 use serde_json::{Value, json};
 
-/// An object told apart by its `type`.
+/// Returns an object with the discriminator `type`.
 fn kind(name: &str, detail: Value) -> Value {
     json!({
         "type": "object",
@@ -17,7 +17,7 @@ fn text() -> Value {
 }
 
 #[test]
-fn branches_are_matched_by_their_discriminator() {
+fn matches_branches_by_discriminator() {
     let before = json!({"oneOf": [kind("a", text()), kind("b", text())]});
     let after = json!({"oneOf": [
         kind("b", json!({"type": "integer"})),
@@ -25,14 +25,14 @@ fn branches_are_matched_by_their_discriminator() {
         kind("a", text()),
     ]});
     assert_eq!(
-        argument(before.clone(), after.clone()),
+        argument_changes(before.clone(), after.clone()),
         [
             "compatible argument x: union branch added: `type=c`",
             "breaking argument x{type=b}.detail: type string → integer",
         ]
     );
     assert_eq!(
-        argument(after, before.clone()),
+        argument_changes(after, before.clone()),
         [
             "breaking argument x: union branch removed: `type=c`",
             "breaking argument x{type=b}.detail: type integer → string",
@@ -40,7 +40,7 @@ fn branches_are_matched_by_their_discriminator() {
     );
     let fewer = json!({"oneOf": [kind("a", text()), kind("c", text()), kind("d", text())]});
     assert_eq!(
-        output(before, fewer),
+        property_changes(before, fewer),
         [
             "compatible output x: union branch removed: `type=b`",
             "compatible output x: union branch added: `type=c`",
@@ -50,7 +50,7 @@ fn branches_are_matched_by_their_discriminator() {
 }
 
 #[test]
-fn branches_are_matched_by_the_name_of_their_definition() {
+fn matches_branches_by_definition_name() {
     let with = |order: [&str; 2], kind: &str| {
         let options = order.map(|name| json!({"$ref": format!("#/$defs/{name}")}));
         json!({
@@ -63,24 +63,24 @@ fn branches_are_matched_by_the_name_of_their_definition() {
         })
     };
     assert_eq!(
-        inputs(with(["A", "B"], "string"), with(["B", "A"], "integer")),
+        input_changes(with(["A", "B"], "string"), with(["B", "A"], "integer")),
         ["breaking argument x{A}.v: type string → integer"]
     );
 }
 
 #[test]
-fn branches_are_matched_by_content_and_then_by_likeness() {
+fn matches_branches_by_content_and_then_by_similarity() {
     let of = |name: &str, schema: Value| json!({"type": "object", "properties": {name: schema}});
     let before = json!({"oneOf": [of("a", text()), of("b", text())]});
     let after = json!({"oneOf": [of("b", json!({"type": "integer"})), of("a", text())]});
     assert_eq!(
-        argument(before, after),
+        argument_changes(before, after),
         ["breaking argument x{object}.b: type string → integer"]
     );
 }
 
 #[test]
-fn a_branch_alone_of_its_type_needs_no_label() {
+fn the_only_branch_of_its_type_has_no_label() {
     let with = |maximum: u32| {
         json!({"anyOf": [
             {"type": "boolean"},
@@ -88,16 +88,16 @@ fn a_branch_alone_of_its_type_needs_no_label() {
         ]})
     };
     assert_eq!(
-        argument(with(10), with(5)),
+        argument_changes(with(10), with(5)),
         ["breaking argument x.n: maximum 10 → 5"]
     );
 }
 
 #[test]
-fn numbers_in_unions_may_widen() {
+fn an_integer_branch_may_widen_to_number() {
     let with = |kind: &str| json!({"anyOf": [{"type": "boolean"}, {"type": kind}]});
     assert_eq!(
-        argument(with("integer"), with("number")),
+        argument_changes(with("integer"), with("number")),
         ["compatible argument x: type integer → number"]
     );
 }
@@ -107,67 +107,67 @@ fn becoming_a_union_widens_the_type() {
     let single = || json!({"type": "string"});
     let union = || json!({"anyOf": [{"type": "array", "items": text()}, {"type": "string"}]});
     assert_eq!(
-        argument(single(), union()),
+        argument_changes(single(), union()),
         ["compatible argument x: type string → array or string"]
     );
     assert_eq!(
-        argument(union(), single()),
+        argument_changes(union(), single()),
         ["breaking argument x: type array or string → string"]
     );
     assert_eq!(
-        output(single(), union()),
-        ["breaking output x: type string → array or string (breaks readers who rely on it)"]
+        property_changes(single(), union()),
+        ["breaking output x: type string → array or string (breaks clients that rely on it)"]
     );
 }
 
 #[test]
-fn null_in_unions_is_nullability() {
+fn a_null_branch_makes_the_union_nullable() {
     let plain = json!({"anyOf": [{"type": "string"}, {"type": "integer"}]});
     let nullable = json!({"anyOf": [{"type": "string"}, {"type": "integer"}, {"type": "null"}]});
     assert_eq!(
-        argument(plain.clone(), nullable.clone()),
-        ["compatible argument x: union gains `null`"]
+        argument_changes(plain.clone(), nullable.clone()),
+        ["compatible argument x: union now allows `null`"]
     );
     assert_eq!(
-        argument(nullable.clone(), plain.clone()),
-        ["breaking argument x: union loses `null`"]
+        argument_changes(nullable.clone(), plain.clone()),
+        ["breaking argument x: union no longer allows `null`"]
     );
     assert_eq!(
-        output(plain, nullable),
-        ["breaking output x: union gains `null` (breaks readers who rely on it)"]
+        property_changes(plain, nullable),
+        ["breaking output x: union now allows `null` (breaks clients that rely on it)"]
     );
 }
 
 #[test]
-fn a_branch_that_another_covers_is_not_missed() {
+fn removing_a_covered_branch_is_compatible() {
     let single = || json!({"type": "string"});
     let union = || json!({"anyOf": [{"type": "string"}, {"type": "string", "enum": ["a"]}]});
     assert_eq!(
-        argument(union(), single()),
+        argument_changes(union(), single()),
         ["compatible argument x: type string or string → string"]
     );
     assert_eq!(
-        output(single(), union()),
+        property_changes(single(), union()),
         ["compatible output x: type string → string or string"]
     );
 }
 
 #[test]
-fn words_of_branches_are_compared() {
-    let with = |words: &str| {
+fn compares_the_documentation_of_branches() {
+    let with = |text: &str| {
         json!({"description": "all", "anyOf": [
-            {"type": "string", "description": words},
+            {"type": "string", "description": text},
             {"type": "integer"},
         ]})
     };
     assert_eq!(
-        argument(with("old"), with("new")),
+        argument_changes(with("old"), with("new")),
         ["documentation argument x: description “old” → “new”"]
     );
 }
 
 #[test]
-fn combinations_of_arguments_are_one_set_of_arguments() {
+fn combinations_of_arguments_have_no_branch_labels() {
     let with = |maximum: u32, required: Value| {
         json!({
             "type": "object",
@@ -177,7 +177,7 @@ fn combinations_of_arguments_are_one_set_of_arguments() {
     };
     let either = || json!([{"required": ["a"]}, {"required": ["b"]}]);
     assert_eq!(
-        inputs(with(10, either()), with(5, either())),
+        input_changes(with(10, either()), with(5, either())),
         ["breaking argument a: maximum 10 → 5"]
     );
 }

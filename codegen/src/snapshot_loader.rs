@@ -1,17 +1,17 @@
-//! Snapshots read back from a folder, for comparing two states of the API.
+//! Loads operation snapshots from a folder, for comparing two versions of the API.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::diff::Catalogue;
+use crate::diff::OperationSnapshots;
 use crate::error::{Error, Result};
 use crate::snapshots;
 
-/// The operations of a repository, of its `codegen-snapshots/`, or of its `data-design/`.
+/// Loads the operations of a repository, of its `codegen-snapshots/`, or of its `data-design/`.
 ///
-/// Snapshots come before specs where a folder has both: they are what was reviewed.
-pub fn load(dir: &Path) -> Result<Catalogue> {
+/// If a folder has both snapshots and specs, the reviewed snapshots take precedence.
+pub fn load(dir: &Path) -> Result<OperationSnapshots> {
     for folder in [
         dir.join("codegen-snapshots/operations"),
         dir.join("operations"),
@@ -25,22 +25,22 @@ pub fn load(dir: &Path) -> Result<Catalogue> {
             return Ok(snapshots::operations(&crate::read(&folder)?));
         }
     }
-    let found = from_snapshots(dir)?;
-    match found.is_empty() {
-        false => Ok(found),
-        true => Err(Error::Usage(format!(
-            "{} holds neither snapshots of operations nor a data-design/",
+    let operations = from_snapshots(dir)?;
+    if operations.is_empty() {
+        return Err(Error::Usage(format!(
+            "{} contains neither operation snapshots nor a data-design/",
             dir.display()
-        ))),
+        )));
     }
+    Ok(operations)
 }
 
-fn from_snapshots(dir: &Path) -> Result<Catalogue> {
+fn from_snapshots(dir: &Path) -> Result<OperationSnapshots> {
     let fail = |path: &Path, source: std::io::Error| Error::Read {
         path: path.to_owned(),
         source,
     };
-    let mut catalogue = Catalogue::new();
+    let mut operations = OperationSnapshots::new();
     for entry in std::fs::read_dir(dir).map_err(|source| fail(dir, source))? {
         let path: PathBuf = entry.map_err(|source| fail(dir, source))?.path();
         if path.extension().is_none_or(|extension| extension != "json") {
@@ -53,8 +53,8 @@ fn from_snapshots(dir: &Path) -> Result<Catalogue> {
             message: format!(" is not a snapshot: {error}"),
         })?;
         if let Some(name) = snapshot.get("name").and_then(Value::as_str) {
-            catalogue.insert(name.to_owned(), snapshot.clone());
+            operations.insert(name.to_owned(), snapshot.clone());
         }
     }
-    Ok(catalogue)
+    Ok(operations)
 }

@@ -1,13 +1,13 @@
-//! Upstream also takes things away: the rest goes on, and the loss is reported.
+//! Removals by upstream are reported, and generation continues without the affected parts.
 
-use codegen::Output;
+use codegen::GeneratedOutput;
 use serde_json::{Value, json};
 
-use crate::support::{Copy, snapshot};
+use crate::support::{DesignCopy, snapshot};
 
-/// Generates after a change; gives the output and the notices as text.
-fn after(change: impl FnOnce(&Copy)) -> (Output, String) {
-    let copy = Copy::new();
+/// Generates after a change. Returns the output and the notices as text.
+fn generate_after(change: impl FnOnce(&DesignCopy)) -> (GeneratedOutput, String) {
+    let copy = DesignCopy::new();
     change(&copy);
     let output = copy.generate().unwrap();
     let notices: Vec<String> = output.notices.iter().map(ToString::to_string).collect();
@@ -16,7 +16,7 @@ fn after(change: impl FnOnce(&Copy)) -> (Output, String) {
     for notice in notices.lines() {
         assert!(
             surface.contains(&notice.replace('|', "\\|")),
-            "SURFACE.md lacks {notice}"
+            "SURFACE.md does not contain {notice}"
         );
     }
     (output, notices)
@@ -30,8 +30,8 @@ fn remove(value: &mut Value, key: &str) {
 }
 
 #[test]
-fn an_operation_that_the_overlay_extends() {
-    let (output, notices) = after(|copy| {
+fn reports_a_removed_operation_that_the_overlay_extends() {
+    let (output, notices) = generate_after(|copy| {
         copy.edit("exa-search-spec.yaml", |spec| {
             remove(&mut spec["paths"], "/answer")
         });
@@ -40,7 +40,7 @@ fn an_operation_that_the_overlay_extends() {
         notices.contains("exa-search-overlay.yaml action"),
         "{notices}"
     );
-    assert!(notices.contains("matches nothing any more"), "{notices}");
+    assert!(notices.contains("no longer matches anything"), "{notices}");
     assert!(
         notices.contains("surface.yaml entry POST /answer"),
         "{notices}"
@@ -58,19 +58,19 @@ fn an_operation_that_the_overlay_extends() {
 }
 
 #[test]
-fn operations_that_a_long_running_marker_names() {
-    let (output, notices) = after(|copy| {
+fn reports_removed_operations_of_a_long_running_marker() {
+    let (output, notices) = generate_after(|copy| {
         copy.edit("exa-websets-spec.yaml", |spec| {
             remove(&mut spec["paths"], "/v0/websets/{webset}/searches/{id}");
             remove(&mut spec["paths"], "/v0/websets/{id}/cancel");
         });
     });
     assert!(
-        notices.contains("`searches.get` does not exist any more; the marker was left out"),
+        notices.contains("`searches.get` no longer exists; long-running marker omitted"),
         "{notices}"
     );
     assert!(
-        notices.contains("`websets.cancel` does not exist any more"),
+        notices.contains("`websets.cancel` no longer exists"),
         "{notices}"
     );
     assert_eq!(
@@ -85,8 +85,8 @@ fn operations_that_a_long_running_marker_names() {
 }
 
 #[test]
-fn a_field_that_the_surface_reads() {
-    let (output, notices) = after(|copy| {
+fn reports_a_removed_field_that_the_surface_reads() {
+    let (output, notices) = generate_after(|copy| {
         copy.edit("exa-websets-spec.yaml", |spec| {
             remove(
                 &mut spec["components"]["schemas"]["Import"]["properties"],
@@ -95,23 +95,20 @@ fn a_field_that_the_surface_reads() {
         });
     });
     assert!(
-        notices.contains("`imports.get` has no field `status` any more"),
+        notices.contains("`imports.get` has no field `status`"),
         "{notices}"
     );
     assert_eq!(snapshot(&output, "imports.create").get("longRunning"), None);
 }
 
 #[test]
-fn a_parameter_that_the_surface_renames() {
-    let (output, notices) = after(|copy| {
+fn reports_a_removed_parameter_that_the_surface_renames() {
+    let (output, notices) = generate_after(|copy| {
         copy.edit("exa-websets-spec.yaml", |spec| {
             spec["paths"]["/v0/websets/preview"]["post"]["parameters"] = json!([]);
         });
     });
-    assert!(
-        notices.contains("no parameter `search` any more"),
-        "{notices}"
-    );
+    assert!(notices.contains("no parameter `search`"), "{notices}");
     assert_eq!(
         snapshot(&output, "websets.preview")["arguments"].get("withItems"),
         None
@@ -119,8 +116,8 @@ fn a_parameter_that_the_surface_renames() {
 }
 
 #[test]
-fn a_schema_that_the_overlay_refers_to() {
-    let (output, notices) = after(|copy| {
+fn reports_a_removed_schema_that_the_overlay_refers_to() {
+    let (output, notices) = generate_after(|copy| {
         copy.edit("exa-search-spec.yaml", |spec| {
             let text = spec.to_string().replace("ContentsRequest", "PageContents");
             *spec = serde_json::from_str(&text).unwrap();
@@ -138,8 +135,8 @@ fn a_schema_that_the_overlay_refers_to() {
 }
 
 #[test]
-fn what_upstream_adds_by_itself_wins_over_the_overlay() {
-    let (output, notices) = after(|copy| {
+fn additions_of_upstream_take_precedence_over_the_overlay() {
+    let (output, notices) = generate_after(|copy| {
         copy.edit("exa-search-spec.yaml", |spec| {
             spec["paths"]["/agent/runs"] = json!({"post": {
                 "operationId": "agent-runs-create", "summary": "Upstream's own",
@@ -158,10 +155,10 @@ fn what_upstream_adds_by_itself_wins_over_the_overlay() {
     );
 }
 
-/// The other way round: what was the server's own, upstream now has itself.
+/// The opposite case: upstream adds an argument that the server already has.
 #[test]
-fn an_argument_of_the_servers_own_gives_way_to_the_spec() {
-    let (output, notices) = after(|copy| {
+fn arguments_of_the_spec_replace_server_arguments() {
+    let (output, notices) = generate_after(|copy| {
         copy.edit("exa-websets-spec.yaml", |spec| {
             let import = &mut spec["components"]["schemas"]["CreateImportParameters"];
             let fields = import.pointer_mut("/oneOf/0").unwrap();
@@ -183,10 +180,10 @@ fn an_argument_of_the_servers_own_gives_way_to_the_spec() {
     assert!(!table.contains("Argument::server(\"filePath\")"));
 }
 
-/// What the server does for an operation goes with the operations and arguments that it needs.
+/// The behavior of an operation is omitted with the operations and arguments that it needs.
 #[test]
-fn operations_and_arguments_that_behavior_needs() {
-    let (output, notices) = after(|copy| {
+fn reports_removed_operations_and_arguments_that_behavior_needs() {
+    let (output, notices) = generate_after(|copy| {
         copy.edit("exa-websets-spec.yaml", |spec| {
             remove(&mut spec["paths"]["/v0/imports/{id}"], "delete");
             remove(&mut spec["paths"]["/v0/websets/{id}"], "get");
@@ -196,13 +193,16 @@ fn operations_and_arguments_that_behavior_needs() {
         });
     });
     for notice in [
-        "`imports.delete` does not exist any more; the upload was left out",
-        "the operation has no argument `cadence` any more; its check was left out",
-        "surface.yaml resources: `websets.get` does not exist any more; `websets` was left out",
-        "prompts.yaml prompt build_webset: `websets.get` does not exist any more; its step was left out",
-        "surface.yaml tool suggest_enrichments: `websets.get` does not exist any more; it was left out",
+        "`imports.delete` no longer exists; upload omitted",
+        "the operation has no argument `cadence`; check omitted",
+        "surface.yaml resources: `websets.get` no longer exists; `websets` omitted",
+        "prompts.yaml prompt build_webset: `websets.get` no longer exists; step omitted",
+        "surface.yaml tool suggest_enrichments: `websets.get` no longer exists; omitted",
     ] {
-        assert!(notices.contains(notice), "no {notice} in {notices}");
+        assert!(
+            notices.contains(notice),
+            "missing notice {notice} in {notices}"
+        );
     }
     assert_eq!(snapshot(&output, "imports.create").get("upload"), None);
     assert_eq!(snapshot(&output, "monitors.create").get("checks"), None);
@@ -212,14 +212,14 @@ fn operations_and_arguments_that_behavior_needs() {
 }
 
 #[test]
-fn an_operation_that_a_prompt_needs() {
-    let (output, notices) = after(|copy| {
+fn reports_a_removed_operation_that_a_prompt_needs() {
+    let (output, notices) = generate_after(|copy| {
         copy.edit("exa-search-spec.yaml", |spec| {
             remove(&mut spec["paths"], "/search");
         });
     });
     for prompt in ["research_topic", "compare_companies"] {
-        let notice = format!("prompt {prompt}: `search` does not exist any more");
+        let notice = format!("prompt {prompt}: `search` no longer exists");
         assert!(notices.contains(&notice), "{notices}");
         assert!(!output.files["generated/prompts.json"].contains(prompt));
     }

@@ -1,6 +1,6 @@
-//! The keywords of JSON Schema, by what they do.
+//! The keywords of JSON Schema, grouped by purpose.
 
-/// Keywords that tell people something and accept or refuse nothing.
+/// Keywords that document a schema without restricting values.
 const DOCUMENTATION: [&str; 10] = [
     "default",
     "deprecated",
@@ -14,8 +14,8 @@ const DOCUMENTATION: [&str; 10] = [
     "writeOnly",
 ];
 
-/// Keywords that this module resolves itself.
-const RESOLVED: [&str; 10] = [
+/// Keywords with a comparison rule of their own.
+const HANDLED: [&str; 10] = [
     "$ref",
     "allOf",
     "anyOf",
@@ -28,8 +28,8 @@ const RESOLVED: [&str; 10] = [
     "type",
 ];
 
-/// Keywords that say nothing about values.
-const SILENT: [&str; 6] = [
+/// Keywords that neither restrict nor describe values.
+const METADATA: [&str; 6] = [
     "$anchor",
     "$comment",
     "$defs",
@@ -38,22 +38,22 @@ const SILENT: [&str; 6] = [
     "definitions",
 ];
 
-/// Keywords that limit values of one type only.
-const NUMERIC: [&str; 5] = [
+/// Keywords that restrict values of one type only.
+const NUMBER_KEYWORDS: [&str; 5] = [
     "exclusiveMaximum",
     "exclusiveMinimum",
     "maximum",
     "minimum",
     "multipleOf",
 ];
-const TEXTUAL: [&str; 5] = [
+const STRING_KEYWORDS: [&str; 5] = [
     "contentEncoding",
     "contentMediaType",
     "maxLength",
     "minLength",
     "pattern",
 ];
-const LISTED: [&str; 9] = [
+const ARRAY_KEYWORDS: [&str; 9] = [
     "contains",
     "items",
     "maxContains",
@@ -64,7 +64,7 @@ const LISTED: [&str; 9] = [
     "unevaluatedItems",
     "uniqueItems",
 ];
-const KEYED: [&str; 8] = [
+const OBJECT_KEYWORDS: [&str; 8] = [
     "additionalProperties",
     "dependentRequired",
     "dependentSchemas",
@@ -75,16 +75,16 @@ const KEYED: [&str; 8] = [
     "unevaluatedProperties",
 ];
 
-/// Keywords whose greater value accepts less.
-pub(super) const LOWER: [&str; 5] = [
+/// Keywords where a greater value is stricter.
+pub(super) const LOWER_BOUNDS: [&str; 5] = [
     "exclusiveMinimum",
     "minItems",
     "minLength",
     "minProperties",
     "minimum",
 ];
-/// Keywords whose smaller value accepts less.
-pub(super) const UPPER: [&str; 5] = [
+/// Keywords where a smaller value is stricter.
+pub(super) const UPPER_BOUNDS: [&str; 5] = [
     "exclusiveMaximum",
     "maxItems",
     "maxLength",
@@ -92,31 +92,42 @@ pub(super) const UPPER: [&str; 5] = [
     "maximum",
 ];
 
-/// Whether a keyword only tells people something.
+/// Returns whether a keyword only documents.
 pub(super) fn is_documentation(key: &str) -> bool {
     DOCUMENTATION.contains(&key) || key.starts_with("x-")
 }
 
-/// Whether a keyword is known here and compared in its own way.
-pub(super) fn is_resolved(key: &str) -> bool {
-    RESOLVED.contains(&key) || says_nothing(key)
+/// Returns whether a keyword has a comparison rule of its own.
+pub(super) fn is_handled(key: &str) -> bool {
+    HANDLED.contains(&key) || is_metadata(key)
 }
 
-/// Whether a keyword neither limits values nor describes them.
-pub(super) fn says_nothing(key: &str) -> bool {
-    SILENT.contains(&key)
+/// Returns whether a keyword neither restricts nor describes values.
+pub(super) fn is_metadata(key: &str) -> bool {
+    METADATA.contains(&key)
 }
 
-/// Whether a keyword of JSON Schema limits values of some type.
-pub(super) fn is_keyword(key: &str) -> bool {
-    let groups: [&[&str]; 4] = [&NUMERIC, &TEXTUAL, &LISTED, &KEYED];
+/// Returns whether a keyword restricts values of some type.
+pub(super) fn is_constraint(key: &str) -> bool {
+    let groups: [&[&str]; 4] = [
+        &NUMBER_KEYWORDS,
+        &STRING_KEYWORDS,
+        &ARRAY_KEYWORDS,
+        &OBJECT_KEYWORDS,
+    ];
     key == "format" || groups.iter().any(|group| group.contains(&key))
 }
 
-/// Whether a keyword can refuse values of a JSON type.
-pub(super) fn concerns(key: &str, kind: &str) -> bool {
-    let (numeric, listed) = (NUMERIC.contains(&key), LISTED.contains(&key));
-    let (textual, keyed) = (TEXTUAL.contains(&key), KEYED.contains(&key));
+/// Returns whether a keyword can restrict values of a JSON type.
+pub(super) fn applies_to(key: &str, kind: &str) -> bool {
+    let (numeric, listed) = (
+        NUMBER_KEYWORDS.contains(&key),
+        ARRAY_KEYWORDS.contains(&key),
+    );
+    let (textual, keyed) = (
+        STRING_KEYWORDS.contains(&key),
+        OBJECT_KEYWORDS.contains(&key),
+    );
     match kind {
         "string" => !numeric && !listed && !keyed,
         "integer" | "number" => !textual && !listed && !keyed,

@@ -1,27 +1,27 @@
-//! Schemas without their wrapping, and those that are a definition and nothing else.
+//! Unwraps schemas from wrappers that add no constraints, and recognizes plain references.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::merge::underlay;
-use super::normalise::{documentation, list};
-use super::vocabulary::{is_documentation, says_nothing};
+use super::keyword_groups::{is_documentation, is_metadata};
+use super::merge::add_inner_docs;
+use super::normalize::{documentation, list};
 
-/// A schema without the wrapping that adds no demands to it.
+/// A schema without the wrappers that add no constraints to it.
 #[derive(Debug, PartialEq)]
-pub(super) struct Peeled<'a> {
-    /// What was inside.
+pub(super) struct UnwrappedSchema<'a> {
+    /// The wrapped schema.
     pub(super) core: &'a Value,
-    /// Whether the wrapping allows `null` besides what the core allows.
+    /// Whether a wrapper also allows `null`.
     pub(super) nullable: bool,
-    /// What the wrapping and the core say about this place, the outermost words first.
+    /// The documentation of the wrappers and the core; the outermost takes precedence.
     pub(super) docs: BTreeMap<String, Value>,
 }
 
-/// Takes off descriptions, an `allOf` of one element and a union with nothing but `null`.
-pub(super) fn peel(schema: &Value) -> Peeled<'_> {
-    let bare = Peeled {
+/// Removes documentation, an `allOf` with one element, and a union with only `null`.
+pub(super) fn unwrap_schema(schema: &Value) -> UnwrappedSchema<'_> {
+    let bare = UnwrappedSchema {
         core: schema,
         nullable: false,
         docs: BTreeMap::new(),
@@ -29,7 +29,7 @@ pub(super) fn peel(schema: &Value) -> Peeled<'_> {
     let Some(keywords) = schema.as_object() else {
         return bare;
     };
-    let mut found = match only_demand(schema) {
+    let mut found = match only_constraint(schema) {
         Some((key @ ("allOf" | "anyOf" | "oneOf"), _)) => {
             let options = list(keywords, key);
             let (nulls, others): (Vec<&Value>, Vec<&Value>) = options
@@ -37,7 +37,7 @@ pub(super) fn peel(schema: &Value) -> Peeled<'_> {
                 .partition(|option| key != "allOf" && is_null(option));
             match others.as_slice() {
                 [inner] => {
-                    let mut inner = peel(inner);
+                    let mut inner = unwrap_schema(inner);
                     inner.nullable |= !nulls.is_empty();
                     inner
                 }
@@ -48,48 +48,48 @@ pub(super) fn peel(schema: &Value) -> Peeled<'_> {
     };
     found.nullable |= allows_null(schema);
     let inner = std::mem::replace(&mut found.docs, documentation(keywords));
-    underlay(&mut found.docs, &inner);
+    add_inner_docs(&mut found.docs, &inner);
     found
 }
 
-/// The definition that a schema is, if it is one: such as `#/$defs/Webset`.
-pub(super) fn plain_reference<'a>(peeled: &Peeled<'a>) -> Option<&'a str> {
-    match only_demand(peeled.core)? {
+/// Returns the reference, such as `#/$defs/Webset`, if the schema consists of nothing else.
+pub(super) fn sole_reference<'a>(unwrapped: &UnwrappedSchema<'a>) -> Option<&'a str> {
+    match only_constraint(unwrapped.core)? {
         ("$ref", target) => target.as_str(),
         _ => None,
     }
 }
 
-/// The types written next to a reference. They mostly repeat those of the definition.
-pub(super) fn kinds_beside<'a>(peeled: &Peeled<'a>) -> Vec<&'a str> {
-    let kinds = peeled.core.get("type").into_iter().flat_map(names);
+/// Returns the types next to a reference. They usually repeat those of the definition.
+pub(super) fn types_beside_reference<'a>(unwrapped: &UnwrappedSchema<'a>) -> Vec<&'a str> {
+    let kinds = unwrapped.core.get("type").into_iter().flat_map(type_names);
     kinds.filter(|kind| *kind != "null").collect()
 }
 
-/// The keyword that is all a schema demands, apart from a type next to a reference.
-fn only_demand(schema: &Value) -> Option<(&str, &Value)> {
+/// Returns the only constraint of a schema, ignoring a type next to a reference.
+fn only_constraint(schema: &Value) -> Option<(&str, &Value)> {
     let keywords = schema.as_object()?;
-    let refers = keywords.contains_key("$ref");
-    let mut demands = keywords.iter().filter(|(key, _)| {
-        let beside = key.as_str() == "nullable" || (refers && key.as_str() == "type");
-        !beside && !is_documentation(key) && !says_nothing(key)
+    let is_reference = keywords.contains_key("$ref");
+    let mut constraints = keywords.iter().filter(|(key, _)| {
+        let ignored = key.as_str() == "nullable" || (is_reference && key.as_str() == "type");
+        !ignored && !is_documentation(key) && !is_metadata(key)
     });
-    let (key, value) = demands.next()?;
-    demands.next().is_none().then_some((key, value))
+    let (key, value) = constraints.next()?;
+    constraints.next().is_none().then_some((key, value))
 }
 
-/// Whether a schema says in its own words that `null` is allowed. Many that do so next to a
-/// reference or a list of values forget to allow it there as well; they are taken at their word.
+/// Returns whether a schema itself allows `null`. Specs often do so next to a reference or an enum
+/// that does not list `null`; that counts as allowed.
 pub(super) fn allows_null(schema: &Value) -> bool {
     let listed = schema.get("type").is_some_and(|kinds| {
-        let mut found = names(kinds);
+        let mut found = type_names(kinds);
         kinds.is_array() && found.len() > 1 && found.any(|kind| kind == "null")
     });
     listed || schema.get("nullable") == Some(&Value::Bool(true))
 }
 
-/// The types that the keyword `type` names.
-fn names(kinds: &Value) -> std::vec::IntoIter<&str> {
+/// Returns the types that the keyword `type` lists.
+fn type_names(kinds: &Value) -> std::vec::IntoIter<&str> {
     let found: Vec<&str> = match kinds {
         Value::Array(listed) => listed.iter().filter_map(Value::as_str).collect(),
         single => single.as_str().into_iter().collect(),
@@ -104,31 +104,31 @@ fn is_null(schema: &Value) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{BTreeMap, Peeled, peel, plain_reference};
+    use super::{BTreeMap, UnwrappedSchema, sole_reference, unwrap_schema};
     use serde_json::json;
 
     #[test]
-    fn wrappings_are_taken_off() {
+    fn removes_wrappers() {
         let inner = json!({"$ref": "#/$defs/A", "description": "inner", "title": "T"});
         let schema = json!({
             "description": "outer",
             "anyOf": [{"allOf": [inner]}, {"type": "null"}],
         });
-        let expected = Peeled {
+        let expected = UnwrappedSchema {
             core: &inner,
             nullable: true,
             docs: BTreeMap::from([
                 ("description".to_owned(), json!("outer")),
-                ("further description".to_owned(), json!("inner")),
+                ("inner description".to_owned(), json!("inner")),
                 ("title".to_owned(), json!("T")),
             ]),
         };
-        assert_eq!(peel(&schema), expected);
-        assert_eq!(plain_reference(&expected), Some("#/$defs/A"));
+        assert_eq!(unwrap_schema(&schema), expected);
+        assert_eq!(sole_reference(&expected), Some("#/$defs/A"));
     }
 
     #[test]
-    fn demands_make_more_than_a_reference() {
+    fn schemas_with_constraints_are_not_plain_references() {
         for schema in [
             json!({"$ref": "#/$defs/A", "minLength": 1}),
             json!({"anyOf": [{"$ref": "#/$defs/A"}, {"$ref": "#/$defs/B"}]}),
@@ -136,7 +136,7 @@ mod tests {
             json!({}),
             json!(true),
         ] {
-            assert_eq!(plain_reference(&peel(&schema)), None, "{schema}");
+            assert_eq!(sole_reference(&unwrap_schema(&schema)), None, "{schema}");
         }
     }
 }

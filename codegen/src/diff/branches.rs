@@ -1,16 +1,18 @@
-//! The parts of the common form that concern types: telling them, splitting by them and
-//! gathering branches that belong together.
+//! Splits schemas into one branch per JSON type and collects branches into a normalized schema.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::normalise::{Branch, Property, Site};
-use super::vocabulary::concerns;
+use super::keyword_groups::applies_to;
+use super::normalize::{Branch, NormalizedSchema, Property};
 
-/// The types a schema demands. A schema that lists values or properties but forgets its type is
-/// read as if it had named it.
-pub(super) fn kinds(keywords: &Map<String, Value>, values: Option<&[Value]>) -> Vec<String> {
+/// Returns the types that a schema requires. A schema without `type` that lists values, properties
+/// or items gets the type they imply.
+pub(super) fn required_types(
+    keywords: &Map<String, Value>,
+    values: Option<&[Value]>,
+) -> Vec<String> {
     match keywords.get("type") {
         Some(Value::String(kind)) => return vec![kind.clone()],
         Some(Value::Array(kinds)) => {
@@ -20,7 +22,7 @@ pub(super) fn kinds(keywords: &Map<String, Value>, values: Option<&[Value]>) -> 
         _ => {}
     }
     if let Some(values) = values {
-        let kinds: BTreeSet<&str> = values.iter().map(kind_of).collect();
+        let kinds: BTreeSet<&str> = values.iter().map(json_type).collect();
         return kinds.into_iter().map(str::to_owned).collect();
     }
     if keywords.contains_key("properties") {
@@ -32,18 +34,18 @@ pub(super) fn kinds(keywords: &Map<String, Value>, values: Option<&[Value]>) -> 
     }
 }
 
-/// A branch restricted to one type: only the values and keywords that concern it remain. There
-/// is none when the listed values leave nothing of that type.
-pub(super) fn restricted(branch: &Branch, kind: &str) -> Option<Branch> {
+/// Restricts a branch to one type, with only the values and keywords that apply to it. Returns
+/// `None` if no listed value has that type.
+pub(super) fn restrict(branch: &Branch, kind: &str) -> Option<Branch> {
     let mut result = branch.clone();
     result.kind = Some(kind.to_owned());
     if let Some(values) = &mut result.values {
-        values.retain(|value| has_kind(value, kind));
+        values.retain(|value| has_type(value, kind));
         if values.is_empty() {
             return None;
         }
     }
-    result.rest.retain(|key, _| concerns(key, kind));
+    result.constraints.retain(|key, _| applies_to(key, kind));
     if kind != "object" {
         result.properties.clear();
         result.required.clear();
@@ -51,21 +53,24 @@ pub(super) fn restricted(branch: &Branch, kind: &str) -> Option<Branch> {
     Some(result)
 }
 
-/// Turns the branches found into a site: `null` becomes a flag, plain values of one type are one
-/// list, and what is there twice is there once.
-pub(super) fn site(docs: BTreeMap<String, Value>, found: Vec<Branch>) -> Site {
+/// Collects branches into a schema: `null` becomes a flag, enum values of one type become one list,
+/// and duplicates are dropped.
+pub(super) fn collect(docs: BTreeMap<String, Value>, found: Vec<Branch>) -> NormalizedSchema {
     let nullable = found.iter().any(Branch::is_null);
     let mut branches: Vec<Branch> = Vec::new();
     for branch in found {
         if branch.is_null() {
             continue;
         }
-        let branch = tidied(branch);
+        let branch = clean_up(branch);
         if branches.iter().any(|known| known.same_content(&branch)) {
             continue;
         }
-        match branches.iter_mut().find(|known| foldable(known, &branch)) {
-            Some(known) => gather(known, branch),
+        match branches
+            .iter_mut()
+            .find(|known| are_enum_parts(known, &branch))
+        {
+            Some(known) => merge_enum(known, branch),
             None => branches.push(branch),
         }
     }
@@ -78,18 +83,18 @@ pub(super) fn site(docs: BTreeMap<String, Value>, found: Vec<Branch>) -> Site {
         (true, false) => branches.push(Branch::default()),
     }
     let nullable = nullable && !branches.iter().any(Branch::is_null);
-    Site {
+    NormalizedSchema {
         nullable,
         branches,
         docs,
     }
 }
 
-/// Drops what does not concern the type, which may be known only after merging, and gives every
-/// required name a property.
-fn tidied(mut branch: Branch) -> Branch {
+/// Drops keywords that do not apply to the type, which may be known only after merging, and declares
+/// every required property.
+fn clean_up(mut branch: Branch) -> Branch {
     if let Some(kind) = branch.kind.clone() {
-        branch.rest.retain(|key, _| concerns(key, &kind));
+        branch.constraints.retain(|key, _| applies_to(key, &kind));
     }
     for name in branch.required.clone() {
         branch.properties.entry(name).or_insert(Property {
@@ -100,16 +105,16 @@ fn tidied(mut branch: Branch) -> Branch {
     branch
 }
 
-/// Two branches that only list values of one type are one list written in two parts.
-fn foldable(left: &Branch, right: &Branch) -> bool {
+/// Returns whether both branches only list values of one type and so form one enum.
+fn are_enum_parts(left: &Branch, right: &Branch) -> bool {
     let plain = |branch: &Branch| {
-        branch.values.is_some() && branch.reference.is_none() && branch.rest.is_empty()
+        branch.values.is_some() && branch.reference.is_none() && branch.constraints.is_empty()
     };
     plain(left) && plain(right) && left.kind == right.kind && left.kind.as_deref() != Some("object")
 }
 
-fn gather(known: &mut Branch, more: Branch) {
-    const NOTES: &str = "descriptions of values";
+fn merge_enum(known: &mut Branch, more: Branch) {
+    const NOTES: &str = "value descriptions";
     let note = |branch: &Branch| -> Option<String> {
         let text = branch.docs.get("description")?.as_str()?.to_owned();
         let value = branch.values.as_ref()?.first()?;
@@ -133,12 +138,12 @@ fn gather(known: &mut Branch, more: Branch) {
     }
 }
 
-fn has_kind(value: &Value, kind: &str) -> bool {
-    let own = kind_of(value);
+fn has_type(value: &Value, kind: &str) -> bool {
+    let own = json_type(value);
     own == kind || (own == "integer" && kind == "number")
 }
 
-fn kind_of(value: &Value) -> &'static str {
+fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "boolean",

@@ -1,55 +1,55 @@
-//! One common form for schemas, so that two ways of writing the same thing compare equal.
+//! Normalizes schemas, so that different spellings of the same schema compare equal.
 //!
-//! A schema becomes a [`Site`]: whether it allows `null`, and the branches of its union. A schema
-//! without a union has one branch, and a list of types has one branch for each. References and
-//! `allOf` are resolved one level deep; nested schemas stay as written until they are visited.
+//! A [`NormalizedSchema`] consists of a null flag and the branches of a union. A schema without a
+//! union has one branch; a list of types has one branch per type. References and `allOf` are resolved
+//! one level deep; nested schemas are normalized when the comparison reaches them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value, json};
 
-use super::reference::{allows_null, peel};
-use super::vocabulary::{is_documentation, is_resolved};
-use super::{fold, merge};
+use super::keyword_groups::{is_documentation, is_handled};
+use super::wrappers::{allows_null, unwrap_schema};
+use super::{branches, merge};
 
-/// A property of an object and the definition it was declared in.
+/// A property of an object and the definition that declares it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Property {
     pub(super) schema: Value,
     pub(super) origin: Option<String>,
 }
 
-/// One alternative of a schema: values of one JSON type, or of any.
+/// One alternative of a schema, for values of one JSON type or of any type.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Branch {
-    /// The definition that is this branch, when nothing is added to it.
+    /// The definition that this branch refers to, if the schema adds nothing to it.
     pub(super) reference: Option<String>,
-    /// The JSON type, if one is demanded.
+    /// The JSON type, if the schema requires one.
     pub(super) kind: Option<String>,
     /// The values of `enum`; `const` is an `enum` of one value.
     pub(super) values: Option<Vec<Value>>,
     pub(super) properties: BTreeMap<String, Property>,
     pub(super) required: BTreeSet<String>,
-    /// All further keywords that accept or refuse values.
-    pub(super) rest: BTreeMap<String, Value>,
-    /// What is written about this branch where it is used.
+    /// All other keywords that restrict values.
+    pub(super) constraints: BTreeMap<String, Value>,
+    /// The documentation where the branch is used.
     pub(super) docs: BTreeMap<String, Value>,
-    /// What the definition it refers to says about itself.
+    /// The documentation in the definition that it refers to.
     pub(super) definition_docs: BTreeMap<String, Value>,
 }
 
 impl Branch {
-    /// A branch that holds `null` and nothing else.
+    /// Returns whether the branch accepts only `null`.
     pub(super) fn is_null(&self) -> bool {
         self.kind.as_deref() == Some("null")
     }
 
-    /// Whether both accept the same values, as far as can be seen without resolving more.
+    /// Returns whether both accept the same values, without resolving nested schemas.
     pub(super) fn same_content(&self, other: &Self) -> bool {
         self.kind == other.kind
             && self.values == other.values
             && self.required == other.required
-            && self.rest == other.rest
+            && self.constraints == other.constraints
             && self.properties.len() == other.properties.len()
             && self.properties.iter().all(|(name, mine)| {
                 let theirs = other.properties.get(name);
@@ -57,25 +57,25 @@ impl Branch {
             })
     }
 
-    /// Everything written about the branch, the place of use first.
+    /// Returns all documentation of the branch; the place of use takes precedence.
     pub(super) fn all_docs(&self) -> BTreeMap<String, Value> {
         let mut docs = self.docs.clone();
-        merge::underlay(&mut docs, &self.definition_docs);
+        merge::add_inner_docs(&mut docs, &self.definition_docs);
         docs
     }
 }
 
-/// A schema in the common form.
+/// A schema in normalized form.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Site {
+pub(super) struct NormalizedSchema {
     pub(super) nullable: bool,
     pub(super) branches: Vec<Branch>,
-    /// What is written at this place itself.
+    /// The documentation of the schema itself.
     pub(super) docs: BTreeMap<String, Value>,
 }
 
-impl Site {
-    /// The only branch, unless this is a union.
+impl NormalizedSchema {
+    /// Returns the only branch, or `None` for a union.
     pub(super) fn single(&self) -> Option<&Branch> {
         match self.branches.as_slice() {
             [branch] => Some(branch),
@@ -83,11 +83,11 @@ impl Site {
         }
     }
 
-    /// What a reader learns here: the words at this place, else those of the only branch.
+    /// Returns the documentation of the schema, completed with that of its only branch.
     pub(super) fn all_docs(&self) -> BTreeMap<String, Value> {
         let mut docs = self.docs.clone();
         if let Some(branch) = self.single() {
-            merge::underlay(&mut docs, &branch.all_docs());
+            merge::add_inner_docs(&mut docs, &branch.all_docs());
         }
         docs
     }
@@ -104,76 +104,76 @@ impl<'a> Resolver<'a> {
         Self { root }
     }
 
-    /// The schema that a reference such as `#/$defs/Webset` points at.
+    /// Returns the schema that a reference such as `#/$defs/Webset` points at.
     pub(super) fn target(&self, reference: &str) -> Option<&'a Value> {
         self.root.pointer(reference.strip_prefix('#')?)
     }
 
-    /// Brings a schema to the common form.
-    pub(super) fn site(&self, schema: &Value) -> Site {
-        let peeled = peel(schema);
-        let mut bare = peeled.core.clone();
+    /// Normalizes a schema.
+    pub(super) fn normalize(&self, schema: &Value) -> NormalizedSchema {
+        let unwrapped = unwrap_schema(schema);
+        let mut bare = unwrapped.core.clone();
         if let Value::Object(keywords) = &mut bare {
             keywords.retain(|key, _| !is_documentation(key));
         }
         let mut branches = self.branches(&bare, &mut Vec::new());
-        if peeled.nullable {
-            branches.push(of_kind("null"));
+        if unwrapped.nullable {
+            branches.push(of_type("null"));
         }
-        fold::site(peeled.docs, branches)
+        branches::collect(unwrapped.docs, branches)
     }
 
-    /// The branches of a schema. `trail` holds the references being resolved; one that leads back
-    /// to itself adds nothing and yields no branch.
+    /// Returns the branches of a schema. `trail` holds the references being resolved; a reference that
+    /// leads back to itself yields no branch.
     fn branches(&self, schema: &Value, trail: &mut Vec<String>) -> Vec<Branch> {
         let Value::Object(keywords) = schema else {
-            return vec![trivial(schema)];
+            return vec![boolean_schema(schema)];
         };
         let mut found = own_branches(keywords);
         if let Some(Value::String(reference)) = keywords.get("$ref") {
             if trail.contains(reference) {
                 return Vec::new();
             }
-            let referred = self.referred(reference, trail);
+            let target_branches = self.reference_branches(reference, trail);
             // A type next to a reference repeats that of the definition, or is out of date.
-            if referred.iter().all(|branch| branch.kind.is_some()) {
+            if target_branches.iter().all(|branch| branch.kind.is_some()) {
                 let mut untyped = keywords.clone();
                 untyped.remove("type");
                 found = own_branches(&untyped);
             }
-            found = merge::product(found, referred);
+            found = merge::intersect(found, target_branches);
         }
         for part in list(keywords, "allOf") {
-            found = merge::product(found, self.branches(part, trail));
+            found = merge::intersect(found, self.branches(part, trail));
         }
         for union in ["oneOf", "anyOf"] {
             let mut options = Vec::new();
             for option in list(keywords, union) {
                 options.extend(self.branches(option, trail));
             }
-            found = merge::product(found, options);
+            found = merge::intersect(found, options);
         }
         if allows_null(schema) {
-            found.push(of_kind("null"));
+            found.push(of_type("null"));
         }
         found
     }
 
-    /// The branches of a definition, marked with where they come from.
-    fn referred(&self, reference: &str, trail: &mut Vec<String>) -> Vec<Branch> {
+    /// Returns the branches of a definition, marked with their origin.
+    fn reference_branches(&self, reference: &str, trail: &mut Vec<String>) -> Vec<Branch> {
         let Some(target) = self.target(reference) else {
-            // The name is all there is to compare.
+            // Without a target only the name can be compared.
             return vec![Branch {
-                rest: BTreeMap::from([("$ref".to_owned(), json!(reference))]),
+                constraints: BTreeMap::from([("$ref".to_owned(), json!(reference))]),
                 ..Branch::default()
             }];
         };
         trail.push(reference.to_owned());
         let mut found = self.branches(target, trail);
         trail.pop();
-        let alone = found.iter().filter(|branch| !branch.is_null()).count() == 1;
+        let is_single = found.iter().filter(|branch| !branch.is_null()).count() == 1;
         for branch in &mut found {
-            if alone && !branch.is_null() {
+            if is_single && !branch.is_null() {
                 branch.reference = Some(reference.to_owned());
             }
             for property in branch.properties.values_mut() {
@@ -186,7 +186,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// The elements of a keyword that holds a list.
+/// Returns the elements of a keyword that holds a list.
 pub(super) fn list<'a>(keywords: &'a Map<String, Value>, key: &str) -> &'a [Value] {
     match keywords.get(key) {
         Some(Value::Array(elements)) => elements,
@@ -194,44 +194,44 @@ pub(super) fn list<'a>(keywords: &'a Map<String, Value>, key: &str) -> &'a [Valu
     }
 }
 
-/// What a schema says to people, without what says nothing, such as `deprecated: false`.
+/// Returns the documentation keywords of a schema, without empty ones such as `deprecated: false`.
 pub(super) fn documentation(keywords: &Map<String, Value>) -> BTreeMap<String, Value> {
-    let silent = |key: &str, value: &Value| {
+    let is_empty = |key: &str, value: &Value| {
         key != "default" && (value == &json!(false) || value == &json!("") || value.is_null())
     };
     keywords
         .iter()
-        .filter(|(key, value)| is_documentation(key) && !silent(key, value))
+        .filter(|(key, value)| is_documentation(key) && !is_empty(key, value))
         .map(|(key, value)| (key.clone(), value.clone()))
         .collect()
 }
 
-/// `true` accepts everything, `false` nothing.
-fn trivial(schema: &Value) -> Branch {
+/// Returns the branch of a boolean schema: `true` accepts everything, `false` nothing.
+fn boolean_schema(schema: &Value) -> Branch {
     let mut branch = Branch::default();
     if schema == &Value::Bool(false) {
-        branch.rest.insert("not".to_owned(), json!({}));
+        branch.constraints.insert("not".to_owned(), json!({}));
     }
     branch
 }
 
-fn of_kind(kind: &str) -> Branch {
+fn of_type(kind: &str) -> Branch {
     Branch {
         kind: Some(kind.to_owned()),
         ..Branch::default()
     }
 }
 
-/// What a schema demands by itself, one branch for each of its types.
+/// Returns what a schema itself requires, one branch per type.
 fn own_branches(keywords: &Map<String, Value>) -> Vec<Branch> {
     let mut template = own_content(keywords);
-    let kinds = fold::kinds(keywords, template.values.as_deref());
+    let kinds = branches::required_types(keywords, template.values.as_deref());
     let branches: Vec<Branch> = kinds
         .iter()
-        .filter_map(|kind| fold::restricted(&template, kind))
+        .filter_map(|kind| branches::restrict(&template, kind))
         .collect();
     if branches.is_empty() {
-        // None of the values has the demanded type; both are shown as they are.
+        // No listed value has the required type; keep both as they are.
         template.kind = kinds.into_iter().next();
         vec![template]
     } else {
@@ -260,9 +260,9 @@ fn own_content(keywords: &Map<String, Value>) -> Branch {
             .iter()
             .filter_map(|name| name.as_str().map(str::to_owned))
             .collect(),
-        rest: keywords
+        constraints: keywords
             .iter()
-            .filter(|(key, _)| !is_resolved(key) && !is_documentation(key))
+            .filter(|(key, _)| !is_handled(key) && !is_documentation(key))
             .map(|(key, value)| (key.clone(), value.clone()))
             .collect(),
         docs: documentation(keywords),
