@@ -1,4 +1,4 @@
-// Measures all servers and writes RESULTS.md: `node compare.mjs FOLDER_OF_THE_RELEASE_BUILDS`.
+// Measures all servers and writes RESULTS.md: `node compare.mjs FOLDER_WITH_THE_PROGRAMS`.
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,17 +7,17 @@ import { mock, sandbox } from "./lib/backends.mjs";
 import { drive, interleave } from "./lib/drive.mjs";
 import { describeMachine } from "./lib/machine.mjs";
 import { report } from "./lib/report.mjs";
-import { OFFICIAL, floor, greeting, keeping, official, ours, searching } from "./lib/servers.mjs";
+import { OFFICIAL, floor, official, ours, withCache, withHelloCall, withSearchCall } from "./lib/servers.mjs";
 
 const ROUNDS = { start: 100, idle: 5, calls: 7 };
-// One by one, then with 32 in flight. The sandbox is slower than our server, so it gets fewer.
+// Sequential calls, then calls with 32 in flight. The sandbox is slower than our server, so it gets fewer.
 const CALLS = { mock: [500, 2000], sandbox: [200, 500] };
-// Looks at one kept answer, and different searches with a cache of so many bytes.
-const CACHE = { looks: 2000, searches: 100_000, bytes: 8_000_000 };
+// Reads of one cached result, and different searches with a cache of this size.
+const CACHE = { reads: 2000, searches: 100_000, bytes: 8_000_000 };
 
 const release = process.argv[2];
 const driver = join(release, "drive");
-const say = (text) => console.error(`== ${text}`);
+const log = (text) => console.error(`== ${text}`);
 
 const measureCalls = (servers, [calls, burst]) =>
   interleave(servers, ROUNDS.calls, ({ call: [tool, args], ...server }) =>
@@ -47,31 +47,31 @@ const folder = mkdtempSync(join(tmpdir(), "bench-"));
 const backends = [];
 try {
   const results = { machine: describeMachine(), rounds: ROUNDS, calls: CALLS, sizes: sizes() };
-  say("tokens");
+  log("tokens");
   results.tokens = await countTools([...sets, official(), official(true)]);
-  say("start-up");
+  log("start-up");
   const started = [ours(release), floor(release), official(), official(true), ours(release, "granular")];
   results.start = await interleave(started, ROUNDS.start, (server) => drive(driver, server, "start"));
-  say("memory");
+  log("memory");
   results.idle = await interleave(started.slice(0, 3), ROUNDS.idle, (server) => drive(driver, server, "idle"));
 
   const real = await sandbox(release);
   backends.push(real);
   const fixed = await mock(release, real, folder);
   backends.push(fixed);
-  results.answerBytes = fixed.bytes;
-  say("calls with a fixed answer");
-  results.mock = await measureCalls([...searching(release, fixed.url), greeting(release)], CALLS.mock);
-  say("calls with the sandbox");
-  results.sandbox = await measureCalls(searching(release, real.url), CALLS.sandbox);
+  results.responseBytes = fixed.bytes;
+  log("calls with a fixed response");
+  results.mock = await measureCalls([...withSearchCall(release, fixed.url), withHelloCall(release)], CALLS.mock);
+  log("calls with the sandbox");
+  results.sandbox = await measureCalls(withSearchCall(release, real.url), CALLS.sandbox);
 
-  say("the cache");
-  const keeper = keeping(release, fixed.url, CACHE.bytes);
+  log("the cache");
+  const server = withCache(release, fixed.url, CACHE.bytes);
   const search = JSON.stringify({ operation: "search", args: { query: "fusion energy companies" } });
-  const again = await drive(driver, keeper, "again", CACHE.looks, "exa_api", search);
+  const cached = await drive(driver, server, "cached", CACHE.reads, "exa_api", search);
   const many = JSON.stringify({ query: "search number #" });
-  const memory = await drive(driver, keeper, "many", CACHE.searches, "web_search_exa", many);
-  results.cache = { ...CACHE, latencies: again.latencies, memory };
+  const memory = await drive(driver, server, "many", CACHE.searches, "web_search_exa", many);
+  results.cache = { ...CACHE, latencies: cached.latencies, memory };
 
   const text = report(results);
   writeFileSync(new URL("RESULTS.md", import.meta.url), text);

@@ -1,14 +1,14 @@
-// What stands in for the Exa API behind the servers.
+// Stand-ins for the Exa API behind the servers.
 import { spawn } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { environment } from "./drive.mjs";
 
-/** Our sandbox: a realistic backend that checks and computes. */
+/** Our sandbox: a realistic backend that validates requests and generates data. */
 export const sandbox = (release) =>
   start(join(release, "exa-mcp-server"), ["sandbox", "--listen", "127.0.0.1:0"]);
 
-/** Gives every request the answer that the sandbox gives to a search. */
+/** Sends the response of a sandbox search to every request. */
 export async function mock(release, sandbox, folder) {
   const response = await fetch(`${sandbox.url}/search`, {
     method: "POST",
@@ -21,19 +21,19 @@ export async function mock(release, sandbox, folder) {
     }),
   });
   const body = await response.text();
-  if (!response.ok) throw new Error(`the sandbox refused a search: ${body}`);
-  const file = join(folder, "answer.json");
+  if (!response.ok) throw new Error(`the sandbox rejected a search: ${body}`);
+  const file = join(folder, "response.json");
   writeFileSync(file, body);
   return { ...(await start(join(release, "mock"), [file])), bytes: body.length };
 }
 
-/** Starts a program and waits until it says where it listens. */
+/** Starts a program and waits until it prints its URL. */
 export function start(program, options, variables = {}) {
   const child = spawn(program, options, { env: environment(variables) });
   const stop = () => child.kill();
   return new Promise((resolve, reject) => {
     child.once("error", reject);
-    child.once("exit", (code) => reject(new Error(`${program} ended with ${code}`)));
+    child.once("exit", (code) => reject(new Error(`${program} exited with ${code}`)));
     const listen = (text) => {
       const [url] = /http:\/\/[\d.:]+\d/.exec(text) ?? [];
       if (url) resolve({ url, stop, pid: child.pid });

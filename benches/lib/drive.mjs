@@ -1,13 +1,13 @@
-// Runs the driver, which measures one server once, and repeats it fairly.
+// Runs the driver, which measures one server once, in interleaved rounds.
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
 const execute = promisify(execFile);
 
-/** What every measured process sees: no proxy, no key, no settings of the person who measures. */
+/** The environment of every measured process: no proxy, key or settings of the current user. */
 export const environment = (more = {}) => ({ PATH: process.env.PATH, HOME: process.env.HOME, ...more });
 
-/** One measurement of one server. */
+/** Measures one server once. */
 export async function drive(driver, server, mode, ...options) {
   const { stdout } = await execute(driver, [mode, ...options, ...server.command], {
     env: environment(server.env),
@@ -17,18 +17,18 @@ export async function drive(driver, server, mode, ...options) {
 }
 
 /**
- * Measures every server once a round and gives the figures by name. The order shifts from round to
- * round, so that neither a busy moment of the machine nor the neighbour in the order hits one server
- * alone. A round before the first fills the caches and does not count.
+ * Measures every server once per round and returns the results by name. The order rotates, so that
+ * neither a busy moment of the machine nor the previous server affects the same server every time. An
+ * additional first round fills the caches and does not count.
  */
 export async function interleave(servers, rounds, measure) {
-  const figures = Object.fromEntries(servers.map(({ name }) => [name, []]));
+  const results = Object.fromEntries(servers.map(({ name }) => [name, []]));
   for (let round = 0; round <= rounds; round++) {
-    for (let place = 0; place < servers.length; place++) {
-      const server = servers[(round + place) % servers.length];
-      const figure = await measure(server);
-      if (round > 0) figures[server.name].push(figure);
+    for (let index = 0; index < servers.length; index++) {
+      const server = servers[(round + index) % servers.length];
+      const result = await measure(server);
+      if (round > 0) results[server.name].push(result);
     }
   }
-  return figures;
+  return results;
 }

@@ -1,4 +1,4 @@
-// What the figures were measured on, without anything that names the machine.
+// Describes the machine without identifying it.
 import { execFileSync } from "node:child_process";
 import { cpus, loadavg, release, totalmem, type } from "node:os";
 

@@ -1,11 +1,11 @@
-// The figures as Markdown.
+// The results as Markdown.
 import { median, quantile, summary } from "./stats.mjs";
 
 const OURS = "ours, default";
 const FLOOR = "floor";
 const OFFICIAL = "official, default";
 
-/** Three digits that matter. */
+/** Formats a number with three significant digits. */
 export const number = (value) =>
   value >= 100 ? Math.round(value).toLocaleString("en") : Number(value.toPrecision(3)).toString();
 
@@ -15,7 +15,7 @@ export const cell = ({ median, low, high }) =>
 export const table = (head, rows) =>
   [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 
-/** One measure of the servers. Less is better, unless `more` is set. */
+/** One measure of the servers. Lower is better, unless `more` is set. */
 class Measure {
   constructor(label, valuesOf, { more = false } = {}) {
     this.label = label;
@@ -24,7 +24,7 @@ class Measure {
     this.advantage = many.median / few.median;
   }
 
-  /** Ours in relation to the floor, by the medians or another part of the summary. */
+  /** Returns the ratio of ours to the floor, by the median or another part of the summary. */
   ofFloor(part = "median") {
     return this.ours[part] / this.floor[part];
   }
@@ -41,17 +41,17 @@ function measures({ start, idle, mock, sandbox, sizes, calls }) {
   const size = { [OURS]: [sizes.ours], [FLOOR]: [sizes.floor], [OFFICIAL]: [sizes.official] };
   const [one, many] = calls.mock;
   return {
-    initialize: new Measure("start to the answer of initialize, ms", take(start, (f) => f.initialize)),
-    tools: new Measure("start to the answer of tools/list, ms", take(start, (f) => f.tools)),
+    initialize: new Measure("start to the response of initialize, ms", take(start, (f) => f.initialize)),
+    tools: new Measure("start to the response of tools/list, ms", take(start, (f) => f.tools)),
     idle: new Measure("memory when idle, MB", take(idle, (f) => f.resident)),
     after: new Measure(`memory after ${one} calls, MB`, take(mock, (f) => f.afterCalls.resident)),
-    peak: new Measure(`highest memory, ${many} calls with 32 in flight, MB`, take(mock, (f) => f.afterBurst.peak)),
+    peak: new Measure(`peak memory, ${many} calls with 32 in flight, MB`, take(mock, (f) => f.afterBurst.peak)),
     latency: new Measure("search call, median, ms", take(mock, (f) => median(f.latencies))),
     tail: new Measure("search call, 95th percentile, ms", take(mock, (f) => quantile(f.latencies, 0.95))),
-    rate: new Measure("calls a second, 32 in flight", take(mock, (f) => f.perSecond), { more: true }),
-    processor: new Measure("processor time a call, 32 in flight, ms", take(mock, (f) => f.processorMs)),
+    rate: new Measure("calls per second, 32 in flight", take(mock, (f) => f.perSecond), { more: true }),
+    cpu: new Measure("CPU time per call, 32 in flight, ms", take(mock, (f) => f.cpuMs)),
     sandbox: new Measure("search call with the sandbox, median, ms", take(sandbox, (f) => median(f.latencies))),
-    sandboxRate: new Measure("calls a second with the sandbox, 32 in flight", take(sandbox, (f) => f.perSecond), { more: true }),
+    sandboxRate: new Measure("calls per second with the sandbox, 32 in flight", take(sandbox, (f) => f.perSecond), { more: true }),
     size: new Measure("program on disk, MB", (name) => size[name]),
   };
 }
@@ -63,13 +63,13 @@ function targets(of, tokens, cache) {
   const least = (text, value, limit, unit) => line(text, value, value >= limit, unit);
   return [
     most("start to tools/list at most 1.5 times the floor's", of.tools.ofFloor(), 1.5, "×"),
-    most("the same for the fastest tenth, which other work on the machine disturbs least", of.tools.ofFloor("low"), 1.5, "×"),
+    most("the same for the 10th percentile, which other load on the machine affects least", of.tools.ofFloor("low"), 1.5, "×"),
     least("start to tools/list at least 30 times faster than the official server's", of.tools.advantage, 30, "×"),
     most("idle memory at most 12 MB", of.idle.ours.median, 12, " MB"),
-    least("with 32 in flight at least 4 times the official server's calls a second", of.rate.advantage, 4, "×"),
-    most("a look at a kept answer at most 2 ms, 95th percentile", quantile(cache.latencies, 0.95), 2, " ms"),
+    least("with 32 in flight at least 4 times the official server's calls per second", of.rate.advantage, 4, "×"),
+    most("read of a cached result at most 2 ms, 95th percentile", quantile(cache.latencies, 0.95), 2, " ms"),
     most(
-      `after ${number(cache.searches)} different searches at most the ${number(cache.bytes / 1e6)} MB of the cache and 20 MB`,
+      `peak memory after ${number(cache.searches)} different searches at most ${number(cache.bytes / 1e6)} MB for the cache plus 20 MB`,
       cache.memory.peak, cache.bytes / 1e6 + 20, " MB",
     ),
     most("default set at most 1,800 tokens", tokensOf("ours, default"), 1800),
@@ -78,37 +78,37 @@ function targets(of, tokens, cache) {
 }
 
 export function report(results) {
-  const { machine, rounds, calls, answerBytes, start, tokens, cache } = results;
+  const { machine, rounds, calls, responseBytes, start, tokens, cache } = results;
   const of = measures(results);
   const date = new Date().toISOString().slice(0, 10);
   const starts = Object.entries(start).map(([name, figures]) => [name, cell(summary(figures.map((f) => f.tools)))]);
   return `# Benchmark
 
-Written by \`benches/run\` on ${date}; not edited by hand, and asserted by no test.
+Generated by \`benches/run\` on ${date}. No test asserts these figures.
 
 Machine: ${machine}.
 
-**ours** is the `dist` build with its default tools; **floor** is the least that a server on the same rmcp can be, with one
-tool that answers "hello" and makes no HTTP request; **official** is \`exa-mcp-server\` 3.4.1 from npm, run by node directly.
+**ours** is the \`dist\` build with its default tools; **floor** is a minimal server on the same rmcp, with one tool that
+returns "hello" and makes no HTTP request; **official** is \`exa-mcp-server\` 3.4.1 from npm, run by node directly.
 
 ## Three servers
 
 ${table(["measure", "ours", "floor", "official", "ours ÷ floor", "better than official"], Object.values(of).map((measure) => measure.row()))}
 
-Medians of ${rounds.start} starts, ${rounds.idle} idle servers and ${rounds.calls} servers under calls each, interleaved in one run with rotating order; in brackets the
-range that holds eight of ten. A search call is \`web_search_exa\` for 10 results. Behind ours and official, an HTTP server gives
-always the same ${number(answerBytes / 1000)} kB, so that the MCP server is what is measured; the sandbox rows show our sandbox there instead, which
-takes most of the time itself. ${calls.mock[0]} calls one by one (${calls.sandbox[0]} with the sandbox), then ${calls.mock[1]} (${calls.sandbox[1]}) with always 32 in flight. Memory is VmRSS and
-VmHWM, 1 MB = 10⁶ bytes. The official program is its bundle and the node executable. Its calls to the Exa API are redirected
-by a preload (not used for start and idle memory) that also refuses its analytics posts at once, which is faster than any
-answer to them; its log goes to /dev/null.
+Medians of ${rounds.start} starts, ${rounds.idle} idle servers and ${rounds.calls} servers under load, interleaved in one run with rotating order; in brackets
+the range from the 10th to the 90th percentile. A search call is \`web_search_exa\` for 10 results. Behind ours and official,
+an HTTP server always returns the same ${number(responseBytes / 1000)} kB, so that only the MCP server is measured; in the sandbox rows, our sandbox is
+the backend and takes most of the time. Each server gets ${calls.mock[0]} sequential calls (${calls.sandbox[0]} with the sandbox), then ${calls.mock[1]} (${calls.sandbox[1]}) with 32
+in flight. Memory is VmRSS and VmHWM, 1 MB = 10⁶ bytes. The size of the official program is its bundle plus the node
+executable. A preload (not used for start and idle memory) redirects its calls to the Exa API and makes its analytics posts
+fail at once, which is faster than any response; its log goes to /dev/null.
 
-Ours asks with \`fresh: true\`, because it would answer the same question from its cache.
+Ours searches with \`fresh: true\`, because it would otherwise return the cached result.
 
-## Kept answers
+## Cached results
 
-A look at a kept answer of ${number(answerBytes / 1000)} kB, all levels and formats in turns: median ${number(median(cache.latencies))} ms, 95th percentile ${number(quantile(cache.latencies, 0.95))} ms
-(${number(cache.looks)} looks). After ${number(cache.searches)} different searches with a cache of ${number(cache.bytes / 1e6)} MB: ${number(cache.memory.resident)} MB resident, ${number(cache.memory.peak)} MB at most.
+Reading a cached result of ${number(responseBytes / 1000)} kB in all levels and formats: median ${number(median(cache.latencies))} ms, 95th percentile ${number(quantile(cache.latencies, 0.95))} ms
+(${number(cache.reads)} reads). After ${number(cache.searches)} different searches with a cache of ${number(cache.bytes / 1e6)} MB: ${number(cache.memory.resident)} MB resident, ${number(cache.memory.peak)} MB at the peak.
 
 ## Start to tools/list by tool set
 
@@ -118,7 +118,7 @@ ${table(["server", "ms"], starts)}
 
 ${table(["server", "tools", "tokens (o200k)"], tokens.map(({ name, tools, tokens }) => [name, tools, number(tokens)]))}
 
-The default set reaches all 69 operations of the Exa API; the official server's 12 tools reach a part of its search API.
+The default set covers all 69 operations of the Exa API; the official server's 12 tools cover a part of its search API.
 
 ## Targets
 

@@ -1,11 +1,11 @@
-// The servers that are compared: how each is started, and which call stands for a search.
+// The compared servers: how each is started, and which call is its search.
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const here = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 
 const SEARCH = ["web_search_exa", { query: "fusion energy companies", numResults: 10 }];
-// Ours would answer the same question from its cache; what is compared is asking.
+// Without `fresh`, our server would return the cached result of the same search.
 const FRESH = ["web_search_exa", { ...SEARCH[1], fresh: true }];
 const KEY = { EXA_API_KEY: "bench-key" };
 
@@ -24,7 +24,7 @@ export const ours = (release, set = "default") => ({
   env: { ...KEY, ENABLED_TOOLS: set },
 });
 
-/** The least that an rmcp server can be. */
+/** A minimal rmcp server. */
 export const floor = (release) => ({ name: "floor", command: [join(release, "floor")], env: {} });
 
 /** The official server as its package starts it, with its default tools or all. */
@@ -34,8 +34,8 @@ export const official = (all = false) => ({
   env: { ...KEY, ...(all && { ENABLED_TOOLS: OFFICIAL_TOOLS.join() }) },
 });
 
-/** Our server and the official one with a backend to search in. */
-export function searching(release, backend) {
+/** Our server and the official one with a backend, and with a search as the call. */
+export function withSearchCall(release, backend) {
   const us = ours(release);
   const them = official();
   return [
@@ -49,11 +49,11 @@ export function searching(release, backend) {
   ];
 }
 
-/** Our server with a backend and a cache of so many bytes. */
-export function keeping(release, backend, bytes) {
+/** Our server with a backend and a cache of this size. */
+export function withCache(release, backend, bytes) {
   const us = ours(release);
   return { ...us, env: { ...us.env, EXA_BASE_URL: backend, EXA_MCP_CACHE_BYTES: String(bytes) } };
 }
 
-/** The floor with its one tool, which needs no backend. */
-export const greeting = (release) => ({ ...floor(release), call: ["hello", {}] });
+/** The floor with its only tool, which needs no backend. */
+export const withHelloCall = (release) => ({ ...floor(release), call: ["hello", {}] });

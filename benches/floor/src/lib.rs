@@ -1,4 +1,4 @@
-//! The least that an rmcp server can be: one tool with a fixed answer.
+//! A minimal rmcp server: one tool with a fixed result.
 
 use std::sync::{Arc, LazyLock};
 
@@ -11,21 +11,21 @@ use rmcp::{
     service::RequestContext,
 };
 
-/// The server.
+/// The minimal server.
 pub struct Floor;
 
-/// Says hello; or as many bytes as `FLOOR_BYTES` wants, half of them as text and half as data, the way
-/// the product answers.
-static ANSWER: LazyLock<CallToolResult> = LazyLock::new(|| {
+/// "hello", or as many bytes as `FLOOR_BYTES` says, half as text and half as structured content, like the
+/// results of the product.
+static RESULT: LazyLock<CallToolResult> = LazyLock::new(|| {
     let bytes = std::env::var("FLOOR_BYTES").ok();
     match bytes.and_then(|bytes| bytes.parse::<usize>().ok()) {
         None => CallToolResult::success(vec![ContentBlock::text("hello")]),
         Some(bytes) => {
             let half = "hello, ".repeat(bytes / 14);
-            let mut answer = CallToolResult::success(vec![ContentBlock::text(half.clone())]);
-            answer.structured_content =
+            let mut result = CallToolResult::success(vec![ContentBlock::text(half.clone())]);
+            result.structured_content =
                 Some(JsonObject::from_iter([("text".to_owned(), half.into())]).into());
-            answer
+            result
         }
     }
 });
@@ -50,6 +50,6 @@ impl ServerHandler for Floor {
         _request: CallToolRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        Ok(ANSWER.clone().into())
+        Ok(RESULT.clone().into())
     }
 }

@@ -1,6 +1,6 @@
-//! The least that an rmcp server over stdio can be: one tool with a fixed answer.
+//! A minimal rmcp server over stdio: one tool with a fixed result.
 //!
-//! One thread and the non-blocking pipes, because that is the fastest start that rmcp offers.
+//! A single thread and non-blocking pipes give the fastest start that rmcp offers.
 
 use std::error::Error;
 

@@ -1,36 +1,66 @@
 //! A stateful stand-in for the Exa HTTP API.
 //!
-//! It is built from the same operation specs as the server: routing, argument checks and error
-//! forms come from them, so a request the sandbox accepts is a request the spec allows. Answers are
-//! made up, deterministic and marked: every JSON object carries a `sandbox` field and every response
-//! the header `x-sandbox: synthetic`. Nothing is ever sent anywhere.
+//! The sandbox is built from the same operation specs as the server. Routing, argument validation and
+//! error formats come from the specs, so a request that the sandbox accepts is a request that the spec
+//! allows. Responses are generated, deterministic and marked: every JSON object carries a `sandbox`
+//! field and every response the header `x-sandbox: synthetic`. The sandbox sends no requests of its own.
 //!
 //! ```text
-//! request ▶ log ▶ faults ▶ route ▶ key ▶ arguments ▶ behaviour ▶ answer
+//! request ▶ log ▶ faults ▶ route ▶ key ▶ arguments ▶ handler ▶ response
 //! ```
 //!
-//! * `http/` is the way in and out: routing, argument checks, faults, the request log, streams.
-//! * `state/` is what is remembered: a clock, a schedule of coming steps, one account a key.
-//! * `corpus/` makes up pages, companies, people and values; `sample` fills any JSON Schema.
-//! * `search/`, `websets/`, `agent/`, `research` and `search_monitors` are the domains.
+//! * `http/` handles requests: routing, argument validation, faults, the request log, streams.
+//! * `state/` holds the state: a clock, a schedule of future steps, one account per API key.
+//! * `corpus/` generates pages, companies, people and values; `sample` generates a value for any JSON
+//!   Schema.
+//! * `search/`, `websets/`, `agent/`, `research` and `search_monitors` implement the operations;
+//!   `handlers` maps operation names to them.
 //!
-//! An operation without hand-written behaviour is answered by a sample of its output schema, and
-//! behaviour whose operation has gone from the spec is not mounted.
+//! An operation without a handler returns a sample of its output schema. A handler whose operation is
+//! no longer in the spec is not reachable.
 //!
-//! Work that takes time at Exa takes time here too, on the sandbox's own clock: see
-//! `POST /sandbox/clock`. Text that contains `sandbox-fail` makes agent runs, research tasks and
-//! monitor runs end as failed.
+//! Work that takes time at Exa takes time here too, on the sandbox's own clock, which
+//! `POST /sandbox/clock` can advance or freeze. Text that contains `sandbox-fail` makes agent runs,
+//! research tasks and monitor runs fail.
+//!
+//! # Example
+//!
+//! ```
+//! use exa_mcp_model::Argument;
+//! use exa_mcp_sandbox::{OperationSpec, Options, Sandbox};
+//! use serde_json::json;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let search = OperationSpec {
+//!     name: "search".into(),
+//!     method: "POST".into(),
+//!     path: "/search".into(),
+//!     arguments: vec![Argument::body("query", true)],
+//!     input_schema: json!({ "type": "object", "properties": { "query": { "type": "string" } } }),
+//!     output_schema: json!({ "type": "object" }),
+//! };
+//! let options = Options { time_scale: 10.0, ..Options::default() };
+//! let sandbox = Sandbox::new(vec![search], options)?;
+//!
+//! let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+//! let shutdown = async { /* such as tokio::signal::ctrl_c() */ };
+//! sandbox.serve(listener, shutdown).await?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod agent;
-mod behaviour;
+mod api_error;
 mod call;
 mod corpus;
-mod failure;
+mod handlers;
 mod http;
 mod ids;
+mod json;
 mod percent;
-mod random;
 mod research;
+mod rng;
 mod sample;
 mod search;
 mod search_monitors;
@@ -45,20 +75,19 @@ use std::sync::Arc;
 
 pub use spec::OperationSpec;
 
-use http::Shared;
+use http::ServerContext;
 
-/// Value of the `sandbox` field that every JSON object answer carries.
+/// Value of the `sandbox` field in every JSON object that the sandbox returns.
 pub const MARKER: &str = "synthetic: made up by the exa-mcp-server sandbox";
 
-/// How a sandbox behaves.
+/// Settings of a sandbox.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Whether `x-api-key` or `Authorization: Bearer` must be there and not empty.
+    /// Whether requests need a non-empty `x-api-key` or `Authorization: Bearer` header.
     pub require_key: bool,
-    /// How fast asynchronous work progresses: at 1.0 a search completes in about 3 s, at 10.0 in
-    /// 0.3 s.
+    /// Speed of asynchronous work: at 1.0 a webset search completes in about 3 s, at 10.0 in 0.3 s.
     pub time_scale: f64,
-    /// Seed of all made-up data and ids.
+    /// Seed of all generated data and ids.
     pub seed: u64,
 }
 
@@ -72,17 +101,17 @@ impl Default for Options {
     }
 }
 
-/// Why a sandbox could not be built.
+/// The reason why a sandbox cannot be built.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Error {
     /// `time_scale` is zero, negative or not a number.
     TimeScale,
-    /// An operation's input schema is not a JSON Schema.
+    /// The input schema of an operation is not a valid JSON Schema.
     Schema {
         /// Name of the operation.
         operation: String,
-        /// What is wrong with it.
+        /// The error that the schema compiler reports.
         message: String,
     },
     /// Two operations share method and path.
@@ -97,12 +126,9 @@ pub enum Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Error::TimeScale => write!(f, "time_scale must be a number above 0"),
+            Error::TimeScale => write!(f, "time_scale must be a finite number above 0"),
             Error::Schema { operation, message } => {
-                write!(
-                    f,
-                    "the input schema of {operation} cannot be used: {message}"
-                )
+                write!(f, "invalid input schema of {operation}: {message}")
             }
             Error::Duplicate { operation, other } => {
                 write!(f, "{operation} has the same method and path as {other}")
@@ -116,35 +142,35 @@ impl std::error::Error for Error {}
 /// A stand-in for the Exa API, ready to be served.
 #[derive(Clone)]
 pub struct Sandbox {
-    shared: Arc<Shared>,
+    context: Arc<ServerContext>,
 }
 
 impl Sandbox {
-    /// Builds a sandbox that answers the given operations.
+    /// Builds a sandbox that serves the given operations.
     ///
     /// # Errors
-    /// When the options make no sense, an input schema does not compile, or two operations share
-    /// method and path.
+    /// Returns an error if an option is out of range, an input schema does not compile, or two
+    /// operations share method and path.
     pub fn new(operations: Vec<OperationSpec>, options: Options) -> Result<Self, Error> {
         if !(options.time_scale.is_finite() && options.time_scale > 0.0) {
             return Err(Error::TimeScale);
         }
         Ok(Sandbox {
-            shared: Arc::new(Shared::new(operations, options)?),
+            context: Arc::new(ServerContext::new(operations, options)?),
         })
     }
 
-    /// The sandbox as a router, to be mounted or called without a socket. All routers of one
-    /// sandbox share its state. Only [`Sandbox::serve`] can close a connection without an answer;
-    /// a bare router answers such a fault with a body that breaks off.
+    /// Returns a router, to be mounted in another server or called without a socket. All routers of
+    /// a sandbox share its state. Only [`Sandbox::serve`] can close a connection without a response;
+    /// a bare router simulates such a fault with a body that fails.
     pub fn router(&self) -> axum::Router {
-        http::router(Arc::clone(&self.shared))
+        http::router(Arc::clone(&self.context))
     }
 
-    /// Serves until `shutdown` completes; open requests then get two seconds to finish.
+    /// Serves requests until `shutdown` completes. Open requests then have two seconds to finish.
     ///
     /// # Errors
-    /// When the listener fails.
+    /// Returns an error if the listener fails.
     pub async fn serve(
         self,
         listener: tokio::net::TcpListener,
@@ -156,7 +182,7 @@ impl Sandbox {
 
 impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The state holds API keys, so it is not shown.
+        // The state contains API keys.
         f.debug_struct("Sandbox").finish_non_exhaustive()
     }
 }

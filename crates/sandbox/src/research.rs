@@ -1,24 +1,25 @@
-//! Research tasks: pending, running, completed.
+//! Research tasks: pending, running, completed or failed.
 
 use serde_json::{Value, json};
 
-use crate::call::{Call, Follow, Outcome, Reply};
-use crate::corpus::{Find, Page};
-use crate::failure::Failure;
+use crate::api_error::ApiError;
+use crate::call::{ApiResponse, ApiResult, Call, LiveStream};
+use crate::corpus::{Page, PageQuery};
 use crate::http::stream;
+use crate::json::{set, text};
 use crate::search::structured;
-use crate::state::{Account, Order, Paging, Step};
+use crate::state::{Account, Order, Paging, Resource, ScheduledStep};
 
-/// How long a task takes, in milliseconds at time scale 1.
-const SPAN: u64 = 3_000;
-/// Steps of a task after its start.
+/// Duration of a task, in milliseconds at time scale 1.
+const DURATION: u64 = 3_000;
+/// Number of steps of a task after its start.
 const STAGES: u64 = 5;
 
-/// Sentences of a page that go into a report.
-const REPORTED: usize = 20;
+/// Number of sentences of a page that a report quotes.
+const QUOTED_SENTENCES: usize = 20;
 
 /// One research task.
-pub(crate) struct Research {
+pub(crate) struct ResearchTask {
     id: String,
     status: &'static str,
     stage: u64,
@@ -31,7 +32,11 @@ pub(crate) struct Research {
     finished: Option<u64>,
 }
 
-impl Research {
+impl Resource for ResearchTask {
+    const NAME: &'static str = "Research task";
+}
+
+impl ResearchTask {
     fn to_json(&self, with_events: bool, seed: u64) -> Value {
         let mut task = json!({
             "researchId": self.id,
@@ -41,27 +46,22 @@ impl Research {
             "instructions": self.instructions,
             "outputSchema": self.schema,
         });
-        let Value::Object(fields) = &mut task else {
-            return task;
-        };
         if let Some(finished) = self.finished {
-            fields.insert("finishedAt".into(), finished.into());
+            set(&mut task, "finishedAt", finished);
         }
         if self.status == "completed" {
-            fields.insert("output".into(), self.output(seed));
-            fields.insert(
-                "costDollars".into(),
+            set(&mut task, "output", self.output(seed));
+            set(
+                &mut task,
+                "costDollars",
                 json!({ "total": 0.12, "numSearches": 4, "numPages": 9, "reasoningTokens": 5200 }),
             );
         }
         if self.status == "failed" {
-            fields.insert(
-                "error".into(),
-                "The instructions asked for a failure".into(),
-            );
+            set(&mut task, "error", "The instructions asked for a failure");
         }
         if with_events {
-            fields.insert("events".into(), self.events.clone().into());
+            set(&mut task, "events", self.events.clone());
         }
         task
     }
@@ -74,111 +74,94 @@ impl Research {
     }
 
     fn report(&self, seed: u64) -> String {
-        let pages = Find {
-            query: self.instructions.clone(),
-            count: 4,
-            ..Find::default()
-        }
-        .run(seed);
-        let part = |page: &Page| {
-            let first: Vec<&str> = page.sentences().into_iter().take(REPORTED).collect();
+        let section = |page: &Page| {
+            let sentences = page.sentences();
+            let quoted = sentences.get(..QUOTED_SENTENCES).unwrap_or(&sentences);
             format!(
                 "## {}\n\n{}\n\nSource: {}\n\n",
                 page.title,
-                first.join(" "),
+                quoted.join(" "),
                 page.url
             )
         };
-        let parts: String = pages.iter().map(part).collect();
-        format!("# Report (made up)\n\n{}\n\n{parts}", self.instructions)
+        let pages = PageQuery::new(&self.instructions, 4).run(seed);
+        let sections: String = pages.iter().map(section).collect();
+        format!("# Report (made up)\n\n{}\n\n{sections}", self.instructions)
     }
 
-    fn is_over(&self) -> bool {
+    fn is_finished(&self) -> bool {
         self.finished.is_some()
     }
 
-    fn tell(&mut self, kind: &str, now: u64, details: Value) {
+    fn add_event(&mut self, kind: &str, now: u64, details: Value) {
         let mut event = json!({ "eventType": kind, "createdAt": now, "researchId": self.id });
-        if let (Value::Object(fields), Value::Object(more)) = (&mut event, details) {
-            fields.extend(more);
+        if let (Value::Object(fields), Value::Object(details)) = (&mut event, details) {
+            fields.extend(details);
         }
         self.events.push(event);
     }
 
-    /// One step on; true while there are more.
-    fn advance(&mut self, now: u64, seed: u64) -> bool {
+    fn advance(&mut self, now: u64, seed: u64) {
         self.stage += 1;
         match self.stage {
             1 => {
                 self.status = "running";
-                self.tell("plan-definition", now, json!({ "planId": "plan_1" }));
+                self.add_event("plan-definition", now, json!({ "planId": "plan_1" }));
             }
             2 => {
-                self.tell("plan-operation", now, json!({ "planId": "plan_1", "operationId": "op_1", "data": { "type": "think", "content": "Deciding what to look up." } }));
-                self.tell("plan-output", now, json!({ "planId": "plan_1", "output": { "outputType": "tasks", "tasksInstructions": [self.instructions] } }));
+                self.add_event("plan-operation", now, json!({ "planId": "plan_1", "operationId": "op_1", "data": { "type": "think", "content": "Deciding what to look up." } }));
+                self.add_event("plan-output", now, json!({ "planId": "plan_1", "output": { "outputType": "tasks", "tasksInstructions": [self.instructions] } }));
             }
-            3 => self.tell("task-definition", now, json!({ "planId": "plan_1", "taskId": "task_1", "instructions": self.instructions })),
-            4 => self.tell("task-operation", now, json!({ "planId": "plan_1", "taskId": "task_1", "operationId": "op_2", "data": { "type": "search", "query": self.instructions } })),
+            3 => self.add_event("task-definition", now, json!({ "planId": "plan_1", "taskId": "task_1", "instructions": self.instructions })),
+            4 => self.add_event("task-operation", now, json!({ "planId": "plan_1", "taskId": "task_1", "operationId": "op_2", "data": { "type": "search", "query": self.instructions } })),
             _ if self.instructions.contains("sandbox-fail") => self.finish("failed", now, json!({ "outputType": "failed", "error": "The instructions asked for a failure" })),
             _ => {
-                self.tell("task-output", now, json!({ "planId": "plan_1", "taskId": "task_1", "output": { "outputType": "completed", "content": "Done." } }));
+                self.add_event("task-output", now, json!({ "planId": "plan_1", "taskId": "task_1", "output": { "outputType": "completed", "content": "Done." } }));
                 let output = self.output(seed);
                 self.finish("completed", now, json!({ "outputType": "completed", "content": output.get("content") }));
             }
         }
-        !self.is_over()
     }
 
     fn finish(&mut self, status: &'static str, now: u64, output: Value) {
         self.status = status;
         self.finished = Some(now);
-        self.tell("research-output", now, json!({ "output": output }));
+        self.add_event("research-output", now, json!({ "output": output }));
     }
 }
 
-impl Account {
-    pub(crate) fn step_research(&mut self, id: &str) {
-        let (now, seed) = (self.now(), self.data_seed());
-        let Some(task) = self.research.get_mut(id) else {
-            return;
-        };
-        if task.advance(now, seed) {
-            let pause = self.span(SPAN / STAGES);
-            self.after(pause, Step::Research(id.to_owned()));
-        }
+/// Advances a task by one stage.
+pub(crate) fn advance(account: &mut Account, id: &str) {
+    let (now, seed) = (account.now(), account.data_seed());
+    let Some(task) = account.research.get_mut(id) else {
+        return;
+    };
+    task.advance(now, seed);
+    if !task.is_finished() {
+        account.schedule_after(DURATION / STAGES, ScheduledStep::Research(id.to_owned()));
     }
+}
 
-    /// Events from the given one on, and whether the task is over.
-    pub(crate) fn follow_research(&self, id: &str, from: usize) -> (Vec<String>, bool) {
-        let Some(task) = self.research.get(id) else {
-            return (Vec::new(), true);
-        };
-        let name = |event: &Value| {
-            event
-                .get("eventType")
-                .and_then(Value::as_str)
-                .unwrap_or_default()
-                .to_owned()
-        };
-        let events = task
-            .events
-            .iter()
-            .skip(from)
-            .map(|event| stream::event(None, &name(event), event.clone()));
-        (events.collect(), task.is_over())
-    }
+/// Returns the events after the first `skip`, and whether the task has finished.
+pub(crate) fn live_events(account: &Account, id: &str, skip: usize) -> (Vec<String>, bool) {
+    let Some(task) = account.research.get(id) else {
+        return (Vec::new(), true);
+    };
+    let events = task.events.iter().skip(skip);
+    let events = events.map(|event| stream::event(None, text(event, "eventType"), event.clone()));
+    (events.collect(), task.is_finished())
 }
 
 /// `POST /research/v1`.
-pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
-    account.need_room(1)?;
+pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
+    account.ensure_capacity(1)?;
     let instructions = call.text("instructions");
     if instructions.trim().is_empty() {
-        return Err(Failure::invalid("instructions must say something"));
+        return Err(ApiError::invalid("instructions must say something"));
     }
     let parsed = structured(call.get("outputSchema"), account.data_seed(), instructions)?;
-    let id = account.id("research");
-    let mut task = Research {
+    let id = account.new_id("research");
+    let mut task = ResearchTask {
         id: id.clone(),
         status: "pending",
         stage: 0,
@@ -190,38 +173,27 @@ pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
         created: account.now(),
         finished: None,
     };
-    task.tell(
-        "research-definition",
-        account.now(),
-        json!({ "instructions": instructions }),
-    );
+    let definition = json!({ "instructions": instructions });
+    task.add_event("research-definition", account.now(), definition);
     let json = task.to_json(false, account.data_seed());
     account.research.insert(&id, task);
-    let pause = account.span(SPAN / STAGES);
-    account.after(pause, Step::Research(id));
-    Reply::ok(json)
+    account.schedule_after(DURATION / STAGES, ScheduledStep::Research(id));
+    ApiResponse::ok(json)
 }
 
 /// `GET /research/v1/{id}`.
-pub(crate) fn get(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn get(account: &mut Account, call: &Call) -> ApiResult {
     let id = call.text("researchId");
-    let task = account
-        .research
-        .get(id)
-        .ok_or_else(|| Failure::not_found("Research task", id))?;
+    let task = account.research.find(id)?;
     if call.flag("stream") {
-        return Ok(Reply::Follow(Follow::Research(id.to_owned())));
+        return Ok(ApiResponse::Live(LiveStream::Research(id.to_owned())));
     }
-    Reply::ok(task.to_json(call.flag("events"), account.data_seed()))
+    ApiResponse::ok(task.to_json(call.flag("events"), account.data_seed()))
 }
 
 /// `GET /research/v1`.
-pub(crate) fn list(account: &mut Account, call: &Call) -> Outcome {
-    let paging = Paging::of(call, 10, 50)?;
-    let seed = account.data_seed();
-    Reply::ok(
-        paging.page(account.research.placed(), Order::NewestFirst, |task| {
-            task.to_json(false, seed)
-        }),
-    )
+pub(crate) fn list(account: &mut Account, call: &Call) -> ApiResult {
+    let paging = Paging::from_call(call, 10, 50)?;
+    let to_json = |task: &ResearchTask| task.to_json(false, account.data_seed());
+    ApiResponse::ok(paging.page(account.research.rows(), Order::NewestFirst, to_json))
 }

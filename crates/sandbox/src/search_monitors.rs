@@ -1,18 +1,19 @@
-//! Search monitors: a search that repeats at an interval and reports to a webhook. Nothing is sent.
+//! Search monitors: searches that repeat at an interval. Webhooks are stored but never called.
 
 use serde_json::{Value, json};
 
-use crate::call::{Call, Outcome, Reply, texts_of, whole};
-use crate::corpus::Find;
-use crate::failure::Failure;
-use crate::search::{Contents, grounding, results, structured};
-use crate::state::{Account, Order, Paging, Step, Table};
-use crate::time::{DAY, HOUR, iso};
+use crate::api_error::ApiError;
+use crate::call::{ApiResponse, ApiResult, Call};
+use crate::corpus::PageQuery;
+use crate::json::{count, opt_text, set, text, texts};
+use crate::search::{ContentsOptions, grounding, results, structured};
+use crate::state::{Account, Order, Paging, Resource, ScheduledStep, Table};
+use crate::time::{iso, parse_period};
 
-/// How long a run takes, in milliseconds at time scale 1.
-const RUN: u64 = 1_500;
-/// Runs kept of one monitor.
-const MOST_RUNS: usize = 200;
+/// Duration of a run, in milliseconds at time scale 1.
+const RUN_DURATION: u64 = 1_500;
+/// Maximum number of runs per monitor.
+const MAX_RUNS: usize = 200;
 
 /// One search monitor.
 pub(crate) struct SearchMonitor {
@@ -25,12 +26,12 @@ pub(crate) struct SearchMonitor {
     metadata: Value,
     webhook: Value,
     next_run: Option<u64>,
-    runs: Table<Run>,
+    runs: Table<SearchMonitorRun>,
     created: u64,
     updated: u64,
 }
 
-struct Run {
+struct SearchMonitorRun {
     id: String,
     monitor: String,
     status: &'static str,
@@ -42,11 +43,19 @@ struct Run {
     updated: u64,
 }
 
-impl SearchMonitor {
-    pub(crate) fn size(&self) -> usize {
+impl Resource for SearchMonitor {
+    const NAME: &'static str = "Monitor";
+
+    fn size(&self) -> usize {
         1 + self.runs.len()
     }
+}
 
+impl Resource for SearchMonitorRun {
+    const NAME: &'static str = "Run";
+}
+
+impl SearchMonitor {
     fn to_json(&self) -> Value {
         json!({
             "id": self.id,
@@ -63,43 +72,29 @@ impl SearchMonitor {
         })
     }
 
-    /// The next scheduled run after a moment; none without a schedule, or while it is not active.
-    fn schedule(&mut self, after: u64) -> Option<u64> {
-        let period = self
-            .trigger
-            .get("period")
-            .and_then(Value::as_str)
-            .and_then(period);
-        self.next_run = period
-            .filter(|_| self.status == "active")
-            .map(|period| after + period);
+    /// Sets the time of the next run; there is none without a period or while the monitor is not
+    /// active.
+    fn plan_next_run(&mut self, after: u64) -> Option<u64> {
+        let period = opt_text(&self.trigger, "period").and_then(parse_period);
+        let period = period.filter(|_| self.status == "active");
+        self.next_run = period.map(|period| after + period);
         self.next_run
     }
 
-    /// What a run finds.
-    fn output(&self, seed: u64) -> Result<Value, Failure> {
-        let query = self
-            .search
-            .get("query")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
+    /// Executes the search.
+    fn search(&self, seed: u64) -> Result<Value, ApiError> {
+        let query = text(&self.search, "query");
         if query.contains("sandbox-fail") {
-            return Err(Failure::invalid("The query asked for a failure"));
+            return Err(ApiError::invalid("The query asked for a failure"));
         }
-        let count = self.search.get("numResults").and_then(whole).unwrap_or(10);
-        let find = Find {
-            query: query.to_owned(),
-            count: usize::try_from(count).unwrap_or(10),
-            include_domains: texts_of(&self.search, "includeDomains"),
-            exclude_domains: texts_of(&self.search, "excludeDomains"),
-            ..Find::default()
-        };
-        let pages = find.run(seed);
-        let contents = Contents::new(
-            self.search.get("contents").and_then(Value::as_object),
-            query,
-            seed,
-        );
+        let count = self.search.get("numResults").and_then(count).unwrap_or(10);
+        let pages = PageQuery {
+            include_domains: texts(&self.search, "includeDomains"),
+            exclude_domains: texts(&self.search, "excludeDomains"),
+            ..PageQuery::new(query, usize::try_from(count).unwrap_or(10))
+        }
+        .run(seed);
+        let contents = ContentsOptions::new(self.search.get("contents"), query, seed);
         let content = structured(Some(&self.schema), seed, query)?;
         let content = content.unwrap_or_else(|| {
             format!("Found {} made-up pages about {query}.", pages.len()).into()
@@ -112,7 +107,21 @@ impl SearchMonitor {
     }
 }
 
-impl Run {
+impl SearchMonitorRun {
+    fn new(id: &str, monitor: &str, now: u64) -> Self {
+        SearchMonitorRun {
+            id: id.to_owned(),
+            monitor: monitor.to_owned(),
+            status: "pending",
+            output: Value::Null,
+            started: None,
+            completed: None,
+            failed: None,
+            created: now,
+            updated: now,
+        }
+    }
+
     fn to_json(&self) -> Value {
         let ended = self.completed.or(self.failed);
         json!({
@@ -132,155 +141,93 @@ impl Run {
     }
 }
 
-/// Milliseconds of a period such as `6h` or `7d`.
-fn period(text: &str) -> Option<u64> {
-    let number = |digits: &str| {
-        digits
-            .parse::<u64>()
-            .ok()
-            .filter(|number| (1..=10_000).contains(number))
-    };
-    match (text.strip_suffix('h'), text.strip_suffix('d')) {
-        (Some(hours), _) => Some(number(hours)? * HOUR),
-        (_, Some(days)) => Some(number(days)? * DAY),
-        _ => None,
-    }
-}
-
-/// Checks what a schema cannot say.
-fn check(call: &Call) -> Result<(), Failure> {
-    if let Some(text) = call
-        .get("trigger")
-        .and_then(|trigger| trigger.get("period"))
-        .and_then(Value::as_str)
-        && period(text).is_none()
-    {
-        return Err(Failure::invalid(format!(
+/// Validates what the input schema cannot express.
+fn validate(call: &Call) -> Result<(), ApiError> {
+    let period = call.get("trigger").and_then(|it| opt_text(it, "period"));
+    if let Some(text) = period.filter(|text| parse_period(text).is_none()) {
+        return Err(ApiError::invalid(format!(
             "trigger.period: '{text}' is not a period such as 6h or 7d, of at least 1h"
         )));
     }
-    if let Some(url) = call
-        .get("webhook")
-        .and_then(|webhook| webhook.get("url"))
-        .and_then(Value::as_str)
-        && !url.starts_with("https://")
-    {
-        return Err(Failure::invalid("webhook.url must begin with https://"));
+    let url = call.get("webhook").and_then(|it| opt_text(it, "url"));
+    if url.is_some_and(|url| !url.starts_with("https://")) {
+        return Err(ApiError::invalid("webhook.url must begin with https://"));
     }
     structured(call.get("outputSchema"), 0, "")?;
-    let contents = call
-        .get("search")
-        .and_then(|search| search.get("contents"))
-        .and_then(Value::as_object);
-    Contents::new(contents, "", 0).check(call)
+    let contents = call.get("search").and_then(|it| it.get("contents"));
+    ContentsOptions::new(contents, "", 0).validate(call)
 }
 
-impl Account {
-    /// Time for a scheduled run.
-    pub(crate) fn step_search_monitor(&mut self, id: &str) {
-        let after = self.target();
-        let Some(monitor) = self.search_monitors.get_mut(id) else {
-            return;
-        };
-        if monitor.status != "active" {
-            return;
-        }
-        let next = monitor.schedule(after);
-        if self.room() > 0 {
-            self.start_run(id);
-        }
-        if let Some(next) = next {
-            self.at(next, Step::SearchMonitor(id.to_owned()));
-        }
+/// Starts a run and schedules the next one.
+pub(crate) fn run_on_schedule(account: &mut Account, id: &str) {
+    let after = account.request_time();
+    let Some(monitor) = account.search_monitors.get_mut(id) else {
+        return;
+    };
+    if monitor.status != "active" {
+        return;
     }
-
-    fn start_run(&mut self, id: &str) {
-        let now = self.now();
-        let run_id = self.id("run");
-        let Some(monitor) = self.search_monitors.get_mut(id) else {
-            return;
-        };
-        let run = Run {
-            id: run_id.clone(),
-            monitor: id.to_owned(),
-            status: "pending",
-            output: Value::Null,
-            started: None,
-            completed: None,
-            failed: None,
-            created: now,
-            updated: now,
-        };
-        monitor.runs.insert(&run_id, run);
-        monitor.runs.shrink_to(MOST_RUNS);
-        let start = self.span(RUN / 5);
-        self.after(
-            start,
-            Step::SearchMonitorRun {
-                monitor: id.to_owned(),
-                run: run_id,
-            },
-        );
+    let next = monitor.plan_next_run(after);
+    if account.remaining_capacity() > 0 {
+        start_run(account, id);
     }
+    if let Some(next) = next {
+        account.schedule_at(next, ScheduledStep::SearchMonitor(id.to_owned()));
+    }
+}
 
-    /// Moves a run on: pending, running, over.
-    pub(crate) fn step_search_monitor_run(&mut self, id: &str, run_id: &str) {
-        let (now, seed) = (self.now(), self.data_seed());
-        let Some(monitor) = self.search_monitors.get_mut(id) else {
-            return;
-        };
-        let pending = monitor
-            .runs
-            .get(run_id)
-            .is_some_and(|run| run.status == "pending");
-        let output = if pending {
-            Ok(Value::Null)
-        } else {
-            monitor.output(seed)
-        };
-        let Some(run) = monitor.runs.get_mut(run_id) else {
-            return;
-        };
-        run.updated = now;
-        match output {
-            Ok(_) if pending => {
-                run.status = "running";
-                run.started = Some(now);
-                let rest = self.span(RUN);
-                self.after(
-                    rest,
-                    Step::SearchMonitorRun {
-                        monitor: id.to_owned(),
-                        run: run_id.to_owned(),
-                    },
-                );
-            }
-            Ok(output) => {
-                run.status = "completed";
-                run.completed = Some(now);
-                run.output = output;
-            }
-            Err(_) => {
-                run.status = "failed";
-                run.failed = Some(now);
-            }
+fn start_run(account: &mut Account, id: &str) {
+    let now = account.now();
+    let run_id = account.new_id("run");
+    if let Some(monitor) = account.search_monitors.get_mut(id) {
+        let run = SearchMonitorRun::new(&run_id, id, now);
+        monitor.runs.insert_bounded(&run_id, run, MAX_RUNS);
+        schedule_run(account, RUN_DURATION / 5, id, &run_id);
+    }
+}
+
+fn schedule_run(account: &mut Account, ms: u64, monitor: &str, run: &str) {
+    let (monitor, run) = (monitor.to_owned(), run.to_owned());
+    account.schedule_after(ms, ScheduledStep::SearchMonitorRun { monitor, run });
+}
+
+/// Advances a run from pending to running, or from running to completed or failed.
+pub(crate) fn advance_run(account: &mut Account, id: &str, run_id: &str) {
+    let (now, seed) = (account.now(), account.data_seed());
+    let Some(monitor) = account.search_monitors.get_mut(id) else {
+        return;
+    };
+    let run = monitor.runs.get(run_id);
+    let is_pending = run.is_some_and(|run| run.status == "pending");
+    let output = (!is_pending).then(|| monitor.search(seed));
+    let Some(run) = monitor.runs.get_mut(run_id) else {
+        return;
+    };
+    run.updated = now;
+    match output {
+        None => {
+            run.status = "running";
+            run.started = Some(now);
+            schedule_run(account, RUN_DURATION, id, run_id);
         }
-    }
-
-    fn search_monitor_of(&mut self, call: &Call) -> Result<&mut SearchMonitor, Failure> {
-        let id = call.text("monitorId");
-        self.search_monitors
-            .get_mut(id)
-            .ok_or_else(|| Failure::not_found("Monitor", id))
+        Some(Ok(output)) => {
+            run.status = "completed";
+            run.completed = Some(now);
+            run.output = output;
+        }
+        Some(Err(_)) => {
+            run.status = "failed";
+            run.failed = Some(now);
+        }
     }
 }
 
 /// `POST /monitors`.
-pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
-    account.need_room(1)?;
-    check(call)?;
-    let id = account.id("mon");
-    let secret = account.secret();
+pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
+    account.ensure_capacity(1)?;
+    validate(call)?;
+    let id = account.new_id("mon");
+    let secret = account.new_secret();
     let mut monitor = SearchMonitor {
         id: id.clone(),
         name: call.or_null("name"),
@@ -295,38 +242,38 @@ pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
         created: account.now(),
         updated: account.now(),
     };
-    if let Some(next) = monitor.schedule(account.now()) {
-        account.at(next, Step::SearchMonitor(id.clone()));
+    if let Some(next) = monitor.plan_next_run(account.now()) {
+        account.schedule_at(next, ScheduledStep::SearchMonitor(id.clone()));
     }
     let mut json = monitor.to_json();
-    if let Value::Object(fields) = &mut json {
-        fields.insert("webhookSecret".into(), secret.into());
-    }
+    set(&mut json, "webhookSecret", secret);
     account.search_monitors.insert(&id, monitor);
-    Reply::ok(json)
+    ApiResponse::ok(json)
 }
 
 /// `GET /monitors/{id}`.
-pub(crate) fn get(account: &mut Account, call: &Call) -> Outcome {
-    Reply::ok(account.search_monitor_of(call)?.to_json())
+pub(crate) fn get(account: &mut Account, call: &Call) -> ApiResult {
+    let monitor = account.search_monitors.find(call.text("monitorId"))?;
+    ApiResponse::ok(monitor.to_json())
 }
 
 /// `GET /monitors`.
-pub(crate) fn list(account: &mut Account, call: &Call) -> Outcome {
-    let paging = Paging::of(call, 25, 100)?;
+pub(crate) fn list(account: &mut Account, call: &Call) -> ApiResult {
+    let paging = Paging::from_call(call, 25, 100)?;
     let status = call.opt_text("status");
     let rows = account
         .search_monitors
-        .placed()
+        .rows()
         .filter(|(_, monitor)| status.is_none_or(|status| monitor.status == status));
-    Reply::ok(paging.page(rows, Order::NewestFirst, SearchMonitor::to_json))
+    ApiResponse::ok(paging.page(rows, Order::NewestFirst, SearchMonitor::to_json))
 }
 
 /// `PATCH /monitors/{id}`.
-pub(crate) fn update(account: &mut Account, call: &Call) -> Outcome {
-    check(call)?;
+pub(crate) fn update(account: &mut Account, call: &Call) -> ApiResult {
+    validate(call)?;
     let now = account.now();
-    let monitor = account.search_monitor_of(call)?;
+    let id = call.text("monitorId");
+    let monitor = account.search_monitors.find_mut(id)?;
     for (name, field) in [
         ("name", &mut monitor.name),
         ("trigger", &mut monitor.trigger),
@@ -347,54 +294,47 @@ pub(crate) fn update(account: &mut Account, call: &Call) -> Outcome {
         status.clone_into(&mut monitor.status);
     }
     monitor.updated = now;
-    let replan = call.get("trigger").is_some() || call.get("status").is_some();
-    let next = if replan { monitor.schedule(now) } else { None };
-    let json = monitor.to_json();
-    if replan {
-        let step = Step::SearchMonitor(call.text("monitorId").to_owned());
-        account.unplan(&step);
-        if let Some(next) = next {
-            account.at(next, step);
-        }
+    if call.get("trigger").is_none() && call.get("status").is_none() {
+        return ApiResponse::ok(monitor.to_json());
     }
-    Reply::ok(json)
+    let next = monitor.plan_next_run(now);
+    let json = monitor.to_json();
+    let step = ScheduledStep::SearchMonitor(id.to_owned());
+    account.cancel_step(&step);
+    if let Some(next) = next {
+        account.schedule_at(next, step);
+    }
+    ApiResponse::ok(json)
 }
 
 /// `DELETE /monitors/{id}`.
-pub(crate) fn delete(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn delete(account: &mut Account, call: &Call) -> ApiResult {
     let id = call.text("monitorId");
-    let monitor = account
-        .search_monitors
-        .remove(id)
-        .ok_or_else(|| Failure::not_found("Monitor", id))?;
-    account.unplan(&Step::SearchMonitor(id.to_owned()));
-    Reply::ok(monitor.to_json())
+    let monitor = account.search_monitors.delete(id)?;
+    account.cancel_step(&ScheduledStep::SearchMonitor(id.to_owned()));
+    ApiResponse::ok(monitor.to_json())
 }
 
 /// `POST /monitors/{id}/trigger`.
-pub(crate) fn trigger(account: &mut Account, call: &Call) -> Outcome {
-    account.need_room(1)?;
-    let on = account.search_monitor_of(call)?.status != "disabled";
-    if on {
-        account.start_run(call.text("monitorId"));
+pub(crate) fn trigger(account: &mut Account, call: &Call) -> ApiResult {
+    account.ensure_capacity(1)?;
+    let id = call.text("monitorId");
+    let enabled = account.search_monitors.find(id)?.status != "disabled";
+    if enabled {
+        start_run(account, id);
     }
-    Reply::ok(json!({ "triggered": on }))
+    ApiResponse::ok(json!({ "triggered": enabled }))
 }
 
 /// `GET /monitors/{id}/runs`.
-pub(crate) fn list_runs(account: &mut Account, call: &Call) -> Outcome {
-    let paging = Paging::of(call, 25, 100)?;
-    let monitor = account.search_monitor_of(call)?;
-    Reply::ok(paging.page(monitor.runs.placed(), Order::NewestFirst, Run::to_json))
+pub(crate) fn list_runs(account: &mut Account, call: &Call) -> ApiResult {
+    let paging = Paging::from_call(call, 25, 100)?;
+    let runs = &account.search_monitors.find(call.text("monitorId"))?.runs;
+    ApiResponse::ok(paging.page(runs.rows(), Order::NewestFirst, SearchMonitorRun::to_json))
 }
 
 /// `GET /monitors/{id}/runs/{runId}`.
-pub(crate) fn get_run(account: &mut Account, call: &Call) -> Outcome {
-    let id = call.text("runId");
-    let monitor = account.search_monitor_of(call)?;
-    let run = monitor
-        .runs
-        .get(id)
-        .ok_or_else(|| Failure::not_found("Run", id))?;
-    Reply::ok(run.to_json())
+pub(crate) fn get_run(account: &mut Account, call: &Call) -> ApiResult {
+    let monitor = account.search_monitors.find(call.text("monitorId"))?;
+    ApiResponse::ok(monitor.runs.find(call.text("runId"))?.to_json())
 }

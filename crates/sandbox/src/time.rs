@@ -9,36 +9,46 @@ pub(crate) const HOUR: u64 = 3_600 * SECOND;
 /// One day in milliseconds.
 pub(crate) const DAY: u64 = 24 * HOUR;
 
-/// What completes a date, or a date with a time, where parts are left out.
-const OMITTED: [&str; 4] = ["", "Z", ":00Z", "T00:00:00Z"];
+/// Suffixes that complete a date, or a date with a time, to RFC 3339.
+const SUFFIXES: [&str; 4] = ["", "Z", ":00Z", "T00:00:00Z"];
 
-/// A date with a time and a zone, but without seconds, which RFC 3339 asks for.
+/// A date with a time and a zone, but without the seconds that RFC 3339 requires.
 const WITHOUT_SECONDS: &str = "%Y-%m-%dT%H:%M%#z";
 
-/// The moment in the calendar; 1970 for what is beyond it.
-pub(crate) fn moment(ms: u64) -> DateTime<Utc> {
+/// Converts to a calendar date; 1970 if the time is out of range.
+pub(crate) fn date_time(ms: u64) -> DateTime<Utc> {
     let ms = i64::try_from(ms).unwrap_or(i64::MAX);
     DateTime::from_timestamp_millis(ms).unwrap_or_default()
 }
 
-/// The RFC 3339 form with milliseconds, such as `2026-03-14T09:26:53.589Z`.
+/// Formats as RFC 3339 with milliseconds, such as `2026-03-14T09:26:53.589Z`.
 pub(crate) fn iso(ms: u64) -> String {
-    moment(ms).to_rfc3339_opts(SecondsFormat::Millis, true)
+    date_time(ms).to_rfc3339_opts(SecondsFormat::Millis, true)
 }
 
-/// The calendar day alone, such as `2026-03-14`.
+/// Formats the calendar day alone, such as `2026-03-14`.
 pub(crate) fn iso_day(ms: u64) -> String {
-    moment(ms).date_naive().to_string()
+    date_time(ms).date_naive().to_string()
 }
 
-/// Reads a date or a date with a time. Exa takes both, which is why this is wider than RFC 3339;
-/// times before 1970 count as 1970.
+/// Parses a date or a date with a time. Exa accepts both, so this accepts more than RFC 3339. Times
+/// before 1970 become 1970.
 pub(crate) fn parse(text: &str) -> Option<u64> {
-    let moment = OMITTED
+    let moment = SUFFIXES
         .iter()
-        .find_map(|rest| DateTime::parse_from_rfc3339(&format!("{text}{rest}")).ok())
+        .find_map(|suffix| DateTime::parse_from_rfc3339(&format!("{text}{suffix}")).ok())
         .or_else(|| DateTime::parse_from_str(text, WITHOUT_SECONDS).ok())?;
     Some(u64::try_from(moment.timestamp_millis()).unwrap_or(0))
+}
+
+/// Parses a period such as `6h` or `7d` into milliseconds.
+pub(crate) fn parse_period(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.strip_suffix('h') {
+        Some(hours) => (hours, HOUR),
+        None => (text.strip_suffix('d')?, DAY),
+    };
+    let number = digits.parse::<u64>().ok()?;
+    (1..=10_000).contains(&number).then(|| number * unit)
 }
 
 #[cfg(test)]
@@ -46,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn writes_and_reads_back() {
+    fn parses_what_it_formats() {
         for ms in [0, 951_782_400_123, 1_763_270_366_001, 4_102_444_799_999] {
             assert_eq!(parse(&iso(ms)), Some(ms), "{}", iso(ms));
         }
@@ -54,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_forms_people_send() {
+    fn accepts_common_date_formats() {
         assert_eq!(parse("2026-01-31"), parse("2026-01-31T00:00:00.000Z"));
         assert_eq!(
             parse("2026-01-31T02:30:00+02:30"),
@@ -72,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_date() {
+    fn rejects_invalid_dates() {
         for text in [
             "",
             "yesterday",

@@ -8,23 +8,23 @@ const EFFORT: &str = "agent-max-effort-2026-07-27";
 const MONITORS: &str = "agent-monitors-2026-08-04";
 
 #[tokio::test]
-async fn a_run_completes() {
+async fn run_completes() {
     let server = Server::start().await;
     let client = server.client();
     let schema = json!({ "type": "object", "required": ["companies"], "properties": { "companies": { "type": "array", "items": { "type": "object", "required": ["name"], "properties": { "name": { "type": "string" } } } } } });
-    let made = client
+    let created = client
         .ok(
             "agent.runs.create",
             json!({ "query": "Find makers", "outputSchema": schema, "metadata": { "a": "b" } }),
         )
         .await;
-    assert!(made["id"].as_str().unwrap().starts_with("agent_run_"));
+    assert!(created["id"].as_str().unwrap().starts_with("agent_run_"));
     assert_eq!(
-        (made["status"].as_str(), &made["output"]),
+        (created["status"].as_str(), &created["output"]),
         (Some("queued"), &Value::Null)
     );
-    assert_eq!(made["request"]["metadata"]["a"], "b");
-    let id = json!({ "runId": made["id"] });
+    assert_eq!(created["request"]["metadata"]["a"], "b");
+    let id = json!({ "runId": created["id"] });
     client.advance(500).await;
     assert_eq!(
         client.ok("agent.runs.get", id.clone()).await["status"],
@@ -44,13 +44,13 @@ async fn a_run_completes() {
     let first = client
         .ok(
             "agent.runs.events.list",
-            json!({ "runId": made["id"], "limit": 2 }),
+            json!({ "runId": created["id"], "limit": 2 }),
         )
         .await;
     let rest = client
         .ok(
             "agent.runs.events.list",
-            json!({ "runId": made["id"], "cursor": first["nextCursor"] }),
+            json!({ "runId": created["id"], "cursor": first["nextCursor"] }),
         )
         .await;
     let joined: Vec<Value> = first["data"]
@@ -67,7 +67,7 @@ async fn a_run_completes() {
     let next = client
         .ok(
             "agent.runs.create",
-            json!({ "query": "More", "previousRunId": made["id"] }),
+            json!({ "query": "More", "previousRunId": created["id"] }),
         )
         .await;
     assert_eq!(
@@ -94,13 +94,13 @@ async fn a_run_completes() {
 }
 
 #[tokio::test]
-async fn runs_are_cancelled_stopped_and_fail() {
+async fn runs_can_be_cancelled_stopped_and_fail() {
     let server = Server::start().await;
     let client = server.client();
-    let made = client
+    let created = client
         .ok("agent.runs.create", json!({ "query": "x" }))
         .await;
-    let id = json!({ "runId": made["id"] });
+    let id = json!({ "runId": created["id"] });
     let cancelled = client.ok("agent.runs.cancel", id.clone()).await;
     assert_eq!(
         (
@@ -172,7 +172,7 @@ async fn runs_are_cancelled_stopped_and_fail() {
 }
 
 #[tokio::test]
-async fn the_top_effort_is_beta() {
+async fn max_effort_requires_beta_token() {
     let server = Server::start().await;
     let client = server.client();
     let refused = client
@@ -218,7 +218,7 @@ fn with(mut args: Value, name: &str, value: impl Into<Value>) -> Value {
     args
 }
 
-async fn created(client: &Client) -> Value {
+async fn create_monitor(client: &Client) -> Value {
     client.ok("agent.monitors.create", monitor()).await
 }
 
@@ -226,12 +226,12 @@ async fn created(client: &Client) -> Value {
 async fn agent_monitors_refresh() {
     let server = Server::start().await;
     let client = server.client();
-    let made = created(&client).await;
+    let created = create_monitor(&client).await;
     assert_eq!(
-        (made["status"].as_str(), made["entityCount"].as_u64()),
+        (created["status"].as_str(), created["entityCount"].as_u64()),
         (Some("creating"), Some(2))
     );
-    let id = json!({ "monitorId": made["id"], "betas": [MONITORS] });
+    let id = json!({ "monitorId": created["id"], "betas": [MONITORS] });
     client.advance(800).await;
     assert_eq!(
         client.ok("agent.monitors.get", id.clone()).await["status"],
@@ -276,7 +276,7 @@ async fn agent_monitors_refresh() {
         .await;
     assert_eq!(rest["data"].as_array().unwrap().len(), 1);
 
-    let more = json!({ "monitorId": made["id"], "betas": [MONITORS], "entities": [{ "name": "Cobalt", "domain": "cobalt.example" }] });
+    let more = json!({ "monitorId": created["id"], "betas": [MONITORS], "entities": [{ "name": "Cobalt", "domain": "cobalt.example" }] });
     let grown = client.ok("agent.monitors.entities.add", more.clone()).await;
     assert_eq!(grown["entityCount"], 3);
     assert_eq!(
@@ -320,7 +320,7 @@ async fn agent_monitors_refresh() {
 }
 
 #[tokio::test]
-async fn agent_monitors_are_beta() {
+async fn agent_monitors_require_beta_token() {
     let server = Server::start().await;
     let client = server.client();
     let mut plain = monitor();
@@ -350,7 +350,7 @@ async fn agent_monitors_are_beta() {
         );
     }
     assert_eq!(client.fails("agent.monitors.list", json!({})).await.0, 400);
-    for cadence in ["5h", "soon", "0d", "12"] {
+    for cadence in ["5h", "often", "0d", "12"] {
         assert_eq!(
             client
                 .fails("agent.monitors.create", with(monitor(), "cadence", cadence))
@@ -372,7 +372,7 @@ async fn agent_monitors_are_beta() {
 }
 
 #[tokio::test]
-async fn idempotent_creation() {
+async fn idempotency_key_prevents_duplicates() {
     let server = Server::start().await;
     let client = server.client();
     let args = with(monitor(), "idempotencyKey", "once");
@@ -388,9 +388,9 @@ async fn idempotent_creation() {
         (409, "IDEMPOTENCY_CONFLICT".into())
     );
     assert_ne!(
-        created(&client).await["id"],
+        create_monitor(&client).await["id"],
         first["id"],
-        "without a key there is a second one"
+        "a request without a key creates another monitor"
     );
     assert_eq!(
         client
@@ -416,12 +416,12 @@ async fn backtests_complete_and_expire() {
     let client = server.client();
     let mut args = monitor();
     args.as_object_mut().unwrap().remove("cadence");
-    let made = client
+    let created = client
         .ok("agent.monitors.backtests.create", args.clone())
         .await;
-    assert_eq!(made["status"], "running");
+    assert_eq!(created["status"], "running");
     client.advance(4_000).await;
-    let id = json!({ "backtestId": made["id"], "betas": [MONITORS] });
+    let id = json!({ "backtestId": created["id"], "betas": [MONITORS] });
     let done = client.ok("agent.monitors.backtests.get", id.clone()).await;
     assert_eq!(
         (
@@ -452,16 +452,16 @@ async fn research_completes() {
     let server = Server::start().await;
     let client = server.client();
     let schema = json!({ "type": "object", "required": ["best"], "properties": { "best": { "type": "string" } } });
-    let made = client.ok("research.create", json!({ "instructions": "Compare heat pumps", "outputSchema": schema, "model": "exa-research-pro" })).await;
+    let created = client.ok("research.create", json!({ "instructions": "Compare heat pumps", "outputSchema": schema, "model": "exa-research-pro" })).await;
     assert_eq!(
-        (made["status"].as_str(), made["model"].as_str()),
+        (created["status"].as_str(), created["model"].as_str()),
         (Some("pending"), Some("exa-research-pro"))
     );
     client.advance(1_000).await;
     let running = client
         .ok(
             "research.get",
-            json!({ "researchId": made["researchId"], "events": true }),
+            json!({ "researchId": created["researchId"], "events": true }),
         )
         .await;
     assert_eq!(running["status"], "running");
@@ -470,7 +470,7 @@ async fn research_completes() {
     let done = client
         .ok(
             "research.get",
-            json!({ "researchId": made["researchId"], "events": true }),
+            json!({ "researchId": created["researchId"], "events": true }),
         )
         .await;
     assert_eq!(done["status"], "completed");
@@ -481,7 +481,10 @@ async fn research_completes() {
         done["output"]["parsed"]
     );
     let plain = client
-        .ok("research.get", json!({ "researchId": made["researchId"] }))
+        .ok(
+            "research.get",
+            json!({ "researchId": created["researchId"] }),
+        )
         .await;
     assert!(plain.get("events").is_none());
     let failing = client

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::support::{Client, Server};
 
 #[tokio::test]
-async fn requests_are_remembered_without_keys() {
+async fn request_log_omits_keys() {
     let server = Server::start().await;
     let client = server
         .client_with("very-secret")
@@ -29,7 +29,7 @@ async fn requests_are_remembered_without_keys() {
     let log = client.send("GET", "/sandbox/requests", None).await;
     assert!(!log.text().contains("very-secret"));
     let requests = log.json()["requests"].as_array().unwrap().clone();
-    assert_eq!(requests.len(), 2, "steering requests are not logged");
+    assert_eq!(requests.len(), 2, "control requests are not logged");
     let first = &requests[0];
     assert_eq!(first["method"], "POST");
     assert_eq!(first["path"], "/search");
@@ -51,7 +51,7 @@ async fn requests_are_remembered_without_keys() {
 }
 
 #[tokio::test]
-async fn state_is_shown_and_emptied() {
+async fn state_can_be_inspected_and_reset() {
     let server = Server::start().await;
     let client = server.client();
     client.ok("websets.create", json!({})).await;
@@ -90,7 +90,7 @@ async fn state_is_shown_and_emptied() {
 }
 
 #[tokio::test]
-async fn the_clock_moves() {
+async fn clock_can_be_frozen_and_advanced() {
     let server = Server::start().await;
     let client = server.client();
     let before = client.send("GET", "/sandbox/clock", None).await.json()["now"]
@@ -117,14 +117,14 @@ async fn the_clock_moves() {
     tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     let later = client.send("GET", "/sandbox/clock", None).await.json();
     assert!(later["now"].as_str().unwrap() > after.as_str());
-    for wrong in [
+    for invalid in [
         json!({}),
         json!({ "advanceMs": -1 }),
         json!({ "advanceMs": 1e18 }),
     ] {
         assert_eq!(
             client
-                .send("POST", "/sandbox/clock", Some(wrong))
+                .send("POST", "/sandbox/clock", Some(invalid))
                 .await
                 .status,
             400
@@ -140,7 +140,7 @@ async fn the_clock_moves() {
     );
 }
 
-async fn story(client: &Client) -> Value {
+async fn items_of_a_search(client: &Client) -> Value {
     let webset = client.ok("websets.create", json!({ "search": { "query": "startups in Berlin", "count": 4 }, "enrichments": [{ "description": "Email" }] })).await;
     client.advance(20_000).await;
     let items = client
@@ -151,18 +151,21 @@ async fn story(client: &Client) -> Value {
 }
 
 #[tokio::test]
-async fn the_same_seed_tells_the_same_story() {
+async fn same_seed_gives_same_data() {
     let (one, two) = (Server::start().await, Server::start().await);
     let other = Server::with(Options {
         seed: 42,
         ..Options::default()
     })
     .await;
-    let first = story(&one.client()).await;
+    let first = items_of_a_search(&one.client()).await;
     assert_eq!(first.as_array().unwrap().len(), 4);
-    assert_eq!(first, story(&two.client()).await);
-    assert_eq!(first, story(&one.client_with("another key")).await);
-    assert_ne!(first, story(&other.client()).await);
+    assert_eq!(first, items_of_a_search(&two.client()).await);
+    assert_eq!(
+        first,
+        items_of_a_search(&one.client_with("another key")).await
+    );
+    assert_ne!(first, items_of_a_search(&other.client()).await);
 }
 
 #[tokio::test]
@@ -188,7 +191,7 @@ async fn state_is_bounded() {
         .await;
     assert_eq!(
         search["status"], "completed",
-        "fewer than wanted may be found"
+        "a search may find fewer items than requested"
     );
     let full = client.call("websets.create", json!({})).await;
     assert_eq!(full.status, 400);
@@ -200,7 +203,7 @@ async fn state_is_bounded() {
 }
 
 #[tokio::test]
-async fn shutting_down_ends_serving() {
+async fn shutdown_ends_the_server() {
     let sandbox =
         exa_mcp_sandbox::Sandbox::new(crate::support::specs().to_vec(), Options::default())
             .unwrap();
@@ -215,7 +218,7 @@ async fn shutting_down_ends_serving() {
         key: Some("k".into()),
         headers: vec![("x-sandbox-fault".into(), "delay=60000".into())],
     };
-    // A request that takes too long must not hold the end up for ever.
+    // A slow request must not delay the shutdown forever.
     tokio::spawn(async move { client.try_send("POST", "/search", Some(b"{}")).await });
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
     stop.send(()).unwrap();

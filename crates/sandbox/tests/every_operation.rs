@@ -1,4 +1,4 @@
-//! Every operation of the specs, with as few arguments as it takes.
+//! Every operation of the specs, with its required arguments only.
 
 use std::collections::HashMap;
 
@@ -9,8 +9,8 @@ use crate::support::{Client, Server, specs};
 const MONITORS_BETA: &str = "agent-monitors-2026-08-04";
 const EFFORT_BETA: &str = "agent-max-effort-2026-07-27";
 
-/// Required arguments that are no ids.
-fn minimal(operation: &str) -> Value {
+/// Returns the required arguments other than ids.
+fn minimal_arguments(operation: &str) -> Value {
     let entities = json!([{ "name": "Acme", "domain": "acme.example" }]);
     let fields = json!([{ "name": "ceo", "description": "Who leads the company" }]);
     match operation {
@@ -49,7 +49,7 @@ fn minimal(operation: &str) -> Value {
     }
 }
 
-/// Objects to call the operations on: argument name, by domain where it differs, to id.
+/// Creates objects and returns their ids by argument name, with the domain where it is ambiguous.
 async fn fixtures(client: &Client) -> HashMap<&'static str, String> {
     let id = |value: &Value| value["id"].as_str().unwrap().to_owned();
     let mut ids = HashMap::new();
@@ -71,22 +71,27 @@ async fn fixtures(client: &Client) -> HashMap<&'static str, String> {
     };
     ids.insert(
         "importId",
-        id(&client.ok("imports.create", minimal("imports.create")).await),
+        id(&client
+            .ok("imports.create", minimal_arguments("imports.create"))
+            .await),
     );
     ids.insert(
         "webhookId",
         id(&client
-            .ok("webhooks.create", minimal("webhooks.create"))
+            .ok("webhooks.create", minimal_arguments("webhooks.create"))
             .await),
     );
     ids.insert(
         "monitors.monitorId",
         id(&client
-            .ok("monitors.create", with_webset(minimal("monitors.create")))
+            .ok(
+                "monitors.create",
+                with_webset(minimal_arguments("monitors.create")),
+            )
             .await),
     );
     let research = client
-        .ok("research.create", minimal("research.create"))
+        .ok("research.create", minimal_arguments("research.create"))
         .await;
     ids.insert(
         "researchId",
@@ -102,18 +107,24 @@ async fn fixtures(client: &Client) -> HashMap<&'static str, String> {
     ids.insert(
         "agent.monitors.monitorId",
         id(&client
-            .ok("agent.monitors.create", minimal("agent.monitors.create"))
+            .ok(
+                "agent.monitors.create",
+                minimal_arguments("agent.monitors.create"),
+            )
             .await),
     );
     let backtest = client
         .ok(
             "agent.monitors.backtests.create",
-            minimal("agent.monitors.backtests.create"),
+            minimal_arguments("agent.monitors.backtests.create"),
         )
         .await;
     ids.insert("backtestId", id(&backtest));
     let monitor = id(&client
-        .ok("search_monitors.create", minimal("search_monitors.create"))
+        .ok(
+            "search_monitors.create",
+            minimal_arguments("search_monitors.create"),
+        )
         .await);
     client
         .ok("search_monitors.trigger", json!({ "monitorId": monitor }))
@@ -140,7 +151,7 @@ async fn fixtures(client: &Client) -> HashMap<&'static str, String> {
     ids
 }
 
-/// The id an operation's path variable stands for.
+/// Returns the id for a path variable of an operation.
 fn fixture(ids: &HashMap<&str, String>, operation: &str, argument: &str) -> Option<String> {
     let domain = [
         "agent.runs",
@@ -155,20 +166,20 @@ fn fixture(ids: &HashMap<&str, String>, operation: &str, argument: &str) -> Opti
 }
 
 #[tokio::test]
-async fn every_operation_answers_by_its_schema() {
+async fn every_response_matches_its_schema() {
     let server = Server::start().await;
     let client = server.client();
     let ids = fixtures(&client).await;
-    // Deleting comes last: the other operations need the objects, and items need their webset.
+    // Deletions run last, because the other operations need the objects; items need their webset.
     let mut order: Vec<_> = specs().iter().collect();
     order.sort_by_key(|spec| (spec.method == "DELETE", spec.name == "websets.delete"));
     for spec in order {
-        let mut args = minimal(&spec.name);
+        let mut args = minimal_arguments(&spec.name);
         for argument in spec.arguments.iter().filter(|argument| argument.required) {
             if args.get(argument.name).is_none() {
                 let id = fixture(&ids, &spec.name, argument.name);
                 args[argument.name] = id
-                    .unwrap_or_else(|| panic!("minimal arguments of {} are not known", spec.name))
+                    .unwrap_or_else(|| panic!("unknown minimal arguments of {}", spec.name))
                     .into();
             }
         }
@@ -178,7 +189,7 @@ async fn every_operation_answers_by_its_schema() {
 }
 
 #[tokio::test]
-async fn a_new_key_sees_empty_lists() {
+async fn new_key_gets_empty_lists() {
     let server = Server::start().await;
     fixtures(&server.client()).await;
     let other = server.client_with("another key");
@@ -199,7 +210,7 @@ async fn a_new_key_sees_empty_lists() {
 }
 
 #[tokio::test]
-async fn ids_of_another_key_are_unknown() {
+async fn ids_of_another_key_are_not_found() {
     let server = Server::start().await;
     let ids = fixtures(&server.client()).await;
     let other = server.client_with("another key");
@@ -212,13 +223,18 @@ async fn ids_of_another_key_are_unknown() {
         if path.is_empty() {
             continue;
         }
-        let mut args = minimal(&spec.name);
+        let mut args = minimal_arguments(&spec.name);
         for argument in &path {
             args[argument.name] = fixture(&ids, &spec.name, argument.name).unwrap().into();
         }
-        let answer = other.call(&spec.name, args).await;
-        assert_eq!(answer.status, 404, "{}: {}", spec.name, answer.text());
-        let enveloped = answer.json()["error"].is_object();
-        assert_eq!(enveloped, spec.path.starts_with("/agent/"), "{}", spec.name);
+        let response = other.call(&spec.name, args).await;
+        assert_eq!(response.status, 404, "{}: {}", spec.name, response.text());
+        let has_envelope = response.json()["error"].is_object();
+        assert_eq!(
+            has_envelope,
+            spec.path.starts_with("/agent/"),
+            "{}",
+            spec.name
+        );
     }
 }

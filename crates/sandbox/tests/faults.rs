@@ -1,4 +1,4 @@
-//! Faults, asked for by the request itself or by a rule.
+//! Faults, requested by the request itself or by a rule.
 
 use std::time::{Duration, Instant};
 
@@ -11,17 +11,17 @@ fn query() -> Option<Value> {
 }
 
 #[tokio::test]
-async fn a_status_comes_with_the_body_that_fits() {
+async fn status_fault_has_matching_error_body() {
     let server = Server::start().await;
     let limited = server
         .client()
         .header("x-sandbox-fault", "status=429;retryAfter=7");
-    let answer = limited.send("POST", "/search", query()).await;
+    let response = limited.send("POST", "/search", query()).await;
     assert_eq!(
-        (answer.status, answer.tag()),
+        (response.status, response.tag()),
         (429, "RATE_LIMIT_EXCEEDED".into())
     );
-    assert_eq!(answer.headers["retry-after"], "7");
+    assert_eq!(response.headers["retry-after"], "7");
     let enveloped = limited.send("POST", "/agent/runs", query()).await;
     assert_eq!(enveloped.json()["error"]["type"], "RATE_LIMIT_ERROR");
     let by_query = server
@@ -44,15 +44,15 @@ async fn a_status_comes_with_the_body_that_fits() {
         (credits.status, credits.tag()),
         (402, "NO_MORE_CREDITS".into())
     );
-    let wrong = server
+    let invalid = server
         .client()
-        .send("POST", "/search?sandboxFault=sulk", query())
+        .send("POST", "/search?sandboxFault=nonsense", query())
         .await;
-    assert_eq!(wrong.status, 400);
+    assert_eq!(invalid.status, 400);
 }
 
 #[tokio::test]
-async fn bodies_of_the_wrong_kind() {
+async fn faults_replace_the_body() {
     let server = Server::start().await;
     let with = |fault: &str| server.client().header("x-sandbox-fault", fault);
     let html = with("html").send("POST", "/search", query()).await;
@@ -73,31 +73,31 @@ async fn bodies_of_the_wrong_kind() {
 }
 
 #[tokio::test]
-async fn an_answer_is_held_back_after_the_effect() {
+async fn hold_delays_the_response_after_execution() {
     let server = Server::start().await;
     let client = server.client().header("x-sandbox-fault", "hold=60000");
     let create = client.try_send("POST", "/websets/v0/websets", Some(b"{}"));
-    let answer = tokio::time::timeout(Duration::from_millis(500), create).await;
-    assert!(answer.is_err(), "it was answered");
+    let response = tokio::time::timeout(Duration::from_millis(500), create).await;
+    assert!(response.is_err(), "the response was not delayed");
     let websets = server.client().ok("websets.list", json!({})).await;
     assert_eq!(websets["data"].as_array().unwrap().len(), 1);
 }
 
 #[tokio::test]
-async fn delays_only_delay() {
+async fn delay_does_not_change_the_response() {
     let server = Server::start().await;
     let started = Instant::now();
-    let answer = server
+    let response = server
         .client()
         .header("x-sandbox-fault", "delay=200")
         .send("POST", "/search", query())
         .await;
-    assert_eq!(answer.status, 200);
+    assert_eq!(response.status, 200);
     assert!(started.elapsed() >= Duration::from_millis(200));
 }
 
 #[tokio::test]
-async fn connections_are_cut() {
+async fn cut_closes_the_connection() {
     let server = Server::start().await;
     let create = |fault: &str| {
         let client = server.client().header("x-sandbox-fault", fault);
@@ -114,25 +114,29 @@ async fn connections_are_cut() {
             .unwrap()
             .len()
     };
-    assert_eq!(count().await, 0, "nothing was done");
+    assert_eq!(count().await, 0, "the request was not executed");
     assert!(create("cut=after").await.is_err());
-    assert_eq!(count().await, 1, "it was done, only the answer was lost");
+    assert_eq!(
+        count().await,
+        1,
+        "the request was executed, but the response was lost"
+    );
     let half = create("cut=body").await.unwrap();
     assert_eq!(half.status, 201);
-    assert!(!half.whole && !half.body.is_empty(), "{half:?}");
+    assert!(!half.is_complete && !half.body.is_empty(), "{half:?}");
     assert_eq!(count().await, 2);
     let stream = server.client().header("x-sandbox-fault", "cut=body");
     let body = br#"{"query": "x", "stream": true}"#;
-    let broken = stream
+    let truncated = stream
         .try_send("POST", "/answer", Some(body))
         .await
         .unwrap();
-    assert!(!broken.whole);
-    assert!(broken.text().starts_with("data: ") && !broken.text().contains("[DONE]"));
+    assert!(!truncated.is_complete);
+    assert!(truncated.text().starts_with("data: ") && !truncated.text().contains("[DONE]"));
 }
 
 #[tokio::test]
-async fn rules_hit_coming_requests() {
+async fn rules_apply_to_future_requests() {
     let server = Server::start().await;
     let client = server.client();
     client
@@ -181,7 +185,7 @@ async fn rules_hit_coming_requests() {
             .status,
         404
     );
-    for wrong in [
+    for invalid in [
         json!({}),
         json!({ "match": "*" }),
         json!({ "match": "*", "fault": "x" }),
@@ -190,7 +194,7 @@ async fn rules_hit_coming_requests() {
     ] {
         assert_eq!(
             client
-                .send("POST", "/sandbox/faults", Some(wrong))
+                .send("POST", "/sandbox/faults", Some(invalid))
                 .await
                 .status,
             400
@@ -199,7 +203,7 @@ async fn rules_hit_coming_requests() {
 }
 
 #[tokio::test]
-async fn uploads_can_fail_too() {
+async fn faults_apply_to_uploads() {
     let server = Server::start().await;
     let client = server.client();
     client

@@ -1,5 +1,5 @@
-//! The sandbox as a client sees it: over a socket, with every successful JSON answer held against the
-//! output schema of its operation.
+//! Tests of the sandbox over a socket. Every successful JSON response is validated by the output schema
+//! of its operation.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,12 +11,12 @@ mod agent;
 mod control;
 mod every_operation;
 mod faults;
-mod refusals;
+mod rejections;
 mod search;
 mod search_monitors;
+mod spec_changes;
 mod streams;
 mod support;
-mod surface;
 mod websets;
 mod websets_imports;
 mod websets_monitors;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::Server;
 
 #[tokio::test]
-async fn results_follow_the_request() {
+async fn results_match_the_request() {
     let server = Server::start().await;
     let client = server.client();
     let found = client
@@ -45,7 +45,7 @@ async fn results_follow_the_request() {
 }
 
 #[tokio::test]
-async fn filters_are_honoured() {
+async fn filters_are_applied() {
     let server = Server::start().await;
     let client = server.client();
     let found = client
@@ -79,7 +79,7 @@ async fn filters_are_honoured() {
         .await;
     assert_eq!(
         same["results"][0]["text"], found["results"][0]["text"],
-        "a page reads the same when fetched"
+        "a fetched page has the same text"
     );
     assert_eq!(
         same["results"][0]["publishedDate"],
@@ -91,7 +91,7 @@ async fn filters_are_honoured() {
 }
 
 #[tokio::test]
-async fn contents_come_as_asked_for() {
+async fn contents_match_the_options() {
     let server = Server::start().await;
     let client = server.client();
     let contents = json!({
@@ -142,7 +142,7 @@ async fn contents_come_as_asked_for() {
 }
 
 #[tokio::test]
-async fn single_addresses_can_fail() {
+async fn single_urls_can_fail() {
     let server = Server::start().await;
     let urls = json!([
         "https://a.example/fine",
@@ -180,7 +180,7 @@ async fn single_addresses_can_fail() {
 }
 
 #[tokio::test]
-async fn deep_searches_synthesize() {
+async fn deep_searches_have_synthesized_output() {
     let server = Server::start().await;
     let client = server.client();
     let deep = client
@@ -210,7 +210,7 @@ async fn deep_searches_synthesize() {
 }
 
 #[tokio::test]
-async fn answers_cite() {
+async fn answers_have_citations() {
     let server = Server::start().await;
     let client = server.client();
     let plain = client
@@ -234,7 +234,7 @@ async fn answers_cite() {
 }
 
 #[tokio::test]
-async fn similar_pages_leave_the_source_out() {
+async fn similar_pages_exclude_the_source() {
     let server = Server::start().await;
     let args = json!({ "url": "https://open-ledger.example/2024/01/01/tidal-power", "excludeSourceDomain": true, "numResults": 50 });
     let found = server.client().ok("find_similar", args).await;
@@ -250,7 +250,7 @@ async fn similar_pages_leave_the_source_out() {
 }
 
 #[tokio::test]
-async fn what_a_schema_cannot_say_is_checked_too() {
+async fn validates_beyond_the_schema() {
     let server = Server::start().await;
     let client = server.client();
     let dynamic = json!({ "query": "x", "contents": { "highlights": { "dynamic": true } } });

@@ -9,16 +9,16 @@ fn minimal() -> Value {
 }
 
 #[tokio::test]
-async fn runs_come_by_hand_and_by_schedule() {
+async fn runs_start_manually_and_on_schedule() {
     let server = Server::start().await;
     let client = server.client();
     let mut args = minimal();
     args["trigger"] = json!({ "type": "interval", "period": "6h" });
     args["outputSchema"] = json!({ "type": "object", "required": ["news"], "properties": { "news": { "type": "string" } } });
     args["search"]["contents"] = json!({ "text": { "maxCharacters": 20 } });
-    let made = client.ok("search_monitors.create", args).await;
-    assert!(made["webhookSecret"].is_string() && made["nextRunAt"].is_string());
-    let id = json!({ "monitorId": made["id"] });
+    let created = client.ok("search_monitors.create", args).await;
+    assert!(created["webhookSecret"].is_string() && created["nextRunAt"].is_string());
+    let id = json!({ "monitorId": created["id"] });
     assert!(
         client
             .ok("search_monitors.get", id.clone())
@@ -33,7 +33,7 @@ async fn runs_come_by_hand_and_by_schedule() {
     let pending = client.ok("search_monitors.runs.list", id.clone()).await["data"][0].clone();
     assert_eq!(pending["status"], "pending");
     client.advance(500).await;
-    let of_run = json!({ "monitorId": made["id"], "runId": pending["id"] });
+    let of_run = json!({ "monitorId": created["id"], "runId": pending["id"] });
     assert_eq!(
         client.ok("search_monitors.runs.get", of_run.clone()).await["status"],
         "running"
@@ -54,15 +54,15 @@ async fn runs_come_by_hand_and_by_schedule() {
 }
 
 #[tokio::test]
-async fn monitors_are_changed_listed_and_deleted() {
+async fn monitors_can_be_updated_listed_and_deleted() {
     let server = Server::start().await;
     let client = server.client();
     let mut args = minimal();
     args["name"] = "Mine".into();
     args["trigger"] = json!({ "type": "interval", "period": "1d" });
-    let made = client.ok("search_monitors.create", args).await;
+    let created = client.ok("search_monitors.create", args).await;
     let change = |more: Value| {
-        let mut args = json!({ "monitorId": made["id"] });
+        let mut args = json!({ "monitorId": created["id"] });
         args.as_object_mut()
             .unwrap()
             .extend(more.as_object().unwrap().clone());
@@ -77,7 +77,7 @@ async fn monitors_are_changed_listed_and_deleted() {
     assert_eq!(
         changed["search"],
         json!({ "query": "heat pumps", "numResults": 9 }),
-        "changes leave the rest alone"
+        "other fields do not change"
     );
     assert_eq!(
         (&changed["name"], &changed["nextRunAt"]),
@@ -103,7 +103,7 @@ async fn monitors_are_changed_listed_and_deleted() {
             .ok("search_monitors.trigger", change(json!({})))
             .await["triggered"],
         true,
-        "paused ones run by hand"
+        "paused monitors can be triggered"
     );
     client
         .ok(
@@ -118,7 +118,10 @@ async fn monitors_are_changed_listed_and_deleted() {
         false
     );
     let gone = client.ok("search_monitors.delete", change(json!({}))).await;
-    assert_eq!(gone["id"], made["id"], "deleting returns the monitor");
+    assert_eq!(
+        gone["id"], created["id"],
+        "the response is the deleted monitor"
+    );
     assert_eq!(
         client.fails("search_monitors.get", change(json!({}))).await,
         (404, "NOT_FOUND".into())
@@ -126,7 +129,7 @@ async fn monitors_are_changed_listed_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_is_refused() {
+async fn rejects_invalid_monitors() {
     let server = Server::start().await;
     let client = server.client();
     for (field, value) in [
@@ -150,18 +153,18 @@ async fn what_is_refused() {
     }
     let mut failing = minimal();
     failing["search"]["query"] = "sandbox-fail".into();
-    let made = client.ok("search_monitors.create", failing).await;
+    let created = client.ok("search_monitors.create", failing).await;
     client
         .ok(
             "search_monitors.trigger",
-            json!({ "monitorId": made["id"] }),
+            json!({ "monitorId": created["id"] }),
         )
         .await;
     client.advance(5_000).await;
     let run = client
         .ok(
             "search_monitors.runs.list",
-            json!({ "monitorId": made["id"] }),
+            json!({ "monitorId": created["id"] }),
         )
         .await["data"][0]
         .clone();

@@ -2,21 +2,21 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Server};
+use crate::support::{HttpResponse, Server};
 use exa_mcp_sandbox::{MARKER, Options};
 
-/// The blocks of a stream as (id, event, data).
-fn blocks(answer: &Answer) -> Vec<(Option<String>, Option<String>, String)> {
-    assert!(answer.headers["content-type"].starts_with("text/event-stream"));
-    assert!(answer.whole);
-    let text = answer.text();
-    let blocks = text
+/// Returns the events of a stream as (id, event, data).
+fn events(response: &HttpResponse) -> Vec<(Option<String>, Option<String>, String)> {
+    assert!(response.headers["content-type"].starts_with("text/event-stream"));
+    assert!(response.is_complete);
+    let text = response.text();
+    let events = text
         .split("\n\n")
-        .filter(|block| !block.is_empty() && !block.starts_with(':'));
-    blocks
-        .map(|block| {
+        .filter(|event| !event.is_empty() && !event.starts_with(':'));
+    events
+        .map(|event| {
             let field = |name: &str| {
-                block
+                event
                     .lines()
                     .find_map(|line| line.strip_prefix(name))
                     .map(str::to_owned)
@@ -26,13 +26,13 @@ fn blocks(answer: &Answer) -> Vec<(Option<String>, Option<String>, String)> {
         .collect()
 }
 
-fn chunks(answer: &Answer) -> (String, Vec<Value>) {
-    let blocks = blocks(answer);
-    assert_eq!(blocks.last().unwrap().2, "[DONE]");
-    let chunks: Vec<Value> = blocks
+fn chunks(response: &HttpResponse) -> (String, Vec<Value>) {
+    let events = events(response);
+    assert_eq!(events.last().unwrap().2, "[DONE]");
+    let chunks: Vec<Value> = events
         .iter()
-        .take(blocks.len() - 1)
-        .map(|block| serde_json::from_str(&block.2).unwrap())
+        .take(events.len() - 1)
+        .map(|event| serde_json::from_str(&event.2).unwrap())
         .collect();
     assert!(chunks.iter().all(|chunk| chunk["sandbox"] == MARKER));
     let text = chunks
@@ -43,35 +43,35 @@ fn chunks(answer: &Answer) -> (String, Vec<Value>) {
 }
 
 #[tokio::test]
-async fn answers_stream_in_pieces() {
+async fn answers_stream_in_chunks() {
     let server = Server::start().await;
     let client = server.client();
     let whole = client
         .ok("answer", json!({ "query": "Why heat pumps?" }))
         .await;
-    let answer = client
+    let response = client
         .call(
             "answer",
             json!({ "query": "Why heat pumps?", "stream": true }),
         )
         .await;
-    let (text, chunks) = chunks(&answer);
+    let (text, chunks) = chunks(&response);
     assert_eq!(text, whole["answer"]);
     assert!(chunks.len() > 3);
     assert_eq!(chunks.last().unwrap()["citations"], whole["citations"]);
 }
 
 #[tokio::test]
-async fn searches_stream_too() {
+async fn searches_stream_in_chunks() {
     let server = Server::start().await;
-    let answer = server
+    let response = server
         .client()
         .call(
             "search",
             json!({ "query": "heat pumps", "stream": true, "numResults": 3 }),
         )
         .await;
-    let (text, chunks) = chunks(&answer);
+    let (text, chunks) = chunks(&response);
     assert!(text.starts_with("Heat pumps"));
     assert_eq!(
         chunks.last().unwrap()["citations"]
@@ -83,25 +83,25 @@ async fn searches_stream_too() {
 }
 
 #[tokio::test]
-async fn agent_runs_are_followed_to_their_end() {
+async fn agent_run_stream_lasts_until_completion() {
     let server = Server::with(Options {
         time_scale: 20.0,
         ..Options::default()
     })
     .await;
     let client = server.client().header("accept", "text/event-stream");
-    let answer = client
+    let response = client
         .call("agent.runs.create", json!({ "query": "Find makers" }))
         .await;
-    let blocks = blocks(&answer);
-    let names: Vec<&str> = blocks
+    let events = events(&response);
+    let names: Vec<&str> = events
         .iter()
-        .map(|block| block.1.as_deref().unwrap())
+        .map(|event| event.1.as_deref().unwrap())
         .collect();
     assert_eq!(names[..2], ["agent_run.created", "agent_run.started"]);
     assert_eq!(names.last(), Some(&"agent_run.completed"));
     assert!(names.contains(&"source.added"));
-    let last: Value = serde_json::from_str(&blocks.last().unwrap().2).unwrap();
+    let last: Value = serde_json::from_str(&events.last().unwrap().2).unwrap();
     assert_eq!(last["status"], "completed");
     assert!(last["output"]["text"].is_string());
     let listed = server
@@ -114,15 +114,15 @@ async fn agent_runs_are_followed_to_their_end() {
         .iter()
         .map(|event| event["id"].as_str().unwrap())
         .collect();
-    let streamed: Vec<&str> = blocks
+    let streamed: Vec<&str> = events
         .iter()
-        .map(|block| block.0.as_deref().unwrap())
+        .map(|event| event.0.as_deref().unwrap())
         .collect();
     assert_eq!(ids, streamed);
 }
 
 #[tokio::test]
-async fn research_is_followed_to_its_end() {
+async fn research_stream_lasts_until_completion() {
     let server = Server::with(Options {
         time_scale: 20.0,
         ..Options::default()
@@ -135,15 +135,15 @@ async fn research_is_followed_to_its_end() {
             json!({ "instructions": "Compare heat pumps" }),
         )
         .await;
-    let answer = client
+    let response = client
         .call(
             "research.get",
             json!({ "researchId": task["researchId"], "stream": true }),
         )
         .await;
-    let names: Vec<String> = blocks(&answer)
+    let names: Vec<String> = events(&response)
         .into_iter()
-        .map(|block| block.1.unwrap())
+        .map(|event| event.1.unwrap())
         .collect();
     assert_eq!(names.first().unwrap(), "research-definition");
     assert_eq!(names.last().unwrap(), "research-output");
@@ -160,7 +160,7 @@ async fn research_is_followed_to_its_end() {
 }
 
 #[tokio::test]
-async fn a_deleted_run_ends_its_stream() {
+async fn deleting_a_run_ends_its_stream() {
     let server = Server::start().await;
     let following = {
         let client = server.client().header("accept", "text/event-stream");
@@ -183,5 +183,5 @@ async fn a_deleted_run_ends_its_stream() {
         .client()
         .ok("agent.runs.delete", json!({ "runId": run }))
         .await;
-    assert!(following.await.unwrap().whole);
+    assert!(following.await.unwrap().is_complete);
 }

@@ -1,4 +1,4 @@
-//! A sandbox on a port of its own, and a client small enough to hide nothing.
+//! A sandbox on its own port, and a minimal HTTP client.
 
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -13,7 +13,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 
-/// The operations as the project's own snapshots describe them.
+/// Reads the operations from the project's snapshots.
 pub(crate) fn specs() -> &'static [OperationSpec] {
     static SPECS: OnceLock<Vec<OperationSpec>> = OnceLock::new();
     SPECS.get_or_init(|| {
@@ -26,12 +26,12 @@ pub(crate) fn specs() -> &'static [OperationSpec] {
         files.sort();
         files
             .iter()
-            .map(|file| read(&serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()))
+            .map(|file| parse_spec(&serde_json::from_slice(&std::fs::read(file).unwrap()).unwrap()))
             .collect()
     })
 }
 
-fn read(snapshot: &Value) -> OperationSpec {
+fn parse_spec(snapshot: &Value) -> OperationSpec {
     let text = |name: &str| snapshot[name].as_str().unwrap().to_owned();
     let arguments = snapshot["arguments"]
         .as_object()
@@ -57,8 +57,8 @@ fn read(snapshot: &Value) -> OperationSpec {
     }
 }
 
-/// Problems of an answer with the output schema of its operation.
-fn problems(spec: &OperationSpec, answer: &Value) -> Vec<String> {
+/// Validates a response by the output schema of its operation.
+fn schema_errors(spec: &OperationSpec, response: &Value) -> Vec<String> {
     type Validators = Mutex<HashMap<String, Arc<jsonschema::Validator>>>;
     static VALIDATORS: OnceLock<Validators> = OnceLock::new();
     let mut all = VALIDATORS.get_or_init(Validators::default).lock().unwrap();
@@ -75,27 +75,27 @@ fn problems(spec: &OperationSpec, answer: &Value) -> Vec<String> {
         .clone();
     drop(all);
     validator
-        .iter_errors(answer)
+        .iter_errors(response)
         .map(|error| format!("{}: {error}", error.instance_path()))
         .collect()
 }
 
-/// A running sandbox; it stops when this goes.
+/// A running sandbox, which stops when this is dropped.
 pub(crate) struct Server {
     pub(crate) addr: SocketAddr,
     stop: Option<oneshot::Sender<()>>,
 }
 
 impl Server {
-    /// With a clock that only moves when told to.
+    /// Starts a sandbox with a frozen clock.
     pub(crate) async fn start() -> Server {
         let server = Server::with(Options::default()).await;
-        let stop = Some(json!({ "freeze": true }));
-        server.client().send("POST", "/sandbox/clock", stop).await;
+        let freeze = Some(json!({ "freeze": true }));
+        server.client().send("POST", "/sandbox/clock", freeze).await;
         server
     }
 
-    /// With a running clock.
+    /// Starts a sandbox with a running clock.
     pub(crate) async fn with(options: Options) -> Server {
         Server::of(specs().to_vec(), options).await
     }
@@ -143,15 +143,15 @@ pub(crate) struct Client {
 }
 
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) headers: HashMap<String, String>,
     pub(crate) body: Vec<u8>,
-    /// Whether the body came to its announced end.
-    pub(crate) whole: bool,
+    /// Whether the whole body was received.
+    pub(crate) is_complete: bool,
 }
 
-impl Answer {
+impl HttpResponse {
     pub(crate) fn json(&self) -> Value {
         serde_json::from_slice(&self.body)
             .unwrap_or_else(|error| panic!("{error}: {}", self.text()))
@@ -161,7 +161,7 @@ impl Answer {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// The flat error's tag or the envelope's code.
+    /// Returns the tag of a flat error, or the code of an error envelope.
     pub(crate) fn tag(&self) -> String {
         let body = self.json();
         body["tag"]
@@ -183,13 +183,13 @@ impl Client {
         self
     }
 
-    /// A raw request; an error when the connection ends before any answer.
+    /// Sends a raw request; fails if the connection ends without a response.
     pub(crate) async fn try_send(
         &self,
         method: &str,
         target: &str,
         body: Option<&[u8]>,
-    ) -> Result<Answer, String> {
+    ) -> Result<HttpResponse, String> {
         let mut stream = TcpStream::connect(self.addr).await.unwrap();
         let mut head = format!(
             "{method} {target} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n",
@@ -198,94 +198,102 @@ impl Client {
         if let Some(key) = &self.key {
             head.push_str(&format!("x-api-key: {key}\r\n"));
         }
-        let typed = self
+        let has_content_type = self
             .headers
             .iter()
             .any(|(name, _)| name.eq_ignore_ascii_case("content-type"));
         if let Some(body) = body {
-            let json = if typed {
+            let content_type = if has_content_type {
                 ""
             } else {
                 "content-type: application/json\r\n"
             };
-            head.push_str(&format!("{json}content-length: {}\r\n", body.len()));
+            head.push_str(&format!("{content_type}content-length: {}\r\n", body.len()));
         }
         for (name, value) in &self.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         head.push_str("\r\n");
         let mut bytes = head.into_bytes();
-        bytes.extend(body.unwrap_or_default());
-        // A refused upload may close the connection before all is written.
+        bytes.extend(body.unwrap_or_default()); // A rejected upload may close the connection before everything is written.
         let _ = stream.write_all(&bytes).await;
         let mut received = Vec::new();
         let ended = stream.read_to_end(&mut received).await;
-        parse(&received).ok_or_else(|| format!("no answer ({ended:?})"))
+        parse(&received).ok_or_else(|| format!("no response ({ended:?})"))
     }
 
-    pub(crate) async fn send(&self, method: &str, target: &str, body: Option<Value>) -> Answer {
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        target: &str,
+        body: Option<Value>,
+    ) -> HttpResponse {
         let bytes = body.map(|body| body.to_string().into_bytes());
-        let answer = self
+        let response = self
             .try_send(method, target, bytes.as_deref())
             .await
             .unwrap();
         assert_eq!(
-            answer.headers.get("x-sandbox").map(String::as_str),
+            response.headers.get("x-sandbox").map(String::as_str),
             Some("synthetic"),
             "{method} {target}"
         );
         assert_eq!(
-            answer.headers.get("x-request-id").map(String::len),
+            response.headers.get("x-request-id").map(String::len),
             Some(32),
             "{method} {target}"
         );
-        answer
+        response
     }
 
-    /// Calls an operation with flat arguments and holds a successful JSON answer against its schema.
-    pub(crate) async fn call(&self, name: &str, args: Value) -> Answer {
+    /// Calls an operation with flat arguments and validates a successful JSON response by its schema.
+    pub(crate) async fn call(&self, name: &str, args: Value) -> HttpResponse {
         let spec = specs()
             .iter()
             .find(|spec| spec.name == name)
             .unwrap_or_else(|| panic!("no operation {name}"));
         let (client, target, body) = self.request(spec, args.as_object().unwrap());
-        let answer = client.send(&spec.method, &target, body).await;
-        let is_json = answer
+        let response = client.send(&spec.method, &target, body).await;
+        let is_json = response
             .headers
             .get("content-type")
             .is_some_and(|kind| kind.starts_with("application/json"));
         if is_json {
-            assert_eq!(answer.json()["sandbox"], MARKER, "{name}");
+            assert_eq!(response.json()["sandbox"], MARKER, "{name}");
         }
-        if answer.status < 300 && is_json {
-            let found = problems(spec, &answer.json());
-            assert!(found.is_empty(), "{name}: {found:#?}\n{}", answer.text());
+        if response.status < 300 && is_json {
+            let errors = schema_errors(spec, &response.json());
+            assert!(
+                errors.is_empty(),
+                "{name}: {errors:#?}\n{}",
+                response.text()
+            );
         }
-        answer
+        response
     }
 
-    /// The JSON of a call that must succeed.
+    /// Returns the JSON of a call that must succeed.
     pub(crate) async fn ok(&self, name: &str, args: Value) -> Value {
-        let answer = self.call(name, args).await;
+        let response = self.call(name, args).await;
         assert!(
-            answer.status < 300,
+            response.status < 300,
             "{name}: {} {}",
-            answer.status,
-            answer.text()
+            response.status,
+            response.text()
         );
-        answer.json()
+        response.json()
     }
 
-    /// Status and tag of a call that must fail.
+    /// Returns status and tag of a call that must fail.
     pub(crate) async fn fails(&self, name: &str, args: Value) -> (u16, String) {
-        let answer = self.call(name, args).await;
+        let response = self.call(name, args).await;
         assert!(
-            answer.status >= 400,
+            response.status >= 400,
             "{name}: {} {}",
-            answer.status,
-            answer.text()
+            response.status,
+            response.text()
         );
-        (answer.status, answer.tag())
+        (response.status, response.tag())
     }
 
     fn request(
@@ -302,20 +310,23 @@ impl Client {
                 .find(|argument| argument.name == *name);
             let argument =
                 argument.unwrap_or_else(|| panic!("{} has no argument {name}", spec.name));
-            let many: Vec<String> = value.as_array().map_or_else(
-                || vec![plain(value)],
-                |list| list.iter().map(plain).collect(),
+            let values: Vec<String> = value.as_array().map_or_else(
+                || vec![to_text(value)],
+                |list| list.iter().map(to_text).collect(),
             );
             match argument.location {
                 ArgumentLocation::Path => {
                     target =
-                        target.replace(&format!("{{{}}}", argument.wire), &encode(&plain(value)))
+                        target.replace(&format!("{{{}}}", argument.wire), &encode(&to_text(value)))
                 }
                 ArgumentLocation::Query => query.extend(
-                    many.iter()
-                        .map(|one| format!("{}={}", argument.wire, encode(one))),
+                    values
+                        .iter()
+                        .map(|value| format!("{}={}", argument.wire, encode(value))),
                 ),
-                ArgumentLocation::Header => client = client.header(argument.wire, &many.join(",")),
+                ArgumentLocation::Header => {
+                    client = client.header(argument.wire, &values.join(","))
+                }
                 ArgumentLocation::Body | ArgumentLocation::Server => {
                     body.insert(argument.wire.to_owned(), value.clone());
                 }
@@ -331,22 +342,22 @@ impl Client {
         (client, target, has_body.then_some(Value::Object(body)))
     }
 
-    /// Moves the sandbox clock.
+    /// Advances the sandbox clock.
     pub(crate) async fn advance(&self, ms: u64) {
-        let answer = self
+        let response = self
             .send("POST", "/sandbox/clock", Some(json!({ "advanceMs": ms })))
             .await;
-        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(response.status, 200, "{}", response.text());
     }
 
     /// Adds a fault rule.
     pub(crate) async fn fault(&self, rule: Value) {
-        let answer = self.send("POST", "/sandbox/faults", Some(rule)).await;
-        assert_eq!(answer.status, 200, "{}", answer.text());
+        let response = self.send("POST", "/sandbox/faults", Some(rule)).await;
+        assert_eq!(response.status, 200, "{}", response.text());
     }
 }
 
-fn plain(value: &Value) -> String {
+fn to_text(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
@@ -356,7 +367,7 @@ fn encode(text: &str) -> String {
     utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
 }
 
-fn parse(bytes: &[u8]) -> Option<Answer> {
+fn parse(bytes: &[u8]) -> Option<HttpResponse> {
     let end = bytes.windows(4).position(|window| window == b"\r\n\r\n")?;
     let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
     let mut lines = head.lines();
@@ -366,11 +377,11 @@ fn parse(bytes: &[u8]) -> Option<Answer> {
         .map(|(name, value)| (name.to_lowercase(), value.trim().to_owned()))
         .collect();
     let rest = &bytes[end + 4..];
-    let (body, whole) = if headers
+    let (body, is_complete) = if headers
         .get("transfer-encoding")
         .is_some_and(|coding| coding == "chunked")
     {
-        chunks(rest)
+        decode_chunked(rest)
     } else {
         let announced = headers
             .get("content-length")
@@ -380,15 +391,15 @@ fn parse(bytes: &[u8]) -> Option<Answer> {
             announced.is_none_or(|length: usize| rest.len() == length),
         )
     };
-    Some(Answer {
+    Some(HttpResponse {
         status,
         headers,
         body,
-        whole,
+        is_complete,
     })
 }
 
-fn chunks(mut rest: &[u8]) -> (Vec<u8>, bool) {
+fn decode_chunked(mut rest: &[u8]) -> (Vec<u8>, bool) {
     let mut body = Vec::new();
     loop {
         let Some(at) = rest.windows(2).position(|window| window == b"\r\n") else {

@@ -18,7 +18,7 @@ pub(crate) fn ids(page: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_search_runs_to_its_end() {
+async fn search_runs_to_completion() {
     let server = Server::start().await;
     let client = server.client();
     let created = client
@@ -28,15 +28,15 @@ async fn a_search_runs_to_its_end() {
         )
         .await;
     assert_eq!(created.status, 201);
-    let made = created.json();
-    let (id, search) = (made["id"].clone(), made["searches"][0]["id"].clone());
+    let created = created.json();
+    let (id, search) = (created["id"].clone(), created["searches"][0]["id"].clone());
     assert!(
         id.as_str().unwrap().starts_with("webset_")
             && search.as_str().unwrap().starts_with("search_")
     );
-    assert_eq!(made["status"], "pending");
-    assert_eq!(made["searches"][0]["status"], "created");
-    assert_eq!(made["searches"][0]["entity"]["type"], "company");
+    assert_eq!(created["status"], "pending");
+    assert_eq!(created["searches"][0]["status"], "created");
+    assert_eq!(created["searches"][0]["entity"]["type"], "company");
 
     client.advance(1_500).await;
     let half = client
@@ -94,29 +94,32 @@ async fn a_search_runs_to_its_end() {
             json!({ "websetId": id, "searchId": search }),
         )
         .await;
-    assert_eq!(canceled["status"], "completed", "what is over stays over");
+    assert_eq!(
+        canceled["status"], "completed",
+        "a completed search does not change"
+    );
 }
 
 #[tokio::test]
-async fn the_time_scale_makes_work_faster() {
+async fn time_scale_speeds_up_work() {
     let server = Server::with(exa_mcp_sandbox::Options {
         time_scale: 30.0,
         ..Default::default()
     })
     .await;
     let client = server.client();
-    let made = webset(&client, 5).await;
+    let created = webset(&client, 5).await;
     tokio::time::sleep(std::time::Duration::from_millis(400)).await;
     assert_eq!(
         client
-            .ok("websets.get", json!({ "websetId": made["id"] }))
+            .ok("websets.get", json!({ "websetId": created["id"] }))
             .await["status"],
         "idle"
     );
 }
 
 #[tokio::test]
-async fn kinds_of_entities() {
+async fn finds_every_kind_of_entity() {
     let server = Server::start().await;
     let client = server.client();
     for kind in ["company", "person", "article", "research_paper", "custom"] {
@@ -124,12 +127,12 @@ async fn kinds_of_entities() {
         if kind == "custom" {
             entity["description"] = "recipes".into();
         }
-        let made = client.ok("websets.create", json!({ "search": { "query": "something worth finding in the long tail of all the things there are", "count": 30, "entity": entity } })).await;
+        let created = client.ok("websets.create", json!({ "search": { "query": "something worth finding in the long tail of all the things there are", "count": 30, "entity": entity } })).await;
         client.advance(4_000).await;
         let items = client
             .ok(
                 "items.list",
-                json!({ "websetId": made["id"], "limit": 100 }),
+                json!({ "websetId": created["id"], "limit": 100 }),
             )
             .await;
         assert_eq!(items["data"].as_array().unwrap().len(), 30, "{kind}");
@@ -144,10 +147,10 @@ async fn kinds_of_entities() {
 }
 
 #[tokio::test]
-async fn external_ids_stand_for_ids() {
+async fn external_ids_can_replace_ids() {
     let server = Server::start().await;
     let client = server.client();
-    let made = client
+    let created = client
         .ok(
             "websets.create",
             json!({ "externalId": "mine/1 ü", "metadata": { "a": "1" } }),
@@ -157,7 +160,7 @@ async fn external_ids_stand_for_ids() {
         client
             .ok("websets.get", json!({ "websetId": "mine/1 ü" }))
             .await["id"],
-        made["id"]
+        created["id"]
     );
     assert_eq!(
         client
@@ -180,7 +183,7 @@ async fn external_ids_stand_for_ids() {
         .await;
     assert_eq!(
         client
-            .fails("websets.get", json!({ "websetId": made["id"] }))
+            .fails("websets.get", json!({ "websetId": created["id"] }))
             .await,
         (404, "NOT_FOUND".into())
     );
@@ -190,48 +193,48 @@ async fn external_ids_stand_for_ids() {
 }
 
 #[tokio::test]
-async fn metadata_is_set_and_cleared() {
+async fn metadata_can_be_set_and_cleared() {
     let server = Server::start().await;
     let client = server.client();
-    let made = client
+    let created = client
         .ok("websets.create", json!({ "metadata": { "a": "1" } }))
         .await;
     let set = client
         .ok(
             "websets.update",
-            json!({ "websetId": made["id"], "metadata": { "b": "2" } }),
+            json!({ "websetId": created["id"], "metadata": { "b": "2" } }),
         )
         .await;
     assert_eq!(set["metadata"], json!({ "b": "2" }));
-    let kept = client
-        .ok("websets.update", json!({ "websetId": made["id"] }))
+    let unchanged = client
+        .ok("websets.update", json!({ "websetId": created["id"] }))
         .await;
-    assert_eq!(kept["metadata"], json!({ "b": "2" }));
+    assert_eq!(unchanged["metadata"], json!({ "b": "2" }));
     let cleared = client
         .ok(
             "websets.update",
-            json!({ "websetId": made["id"], "metadata": null }),
+            json!({ "websetId": created["id"], "metadata": null }),
         )
         .await;
     assert_eq!(cleared["metadata"], json!({}));
-    let long = json!({ "websetId": made["id"], "metadata": { "b": "x".repeat(1001) } });
+    let long = json!({ "websetId": created["id"], "metadata": { "b": "x".repeat(1001) } });
     assert_eq!(client.fails("websets.update", long).await.0, 400);
 }
 
 #[tokio::test]
-async fn lists_come_in_pages() {
+async fn lists_are_paginated() {
     let server = Server::start().await;
     let client = server.client();
-    let mut made = Vec::new();
+    let mut created = Vec::new();
     for _ in 0..7 {
-        made.push(
+        created.push(
             client.ok("websets.create", json!({})).await["id"]
                 .as_str()
                 .unwrap()
                 .to_owned(),
         );
     }
-    made.reverse();
+    created.reverse();
     let (mut seen, mut cursor) = (Vec::new(), None);
     loop {
         let mut args = json!({ "limit": 3 });
@@ -241,9 +244,9 @@ async fn lists_come_in_pages() {
         let page = client.ok("websets.list", args).await;
         seen.extend(ids(&page));
         if seen.len() == 3 {
-            // What comes and goes in between must not shift the pages.
+            // Additions and deletions must not shift the pages.
             client
-                .ok("websets.delete", json!({ "websetId": made[1] }))
+                .ok("websets.delete", json!({ "websetId": created[1] }))
                 .await;
             client.ok("websets.create", json!({})).await;
         }
@@ -253,7 +256,7 @@ async fn lists_come_in_pages() {
         }
         cursor = Some(page["nextCursor"].clone());
     }
-    assert_eq!(seen, made);
+    assert_eq!(seen, created);
 
     let webset = webset(&client, 45).await;
     client.advance(4_000).await;
@@ -272,11 +275,11 @@ async fn lists_come_in_pages() {
 }
 
 #[tokio::test]
-async fn cancelling_stops_the_work() {
+async fn cancel_stops_the_work() {
     let server = Server::start().await;
     let client = server.client();
-    let made = client.ok("websets.create", json!({ "search": { "query": "startups", "count": 40 }, "enrichments": [{ "description": "Email" }] })).await;
-    let id = made["id"].clone();
+    let created = client.ok("websets.create", json!({ "search": { "query": "startups", "count": 40 }, "enrichments": [{ "description": "Email" }] })).await;
+    let id = created["id"].clone();
     client.advance(1_500).await;
     let canceled = client.ok("websets.cancel", json!({ "websetId": id })).await;
     assert_eq!(canceled["status"], "idle");
@@ -320,11 +323,11 @@ async fn cancelling_stops_the_work() {
 }
 
 #[tokio::test]
-async fn further_searches_append_or_override() {
+async fn additional_searches_append_or_override() {
     let server = Server::start().await;
     let client = server.client();
-    let made = webset(&client, 12).await;
-    let id = made["id"].clone();
+    let created = webset(&client, 12).await;
+    let id = created["id"].clone();
     client.advance(4_000).await;
     let before = ids(&client
         .ok("items.list", json!({ "websetId": id, "limit": 100 }))
@@ -358,7 +361,7 @@ async fn further_searches_append_or_override() {
         .ok("items.list", json!({ "websetId": id, "limit": 100 }))
         .await;
     let items = now["data"].as_array().unwrap();
-    assert!(items.len() < 21, "some no longer fit");
+    assert!(items.len() < 21, "some items do not match the new criteria");
     assert!(
         items
             .iter()
@@ -367,7 +370,7 @@ async fn further_searches_append_or_override() {
 }
 
 #[tokio::test]
-async fn exclusion_and_scope() {
+async fn searches_respect_exclusions_and_scope() {
     let server = Server::start().await;
     let client = server.client();
     let first = webset(&client, 8).await;
@@ -444,7 +447,10 @@ async fn exclusion_and_scope() {
     let args = json!({ "websetId": first["id"], "searchId": again["id"] });
     let done = client.ok("searches.get", args).await;
     assert_eq!(done["status"], "completed");
-    assert_eq!(done["progress"]["found"], 0, "a webset holds nothing twice");
+    assert_eq!(
+        done["progress"]["found"], 0,
+        "a webset contains no entity twice"
+    );
     assert_eq!(
         client
             .fails(

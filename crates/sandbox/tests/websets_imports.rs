@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Client, Server};
+use crate::support::{Client, HttpResponse, Server};
 
 const CSV: &[u8] =
     b"name,website\nAcme,https://acme.example\n\"Basalt, Inc.\",basalt.example\nCobalt,\n";
@@ -12,12 +12,12 @@ async fn create(client: &Client, csv: &[u8], more: Value) -> Value {
     args.as_object_mut()
         .unwrap()
         .extend(more.as_object().unwrap().clone());
-    let answer = client.call("imports.create", args).await;
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    answer.json()
+    let response = client.call("imports.create", args).await;
+    assert_eq!(response.status, 201, "{}", response.text());
+    response.json()
 }
 
-async fn put(client: &Client, import: &Value, csv: &[u8]) -> Answer {
+async fn put(client: &Client, import: &Value, csv: &[u8]) -> HttpResponse {
     let url = import["uploadUrl"].as_str().unwrap();
     let target = url
         .strip_prefix(&format!("http://{}", client.addr))
@@ -49,7 +49,7 @@ async fn finished(client: &Client, csv: &[u8], more: Value) -> Value {
 }
 
 #[tokio::test]
-async fn an_upload_is_processed() {
+async fn uploads_are_processed() {
     let server = Server::start().await;
     let client = server.client();
     let waiting = create(&client, CSV, json!({})).await;
@@ -63,7 +63,7 @@ async fn an_upload_is_processed() {
     );
     let import = finished(&client, CSV, json!({ "count": 99 })).await;
     assert_eq!(import["status"], "completed");
-    assert_eq!(import["count"], 3, "the real count");
+    assert_eq!(import["count"], 3, "the count of the file");
     assert!(import.get("uploadUrl").is_none());
     let events = client
         .ok("events.list", json!({ "types": ["import.completed"] }))
@@ -72,7 +72,7 @@ async fn an_upload_is_processed() {
 }
 
 #[tokio::test]
-async fn a_key_at_the_upload_url_is_a_leak() {
+async fn upload_url_rejects_keys() {
     let server = Server::start().await;
     let client = server.client();
     let import = create(&client, CSV, json!({})).await;
@@ -93,7 +93,7 @@ async fn a_key_at_the_upload_url_is_a_leak() {
 }
 
 #[tokio::test]
-async fn uploads_must_keep_their_promise() {
+async fn rejects_uploads_that_differ_from_the_import() {
     let server = Server::start().await;
     let client = server.client();
     let plain = client.clone().without_key();
@@ -101,7 +101,7 @@ async fn uploads_must_keep_their_promise() {
     assert_eq!(
         put(&plain, &import, b"name\nA\n").await.status,
         400,
-        "another size than announced"
+        "the size differs from the announced one"
     );
     assert_eq!(
         put(
@@ -116,14 +116,14 @@ async fn uploads_must_keep_their_promise() {
     assert_eq!(
         put(&plain, &import, CSV).await.status,
         409,
-        "once is enough"
+        "a second upload is rejected"
     );
     let late = create(&client, CSV, json!({})).await;
     client.advance(3_600_001).await;
     assert_eq!(
         put(&plain, &late, CSV).await.status,
         403,
-        "valid for an hour"
+        "the URL is valid for an hour"
     );
     let gone = create(&client, CSV, json!({})).await;
     client
@@ -141,7 +141,7 @@ async fn uploads_must_keep_their_promise() {
 }
 
 #[tokio::test]
-async fn bad_files_fail_with_a_reason() {
+async fn invalid_files_fail_with_a_reason() {
     let server = Server::start().await;
     let client = server.client();
     for (csv, more, reason) in [
@@ -168,7 +168,7 @@ async fn imports_become_items() {
     let server = Server::start().await;
     let client = server.client();
     let import = create(&client, CSV, json!({ "csv": { "identifier": 0 } })).await;
-    // The webset may come first; it waits for the file.
+    // The webset may be created before the upload; it waits for the file.
     let source = json!([{ "source": "import", "id": import["id"] }]);
     let webset = client
         .ok(
@@ -210,7 +210,7 @@ async fn imports_become_items() {
 }
 
 #[tokio::test]
-async fn imports_are_listed_changed_and_deleted() {
+async fn imports_can_be_listed_updated_and_deleted() {
     let server = Server::start().await;
     let client = server.client();
     let import = finished(&client, CSV, json!({ "metadata": { "a": "b" } })).await;

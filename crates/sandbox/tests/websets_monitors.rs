@@ -13,13 +13,13 @@ async fn setup(client: &Client, config: Value) -> (Value, Value) {
         .await;
     client.advance(4_000).await;
     let args = json!({ "websetId": webset["id"], "cadence": { "cron": "0 9 * * *" }, "behavior": { "type": "search", "config": config } });
-    let answer = client.call("monitors.create", args).await;
-    assert_eq!(answer.status, 201, "{}", answer.text());
-    (webset, answer.json())
+    let response = client.call("monitors.create", args).await;
+    assert_eq!(response.status, 201, "{}", response.text());
+    (webset, response.json())
 }
 
 #[tokio::test]
-async fn a_run_appears_and_searches() {
+async fn monitor_runs_search_the_webset() {
     let server = Server::start().await;
     let client = server.client();
     let (webset, monitor) = setup(
@@ -82,12 +82,12 @@ async fn a_run_appears_and_searches() {
     assert_eq!(
         runs["data"].as_array().unwrap().len(),
         2,
-        "the next one keeps to the schedule"
+        "the next run follows the schedule"
     );
 }
 
 #[tokio::test]
-async fn monitors_are_changed_and_deleted() {
+async fn monitors_can_be_updated_and_deleted() {
     let server = Server::start().await;
     let client = server.client();
     let (webset, monitor) = setup(&client, json!({ "count": 1, "query": "startups" })).await;
@@ -140,7 +140,7 @@ async fn monitors_are_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_monitored() {
+async fn rejects_invalid_monitors() {
     let server = Server::start().await;
     let client = server.client();
     let behavior = json!({ "type": "search", "config": { "count": 1 } });
@@ -161,18 +161,18 @@ async fn what_cannot_be_monitored() {
             .0,
         400
     );
-    let made = client.ok("monitors.create", args("e", "0 9 * * *")).await;
-    assert_eq!(made["websetId"], webset["id"]);
+    let created = client.ok("monitors.create", args("e", "0 9 * * *")).await;
+    assert_eq!(created["websetId"], webset["id"]);
     client
         .ok("websets.delete", json!({ "websetId": "e" }))
         .await;
     assert_eq!(
         client
-            .fails("monitors.get", json!({ "monitorId": made["id"] }))
+            .fails("monitors.get", json!({ "monitorId": created["id"] }))
             .await
             .0,
         404,
-        "it goes with its webset"
+        "it is deleted with its webset"
     );
 }
 

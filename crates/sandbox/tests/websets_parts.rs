@@ -1,4 +1,4 @@
-//! What belongs to websets: items, enrichments, previews, events and webhooks.
+//! Objects of websets: items, enrichments, previews, events and webhooks.
 
 use serde_json::{Value, json};
 
@@ -6,18 +6,18 @@ use crate::support::Server;
 use crate::websets::{ids, webset};
 
 #[tokio::test]
-async fn enrichments_fill_in() {
+async fn enrichments_fill_in_values() {
     let server = Server::start().await;
     let client = server.client();
-    let made = client
+    let created = client
         .ok("websets.create", json!({
             "search": { "query": "startups", "count": 6 },
             "enrichments": [{ "description": "Contact email", "format": "email" }, { "description": "Stage", "options": [{ "label": "Seed" }, { "label": "Growth" }] }],
         }))
         .await;
-    let id = made["id"].clone();
-    assert_eq!(made["enrichments"][0]["status"], "pending");
-    assert_eq!(made["enrichments"][1]["format"], "options");
+    let id = created["id"].clone();
+    assert_eq!(created["enrichments"][0]["status"], "pending");
+    assert_eq!(created["enrichments"][1]["format"], "options");
     client.advance(1_000).await;
     let early = client.ok("items.list", json!({ "websetId": id })).await;
     assert!(
@@ -102,7 +102,7 @@ async fn enrichments_fill_in() {
     assert_eq!(
         item["enrichments"].as_array().unwrap().len(),
         2,
-        "results go with their enrichment"
+        "results are deleted with their enrichment"
     );
 
     let stopped = client
@@ -136,15 +136,15 @@ async fn enrichments_fill_in() {
 }
 
 #[tokio::test]
-async fn items_can_be_removed() {
+async fn items_can_be_deleted() {
     let server = Server::start().await;
     let client = server.client();
-    let made = webset(&client, 3).await;
+    let created = webset(&client, 3).await;
     client.advance(4_000).await;
     let items = ids(&client
-        .ok("items.list", json!({ "websetId": made["id"] }))
+        .ok("items.list", json!({ "websetId": created["id"] }))
         .await);
-    let gone = json!({ "websetId": made["id"], "itemId": items[1] });
+    let gone = json!({ "websetId": created["id"], "itemId": items[1] });
     assert_eq!(
         client.ok("items.delete", gone.clone()).await["id"].as_str(),
         Some(items[1].as_str())
@@ -153,7 +153,7 @@ async fn items_can_be_removed() {
     assert_eq!(client.fails("items.delete", gone).await.0, 404);
     assert_eq!(
         ids(&client
-            .ok("items.list", json!({ "websetId": made["id"] }))
+            .ok("items.list", json!({ "websetId": created["id"] }))
             .await)
         .len(),
         2
@@ -195,13 +195,13 @@ async fn previews_create_nothing() {
 }
 
 #[tokio::test]
-async fn events_tell_what_happened() {
+async fn events_record_changes() {
     let server = Server::start().await;
     let client = server.client();
-    let made = client.ok("websets.create", json!({ "search": { "query": "startups", "count": 2 }, "enrichments": [{ "description": "Email" }] })).await;
+    let created = client.ok("websets.create", json!({ "search": { "query": "startups", "count": 2 }, "enrichments": [{ "description": "Email" }] })).await;
     client.advance(6_000).await;
     client
-        .ok("websets.delete", json!({ "websetId": made["id"] }))
+        .ok("websets.delete", json!({ "websetId": created["id"] }))
         .await;
     let page = client.ok("events.list", json!({ "limit": 200 })).await;
     let mut kinds: Vec<&str> = page["data"]
@@ -283,12 +283,12 @@ async fn events_tell_what_happened() {
 }
 
 #[tokio::test]
-async fn webhooks_keep_their_secret() {
+async fn webhooks_show_their_secret_only_once() {
     let server = Server::start().await;
     let client = server.client();
-    let made = client.ok("webhooks.create", json!({ "events": ["webset.created", "webset.idle"], "url": "https://hooks.example/a" })).await;
-    assert!(made["secret"].as_str().unwrap().len() > 20);
-    let id = json!({ "webhookId": made["id"] });
+    let created = client.ok("webhooks.create", json!({ "events": ["webset.created", "webset.idle"], "url": "https://hooks.example/a" })).await;
+    assert!(created["secret"].as_str().unwrap().len() > 20);
+    let id = json!({ "webhookId": created["id"] });
     assert_eq!(
         client.ok("webhooks.get", id.clone()).await["secret"],
         Value::Null
@@ -322,7 +322,7 @@ async fn webhooks_keep_their_secret() {
     let created = client
         .ok(
             "webhooks.list_attempts",
-            json!({ "webhookId": made["id"], "eventType": "webset.created" }),
+            json!({ "webhookId": created["id"], "eventType": "webset.created" }),
         )
         .await;
     assert_eq!(created["data"].as_array().unwrap().len(), 1);
@@ -349,7 +349,7 @@ async fn webhooks_keep_their_secret() {
             .await["data"],
         json!([])
     );
-    let changed = client.ok("webhooks.update", json!({ "webhookId": made["id"], "url": "https://hooks.example/b", "events": ["import.created"] })).await;
+    let changed = client.ok("webhooks.update", json!({ "webhookId": created["id"], "url": "https://hooks.example/b", "events": ["import.created"] })).await;
     assert_eq!(
         (changed["url"].as_str(), &changed["events"]),
         (Some("https://hooks.example/b"), &json!(["import.created"]))

@@ -1,17 +1,17 @@
-//! Starts one MCP server over stdio, measures it once, and prints the figures as JSON:
+//! Starts one MCP server over stdio, measures it once, and prints the results as JSON:
 //!
 //! ```text
-//! drive start COMMAND…                              time to the answers of initialize and tools/list
+//! drive start COMMAND…                              time to the responses of initialize and tools/list
 //! drive idle COMMAND…                               memory after tools/list
 //! drive list COMMAND…                               all tools
-//! drive calls CALLS BURST TOOL ARGUMENTS COMMAND…   CALLS calls one by one, then BURST with 32 in flight
-//! drive again CALLS TOOL ARGUMENTS COMMAND…         one call, then CALLS looks at its kept answer
+//! drive calls CALLS BURST TOOL ARGUMENTS COMMAND…   CALLS sequential calls, then BURST with 32 in flight
+//! drive cached CALLS TOOL ARGUMENTS COMMAND…        one call, then CALLS reads of its cached result
 //! drive many CALLS TOOL ARGUMENTS COMMAND…          CALLS different calls with 32 in flight; `#` in
 //!                                                   ARGUMENTS is the number of the call
 //! ```
 //!
-//! A small program that waits in blocking reads, because what it measures takes a few milliseconds:
-//! an event loop, or a fork of a large process, would cost as much again.
+//! The program uses blocking reads, because what it measures takes only a few milliseconds; an event
+//! loop, or a fork of a large process, would cost as much again.
 
 use std::{
     error::Error,
@@ -29,78 +29,78 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 const IN_FLIGHT: usize = 32;
 
-/// Calls that are not measured: they make the connections and let a just-in-time compiler begin.
+/// Number of calls that are not measured: they open connections and warm up just-in-time compilers.
 const WARM_UP: usize = 20;
 
-/// How long a server is left alone before its memory is read.
+/// Idle time before the memory of a server is read.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// How long a server may take to end by itself.
+/// Time that a server has to exit by itself.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// The unit of processor times in `/proc`: 100 a second on every Linux.
+/// The unit of CPU times in `/proc`: 100 per second on every Linux.
 const TICK_MS: f64 = 10.0;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let figures = match arguments.as_slice() {
-        ["start", command @ ..] => start(command)?,
-        ["idle", command @ ..] => idle(command)?,
-        ["list", command @ ..] => list(command)?,
+    let results = match arguments.as_slice() {
+        ["start", command @ ..] => measure_start(command)?,
+        ["idle", command @ ..] => measure_idle(command)?,
+        ["list", command @ ..] => list_tools(command)?,
         ["calls", calls, burst, tool, arguments, command @ ..] => {
             let params =
                 json!({"name": tool, "arguments": serde_json::from_str::<Value>(arguments)?});
             measure_calls(calls.parse()?, burst.parse()?, &params, command)?
         }
-        ["again", calls, tool, arguments, command @ ..] => {
-            look_again(calls.parse()?, tool, arguments, command)?
+        ["cached", calls, tool, arguments, command @ ..] => {
+            measure_cached(calls.parse()?, tool, arguments, command)?
         }
         ["many", calls, tool, arguments, command @ ..] => {
-            many(calls.parse()?, tool, arguments, command)?
+            measure_many(calls.parse()?, tool, arguments, command)?
         }
-        _ => return Err("usage: drive start|idle|list|calls|again|many …".into()),
+        _ => return Err("usage: drive start|idle|list|calls|cached|many …".into()),
     };
-    println!("{figures}");
+    println!("{results}");
     Ok(())
 }
 
-fn start(command: &[&str]) -> Result<Value> {
+fn measure_start(command: &[&str]) -> Result<Value> {
     let started = Instant::now();
     let mut server = Server::spawn(command)?;
     server.initialize()?;
     let initialize = milliseconds(started);
     server.request("tools/list", &json!({}))?;
     let tools = milliseconds(started);
-    server.end()?;
+    server.shut_down()?;
     Ok(json!({"initialize": initialize, "tools": tools}))
 }
 
-fn idle(command: &[&str]) -> Result<Value> {
+fn measure_idle(command: &[&str]) -> Result<Value> {
     let mut server = Server::spawn(command)?;
     server.initialize()?;
     server.request("tools/list", &json!({}))?;
     sleep(SETTLE);
     let memory = server.memory()?;
-    server.end()?;
+    server.shut_down()?;
     Ok(memory)
 }
 
-fn list(command: &[&str]) -> Result<Value> {
+fn list_tools(command: &[&str]) -> Result<Value> {
     let mut server = Server::spawn(command)?;
     server.initialize()?;
     let mut tools = Vec::new();
     let mut params = json!({});
     loop {
-        let answer: Value = serde_json::from_str(&server.request("tools/list", &params)?)?;
-        let result = &answer["result"];
+        let response: Value = serde_json::from_str(&server.request("tools/list", &params)?)?;
+        let result = &response["result"];
         tools.extend(result["tools"].as_array().cloned().unwrap_or_default());
         match &result["nextCursor"] {
             Value::Null => break,
             cursor => params = json!({"cursor": cursor}),
         }
     }
-    server.end()?;
+    server.shut_down()?;
     Ok(json!({"tools": tools}))
 }
 
@@ -110,90 +110,90 @@ fn measure_calls(calls: usize, burst: usize, params: &Value, command: &[&str]) -
     let mut latencies = Vec::with_capacity(calls);
     for number in 0..WARM_UP + calls {
         let started = Instant::now();
-        let answer = server.request("tools/call", params)?;
+        let response = server.request("tools/call", params)?;
         if number >= WARM_UP {
             latencies.push(milliseconds(started));
         }
-        check_call(&answer)?;
+        check_call(&response)?;
     }
     let after_calls = server.memory()?;
 
-    let processor = server.processor_ms()?;
+    let cpu = server.cpu_ms()?;
     let started = Instant::now();
     server.calls_in_flight(burst, params)?;
     let seconds = started.elapsed().as_secs_f64();
-    let processor = server.processor_ms()? - processor;
+    let cpu = server.cpu_ms()? - cpu;
     let after_burst = server.memory()?;
-    server.end()?;
+    server.shut_down()?;
     Ok(json!({
         "latencies": latencies,
         "afterCalls": after_calls,
         "perSecond": burst as f64 / seconds,
-        "processorMs": processor / burst as f64,
+        "cpuMs": cpu / burst as f64,
         "afterBurst": after_burst,
     }))
 }
 
-/// The ways to look at a kept answer, in turns.
-const LOOKS: [(&str, &str); 4] = [
+/// The levels and formats in which a cached result is read, in rotation.
+const READS: [(&str, &str); 4] = [
     ("summary", "markdown"),
     ("standard", "markdown"),
     ("full", "markdown"),
     ("full", "json"),
 ];
 
-/// How long looks at a kept answer take.
-fn look_again(calls: usize, tool: &str, arguments: &str, command: &[&str]) -> Result<Value> {
+/// Measures the latency of reading a cached result.
+fn measure_cached(calls: usize, tool: &str, arguments: &str, command: &[&str]) -> Result<Value> {
     let mut arguments: Value = serde_json::from_str(arguments)?;
     let mut server = Server::spawn(command)?;
     server.initialize()?;
     let params = json!({"name": tool, "arguments": arguments});
-    let answer: Value = serde_json::from_str(&server.request("tools/call", &params)?)?;
-    arguments["cache_id"] = answer["result"]["structuredContent"]["metadata"]["cacheId"].clone();
+    let response: Value = serde_json::from_str(&server.request("tools/call", &params)?)?;
+    arguments["cache_id"] = response["result"]["structuredContent"]["metadata"]["cacheId"].clone();
     let mut latencies = Vec::with_capacity(calls);
     for number in 0..WARM_UP + calls {
-        let (level, format) = LOOKS[number % LOOKS.len()];
+        let (level, format) = READS[number % READS.len()];
         arguments["content_level"] = json!(level);
         arguments["output_format"] = json!(format);
         let params = json!({"name": tool, "arguments": arguments});
         let started = Instant::now();
-        let answer = server.request("tools/call", &params)?;
+        let response = server.request("tools/call", &params)?;
         if number >= WARM_UP {
             latencies.push(milliseconds(started));
         }
-        check_call(&answer)?;
+        check_call(&response)?;
     }
-    server.end()?;
+    server.shut_down()?;
     Ok(json!({"latencies": latencies}))
 }
 
-/// The memory of a server that is asked ever new things.
-fn many(calls: usize, tool: &str, arguments: &str, command: &[&str]) -> Result<Value> {
+/// Measures the memory of a server after many different calls.
+fn measure_many(calls: usize, tool: &str, arguments: &str, command: &[&str]) -> Result<Value> {
     let mut server = Server::spawn(command)?;
     server.initialize()?;
-    let (mut sent, mut answered) = (0, 0);
-    while answered < calls {
-        while sent < calls && sent - answered < IN_FLIGHT {
+    let (mut sent, mut received) = (0, 0);
+    while received < calls {
+        while sent < calls && sent - received < IN_FLIGHT {
             let arguments: Value =
                 serde_json::from_str(&arguments.replace('#', &sent.to_string()))?;
             server.send("tools/call", &json!({"name": tool, "arguments": arguments}))?;
             sent += 1;
         }
         let line = server.read()?;
-        // Notifications are no answers.
+        // Skips notifications.
         if line.contains("\"result\"") {
             check_call(&line)?;
-            answered += 1;
+            received += 1;
         }
     }
     let memory = server.memory()?;
-    server.end()?;
+    server.shut_down()?;
     Ok(memory)
 }
 
-/// The parts of an answer that say whether it is a good one.
+/// The parts of a response that tell whether it is a success.
 #[derive(Deserialize)]
-struct Answer {
+struct ResponseStatus {
     id: Option<u64>,
     error: Option<IgnoredAny>,
     result: Option<CallResult>,
@@ -205,10 +205,10 @@ struct CallResult {
     is_error: bool,
 }
 
-/// Fast failures must not count as fast calls.
+/// Fails for an error, so that fast errors do not count as fast calls.
 fn check_call(line: &str) -> Result<()> {
-    let answer: Answer = serde_json::from_str(line)?;
-    match answer.result {
+    let response: ResponseStatus = serde_json::from_str(line)?;
+    match response.result {
         Some(result) if !result.is_error => Ok(()),
         _ => Err(format!("the call failed: {}", excerpt(line)).into()),
     }
@@ -223,12 +223,12 @@ struct Server {
 
 impl Server {
     fn spawn(command: &[&str]) -> Result<Self> {
-        let (program, arguments) = command.split_first().ok_or("no command is given")?;
+        let (program, arguments) = command.split_first().ok_or("missing command")?;
         let mut child = Command::new(program)
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            // The official server logs five lines a call; reading them would slow it down.
+            // The official server logs five lines per call; reading them would slow it down.
             .stderr(Stdio::null())
             .spawn()?;
         let input = child.stdin.take().ok_or("no standard input")?;
@@ -249,32 +249,32 @@ impl Server {
         self.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))
     }
 
-    /// Sends a request and waits for its answer.
+    /// Sends a request and waits for its response.
     fn request(&mut self, method: &str, params: &Value) -> Result<String> {
         let id = self.send(method, params)?;
         loop {
             let line = self.read()?;
-            let answer: Answer = serde_json::from_str(&line)?;
-            if answer.error.is_some() {
+            let response: ResponseStatus = serde_json::from_str(&line)?;
+            if response.error.is_some() {
                 return Err(format!("{method} failed: {}", excerpt(&line)).into());
             }
-            if answer.id == Some(id) {
+            if response.id == Some(id) {
                 return Ok(line);
             }
         }
     }
 
-    /// Makes calls with always the same number in flight. The requests of that many calls fit into
-    /// the buffer of a pipe, so writing never waits for reading.
+    /// Makes calls with a constant number in flight. That many requests fit into the buffer of a pipe,
+    /// so writes never wait for reads.
     fn calls_in_flight(&mut self, calls: usize, params: &Value) -> Result<()> {
-        let (mut sent, mut answered) = (0, 0);
-        while answered < calls {
-            while sent < calls && sent - answered < IN_FLIGHT {
+        let (mut sent, mut received) = (0, 0);
+        while received < calls {
+            while sent < calls && sent - received < IN_FLIGHT {
                 self.send("tools/call", params)?;
                 sent += 1;
             }
             check_call(&self.read()?)?;
-            answered += 1;
+            received += 1;
         }
         Ok(())
     }
@@ -294,22 +294,22 @@ impl Server {
         loop {
             let mut line = String::new();
             if self.output.read_line(&mut line)? == 0 {
-                return Err("the server ended early".into());
+                return Err("the server exited early".into());
             }
-            // What the server says by itself is no answer.
+            // Skips notifications and server-initiated requests.
             if !line.starts_with(r#"{"jsonrpc":"2.0","method":"#) {
                 return Ok(line);
             }
         }
     }
 
-    /// Resident memory now and at its highest, in megabytes of a million bytes.
+    /// Returns the current and the peak resident memory, in megabytes (10⁶ bytes).
     fn memory(&self) -> Result<Value> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let megabytes = |name: &str| -> Result<f64> {
             let line = status.lines().find_map(|line| line.strip_prefix(name));
             let number = line.and_then(|line| line.split_whitespace().next());
-            let kibibytes: f64 = number.ok_or("no such line in /proc")?.parse()?;
+            let kibibytes: f64 = number.ok_or("missing line in /proc")?.parse()?;
             Ok(kibibytes * 1024.0 / 1e6)
         };
         Ok(json!({
@@ -318,11 +318,11 @@ impl Server {
         }))
     }
 
-    /// Processor time of all threads so far.
-    fn processor_ms(&self) -> Result<f64> {
+    /// Returns the CPU time of all threads so far.
+    fn cpu_ms(&self) -> Result<f64> {
         let stat = fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name in parentheses may hold spaces; user and system time are fields 14 and 15.
-        let fields = stat.rsplit_once(')').ok_or("a strange line in /proc")?.1;
+        // The name in parentheses may contain spaces; user and system time are fields 14 and 15.
+        let fields = stat.rsplit_once(')').ok_or("unexpected line in /proc")?.1;
         let fields = fields.split_whitespace().skip(11).take(2);
         let ticks: Vec<f64> = fields
             .map(str::parse)
@@ -330,8 +330,8 @@ impl Server {
         Ok(ticks.iter().sum::<f64>() * TICK_MS)
     }
 
-    /// Closes the input and waits for the end; a server that stays is killed.
-    fn end(mut self) -> Result<()> {
+    /// Closes the input and waits for the exit; kills the server after the grace period.
+    fn shut_down(mut self) -> Result<()> {
         drop(self.input);
         let deadline = Instant::now() + GRACE;
         while self.child.try_wait()?.is_none() {

@@ -1,5 +1,5 @@
-//! The least that an rmcp server over HTTP can be: the same tool, at `/mcp`, with sessions and answers
-//! in JSON. Prints its address.
+//! A minimal rmcp server over HTTP: the same tool at `/mcp`, with sessions and JSON responses. Prints its
+//! URL.
 
 use std::{error::Error, sync::Arc};
 
@@ -18,7 +18,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let app = Router::new().route_service("/mcp", service);
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("http://{}/mcp", listener.local_addr()?);
-    // As the product does: an answer of two packets would wait for the client's word otherwise.
+    // As in the product: otherwise a response of two packets waits for an acknowledgement.
     let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     axum::serve(listener, app).await?;
     Ok(())

@@ -1,12 +1,13 @@
-//! Calls a tool over HTTP as fast as it goes, and prints the figures as JSON:
+//! Calls a tool over HTTP as fast as possible, and prints the results as JSON:
 //!
 //! ```text
 //! load ADDRESS TOKEN CONNECTIONS CALLS TOOL ARGUMENTS
 //! ```
 //!
-//! Each connection has a session and makes its calls one after the other. `#` in ARGUMENTS is the cache id
-//! that the first call told, which is made once before the clock starts. Blocking threads and a
-//! reader of our own, because the driver must cost less than what it measures.
+//! Each connection has its own session and makes sequential calls. ARGUMENTS may have two parts, separated
+//! by `|`: the first is called once before the measurement, and `#` in the second becomes the cache id of
+//! its result. The program uses blocking threads and its own HTTP parser, because the driver must cost
+//! less than what it measures.
 
 use std::{
     error::Error,
@@ -37,9 +38,9 @@ impl Client {
             stream: BufReader::new(stream),
             head,
         };
-        let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        let initialize = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
             "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "load", "version": "1"}}});
-        let (session, _) = client.post(&hello.to_string())?;
+        let (session, _) = client.post(&initialize.to_string())?;
         let session = session.ok_or("no session")?;
         client.head = format!(
             "{}Mcp-Session-Id: {session}\r\nMcp-Protocol-Version: 2025-06-18\r\n",
@@ -54,7 +55,7 @@ impl Client {
         self.stream.get_mut().write_all(request.as_bytes())?;
         let mut line = String::new();
         self.stream.read_line(&mut line)?;
-        let good = line.contains(" 200 ") || line.contains(" 202 ");
+        let success = line.contains(" 200 ") || line.contains(" 202 ");
         let (mut length, mut chunked, mut session) = (0, false, None);
         loop {
             line.clear();
@@ -70,30 +71,32 @@ impl Client {
                 _ => {}
             }
         }
-        let body = match chunked {
-            true => self.chunks()?,
-            false => self.exactly(length)?,
+        let body = if chunked {
+            self.read_chunks()?
+        } else {
+            self.read_bytes(length)?
         };
-        match good {
-            true => Ok((session, body)),
-            false => Err(String::from_utf8_lossy(&body).into()),
+        if success {
+            Ok((session, body))
+        } else {
+            Err(String::from_utf8_lossy(&body).into())
         }
     }
 
-    fn exactly(&mut self, length: usize) -> Result<Vec<u8>> {
+    fn read_bytes(&mut self, length: usize) -> Result<Vec<u8>> {
         let mut body = vec![0; length];
         self.stream.read_exact(&mut body)?;
         Ok(body)
     }
 
-    fn chunks(&mut self) -> Result<Vec<u8>> {
+    fn read_chunks(&mut self) -> Result<Vec<u8>> {
         let mut all = Vec::new();
         loop {
             let mut line = String::new();
             self.stream.read_line(&mut line)?;
             let length = usize::from_str_radix(line.trim(), 16)?;
-            all.extend(self.exactly(length)?);
-            self.exactly(2)?;
+            all.extend(self.read_bytes(length)?);
+            self.read_bytes(2)?;
             if length == 0 {
                 return Ok(all);
             }
@@ -102,22 +105,21 @@ impl Client {
 
     fn call(&mut self, params: &Value) -> Result<Value> {
         let body = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
-        let (_, answer) = self.post(&body.to_string())?;
-        // Some answer with a stream of one event.
-        let start = answer.iter().position(|byte| *byte == b'{').unwrap_or(0);
-        let mut values = serde_json::Deserializer::from_slice(&answer[start..]).into_iter();
-        let answer: Value = values.next().ok_or("no answer")??;
-        match answer["result"]["isError"].as_bool().unwrap_or(false)
-            || answer.get("error").is_some()
-        {
-            true => Err(answer.to_string().into()),
-            false => Ok(answer),
+        let (_, response) = self.post(&body.to_string())?;
+        // Some servers respond with a stream of one event.
+        let start = response.iter().position(|byte| *byte == b'{').unwrap_or(0);
+        let mut values = serde_json::Deserializer::from_slice(&response[start..]).into_iter();
+        let response: Value = values.next().ok_or("no response")??;
+        let is_error = response["result"]["isError"].as_bool().unwrap_or(false);
+        if is_error || response.get("error").is_some() {
+            return Err(response.to_string().into());
         }
+        Ok(response)
     }
 }
 
 impl Drop for Client {
-    /// Ends the session, or the server would keep it for half an hour.
+    /// Ends the session, which would otherwise live for half an hour.
     fn drop(&mut self) {
         let request = format!("{}\r\n", self.head.replacen("POST", "DELETE", 1));
         let _ = self.stream.get_mut().write_all(request.as_bytes());
@@ -131,10 +133,13 @@ fn run(client: &mut Client, params: &Value, calls: usize) -> Result<Vec<Duration
     let mut times = Vec::with_capacity(calls);
     for _ in 0..calls {
         let started = Instant::now();
-        let (_, answer) = client.post(&body)?;
+        let (_, response) = client.post(&body)?;
         times.push(started.elapsed());
-        if answer.windows(14).any(|part| part == br#""isError":true"#) {
-            return Err(String::from_utf8_lossy(&answer).into());
+        if response
+            .windows(14)
+            .any(|part| part == br#""isError":true"#)
+        {
+            return Err(String::from_utf8_lossy(&response).into());
         }
     }
     Ok(times)
@@ -149,35 +154,38 @@ fn main() -> Result<()> {
     let mut clients = (0..connections)
         .map(|_| Client::open(address, token))
         .collect::<Result<Vec<_>>>()?;
-    let (first, repeated) = match arguments.split_once('|') {
-        Some((first, then)) => {
+    let repeated = match arguments.split_once('|') {
+        Some((first, repeated)) => {
             let first = json!({"name": tool, "arguments": serde_json::from_str::<Value>(first)?});
-            let answer = clients[0].call(&first)?;
-            let id = answer["result"]["structuredContent"]["metadata"]["cacheId"].as_str();
-            (true, then.replace('#', id.ok_or("no cache id")?))
+            let response = clients[0].call(&first)?;
+            let id = response["result"]["structuredContent"]["metadata"]["cacheId"].as_str();
+            repeated.replace('#', id.ok_or("no cache id")?)
         }
-        None => (false, arguments.clone()),
+        None => arguments.clone(),
     };
     let params = json!({"name": tool, "arguments": serde_json::from_str::<Value>(&repeated)?});
     let size = clients[0].call(&params)?.to_string().len();
-    let share = calls / connections;
+    let calls_per_connection = calls / connections;
     let started = Instant::now();
     let threads: Vec<_> = clients
         .into_iter()
         .map(|mut client| {
             let params = params.clone();
-            thread::spawn(move || run(&mut client, &params, share))
+            thread::spawn(move || run(&mut client, &params, calls_per_connection))
         })
         .collect();
     let mut times = Vec::new();
     for thread in threads {
         times.extend(thread.join().map_err(|_| "a thread failed")??);
     }
-    let took = started.elapsed().as_secs_f64();
+    let seconds = started.elapsed().as_secs_f64();
     times.sort_unstable();
-    let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e3;
-    let figures = json!({"calls": times.len(), "callsASecond": times.len() as f64 / took,
-        "medianMs": at(0.5), "p99Ms": at(0.99), "answerBytes": size, "looks": first});
-    println!("{figures}");
+    let quantile = |part: f64| {
+        let index = (times.len() - 1) as f64 * part;
+        times[index as usize].as_secs_f64() * 1e3
+    };
+    let results = json!({"calls": times.len(), "callsPerSecond": times.len() as f64 / seconds,
+        "medianMs": quantile(0.5), "p99Ms": quantile(0.99), "responseBytes": size});
+    println!("{results}");
     Ok(())
 }

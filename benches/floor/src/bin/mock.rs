@@ -1,7 +1,7 @@
-//! An HTTP server that gives every request the same answer, as fast as it can: `mock FILE`.
+//! An HTTP server that sends the same response to every request, as fast as possible: `mock FILE`.
 //!
-//! The sandbox does real work for every request; with this one behind it, a benchmark measures the
-//! MCP server alone. The address goes to standard output; the end of standard input ends it.
+//! The sandbox does real work for every request; with this backend, a benchmark measures the MCP server
+//! alone. The program prints its URL and exits at the end of standard input.
 
 use std::{
     error::Error,
@@ -20,7 +20,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
-    let answer: Arc<[u8]> = [head.as_bytes(), &body].concat().into();
+    let response: Arc<[u8]> = [head.as_bytes(), &body].concat().into();
     let listener = TcpListener::bind("127.0.0.1:0")?;
     println!("http://{}", listener.local_addr()?);
     thread::spawn(|| {
@@ -28,26 +28,26 @@ fn main() -> Result<(), Box<dyn Error>> {
         exit(0)
     });
     for stream in listener.incoming() {
-        let (stream, answer) = (stream?, Arc::clone(&answer));
-        // A client that goes away is the normal end of a connection.
-        thread::spawn(move || serve(stream, &answer));
+        let (stream, response) = (stream?, Arc::clone(&response));
+        // Errors are ignored: clients end connections by closing them.
+        thread::spawn(move || serve(stream, &response));
     }
     Ok(())
 }
 
-fn serve(mut stream: TcpStream, answer: &[u8]) -> io::Result<()> {
+fn serve(mut stream: TcpStream, response: &[u8]) -> io::Result<()> {
     stream.set_nodelay(true)?;
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut body = Vec::new();
     while let Some(length) = read_head(&mut reader)? {
         body.resize(length, 0);
         reader.read_exact(&mut body)?;
-        stream.write_all(answer)?;
+        stream.write_all(response)?;
     }
     Ok(())
 }
 
-/// Reads the head of a request and gives the length of its body; `None` at the end of the stream.
+/// Reads the head of a request and returns the length of its body; `None` at the end of the stream.
 fn read_head(reader: &mut impl BufRead) -> io::Result<Option<usize>> {
     let mut length = 0;
     let mut line = String::new();

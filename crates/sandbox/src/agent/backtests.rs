@@ -2,24 +2,25 @@
 
 use serde_json::{Value, json};
 
-use super::monitors::BETA;
-use super::values::{self, Entity, Field};
-use crate::call::{Call, Outcome, Reply};
-use crate::failure::Failure;
-use crate::state::{Account, Step};
+use super::entities::{self, Entity, Field};
+use super::monitors::require_beta;
+use crate::api_error::ApiError;
+use crate::call::{ApiResponse, ApiResult, Call};
+use crate::json::set;
+use crate::state::{Account, Resource, ScheduledStep};
 use crate::time::{DAY, iso};
 
-/// How long a backtest takes, in milliseconds at time scale 1.
-const SPAN: u64 = 3_000;
-/// How long its result can be fetched.
-const KEPT: u64 = 7 * DAY;
-/// The period looked at when the request names none.
-const USUAL_PERIOD: u64 = 30 * DAY;
+/// Duration of a backtest, in milliseconds at time scale 1.
+const DURATION: u64 = 3_000;
+/// Lifetime of a backtest.
+const LIFETIME: u64 = 7 * DAY;
+/// Length of the tested period if the request names none.
+const DEFAULT_PERIOD: u64 = 30 * DAY;
 
 /// One backtest.
 pub(crate) struct Backtest {
     id: String,
-    done: bool,
+    completed: bool,
     entities: Vec<Entity>,
     fields: Vec<Field>,
     start: u64,
@@ -27,97 +28,89 @@ pub(crate) struct Backtest {
     created: u64,
 }
 
+impl Resource for Backtest {
+    const NAME: &'static str = "Backtest";
+    const NOT_FOUND_TAG: &'static str = "BACKTEST_NOT_FOUND";
+}
+
 impl Backtest {
     fn to_json(&self, seed: u64) -> Value {
         let mut backtest = json!({
             "id": self.id,
             "object": "agent_monitor.backtest",
-            "status": if self.done { "completed" } else { "running" },
+            "status": if self.completed { "completed" } else { "running" },
             "startTime": iso(self.start),
             "endTime": iso(self.end),
             "createdAt": iso(self.created),
-            "expiresAt": iso(self.created + KEPT),
+            "expiresAt": iso(self.expires()),
         });
-        if let (Value::Object(fields), true) = (&mut backtest, self.done) {
+        if self.completed {
             let rows = self.entities.iter().map(|entity| {
-                json!({ "entity": entity.to_json(), "contents": values::contents(seed, entity, &self.fields, 0, self.end) })
+                let contents = entities::contents(seed, entity, &self.fields, 0, self.end);
+                json!({ "entity": entity.to_json(), "contents": contents })
             });
-            fields.insert("data".into(), rows.collect());
-            fields.insert("failedEntities".into(), json!([]));
-            fields.insert("warnings".into(), json!([]));
+            set(&mut backtest, "data", rows.collect::<Value>());
+            set(&mut backtest, "failedEntities", json!([]));
+            set(&mut backtest, "warnings", json!([]));
         }
         backtest
     }
+
+    fn expires(&self) -> u64 {
+        self.created + LIFETIME
+    }
 }
 
-impl Account {
-    pub(crate) fn step_backtest(&mut self, id: &str) {
-        if let Some(backtest) = self.backtests.get_mut(id) {
-            backtest.done = true;
-        }
+/// Completes a backtest.
+pub(crate) fn complete(account: &mut Account, id: &str) {
+    if let Some(backtest) = account.backtests.get_mut(id) {
+        backtest.completed = true;
     }
 }
 
 /// `POST /agent/monitors/backtest`.
-pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
-    call.need_beta(BETA, "Agent monitors")?;
-    account.need_room(1)?;
-    values::check(call, true)?;
-    let (start, end) = period(account.now(), call)?;
-    let id = account.id("backtest");
+pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
+    require_beta(call)?;
+    account.ensure_capacity(1)?;
+    entities::validate(call, true)?;
+    let (start, end) = parse_period(account.now(), call)?;
+    let id = account.new_id("backtest");
     let backtest = Backtest {
         id: id.clone(),
-        done: false,
-        entities: call
-            .list("entities")
-            .iter()
-            .map(|given| Entity::read(given, account.id("entity")))
-            .collect(),
-        fields: call
-            .list("fields")
-            .iter()
-            .map(|given| Field::read(given, account.id("field")))
-            .collect(),
+        completed: false,
+        entities: Entity::from_call(account, call),
+        fields: Field::from_call(account, call),
         start,
         end,
         created: account.now(),
     };
     let json = backtest.to_json(account.data_seed());
     account.backtests.insert(&id, backtest);
-    let span = account.span(SPAN);
-    account.after(span, Step::Backtest(id));
-    Reply::ok(json)
+    account.schedule_after(DURATION, ScheduledStep::Backtest(id));
+    ApiResponse::ok(json)
 }
 
-/// Start and end are given together or not at all.
-fn period(now: u64, call: &Call) -> Result<(u64, u64), Failure> {
+/// Returns start and end, which a request names together or not at all.
+fn parse_period(now: u64, call: &Call) -> Result<(u64, u64), ApiError> {
     match (call.time("startTime")?, call.time("endTime")?) {
-        (None, None) => Ok((now - USUAL_PERIOD, now)),
+        (None, None) => Ok((now - DEFAULT_PERIOD, now)),
         (Some(start), Some(end)) if start < end && end <= now => Ok((start, end)),
-        (Some(_), Some(_)) => Err(Failure::invalid(
+        (Some(_), Some(_)) => Err(ApiError::invalid(
             "startTime must be before endTime, and both must be in the past",
         )),
-        _ => Err(Failure::invalid(
+        _ => Err(ApiError::invalid(
             "startTime and endTime must be given together",
         )),
     }
 }
 
 /// `GET /agent/monitors/backtest/{id}`.
-pub(crate) fn get(account: &mut Account, call: &Call) -> Outcome {
-    call.need_beta(BETA, "Agent monitors")?;
+pub(crate) fn get(account: &mut Account, call: &Call) -> ApiResult {
+    require_beta(call)?;
     let id = call.text("backtestId");
-    let now = account.now();
-    let backtest = account
-        .backtests
-        .get(id)
-        .filter(|backtest| now <= backtest.created + KEPT);
-    let backtest = backtest.ok_or_else(|| {
-        Failure::new(
-            404,
-            "BACKTEST_NOT_FOUND",
-            format!("Backtest {id} not found"),
-        )
-    })?;
-    Reply::ok(backtest.to_json(account.data_seed()))
+    let backtest = account.backtests.find(id)?;
+    if account.now() > backtest.expires() {
+        return Err(Backtest::not_found(id));
+    }
+    ApiResponse::ok(backtest.to_json(account.data_seed()))
 }

@@ -1,23 +1,23 @@
-//! Agent monitors (beta): facts about entities, kept up to date.
+//! Agent monitors (beta): facts about entities that are refreshed regularly.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value, json};
 
-use super::runs::as_list;
-use super::values::{self, Entity, Field};
-use crate::call::{Call, Outcome, Reply};
-use crate::failure::Failure;
-use crate::state::{Account, Order, Paging, Step, Table};
-use crate::time::{DAY, HOUR, iso};
+use super::entities::{self, Entity, Field};
+use super::list_response;
+use crate::api_error::ApiError;
+use crate::call::{ApiResponse, ApiResult, Call};
+use crate::json::{set, text};
+use crate::state::{Account, Order, Paging, Resource, ScheduledStep, Table};
+use crate::time::{DAY, HOUR, iso, parse_period};
 
-/// Token that every request to agent monitors needs.
-pub(super) const BETA: &str = "agent-monitors-2026-08-04";
-/// From creation to the first refresh, and how long a refresh takes, at time scale 1.
+/// Duration of the creation, and the wait before the first refresh, at time scale 1.
 const CREATION: u64 = 600;
+/// Duration of a refresh at time scale 1.
 const REFRESH: u64 = 2_000;
-/// Changes kept of one monitor.
-const MOST_CHANGES: usize = 2_000;
+/// Maximum number of changes per monitor.
+const MAX_CHANGES: usize = 2_000;
 
 /// One agent monitor.
 pub(crate) struct AgentMonitor {
@@ -25,9 +25,10 @@ pub(crate) struct AgentMonitor {
     phase: Phase,
     cadence: String,
     fields: Vec<Field>,
-    watched: Table<Watched>,
-    changes: Table<Change>,
+    entities: Table<WatchedEntity>,
+    changes: Table<ContentChange>,
     version: u64,
+    /// Number of completed refreshes.
     rounds: u64,
     created: u64,
     refreshed: Option<u64>,
@@ -37,18 +38,18 @@ pub(crate) struct AgentMonitor {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Phase {
     Creating,
-    AwaitingFirst,
+    AwaitingFirstRefresh,
     Refreshing,
-    Resting,
+    Idle,
 }
 
-struct Watched {
+struct WatchedEntity {
     entity: Entity,
     contents: Map<String, Value>,
     updated: Option<u64>,
 }
 
-struct Change {
+struct ContentChange {
     entity: Value,
     field: Value,
     content: Value,
@@ -56,23 +57,29 @@ struct Change {
     at: u64,
 }
 
-/// A request that carried an `Idempotency-Key`, and the monitor it made.
-pub(crate) struct Idempotent {
+/// A request that carried an `Idempotency-Key`, and the monitor that it created.
+pub(crate) struct IdempotentRequest {
     body: Map<String, Value>,
     monitor: String,
 }
 
+impl Resource for AgentMonitor {
+    const NAME: &'static str = "Agent monitor";
+    const NOT_FOUND_TAG: &'static str = "MONITOR_NOT_FOUND";
+
+    fn size(&self) -> usize {
+        1 + self.entities.len()
+    }
+}
+
 impl AgentMonitor {
     fn new(account: &mut Account, call: &Call) -> Self {
-        let fields = call.list("fields").iter();
         let mut monitor = AgentMonitor {
-            id: account.id("agent_monitor"),
+            id: account.new_id("agent_monitor"),
             phase: Phase::Creating,
             cadence: call.text("cadence").to_owned(),
-            fields: fields
-                .map(|given| Field::read(given, account.id("field")))
-                .collect(),
-            watched: Table::default(),
+            fields: Field::from_call(account, call),
+            entities: Table::default(),
             changes: Table::default(),
             version: 1,
             rounds: 0,
@@ -80,12 +87,20 @@ impl AgentMonitor {
             refreshed: None,
             refresh_started: None,
         };
-        watch(account, &mut monitor, call.list("entities"));
+        monitor.watch(Entity::from_call(account, call));
         monitor
     }
 
-    pub(crate) fn size(&self) -> usize {
-        1 + self.watched.len()
+    fn watch(&mut self, entities: Vec<Entity>) {
+        for entity in entities {
+            let id = entity.id.clone();
+            let watched = WatchedEntity {
+                entity,
+                contents: Map::new(),
+                updated: None,
+            };
+            self.entities.insert(&id, watched);
+        }
     }
 
     fn to_json(&self) -> Value {
@@ -94,7 +109,7 @@ impl AgentMonitor {
             (_, None) => "pending_first_refresh",
             _ => "active",
         };
-        let total = self.watched.len();
+        let total = self.entities.len();
         let progress = |running: bool, started: Option<u64>| {
             let processed = if running { 0 } else { total };
             json!({
@@ -104,64 +119,63 @@ impl AgentMonitor {
                 "startedAt": started.map(iso),
             })
         };
-        let acus = total * self.fields.len();
+        let compute_units = total * self.fields.len();
         json!({
             "id": self.id,
             "object": "agent_monitor",
             "status": status,
             "cadence": self.cadence,
-            "fields": self.fields.iter().map(Field::to_json).collect::<Vec<_>>(),
+            "fields": self.fields.iter().map(Field::to_json).collect::<Value>(),
             "entityCount": total,
             "version": self.version,
             "createdAt": iso(self.created),
             "lastRefreshAt": self.refreshed.map(iso),
             "refresh": progress(self.phase == Phase::Refreshing, self.refresh_started),
             "creation": progress(self.phase == Phase::Creating, Some(self.created)),
-            "usage": { "totalAcus": acus as u64 * self.rounds, "lastRefreshAcus": if self.rounds > 0 { acus } else { 0 } },
+            "usage": {
+                "totalAcus": compute_units as u64 * self.rounds,
+                "lastRefreshAcus": if self.rounds > 0 { compute_units } else { 0 },
+            },
             "sourceRunId": null,
         })
     }
 
-    /// Looks everything up again. The first look fills every field, later ones change a few.
+    /// Refreshes the contents: fields without a value get one, about a third of the others change.
     fn refresh(&mut self, seed: u64, now: u64) {
         self.rounds += 1;
         self.version += 1;
         self.refreshed = Some(now);
-        let mut changes = Vec::new();
-        for watched in self.watched.values_mut() {
-            let round = self.rounds;
+        let round = self.rounds;
+        for watched in self.entities.values_mut() {
             for field in &self.fields {
-                let fresh = !watched.contents.contains_key(&field.id);
-                if !fresh && !field.changes(seed, &watched.entity, round) {
+                let is_new = !watched.contents.contains_key(&field.id);
+                if !is_new && !field.changes(seed, &watched.entity, round) {
                     continue;
                 }
                 let content = field.content(seed, &watched.entity, round, now);
                 watched.contents.insert(field.id.clone(), content.clone());
                 watched.updated = Some(now);
-                changes.push(Change {
+                let change = ContentChange {
                     entity: watched.entity.to_json(),
-                    field: field.brief(),
+                    field: field.to_brief_json(),
                     content,
                     version: self.version,
                     at: now,
-                });
+                };
+                let id = self.changes.inserted().to_string();
+                self.changes.insert_bounded(&id, change, MAX_CHANGES);
             }
         }
-        for change in changes {
-            let id = format!("{}", self.changes.len() as u64 + self.version * 1_000_000);
-            self.changes.insert(&id, change);
-        }
-        self.changes.shrink_to(MOST_CHANGES);
     }
 }
 
-impl Watched {
+impl WatchedEntity {
     fn to_json(&self) -> Value {
         json!({ "entity": self.entity.to_json(), "contents": self.contents })
     }
 }
 
-impl Change {
+impl ContentChange {
     fn to_json(&self) -> Value {
         json!({
             "type": "content.upserted",
@@ -174,229 +188,189 @@ impl Change {
     }
 }
 
-/// Milliseconds of a cadence such as `12h` or `7d`; at least six hours.
-fn cadence(text: &str) -> Result<u64, Failure> {
-    let digits = |part: &str| part.parse::<u64>().ok().filter(|number| *number <= 10_000);
-    let span = match (text.strip_suffix('h'), text.strip_suffix('d')) {
-        (Some(hours), _) => digits(hours).map(|hours| hours * HOUR),
-        (_, Some(days)) => digits(days).map(|days| days * DAY),
-        _ => None,
-    };
-    span.filter(|span| *span >= 6 * HOUR).ok_or_else(|| {
-        Failure::invalid(format!(
+/// Rejects a request without the beta token that agent monitors need.
+pub(super) fn require_beta(call: &Call) -> Result<(), ApiError> {
+    call.require_beta("agent-monitors-2026-08-04", "Agent monitors")
+}
+
+/// Parses a cadence such as `12h` or `7d`; at least six hours.
+fn parse_cadence(text: &str) -> Result<u64, ApiError> {
+    let period = parse_period(text).filter(|period| *period >= 6 * HOUR);
+    period.ok_or_else(|| {
+        ApiError::invalid(format!(
             "cadence: '{text}' is not a time such as 12h or 7d, of at least 6h"
         ))
     })
 }
 
-impl Account {
-    /// Moves a monitor on: created, waiting, refreshing, at rest until the next refresh.
-    pub(crate) fn step_agent_monitor(&mut self, id: &str) {
-        let (now, seed, target) = (self.now(), self.data_seed(), self.target());
-        let Some(monitor) = self.agent_monitors.get_mut(id) else {
-            return;
-        };
-        let due = match monitor.phase {
-            Phase::Creating => {
-                monitor.phase = Phase::AwaitingFirst;
-                now + self.span(CREATION)
-            }
-            Phase::AwaitingFirst | Phase::Resting => {
-                monitor.phase = Phase::Refreshing;
-                monitor.refresh_started = Some(now);
-                now + self.span(REFRESH)
-            }
-            Phase::Refreshing => {
-                monitor.refresh(seed, now);
-                monitor.phase = Phase::Resting;
-                // Refreshes missed while the clock jumped are not made up for.
-                target.max(now) + cadence(&monitor.cadence).unwrap_or(DAY)
-            }
-        };
-        self.at(due, Step::AgentMonitor(id.to_owned()));
-    }
-
-    fn agent_monitor_of(&mut self, call: &Call) -> Result<&mut AgentMonitor, Failure> {
-        call.need_beta(BETA, "Agent monitors")?;
-        let id = call.text("monitorId");
-        self.agent_monitors.get_mut(id).ok_or_else(|| unknown(id))
-    }
-
-    /// The monitor an earlier request with the same key made.
-    fn replay(&self, key: &str, body: &Map<String, Value>) -> Result<Option<Value>, Failure> {
-        let Some(earlier) = self.idempotent.get(key) else {
-            return Ok(None);
-        };
-        if earlier.body != *body {
-            let message = "This Idempotency-Key was used with another body";
-            return Err(Failure::new(409, "IDEMPOTENCY_CONFLICT", message));
+/// Advances a monitor to its next phase.
+pub(crate) fn advance(account: &mut Account, id: &str) {
+    let (now, seed) = (account.now(), account.data_seed());
+    let request_time = account.request_time();
+    let step = ScheduledStep::AgentMonitor(id.to_owned());
+    let Some(monitor) = account.agent_monitors.get_mut(id) else {
+        return;
+    };
+    match monitor.phase {
+        Phase::Creating => {
+            monitor.phase = Phase::AwaitingFirstRefresh;
+            account.schedule_after(CREATION, step);
         }
-        Ok(self
-            .agent_monitors
-            .get(&earlier.monitor)
-            .map(AgentMonitor::to_json))
+        Phase::AwaitingFirstRefresh | Phase::Idle => {
+            monitor.phase = Phase::Refreshing;
+            monitor.refresh_started = Some(now);
+            account.schedule_after(REFRESH, step);
+        }
+        Phase::Refreshing => {
+            monitor.refresh(seed, now);
+            monitor.phase = Phase::Idle;
+            // Refreshes that the clock jumped over are skipped.
+            let cadence = parse_cadence(&monitor.cadence).unwrap_or(DAY);
+            account.schedule_at(request_time.max(now) + cadence, step);
+        }
     }
 }
 
-fn unknown(id: &str) -> Failure {
-    Failure::new(
-        404,
-        "MONITOR_NOT_FOUND",
-        format!("Agent monitor {id} not found"),
-    )
+/// Returns the monitor that an earlier request with the same idempotency key created.
+fn find_idempotent(
+    account: &Account,
+    key: &str,
+    body: &Map<String, Value>,
+) -> Result<Option<Value>, ApiError> {
+    let Some(earlier) = account.idempotent.get(key) else {
+        return Ok(None);
+    };
+    if earlier.body != *body {
+        let message = "This Idempotency-Key was used with another body";
+        return Err(ApiError::new(409, "IDEMPOTENCY_CONFLICT", message));
+    }
+    let monitor = account.agent_monitors.get(&earlier.monitor);
+    Ok(monitor.map(AgentMonitor::to_json))
 }
 
-fn watch(account: &mut Account, monitor: &mut AgentMonitor, entities: &[Value]) {
-    for given in entities {
-        let id = account.id("entity");
-        let entity = Entity::read(given, id.clone());
-        monitor.watched.insert(
-            &id,
-            Watched {
-                entity,
-                contents: Map::new(),
-                updated: None,
-            },
-        );
+/// Stores an idempotent request. All are dropped once there are far more than there can be monitors.
+fn remember(
+    requests: &mut HashMap<String, IdempotentRequest>,
+    key: String,
+    request: IdempotentRequest,
+) {
+    const MAX_KEYS: usize = 10_000;
+    if requests.len() >= MAX_KEYS {
+        requests.clear();
     }
+    requests.insert(key, request);
 }
 
 /// `POST /agent/monitors`.
-pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
-    call.need_beta(BETA, "Agent monitors")?;
+pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
+    require_beta(call)?;
     let mut body = call.args.clone();
     body.remove("betas");
-    let key = body
-        .remove("idempotencyKey")
-        .and_then(|key| key.as_str().map(str::to_owned));
-    if let Some(key) = &key
-        && let Some(earlier) = account.replay(key, &body)?
+    body.remove("idempotencyKey");
+    let key = call.opt_text("idempotencyKey");
+    if let Some(key) = key
+        && let Some(earlier) = find_idempotent(account, key, &body)?
     {
-        return Reply::ok(earlier);
+        return ApiResponse::ok(earlier);
     }
-    account.need_room(1 + call.list("entities").len())?;
-    cadence(call.text("cadence"))?;
-    values::check(call, true)?;
+    account.ensure_capacity(1 + call.list("entities").len())?;
+    parse_cadence(call.text("cadence"))?;
+    entities::validate(call, true)?;
     let monitor = AgentMonitor::new(account, call);
     let (json, id) = (monitor.to_json(), monitor.id.clone());
     if let Some(key) = key {
         let monitor = id.clone();
-        remember(&mut account.idempotent, key, Idempotent { body, monitor });
+        let request = IdempotentRequest { body, monitor };
+        remember(&mut account.idempotent, key.to_owned(), request);
     }
     account.agent_monitors.insert(&id, monitor);
-    let pause = account.span(CREATION);
-    account.after(pause, Step::AgentMonitor(id));
-    Reply::ok(json)
-}
-
-/// Keeps an idempotent request; far more keys than there can be monitors are forgotten at once.
-fn remember(known: &mut HashMap<String, Idempotent>, key: String, request: Idempotent) {
-    const MOST_KEYS: usize = 10_000;
-    if known.len() >= MOST_KEYS {
-        known.clear();
-    }
-    known.insert(key, request);
+    account.schedule_after(CREATION, ScheduledStep::AgentMonitor(id));
+    ApiResponse::ok(json)
 }
 
 /// `GET /agent/monitors/{id}`.
-pub(crate) fn get(account: &mut Account, call: &Call) -> Outcome {
-    Reply::ok(account.agent_monitor_of(call)?.to_json())
+pub(crate) fn get(account: &mut Account, call: &Call) -> ApiResult {
+    require_beta(call)?;
+    let monitor = account.agent_monitors.find(call.text("monitorId"))?;
+    ApiResponse::ok(monitor.to_json())
 }
 
 /// `GET /agent/monitors`.
-pub(crate) fn list(account: &mut Account, call: &Call) -> Outcome {
-    call.need_beta(BETA, "Agent monitors")?;
-    let paging = Paging::of(call, 25, 100)?;
-    Reply::ok(as_list(paging.page(
-        account.agent_monitors.placed(),
-        Order::NewestFirst,
-        AgentMonitor::to_json,
-    )))
+pub(crate) fn list(account: &mut Account, call: &Call) -> ApiResult {
+    require_beta(call)?;
+    let paging = Paging::from_call(call, 25, 100)?;
+    let monitors = account.agent_monitors.rows();
+    list_response(paging.page(monitors, Order::NewestFirst, AgentMonitor::to_json))
 }
 
 /// `DELETE /agent/monitors/{id}`.
-pub(crate) fn delete(account: &mut Account, call: &Call) -> Outcome {
-    account.agent_monitor_of(call)?;
+pub(crate) fn delete(account: &mut Account, call: &Call) -> ApiResult {
+    require_beta(call)?;
     let id = call.text("monitorId");
-    account.agent_monitors.remove(id);
-    account.unplan(&Step::AgentMonitor(id.to_owned()));
-    Reply::ok(json!({ "id": id, "object": "agent_monitor.deleted", "deleted": true }))
+    account.agent_monitors.delete(id)?;
+    account.cancel_step(&ScheduledStep::AgentMonitor(id.to_owned()));
+    ApiResponse::ok(json!({ "id": id, "object": "agent_monitor.deleted", "deleted": true }))
 }
 
 /// `POST /agent/monitors/{id}/entities`.
-pub(crate) fn add_entities(account: &mut Account, call: &Call) -> Outcome {
-    let monitor = account.agent_monitor_of(call)?;
-    values::check(call, false)?;
-    let known: Vec<String> = monitor
-        .watched
-        .values()
-        .map(|watched| watched.entity.domain.clone())
-        .collect();
-    let domain = |given: &Value| {
-        given
-            .get("domain")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
-    };
-    if let Some(twice) = call
-        .list("entities")
-        .iter()
-        .map(domain)
-        .find(|domain| known.contains(domain))
-    {
-        return Err(Failure::new(
-            409,
-            "ENTITY_EXISTS",
-            format!("The domain {twice} is watched already"),
-        ));
-    }
-    account.need_room(call.list("entities").len())?;
+pub(crate) fn add_entities(account: &mut Account, call: &Call) -> ApiResult {
+    require_beta(call)?;
     let id = call.text("monitorId");
-    let (place, mut monitor) = account.agent_monitors.take(id).ok_or_else(|| unknown(id))?;
-    watch(account, &mut monitor, call.list("entities"));
-    monitor.version += 1;
-    // New entities are looked up at once, not with the next regular refresh.
-    if monitor.phase == Phase::Resting {
-        let step = Step::AgentMonitor(id.to_owned());
-        account.unplan(&step);
-        let pause = account.span(CREATION);
-        account.after(pause, step);
+    let monitor = account.agent_monitors.find(id)?;
+    entities::validate(call, false)?;
+    let is_watched = |domain: &str| {
+        let mut entities = monitor.entities.values();
+        entities.any(|watched| watched.entity.domain == domain)
+    };
+    let given = call.list("entities");
+    let mut domains = given.iter().map(|entity| text(entity, "domain"));
+    if let Some(domain) = domains.find(|domain| is_watched(domain)) {
+        let message = format!("The domain {domain} is watched already");
+        return Err(ApiError::new(409, "ENTITY_EXISTS", message));
     }
+    account.ensure_capacity(given.len())?;
+    let entities = Entity::from_call(account, call);
+    let monitor = account.agent_monitors.find_mut(id)?;
+    monitor.watch(entities);
+    monitor.version += 1;
+    let is_idle = monitor.phase == Phase::Idle;
     let json = monitor.to_json();
-    account.agent_monitors.put(place, id, monitor);
-    Reply::ok(json)
+    if is_idle {
+        // New entities do not wait for the next regular refresh.
+        let step = ScheduledStep::AgentMonitor(id.to_owned());
+        account.cancel_step(&step);
+        account.schedule_after(CREATION, step);
+    }
+    ApiResponse::ok(json)
 }
 
 /// `GET /agent/monitors/{id}/entities`.
-pub(crate) fn list_entities(account: &mut Account, call: &Call) -> Outcome {
-    let monitor = account.agent_monitor_of(call)?;
-    let paging = Paging::of(call, 50, 200)?;
+pub(crate) fn list_entities(account: &mut Account, call: &Call) -> ApiResult {
+    require_beta(call)?;
+    let monitor = account.agent_monitors.find(call.text("monitorId"))?;
+    let paging = Paging::from_call(call, 50, 200)?;
     let since = call.time("since")?;
-    let rows = monitor.watched.placed().filter(|(_, watched)| {
+    let rows = monitor.entities.rows().filter(|(_, watched)| {
         since.is_none_or(|since| watched.updated.is_some_and(|at| at >= since))
     });
-    let page = paging.page(rows, Order::OldestFirst, Watched::to_json);
-    Reply::ok(versioned(page, monitor.version))
+    let page = paging.page(rows, Order::OldestFirst, WatchedEntity::to_json);
+    versioned_list(page, monitor.version)
 }
 
 /// `GET /agent/monitors/{id}/changes`.
-pub(crate) fn list_changes(account: &mut Account, call: &Call) -> Outcome {
-    let monitor = account.agent_monitor_of(call)?;
-    let paging = Paging::of(call, 50, 200)?;
+pub(crate) fn list_changes(account: &mut Account, call: &Call) -> ApiResult {
+    require_beta(call)?;
+    let monitor = account.agent_monitors.find(call.text("monitorId"))?;
+    let paging = Paging::from_call(call, 50, 200)?;
     let since = call.time("since")?;
-    let rows = monitor
-        .changes
-        .placed()
-        .filter(|(_, change)| since.is_none_or(|since| change.at >= since));
-    let page = paging.page(rows, Order::OldestFirst, Change::to_json);
-    Reply::ok(versioned(page, monitor.version))
+    let changes = monitor.changes.rows();
+    let rows = changes.filter(|(_, change)| since.is_none_or(|since| change.at >= since));
+    let page = paging.page(rows, Order::OldestFirst, ContentChange::to_json);
+    versioned_list(page, monitor.version)
 }
 
-fn versioned(page: Value, version: u64) -> Value {
-    let mut page = as_list(page);
-    if let Value::Object(fields) = &mut page {
-        fields.insert("version".into(), version.into());
-    }
-    page
+fn versioned_list(mut page: Value, version: u64) -> ApiResult {
+    set(&mut page, "object", "list");
+    set(&mut page, "version", version);
+    ApiResponse::ok(page)
 }

@@ -1,17 +1,17 @@
-//! Companies, people, articles and papers as webset items know them.
+//! Properties of companies, people, articles and papers, as webset items contain them.
 
 use serde_json::{Value, json};
 
-use super::page::{Page, person};
-use super::words::{COMPANY_ENDS, COMPANY_STARTS, INDUSTRIES, PLACES, POSITIONS};
-use super::{Find, capital, slug, start_of, words_of};
+use super::page::{Page, person_name};
+use super::vocabulary::{COMPANY_ENDS, COMPANY_STARTS, INDUSTRIES, PLACES, POSITIONS};
+use super::{PageQuery, capitalize, slug, truncate, words_of};
 use crate::percent;
-use crate::random::Dice;
+use crate::rng::Rng;
 use crate::time::iso;
 
-/// What a webset collects.
+/// The kind of entity that a webset collects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum EntityKind {
     Company,
     Person,
     Article,
@@ -19,20 +19,20 @@ pub(crate) enum Kind {
     Custom,
 }
 
-impl Kind {
-    /// From an entity as requests name it.
-    pub(crate) fn of(entity: &Value) -> Kind {
+impl EntityKind {
+    /// Reads the `type` of an entity in a request.
+    pub(crate) fn from_json(entity: &Value) -> EntityKind {
         match entity.get("type").and_then(Value::as_str) {
-            Some("person") => Kind::Person,
-            Some("article") => Kind::Article,
-            Some("research_paper") => Kind::Paper,
-            Some("custom") => Kind::Custom,
-            _ => Kind::Company,
+            Some("person") => EntityKind::Person,
+            Some("article") => EntityKind::Article,
+            Some("research_paper") => EntityKind::Paper,
+            Some("custom") => EntityKind::Custom,
+            _ => EntityKind::Company,
         }
     }
 }
 
-/// The entity a query is after, for requests that do not say.
+/// Guesses the entity from a query.
 pub(crate) fn detect(query: &str) -> Value {
     let words = words_of(query);
     let mentions = |stems: &[&str]| {
@@ -64,63 +64,59 @@ pub(crate) fn detect(query: &str) -> Value {
     json!({ "type": kind })
 }
 
-/// Properties of the `index`-th entity found for a query.
-pub(crate) fn found(seed: u64, kind: Kind, query: &str, index: u64) -> Value {
-    let mut dice = Dice::new(seed, &["entity", query, &index.to_string()]);
+/// Returns the properties of the `index`-th entity that matches a query.
+pub(crate) fn generate(seed: u64, kind: EntityKind, query: &str, index: u64) -> Value {
+    let mut rng = Rng::new(seed, &["entity", query, &index.to_string()]);
     match kind {
-        Kind::Company => {
-            let name = company_name(&mut dice, index);
+        EntityKind::Company => {
+            let name = company_name(&mut rng, index);
             let url = format!("https://{}.example/", slug(&name, 4));
-            company(&mut dice, &name, &url, query)
+            company(&mut rng, &name, &url, query)
         }
-        Kind::Person => {
-            let name = person(&mut dice);
+        EntityKind::Person => {
+            let name = person_name(&mut rng);
             let url = format!(
                 "https://profiles.example/in/{}-{:x}",
                 slug(&name, 3),
-                dice.below(1 << 24)
+                rng.below(1 << 24)
             );
-            human(&mut dice, &name, &url, query)
+            person(&mut rng, &name, &url, query)
         }
-        Kind::Article | Kind::Paper | Kind::Custom => {
-            let find = Find {
-                query: query.to_owned(),
-                ..Find::default()
-            };
-            let page = find.nth(seed, index);
+        EntityKind::Article | EntityKind::Paper | EntityKind::Custom => {
+            let page = PageQuery::new(query, 0).nth(seed, index);
             let page = page
                 .unwrap_or_else(|| Page::at(seed, &format!("https://field-notes.example/{index}")));
-            written(kind, &page)
+            document(kind, &page)
         }
     }
 }
 
-/// Properties of an entity known by name or address alone, as a row of an import has it.
-pub(crate) fn imported(seed: u64, kind: Kind, identifier: &str) -> Value {
-    let mut dice = Dice::new(seed, &["imported", identifier]);
-    let is_address =
+/// Returns the properties of an imported entity, of which only a name or a URL is known.
+pub(crate) fn from_identifier(seed: u64, kind: EntityKind, identifier: &str) -> Value {
+    let mut rng = Rng::new(seed, &["imported", identifier]);
+    let is_url =
         identifier.contains("://") || (identifier.contains('.') && !identifier.contains(' '));
-    let url = match (is_address, identifier.contains("://")) {
+    let url = match (is_url, identifier.contains("://")) {
         (true, true) => identifier.to_owned(),
         (true, false) => format!("https://{identifier}/"),
         _ => format!("https://{}.example/", slug(identifier, 6)),
     };
-    let url = percent::address(&url);
-    let name = if is_address {
+    let url = percent::encode_url(&url);
+    let name = if is_url {
         Page::at(seed, &url).title
     } else {
         identifier.to_owned()
     };
     match kind {
-        Kind::Company => company(&mut dice, &name, &url, "your import"),
-        Kind::Person => human(&mut dice, &name, &url, "your import"),
-        _ => written(kind, &Page::at(seed, &url)),
+        EntityKind::Company => company(&mut rng, &name, &url, "your import"),
+        EntityKind::Person => person(&mut rng, &name, &url, "your import"),
+        _ => document(kind, &Page::at(seed, &url)),
     }
 }
 
-/// The number makes names, and so addresses, differ within one search.
-fn company_name(dice: &mut Dice, index: u64) -> String {
-    let base = format!("{}{}", dice.word(COMPANY_STARTS), dice.word(COMPANY_ENDS));
+/// The index makes names, and therefore URLs, unique within a search.
+fn company_name(rng: &mut Rng, index: u64) -> String {
+    let base = format!("{}{}", rng.choose(COMPANY_STARTS), rng.choose(COMPANY_ENDS));
     if index < 8 {
         base
     } else {
@@ -128,33 +124,33 @@ fn company_name(dice: &mut Dice, index: u64) -> String {
     }
 }
 
-fn company(dice: &mut Dice, name: &str, url: &str, query: &str) -> Value {
-    let industry = dice.word(INDUSTRIES);
+fn company(rng: &mut Rng, name: &str, url: &str, query: &str) -> Value {
+    let industry = rng.choose(INDUSTRIES);
     let about = format!("{name} is a made-up {} company.", industry.to_lowercase());
     json!({
         "type": "company",
         "url": url,
-        "description": format!("{about} It fits: {}.", start_of(query, 200)),
+        "description": format!("{about} It fits: {}.", truncate(query, 200)),
         "content": format!("# {name}\n\n{about}\n"),
         "company": {
             "name": name,
-            "location": dice.word(PLACES),
-            "employees": dice.between(4, 900),
+            "location": rng.choose(PLACES),
+            "employees": rng.between(4, 900),
             "industry": industry,
             "about": about,
-            "logoUrl": format!("{}logo.png", slash(url)),
+            "logoUrl": format!("{}logo.png", with_final_slash(url)),
         },
     })
 }
 
-fn human(dice: &mut Dice, name: &str, url: &str, query: &str) -> Value {
-    let employer = company_name(dice, 0);
-    let position = dice.word(POSITIONS);
-    let place = dice.word(PLACES);
+fn person(rng: &mut Rng, name: &str, url: &str, query: &str) -> Value {
+    let employer = company_name(rng, 0);
+    let position = rng.choose(POSITIONS);
+    let place = rng.choose(PLACES);
     json!({
         "type": "person",
         "url": url,
-        "description": format!("{name} is a made-up person: {position} at {employer}. Fits: {}.", start_of(query, 200)),
+        "description": format!("{name} is a made-up person: {position} at {employer}. Fits: {}.", truncate(query, 200)),
         "person": {
             "name": name,
             "location": place,
@@ -165,18 +161,18 @@ fn human(dice: &mut Dice, name: &str, url: &str, query: &str) -> Value {
     })
 }
 
-fn written(kind: Kind, page: &Page) -> Value {
+fn document(kind: EntityKind, page: &Page) -> Value {
     let about =
         json!({ "title": page.title, "author": page.author, "publishedAt": iso(page.published) });
     let (name, field) = match kind {
-        Kind::Paper => ("research_paper", "researchPaper"),
-        Kind::Custom => ("custom", "custom"),
+        EntityKind::Paper => ("research_paper", "researchPaper"),
+        EntityKind::Custom => ("custom", "custom"),
         _ => ("article", "article"),
     };
     let mut properties = json!({
         "type": name,
         "url": page.url,
-        "description": capital(page.sentences().into_iter().nth(1).unwrap_or_default()),
+        "description": capitalize(page.sentences().into_iter().nth(1).unwrap_or_default()),
         "content": page.text(),
     });
     if let Value::Object(map) = &mut properties {
@@ -185,7 +181,7 @@ fn written(kind: Kind, page: &Page) -> Value {
     properties
 }
 
-fn slash(url: &str) -> String {
+fn with_final_slash(url: &str) -> String {
     if url.ends_with('/') {
         url.to_owned()
     } else {

@@ -1,28 +1,28 @@
-//! The made-up web: pages, companies and people. All of it follows from the seed and the question;
-//! hosts end in `.example` unless a request names its own, so that no real site is put words into
-//! its mouth.
+//! The synthetic web: pages, companies and people. Everything is derived from the seed and the
+//! request. Hosts end in `.example` unless a request names its own, so that no text is attributed to
+//! a real site.
 
 pub(crate) mod entity;
-pub(crate) mod find;
 pub(crate) mod page;
+pub(crate) mod page_query;
+mod page_text;
 mod sentences;
-mod text;
 pub(crate) mod value;
-mod words;
+mod vocabulary;
 
-pub(crate) use find::{Find, host_of};
 pub(crate) use page::Page;
+pub(crate) use page_query::{PageQuery, host_of};
 
-/// A text as part of an address: `Solid-state batteries!` becomes `solid-state-batteries`.
-pub(crate) fn slug(text: &str, most_words: usize) -> String {
+/// Converts a text to a part of a URL: `Solid-state batteries!` becomes `solid-state-batteries`.
+pub(crate) fn slug(text: &str, max_words: usize) -> String {
     words_of(text)
         .into_iter()
-        .take(most_words)
+        .take(max_words)
         .collect::<Vec<_>>()
         .join("-")
 }
 
-/// The lower-case words of a text.
+/// Returns the words of a text in lower case.
 pub(crate) fn words_of(text: &str) -> Vec<String> {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
@@ -30,15 +30,15 @@ pub(crate) fn words_of(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The text with a capital first letter.
-pub(crate) fn capital(text: &str) -> String {
+/// Returns the text with its first letter in upper case.
+pub(crate) fn capitalize(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| {
         first.to_uppercase().chain(chars).collect()
     })
 }
 
-/// The beginning of a text, cut between characters.
-pub(crate) fn start_of(text: &str, most_chars: usize) -> String {
-    text.chars().take(most_chars).collect()
+/// Returns the first characters of a text.
+pub(crate) fn truncate(text: &str, max_chars: usize) -> String {
+    text.chars().take(max_chars).collect()
 }

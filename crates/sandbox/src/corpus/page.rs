@@ -1,22 +1,22 @@
-//! One page. It follows from its address alone, so that a page found by a search reads the same when
-//! its contents are fetched later.
+//! A page. It is derived from its URL alone, so that a page found by a search has the same contents
+//! when it is fetched later.
 
 use std::sync::OnceLock;
 
 use serde_json::{Value, json};
 
-use super::find::host_of;
-use super::words::{FIRST_NAMES, LAST_NAMES};
-use super::{capital, text, words_of};
+use super::page_query::{host_of, without_scheme};
+use super::vocabulary::{FIRST_NAMES, LAST_NAMES};
+use super::{capitalize, page_text, words_of};
 use crate::percent;
-use crate::random::Dice;
+use crate::rng::Rng;
 use crate::time::{self, DAY};
 
-/// Pages whose address names no day are dated between these days after 1970: 2021 to mid-2026.
+/// Publication dates of pages without a date in the URL, in days since 1970: 2021 to mid-2026.
 const FIRST_DAY: u64 = 18_628;
 const LAST_DAY: u64 = 20_634;
 
-/// A page of the made-up web.
+/// A page of the synthetic web.
 #[derive(Clone, Debug)]
 pub(crate) struct Page {
     pub(crate) url: String,
@@ -24,41 +24,41 @@ pub(crate) struct Page {
     pub(crate) author: Option<String>,
     /// Milliseconds since 1970.
     pub(crate) published: u64,
-    /// Written when somebody asks for it: most searches only show titles.
+    /// Generated on demand, because most searches return titles only.
     text: OnceLock<String>,
-    dice: Dice,
+    rng: Rng,
 }
 
 impl Page {
-    /// The page at an address; `https` is added to one without a scheme.
+    /// Returns the page at a URL; `https` is added to a URL without a scheme.
     pub(crate) fn at(seed: u64, url: &str) -> Page {
-        let url = percent::address(url.trim());
+        let url = percent::encode_url(url.trim());
         let url = if url.contains("://") {
             url
         } else {
             format!("https://{url}")
         };
-        let mut dice = Dice::new(seed, &["page", &url]);
+        let mut rng = Rng::new(seed, &["page", &url]);
         let title = title_of(&url);
-        let published = day_in(&url).unwrap_or_else(|| dice.between(FIRST_DAY, LAST_DAY) * DAY);
-        let author = (!dice.once_in(8)).then(|| person(&mut dice));
+        let published = date_in_url(&url).unwrap_or_else(|| rng.between(FIRST_DAY, LAST_DAY) * DAY);
+        let author = (!rng.one_in(8)).then(|| person_name(&mut rng));
         Page {
             url,
             title,
             author,
             published,
             text: OnceLock::new(),
-            dice,
+            rng,
         }
     }
 
-    /// The text, in Markdown.
+    /// Returns the text in Markdown.
     pub(crate) fn text(&self) -> &str {
         self.text
-            .get_or_init(|| text::about(&mut self.dice.clone(), &self.title))
+            .get_or_init(|| page_text::generate(&mut self.rng.clone(), &self.title))
     }
 
-    /// The fields of a result that are there without any contents.
+    /// Returns the fields of a result without contents.
     pub(crate) fn to_json(&self) -> Value {
         let host = host_of(&self.url);
         json!({
@@ -72,9 +72,9 @@ impl Page {
         })
     }
 
-    /// The sentences of the paragraphs.
+    /// Returns the sentences of the paragraphs.
     pub(crate) fn sentences(&self) -> Vec<&str> {
-        // Blocks are apart from each other, and those of code have no empty lines.
+        // Empty lines separate blocks; code blocks contain none.
         let blocks = self.text().split("\n\n").map(str::trim);
         blocks
             .filter(|block| is_prose(block))
@@ -84,9 +84,9 @@ impl Page {
             .collect()
     }
 
-    /// The sentences closest to a query, best first, with scores.
+    /// Returns the sentences that match a query best, with scores, best first.
     pub(crate) fn excerpts(&self, query: &str, count: usize) -> Vec<(String, f64)> {
-        let wanted: Vec<String> = words_of(query)
+        let keywords: Vec<String> = words_of(query)
             .into_iter()
             .filter(|word| word.len() > 3)
             .collect();
@@ -96,40 +96,41 @@ impl Page {
             .map(|sentence| {
                 let words = words_of(sentence);
                 (
-                    wanted.iter().filter(|word| words.contains(word)).count(),
+                    keywords.iter().filter(|word| words.contains(word)).count(),
                     sentence,
                 )
             })
             .collect();
-        // A stable sort keeps sentences of equal weight in reading order.
-        scored.sort_by_key(|(weight, _)| std::cmp::Reverse(*weight));
-        let places = scored.into_iter().take(count).enumerate();
-        places
-            .map(|(place, (_, sentence))| (sentence.to_owned(), score(place)))
+        // The sort is stable, so equally good sentences stay in reading order.
+        scored.sort_by_key(|(matches, _)| std::cmp::Reverse(*matches));
+        let best = scored.into_iter().take(count).enumerate();
+        best.map(|(rank, (_, sentence))| (sentence.to_owned(), score(rank)))
             .collect()
     }
 }
 
-/// Not a heading, a table, a list, a quote or code.
+/// Whether a block is a paragraph, and not a heading, a table, a list, a quote or code.
 fn is_prose(block: &str) -> bool {
     block.starts_with(char::is_alphanumeric) && !block.starts_with("1. ")
 }
 
-/// A falling row of scores: 0.92, 0.89, …
-pub(crate) fn score(place: usize) -> f64 {
-    let place = u32::try_from(place).unwrap_or(u32::MAX);
-    let value = 0.92 / (1.0 + 0.035 * f64::from(place));
+/// Returns the score of a rank: 0.92, 0.89, …
+pub(crate) fn score(rank: usize) -> f64 {
+    let rank = u32::try_from(rank).unwrap_or(u32::MAX);
+    let value = 0.92 / (1.0 + 0.035 * f64::from(rank));
     (value * 10_000.0).round() / 10_000.0
 }
 
-pub(super) fn person(dice: &mut Dice) -> String {
-    format!("{} {}", dice.word(FIRST_NAMES), dice.word(LAST_NAMES))
+pub(super) fn person_name(rng: &mut Rng) -> String {
+    format!("{} {}", rng.choose(FIRST_NAMES), rng.choose(LAST_NAMES))
 }
 
-/// The last part of the address that says something, as a title.
+/// Derives a title from the last part of the URL.
 fn title_of(url: &str) -> String {
-    let path = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let path = path.split(['?', '#']).next().unwrap_or_default();
+    let path = without_scheme(url)
+        .split(['?', '#'])
+        .next()
+        .unwrap_or_default();
     let mut parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     let host = if parts.is_empty() {
         ""
@@ -148,12 +149,12 @@ fn title_of(url: &str) -> String {
     if words.is_empty() {
         host.to_owned()
     } else {
-        capital(&words.join(" "))
+        capitalize(&words.join(" "))
     }
 }
 
-/// The day in an address such as `https://a.example/2025/03/14/title`, in milliseconds.
-fn day_in(url: &str) -> Option<u64> {
+/// Returns the date in a URL such as `https://a.example/2025/03/14/title`, in milliseconds.
+fn date_in_url(url: &str) -> Option<u64> {
     let parts: Vec<&str> = url.split('/').collect();
     parts.windows(3).find_map(|window| match window {
         [year, month, day] => time::parse(&format!("{year}-{month}-{day}")),

@@ -1,8 +1,7 @@
-//! What pages are written with. `{}` stands for the topic; `{n}` for a small number, `{k}` for a large
-//! one, `{p}` for a share, `{y}` for a year, `{who}` for a person, `{firm}` for a company and `{where}`
-//! for a place.
+//! Templates for the text of pages. Placeholders: `{}` is the topic, `{n}` a small number, `{k}` a large
+//! one, `{p}` a percentage, `{y}` a year, `{who}` a person, `{firm}` a company and `{where}` a city.
 
-pub(super) const ABOUT_THE_TOPIC: &[&str] = &[
+pub(super) const TOPIC_SENTENCES: &[&str] = &[
     "Interest in {} has grown steadily since {y}, and the reasons are less obvious than they look.",
     "Most teams that work on {} begin with a pilot of {n} weeks before they commit to more.",
     "The costs of {} fell by about {p} percent between the first and the second generation.",
@@ -29,7 +28,7 @@ pub(super) const ABOUT_THE_TOPIC: &[&str] = &[
     "For small organisations, {} pays off only if somebody owns it from the first day.",
 ];
 
-pub(super) const ON_THE_WAY: &[&str] = &[
+pub(super) const DETAIL_SENTENCES: &[&str] = &[
     "The trial ran for {n} months and cost {k} euros, most of it for people rather than equipment.",
     "{who}, who led the work, calls the outcome encouraging but far from settled.",
     "Of the {k} cases examined, {p} percent met all criteria on the first attempt.",
@@ -92,7 +91,7 @@ pub(super) const ON_THE_WAY: &[&str] = &[
     "Training lasts {n} days; forgetting, as the instructors like to say, takes a weekend.",
 ];
 
-pub(super) const POINTS: &[&str] = &[
+pub(super) const LIST_ITEMS: &[&str] = &[
     "Write down the expected result before the first measurement.",
     "Keep one site unchanged for comparison.",
     "Ask the people who clean the machines.",
@@ -134,7 +133,7 @@ pub(super) const HEADINGS: &[&str] = &[
     "Next steps",
 ];
 
-/// Headings and the first cells of the rows of tables.
+/// Tables: the column headings, and the first cell of every row.
 pub(super) const TABLES: &[([&str; 4], &[&str])] = &[
     (
         ["Year", "Sites", "Units", "Change"],
@@ -160,8 +159,8 @@ pub(super) const TABLES: &[([&str; 4], &[&str])] = &[
     ),
 ];
 
-/// Blocks of code with their language.
-pub(super) const CODE: &[(&str, &str)] = &[
+/// Code blocks: language and code.
+pub(super) const CODE_BLOCKS: &[(&str, &str)] = &[
     (
         "python",
         "def adjusted(values, baseline={n}):\n    \"\"\"Leave out what lies below the baseline.\"\"\"\n    kept = [value for value in values if value >= baseline]\n    return sum(kept) / max(len(kept), 1)\nprint(adjusted([{n}, {k}, {n}]))",

@@ -1,39 +1,40 @@
-//! Single values: what an enrichment or a watched field holds.
+//! Single values, for enrichments and watched fields.
 
 use serde_json::Value;
 
-use super::words::{LANGUAGES, PLACES, SENTENCES};
-use super::{capital, host_of, slug, words_of};
-use crate::random::Dice;
+use super::page::person_name;
+use super::vocabulary::{LANGUAGES, PLACES, SENTENCES};
+use super::{capitalize, host_of, slug, words_of};
+use crate::rng::Rng;
 use crate::time::{DAY, iso_day};
 
-/// A value in a format the websets API knows, about the thing at an address.
+/// Returns a value in a format of the websets API, for the entity at a URL.
 pub(crate) fn of_format(
-    dice: &mut Dice,
+    rng: &mut Rng,
     format: &str,
     topic: &str,
     url: &str,
     options: &[String],
 ) -> String {
     match format {
-        "date" => iso_day(dice.between(17_500, 20_600) * DAY),
-        "number" => dice.between(1, 5_000).to_string(),
+        "date" => iso_day(rng.between(17_500, 20_600) * DAY),
+        "number" => rng.between(1, 5_000).to_string(),
         "email" => format!("contact@{}", host_of(url)),
-        // 555-0100 to 555-0199 are kept free for fiction.
-        "phone" => format!("+1-202-555-01{:02}", dice.below(100)),
+        // 555-0100 to 555-0199 are reserved for fiction.
+        "phone" => format!("+1-202-555-01{:02}", rng.below(100)),
         "url" => format!("https://{}/{}", host_of(url), slug(topic, 4)),
         "options" => {
             let labels: Vec<&str> = options.iter().map(String::as_str).collect();
-            dice.word(&labels).to_owned()
+            rng.choose(&labels).to_owned()
         }
-        _ => sentence(dice, topic),
+        _ => sentence(rng, topic),
     }
 }
 
-/// The format an enrichment gets when the request names none.
+/// Guesses the format of an enrichment from its description.
 pub(crate) fn format_for(description: &str) -> &'static str {
     let words = words_of(description);
-    let mentions = |stems: &[&str]| words.iter().any(|word| stems.contains(&word.as_str()));
+    let mentions = |keywords: &[&str]| words.iter().any(|word| keywords.contains(&word.as_str()));
     if mentions(&["email", "mail", "emails"]) {
         "email"
     } else if mentions(&["phone", "telephone"]) {
@@ -56,29 +57,29 @@ pub(crate) fn format_for(description: &str) -> &'static str {
     }
 }
 
-/// A text for a schema's property of this name.
-pub(crate) fn text_for(dice: &mut Dice, name: &str) -> String {
+/// Returns a text for a schema property of this name.
+pub(crate) fn text_for(rng: &mut Rng, name: &str) -> String {
     let words = words_of(name);
-    let is = |stems: &[&str]| {
+    let mentions = |suffixes: &[&str]| {
         words
             .iter()
-            .any(|word| stems.iter().any(|stem| word.ends_with(stem)))
+            .any(|word| suffixes.iter().any(|suffix| word.ends_with(suffix)))
     };
-    if is(&["url", "link", "website"]) {
-        format!("https://field-notes.example/{}", dice.below(10_000))
-    } else if is(&["email"]) {
+    if mentions(&["url", "link", "website"]) {
+        format!("https://field-notes.example/{}", rng.below(10_000))
+    } else if mentions(&["email"]) {
         "contact@field-notes.example".to_owned()
-    } else if is(&["date", "createdat", "updatedat", "day"]) {
-        iso_day(dice.between(19_000, 20_600) * DAY)
-    } else if is(&["location", "city", "country", "place"]) {
-        dice.word(PLACES).to_owned()
-    } else if is(&["language"]) {
-        dice.word(LANGUAGES).to_owned()
-    } else if is(&["name", "title", "author", "company"]) {
-        capital(&super::page::person(dice))
+    } else if mentions(&["date", "createdat", "updatedat", "day"]) {
+        iso_day(rng.between(19_000, 20_600) * DAY)
+    } else if mentions(&["location", "city", "country", "place"]) {
+        rng.choose(PLACES).to_owned()
+    } else if mentions(&["language"]) {
+        rng.choose(LANGUAGES).to_owned()
+    } else if mentions(&["name", "title", "author", "company"]) {
+        capitalize(&person_name(rng))
     } else {
         sentence(
-            dice,
+            rng,
             if name.is_empty() {
                 "this subject"
             } else {
@@ -88,18 +89,18 @@ pub(crate) fn text_for(dice: &mut Dice, name: &str) -> String {
     }
 }
 
-/// A sentence about a topic.
-pub(crate) fn sentence(dice: &mut Dice, topic: &str) -> String {
-    dice.word(SENTENCES)
+/// Returns a sentence about a topic.
+pub(crate) fn sentence(rng: &mut Rng, topic: &str) -> String {
+    rng.choose(SENTENCES)
         .replace("{}", topic.trim_end_matches(['.', '?', '!']))
 }
 
-/// A value of a watched field's type.
-pub(crate) fn of_type(dice: &mut Dice, kind: &str, topic: &str, url: &str) -> Value {
-    match kind {
-        "number" => dice.between(1, 5_000).into(),
-        "boolean" => dice.once_in(2).into(),
-        "string" => sentence(dice, topic).into(),
-        other => of_format(dice, other, topic, url, &[]).into(),
+/// Returns a value of a watched field's type.
+pub(crate) fn of_type(rng: &mut Rng, value_type: &str, topic: &str, url: &str) -> Value {
+    match value_type {
+        "number" => rng.between(1, 5_000).into(),
+        "boolean" => rng.one_in(2).into(),
+        "string" => sentence(rng, topic).into(),
+        other => of_format(rng, other, topic, url, &[]).into(),
     }
 }

@@ -1,125 +1,136 @@
-//! `/sandbox/…`: what tests and people use to look into the sandbox and to steer it.
+//! `/sandbox/…`: inspection and control of the sandbox, and the upload URLs of imports.
 
-use axum::http::HeaderMap;
 use axum::response::Response;
 use serde_json::{Value, json};
 
-use super::answer;
-use super::{Shared, uploads};
-use crate::failure::Failure;
-use crate::state::World;
+use super::incoming::IncomingRequest;
+use super::{ServerContext, response};
+use crate::api_error::ApiError;
+use crate::state::SandboxState;
 use crate::time::{DAY, iso};
+use crate::websets::imports;
 
-/// The clock moves by at most ten years at a time.
-const LONGEST_JUMP: u64 = 3_650 * DAY;
+/// Maximum step of the clock: ten years.
+const MAX_CLOCK_STEP: u64 = 3_650 * DAY;
 
-/// A request to a path below `/sandbox/`.
-pub(super) struct Request<'a> {
-    pub(super) method: &'a str,
-    /// The path after `/sandbox/`.
-    pub(super) path: &'a str,
-    pub(super) query: &'a [(String, String)],
-    pub(super) headers: &'a HeaderMap,
-    pub(super) body: &'a [u8],
-    pub(super) lenient: bool,
-}
-
-pub(super) fn answer(shared: &Shared, request: &Request<'_>) -> Result<Response, Failure> {
-    let mut world = shared.world();
-    if let Some(token) = request.path.strip_prefix("uploads/") {
-        return upload(&mut world, token, request);
+/// Handles a request to `/sandbox/{path}`.
+pub(super) fn handle(
+    context: &ServerContext,
+    request: &IncomingRequest,
+    path: &str,
+    body: &[u8],
+) -> Result<Response, ApiError> {
+    let mut state = context.state();
+    if let Some(token) = path.strip_prefix("uploads/") {
+        upload(&mut state, request, token, body)?;
+        // Storage services respond to an upload without a body.
+        return Ok(Response::default());
     }
-    let value = match (request.method, request.path) {
-        ("GET", "state") => state(&mut world, shared.routes.len()),
+    let value = match (request.method(), path) {
+        ("GET", "state") => describe_state(&mut state, context.routes.len()),
         ("POST", "reset") => {
-            world.reset();
+            state.reset();
             json!({ "reset": true })
         }
-        ("GET", "clock") => clock(&world),
-        ("POST", "clock") => set_clock(&mut world, &body(request)?)?,
-        ("GET", "faults") => json!({ "faults": world.faults.list() }),
+        ("GET", "clock") => describe_clock(&state),
+        ("POST", "clock") => set_clock(&mut state, &parse_body(body)?)?,
+        ("GET", "faults") => json!({ "faults": state.faults.list() }),
         ("POST", "faults") => {
-            let rule = body(request)?;
-            world.faults.add(&rule).map_err(Failure::invalid)?
+            let rule = parse_body(body)?;
+            state.faults.add(&rule).map_err(ApiError::invalid)?
         }
         ("DELETE", "faults") => {
-            world.faults.clear();
+            state.faults.clear();
             json!({ "faults": [] })
         }
-        ("GET", "requests") => json!({ "requests": world.log.last(limit(request)?) }),
+        ("GET", "requests") => json!({ "requests": state.log.last(parse_limit(request)?) }),
         ("DELETE", "requests") => {
-            world.log.clear();
+            state.log.clear();
             json!({ "requests": [] })
         }
-        (_, path) => return Err(unknown(path)),
+        (_, path) => return Err(unknown_path_or_method(path)),
     };
-    Ok(answer::json(200, value))
+    Ok(response::json(200, value))
 }
 
-fn upload(world: &mut World, token: &str, request: &Request<'_>) -> Result<Response, Failure> {
-    if request.method != "PUT" {
-        return Err(other_method("PUT"));
+/// Accepts the file of an import. At Exa, uploads go to a storage service that must not see API keys,
+/// so a request with a key is rejected to reveal the leak.
+fn upload(
+    state: &mut SandboxState,
+    request: &IncomingRequest,
+    token: &str,
+    file: &[u8],
+) -> Result<(), ApiError> {
+    if request.method() != "PUT" {
+        return Err(method_not_allowed("PUT"));
     }
-    let (headers, body) = (request.headers, request.body);
-    uploads::put(world, token, headers, body, request.lenient)?;
-    // Storage services answer an upload without a body.
-    Ok(Response::default())
+    let headers = &request.parts.headers;
+    if headers.contains_key("x-api-key") || headers.contains_key("authorization") {
+        return Err(ApiError::invalid(
+            "An API key was sent to the upload URL; it belongs to the API alone",
+        ));
+    }
+    let unknown = || ApiError::new(404, "NOT_FOUND", "This upload URL is not known");
+    let (key, import) = state.uploads.get(token).cloned().ok_or_else(unknown)?;
+    imports::upload(state.account(&key), &import, file, request.is_lenient()).ok_or_else(unknown)?
 }
 
-fn state(world: &mut World, operations: usize) -> Value {
-    let counts = world.counts();
+fn describe_state(state: &mut SandboxState, operations: usize) -> Value {
+    let counts = state.counts();
     json!({
-        "now": iso(world.now()),
+        "now": iso(state.now()),
         "operations": operations,
-        "requests": world.log.count(),
-        "faults": world.faults.list().len(),
+        "requests": state.log.count(),
+        "faults": state.faults.list().len(),
         "keys": counts.len(),
         "objects": counts,
     })
 }
 
-fn clock(world: &World) -> Value {
-    json!({ "now": iso(world.now()), "frozen": world.clock.is_frozen() })
+fn describe_clock(state: &SandboxState) -> Value {
+    json!({ "now": iso(state.now()), "frozen": state.clock.is_frozen() })
 }
 
-/// `advanceMs` moves the clock on, `freeze` stops it or lets it go: a frozen clock moves by
-/// `advanceMs` alone, so that tests do not depend on how fast they run.
-fn set_clock(world: &mut World, body: &Value) -> Result<Value, Failure> {
+/// Advances the clock by `advanceMs`; `freeze` stops or restarts it. Only `advanceMs` moves a frozen
+/// clock, so that tests do not depend on how fast they run.
+fn set_clock(state: &mut SandboxState, body: &Value) -> Result<Value, ApiError> {
     let (advance, freeze) = (body.get("advanceMs"), body.get("freeze"));
     if advance.is_none() && freeze.is_none() {
-        return Err(Failure::invalid("advanceMs or freeze must be given"));
+        return Err(ApiError::invalid("advanceMs or freeze must be given"));
     }
     if let Some(freeze) = freeze {
         let freeze = freeze.as_bool();
-        let freeze = freeze.ok_or_else(|| Failure::invalid("freeze must be true or false"))?;
-        world.clock.freeze(freeze);
+        let freeze = freeze.ok_or_else(|| ApiError::invalid("freeze must be true or false"))?;
+        state.clock.set_frozen(freeze);
     }
     if let Some(advance) = advance {
-        let by = advance.as_u64().filter(|by| *by <= LONGEST_JUMP);
-        let message = format!("advanceMs must be a whole number up to {LONGEST_JUMP}");
-        world
-            .clock
-            .advance(by.ok_or_else(|| Failure::invalid(message))?);
+        let step = advance.as_u64().filter(|step| *step <= MAX_CLOCK_STEP);
+        let step = step.ok_or_else(|| {
+            ApiError::invalid(format!(
+                "advanceMs must be a whole number up to {MAX_CLOCK_STEP}"
+            ))
+        })?;
+        state.clock.advance(step);
     }
-    Ok(clock(world))
+    Ok(describe_clock(state))
 }
 
-fn body(request: &Request<'_>) -> Result<Value, Failure> {
-    serde_json::from_slice(request.body)
-        .map_err(|error| Failure::invalid(format!("The body is not JSON: {error}")))
+fn parse_body(body: &[u8]) -> Result<Value, ApiError> {
+    serde_json::from_slice(body)
+        .map_err(|error| ApiError::invalid(format!("The body is not JSON: {error}")))
 }
 
-fn limit(request: &Request<'_>) -> Result<usize, Failure> {
+fn parse_limit(request: &IncomingRequest) -> Result<usize, ApiError> {
     match request.query.iter().find(|(key, _)| key == "limit") {
         None => Ok(100),
         Some((_, value)) => value
             .parse()
-            .map_err(|_| Failure::invalid("limit must be a whole number")),
+            .map_err(|_| ApiError::invalid("limit must be a whole number")),
     }
 }
 
-fn unknown(path: &str) -> Failure {
-    let allowed = match path {
+fn unknown_path_or_method(path: &str) -> ApiError {
+    method_not_allowed(match path {
         "state" => "GET",
         "reset" => "POST",
         "clock" => "GET, POST",
@@ -127,18 +138,12 @@ fn unknown(path: &str) -> Failure {
         "requests" => "GET, DELETE",
         _ => {
             let known = "state, reset, clock, faults, requests, uploads/{token}";
-            return Failure::new(
-                404,
-                "NOT_FOUND",
-                format!("Nothing at /sandbox/{path}; there are: {known}"),
-            );
+            let message = format!("Nothing at /sandbox/{path}; there are: {known}");
+            return ApiError::new(404, "NOT_FOUND", message);
         }
-    };
-    other_method(allowed)
+    })
 }
 
-fn other_method(allowed: &str) -> Failure {
-    let mut failure = Failure::new(405, "METHOD_NOT_ALLOWED", format!("Use {allowed} here"));
-    failure.headers.push(("allow", allowed.to_owned()));
-    failure
+fn method_not_allowed(allowed: &str) -> ApiError {
+    ApiError::method_not_allowed(allowed, format!("Use {allowed} here"))
 }

@@ -1,60 +1,61 @@
-//! Faults on request: by the header `x-sandbox-fault`, by the query parameter `sandboxFault`, or for
-//! whole paths by `POST /sandbox/faults`.
+//! Simulated faults. A request names one in the header `x-sandbox-fault` or the query parameter
+//! `sandboxFault`; rules from `POST /sandbox/faults` apply to future requests.
 //!
-//! Written as text (`status=503;retryAfter=2`, `delay=500`, `cut=body`) or as a JSON object with the
-//! same names.
+//! A fault is text (`status=503;retryAfter=2`, `delay=500`, `cut=body`) or a JSON object with the same
+//! names.
 
 use serde_json::{Map, Value, json};
 
+use crate::json::opt_text;
 use crate::percent::decode;
 
-/// Longest delay in milliseconds: a forgotten one must not hold a connection for days.
-const LONGEST_DELAY: u64 = 10 * 60 * 1000;
-/// Largest made-up body in bytes.
-const LARGEST_BODY: u64 = 1 << 30;
-const USUAL_HUGE_BODY: u64 = 32 << 20;
-/// Rules kept at a time.
-const MOST_RULES: usize = 1_000;
+/// Maximum delay in milliseconds, so that no connection stays open for days.
+const MAX_DELAY: u64 = 10 * 60 * 1000;
+/// Maximum size of a huge body in bytes.
+const MAX_HUGE_BODY: u64 = 1 << 30;
+const DEFAULT_HUGE_BODY: u64 = 32 << 20;
+/// Maximum number of rules.
+const MAX_RULES: usize = 1_000;
 
-/// What goes wrong with one request.
+/// A fault of one request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fault {
-    /// Milliseconds before anything happens.
+    /// Milliseconds before the request is executed.
     pub(super) delay: u64,
-    /// Milliseconds between the effect and the answer.
+    /// Milliseconds between the execution and the response.
     pub(super) hold: u64,
     pub(super) status: Option<u16>,
     /// Value of `Retry-After`: seconds or an HTTP date.
     pub(super) retry_after: Option<String>,
-    pub(super) shape: Shape,
+    pub(super) effect: FaultEffect,
 }
 
-/// What the answer looks like.
+/// What happens to the response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum Shape {
-    /// The usual answer, or the error body that fits the status.
+pub(super) enum FaultEffect {
+    /// The normal response, or the error body for the status.
     #[default]
-    Usual,
+    Normal,
     Html,
     Empty,
     Huge(u64),
     Malformed,
-    Cut(Cut),
+    Cut(CutPoint),
 }
 
-/// When the connection is closed.
+/// The point at which the connection is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Cut {
-    /// Before anything is done.
+pub(super) enum CutPoint {
+    /// Before the request is executed.
     Before,
-    /// After the request took effect, before any of the answer.
+    /// After the execution, before the response.
     After,
-    /// After the request took effect, in the middle of the answer's body.
+    /// After the execution, in the middle of the response body.
     Body,
 }
 
 impl Fault {
-    /// Reads the text or JSON form.
+    /// Parses text or JSON.
     pub(super) fn from_text(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text.starts_with('{') {
@@ -93,138 +94,136 @@ impl Fault {
 
     fn set(&mut self, name: &str, value: &Value) -> Result<(), String> {
         match name {
-            "status" => self.status = Some(status(value)?),
-            "retryAfter" => self.retry_after = Some(plain(value)),
-            "delay" | "delayMs" => {
-                self.delay = number(name, value)?.min(LONGEST_DELAY);
+            "status" => self.status = Some(parse_status(value)?),
+            "retryAfter" => self.retry_after = Some(to_text(value)),
+            "delay" | "delayMs" => self.delay = parse_number(name, value)?.min(MAX_DELAY),
+            "hold" | "holdMs" => self.hold = parse_number(name, value)?.min(MAX_DELAY),
+            "cut" => self.effect = FaultEffect::Cut(CutPoint::parse(value)?),
+            "html" => self.set_effect(value, FaultEffect::Html)?,
+            "empty" => self.set_effect(value, FaultEffect::Empty)?,
+            "malformed" => self.set_effect(value, FaultEffect::Malformed)?,
+            "huge" if value.as_bool() == Some(true) => {
+                self.effect = FaultEffect::Huge(DEFAULT_HUGE_BODY)
             }
-            "hold" | "holdMs" => {
-                self.hold = number(name, value)?.min(LONGEST_DELAY);
+            "huge" => {
+                self.effect = FaultEffect::Huge(parse_number(name, value)?.min(MAX_HUGE_BODY))
             }
-            "cut" => self.shape = Shape::Cut(Cut::read(value)?),
-            "html" => self.page(value, Shape::Html)?,
-            "empty" => self.page(value, Shape::Empty)?,
-            "malformed" => self.page(value, Shape::Malformed)?,
-            "huge" if value.as_bool() == Some(true) => self.shape = Shape::Huge(USUAL_HUGE_BODY),
-            "huge" => self.shape = Shape::Huge(number(name, value)?.min(LARGEST_BODY)),
             other => return Err(format!("unknown part '{other}' of a fault")),
         }
         Ok(())
     }
 
-    /// `html`, `html=502` and `html=true;status=502` say the same.
-    fn page(&mut self, value: &Value, shape: Shape) -> Result<(), String> {
+    /// Sets an effect with an optional status: `html`, `html=502` and `html=true;status=502`.
+    fn set_effect(&mut self, value: &Value, effect: FaultEffect) -> Result<(), String> {
         match value {
             Value::Bool(false) => return Ok(()),
             Value::Bool(true) => {}
-            _ => self.status = Some(status(value)?),
+            _ => self.status = Some(parse_status(value)?),
         }
-        self.shape = shape;
+        self.effect = effect;
         Ok(())
     }
 
-    /// Whether the request is to be carried out at all.
-    pub(super) fn lets_work(&self) -> bool {
+    /// Whether the request is executed in spite of the fault.
+    pub(super) fn executes_request(&self) -> bool {
         matches!(
-            (&self.shape, self.status),
-            (Shape::Usual, None) | (Shape::Cut(Cut::After | Cut::Body), _)
+            (&self.effect, self.status),
+            (FaultEffect::Normal, None) | (FaultEffect::Cut(CutPoint::After | CutPoint::Body), _)
         )
     }
 }
 
-impl Cut {
-    fn read(value: &Value) -> Result<Self, String> {
+impl CutPoint {
+    fn parse(value: &Value) -> Result<Self, String> {
         match value.as_str() {
-            Some("before") => Ok(Cut::Before),
-            Some("after") => Ok(Cut::After),
-            Some("body") => Ok(Cut::Body),
-            None if value.as_bool() == Some(true) => Ok(Cut::Before),
+            Some("before") => Ok(CutPoint::Before),
+            Some("after") => Ok(CutPoint::After),
+            Some("body") => Ok(CutPoint::Body),
+            None if value.as_bool() == Some(true) => Ok(CutPoint::Before),
             _ => Err("cut must be before, after or body".to_owned()),
         }
     }
 }
 
-fn status(value: &Value) -> Result<u16, String> {
+fn parse_status(value: &Value) -> Result<u16, String> {
     let code = value.as_u64().and_then(|code| u16::try_from(code).ok());
     code.filter(|code| (200..600).contains(code))
         .ok_or_else(|| "status must be 200 to 599".to_owned())
 }
 
-fn number(name: &str, value: &Value) -> Result<u64, String> {
+fn parse_number(name: &str, value: &Value) -> Result<u64, String> {
     value
         .as_u64()
         .ok_or_else(|| format!("{name} must be a whole number"))
 }
 
-fn plain(value: &Value) -> String {
+fn to_text(value: &Value) -> String {
     value
         .as_str()
         .map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// What a rule is held against.
-pub(super) struct Target<'a> {
+/// The properties of a request that rules match.
+pub(super) struct FaultTarget<'a> {
     pub(super) method: &'a str,
     pub(super) path: &'a str,
     pub(super) operation: Option<&'a str>,
     pub(super) key: Option<&'a str>,
 }
 
-/// A fault for some of the coming requests.
-pub(crate) struct Rule {
+/// A fault for some of the future requests.
+pub(crate) struct FaultRule {
     id: u64,
     pattern: String,
-    /// Matching requests left alone first.
+    /// Number of matching requests to let through first.
     skip: u64,
-    /// Matching requests still to be hit; none means for ever.
+    /// Number of matching requests left to fail; `None` means all.
     times: Option<u64>,
-    /// Only requests with this key; never shown.
+    /// Limits the rule to requests with this key; never shown.
     key: Option<String>,
-    shown: Value,
+    /// The fault as the client wrote it.
+    definition: Value,
     fault: Fault,
 }
 
 /// All rules, the oldest first.
 #[derive(Default)]
-pub(crate) struct Rules {
-    rules: Vec<Rule>,
+pub(crate) struct FaultRules {
+    rules: Vec<FaultRule>,
     next: u64,
 }
 
-impl Rules {
-    /// Adds the rule a `POST /sandbox/faults` describes and returns what it looks like.
+impl FaultRules {
+    /// Adds the rule of a `POST /sandbox/faults` and returns its JSON.
     pub(super) fn add(&mut self, body: &Value) -> Result<Value, String> {
         let Value::Object(fields) = body else {
             return Err("a rule is an object".to_owned());
         };
-        if let Some(name) = fields
-            .keys()
-            .find(|name| !["match", "times", "skip", "key", "fault"].contains(&name.as_str()))
-        {
+        const FIELDS: [&str; 5] = ["match", "times", "skip", "key", "fault"];
+        let mut names = fields.keys();
+        if let Some(name) = names.find(|name| !FIELDS.contains(&name.as_str())) {
             return Err(format!("unknown part '{name}' of a rule"));
         }
-        if self.rules.len() >= MOST_RULES {
-            return Err(format!("there are {MOST_RULES} rules already"));
+        if self.rules.len() >= MAX_RULES {
+            return Err(format!("there are {MAX_RULES} rules already"));
         }
-        let pattern = body
-            .get("match")
-            .and_then(Value::as_str)
-            .ok_or("match must be a text such as 'POST /search'")?;
-        let shown = body.get("fault").ok_or("fault is missing")?;
-        let fault = match shown {
+        let pattern =
+            opt_text(body, "match").ok_or("match must be a text such as 'POST /search'")?;
+        let definition = body.get("fault").ok_or("fault is missing")?;
+        let fault = match definition {
             Value::String(text) => Fault::from_text(text)?,
             other => Fault::from_json(other)?,
         };
         self.next += 1;
-        let rule = Rule {
+        let rule = FaultRule {
             id: self.next,
             pattern: pattern.to_owned(),
             skip: body
                 .get("skip")
-                .map_or(Ok(0), |value| number("skip", value))?,
-            times: times(body.get("times"))?,
-            key: body.get("key").and_then(Value::as_str).map(str::to_owned),
-            shown: shown.clone(),
+                .map_or(Ok(0), |value| parse_number("skip", value))?,
+            times: parse_times(body.get("times"))?,
+            key: opt_text(body, "key").map(str::to_owned),
+            definition: definition.clone(),
             fault,
         };
         let json = rule.to_json();
@@ -232,27 +231,24 @@ impl Rules {
         Ok(json)
     }
 
-    /// The fault of the first rule that hits the request; a used-up rule goes.
-    pub(super) fn take(&mut self, target: &Target<'_>) -> Option<Fault> {
-        let mut found = None;
-        for rule in &mut self.rules {
-            if !rule.matches(target) {
-                continue;
-            }
+    /// Returns the fault of the first rule that applies to the request, and removes exhausted rules.
+    pub(super) fn take(&mut self, target: &FaultTarget<'_>) -> Option<Fault> {
+        let mut fault = None;
+        for rule in self.rules.iter_mut().filter(|rule| rule.matches(target)) {
             if rule.skip > 0 {
                 rule.skip -= 1;
                 continue;
             }
             rule.times = rule.times.map(|times| times.saturating_sub(1));
-            found = Some(rule.fault.clone());
+            fault = Some(rule.fault.clone());
             break;
         }
         self.rules.retain(|rule| rule.times != Some(0));
-        found
+        fault
     }
 
     pub(super) fn list(&self) -> Vec<Value> {
-        self.rules.iter().map(Rule::to_json).collect()
+        self.rules.iter().map(FaultRule::to_json).collect()
     }
 
     pub(crate) fn clear(&mut self) {
@@ -260,11 +256,11 @@ impl Rules {
     }
 }
 
-/// How often a rule hits: once unless it says a number or `always`.
-fn times(value: Option<&Value>) -> Result<Option<u64>, String> {
+/// Parses how often a rule applies: a number or `always`; once by default.
+fn parse_times(value: Option<&Value>) -> Result<Option<u64>, String> {
     match value {
         None => Ok(Some(1)),
-        Some(Value::String(word)) if word == "always" => Ok(None),
+        Some(Value::String(text)) if text == "always" => Ok(None),
         Some(value) => match value.as_u64() {
             Some(times) if times > 0 => Ok(Some(times)),
             _ => Err("times must be a number above 0, or 'always'".to_owned()),
@@ -272,7 +268,7 @@ fn times(value: Option<&Value>) -> Result<Option<u64>, String> {
     }
 }
 
-impl Rule {
+impl FaultRule {
     fn to_json(&self) -> Value {
         json!({
             "id": self.id,
@@ -280,36 +276,36 @@ impl Rule {
             "times": self.times.map_or_else(|| Value::from("always"), Value::from),
             "skip": self.skip,
             "onlyOneKey": self.key.is_some(),
-            "fault": self.shown,
+            "fault": self.definition,
         })
     }
 
-    fn matches(&self, target: &Target<'_>) -> bool {
+    fn matches(&self, target: &FaultTarget<'_>) -> bool {
         if self.key.is_some() && self.key.as_deref() != target.key {
             return false;
         }
         match self.pattern.split_once(' ') {
             Some((method, path)) => {
                 (method == "*" || method.eq_ignore_ascii_case(target.method))
-                    && path_fits(path.trim(), target.path)
+                    && path_matches(path.trim(), target.path)
             }
-            None if self.pattern.starts_with('/') => path_fits(&self.pattern, target.path),
+            None if self.pattern.starts_with('/') => path_matches(&self.pattern, target.path),
             None => self.pattern == "*" || target.operation == Some(self.pattern.as_str()),
         }
     }
 }
 
-/// `*` and `{id}` stand for one segment, a final `**` for any number.
-fn path_fits(pattern: &str, path: &str) -> bool {
+/// Matches a path; `*` and `{id}` stand for one segment, a final `**` for any number.
+fn path_matches(pattern: &str, path: &str) -> bool {
     let mut parts = path.split('/');
-    for wanted in pattern.split('/') {
-        if wanted == "**" {
+    for segment in pattern.split('/') {
+        if segment == "**" {
             return true;
         }
-        let any = wanted == "*" || (wanted.starts_with('{') && wanted.ends_with('}'));
+        let is_wildcard = segment == "*" || (segment.starts_with('{') && segment.ends_with('}'));
         match parts.next() {
-            Some(part) if (any && !part.is_empty()) || wanted == part || wanted == decode(part) => {
-            }
+            Some(part) if is_wildcard && !part.is_empty() => {}
+            Some(part) if segment == part || segment == decode(part) => {}
             _ => return false,
         }
     }
@@ -322,7 +318,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_say_the_same() {
+    fn text_and_json_are_equivalent() {
         let text = Fault::from_text("status=503; retryAfter=2; delay=10").unwrap();
         let object = Fault::from_text(r#"{"status":503,"retryAfter":"2","delayMs":10}"#).unwrap();
         assert_eq!(text, object);
@@ -331,21 +327,21 @@ mod tests {
             Fault::from_text("html;status=502").unwrap()
         );
         assert_eq!(
-            Fault::from_text("cut").unwrap().shape,
-            Shape::Cut(Cut::Before)
+            Fault::from_text("cut").unwrap().effect,
+            FaultEffect::Cut(CutPoint::Before)
         );
-        for wrong in ["", "status=99", "cut=never", "nonsense", "{", "delay=soon"] {
-            assert!(Fault::from_text(wrong).is_err(), "{wrong}");
+        for invalid in ["", "status=99", "cut=never", "nonsense", "{", "delay=later"] {
+            assert!(Fault::from_text(invalid).is_err(), "{invalid}");
         }
     }
 
     #[test]
-    fn rules_hit_what_they_name_as_often_as_they_say() {
-        let mut rules = Rules::default();
+    fn rules_apply_to_matching_requests_a_limited_number_of_times() {
+        let mut rules = FaultRules::default();
         rules
             .add(&json!({"match": "POST /a/*/b", "times": 2, "skip": 1, "fault": "status=500"}))
             .unwrap();
-        let target = |method, path| Target {
+        let target = |method, path| FaultTarget {
             method,
             path,
             operation: Some("x.y"),
@@ -365,7 +361,7 @@ mod tests {
         assert!(rules.take(&target("PUT", "/z")).is_some());
         assert!(
             rules
-                .take(&Target {
+                .take(&FaultTarget {
                     key: Some("other"),
                     ..target("PUT", "/z")
                 })
@@ -375,11 +371,11 @@ mod tests {
     }
 
     #[test]
-    fn wildcards() {
-        assert!(path_fits("/a/**", "/a/b/c"));
-        assert!(path_fits("/a/{id}", "/a/b"));
-        assert!(!path_fits("/a/*", "/a/b/c"));
-        assert!(!path_fits("/a/*", "/a/"));
-        assert!(!path_fits("/a/b", "/a"));
+    fn matches_wildcards() {
+        assert!(path_matches("/a/**", "/a/b/c"));
+        assert!(path_matches("/a/{id}", "/a/b"));
+        assert!(!path_matches("/a/*", "/a/b/c"));
+        assert!(!path_matches("/a/*", "/a/"));
+        assert!(!path_matches("/a/b", "/a"));
     }
 }

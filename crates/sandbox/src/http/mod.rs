@@ -1,17 +1,16 @@
-//! The way in and out: one handler for every path, since the paths come from the specs.
+//! HTTP: a single handler for every path, because the paths come from the specs.
 
-mod answer;
 mod arguments;
+mod closed_schema;
+mod connection;
 mod control;
 mod faults;
-mod handle;
-mod log;
-mod query;
+mod handler;
+mod incoming;
+mod request_log;
+mod response;
 mod routes;
 pub(crate) mod stream;
-mod strict;
-mod uploads;
-mod wire;
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -22,40 +21,40 @@ use exa_mcp_model::lock;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 
-use crate::state::World;
+use crate::state::SandboxState;
 use crate::{Error, OperationSpec, Options};
-pub(crate) use faults::Rules;
-pub(crate) use log::Log;
+use connection::{CutHandle, CuttableListener};
+pub(crate) use faults::FaultRules;
+pub(crate) use request_log::RequestLog;
 use routes::Routes;
-use wire::{Wire, WireListener};
 
-/// How long open requests may take once the sandbox is told to stop.
-const GRACE: Duration = Duration::from_secs(2);
+/// Time that open requests have to finish after a shutdown.
+const GRACE_PERIOD: Duration = Duration::from_secs(2);
 
-/// What all requests share.
-pub(crate) struct Shared {
+/// Everything that request handlers share.
+pub(crate) struct ServerContext {
     routes: Routes,
     require_key: bool,
-    world: Mutex<World>,
+    state: Mutex<SandboxState>,
 }
 
-impl Shared {
+impl ServerContext {
     pub(crate) fn new(operations: Vec<OperationSpec>, options: Options) -> Result<Self, Error> {
-        Ok(Shared {
+        Ok(ServerContext {
             routes: Routes::new(operations)?,
             require_key: options.require_key,
-            world: Mutex::new(World::new(&options)),
+            state: Mutex::new(SandboxState::new(&options)),
         })
     }
 
-    /// The state.
-    fn world(&self) -> MutexGuard<'_, World> {
-        lock(&self.world)
+    /// Locks the state.
+    fn state(&self) -> MutexGuard<'_, SandboxState> {
+        lock(&self.state)
     }
 }
 
-pub(crate) fn router(shared: Arc<Shared>) -> Router {
-    Router::new().fallback(handle::handle).with_state(shared)
+pub(crate) fn router(context: Arc<ServerContext>) -> Router {
+    Router::new().fallback(handler::handle).with_state(context)
 }
 
 pub(crate) async fn serve(
@@ -66,21 +65,21 @@ pub(crate) async fn serve(
     let (stop, stopped) = watch::channel(false);
     tokio::spawn(async move {
         shutdown.await;
-        // Fails only when nobody listens any more, and then there is nothing left to stop.
+        // This fails only if the server has ended already.
         let _ = stop.send(true);
     });
-    let service = router.into_make_service_with_connect_info::<Wire>();
-    let serving = axum::serve(WireListener(listener), service)
-        .with_graceful_shutdown(until(stopped.clone(), Duration::ZERO));
+    let service = router.into_make_service_with_connect_info::<CutHandle>();
+    let server = axum::serve(CuttableListener(listener), service)
+        .with_graceful_shutdown(wait_for_stop(stopped.clone(), Duration::ZERO));
     tokio::select! {
-        result = serving => result,
-        () = until(stopped, GRACE) => Ok(()),
+        result = server => result,
+        () = wait_for_stop(stopped, GRACE_PERIOD) => Ok(()),
     }
 }
 
-/// Completes `after` the sandbox was told to stop.
-async fn until(mut stopped: watch::Receiver<bool>, after: Duration) {
-    // An error means that the task which watches `shutdown` is gone, so nobody can wait any more.
+/// Completes after a shutdown and a further delay.
+async fn wait_for_stop(mut stopped: watch::Receiver<bool>, delay: Duration) {
+    // An error means that the task that waits for `shutdown` is gone, which also ends the server.
     let _ = stopped.wait_for(|stop| *stop).await;
-    tokio::time::sleep(after).await;
+    tokio::time::sleep(delay).await;
 }

@@ -1,29 +1,29 @@
-//! From method and path to an operation. The templates come from the specs.
+//! Routing: finds the operation of a method and path. The path templates come from the specs.
 
 use std::collections::HashMap;
 
-use exa_mcp_model::ArgumentLocation;
+use exa_mcp_model::{Argument, ArgumentLocation};
 use serde_json::Value;
 
-use super::strict;
-use crate::behaviour::{self, Behaviour};
+use super::closed_schema::close_objects;
+use crate::handlers::{Handler, handler_for};
 use crate::percent::decode;
 use crate::{Error, OperationSpec, time};
 
-/// An operation, ready to be matched and checked.
-pub(super) struct Operation {
+/// An operation with its compiled path and schema.
+pub(super) struct Route {
     pub(super) spec: OperationSpec,
     pub(super) validator: jsonschema::Validator,
-    /// Hand-written behaviour; without it the answer is a sample of the output schema.
-    pub(super) behaviour: Option<Behaviour>,
+    /// The hand-written handler; without it the response is a sample of the output schema.
+    pub(super) handler: Option<Handler>,
     segments: Vec<Segment>,
 }
 
-/// What holds arguments against a schema.
-pub(super) fn validator(schema: &Value) -> Result<jsonschema::Validator, String> {
+/// Compiles a schema.
+pub(super) fn compile_schema(schema: &Value) -> Result<jsonschema::Validator, String> {
     jsonschema::options()
         .should_validate_formats(true)
-        // Exa takes plain dates where the spec says date-time.
+        // Exa accepts plain dates where the spec says date-time.
         .with_format("date-time", |text: &str| time::parse(text).is_some())
         .build(schema)
         .map_err(|error| error.to_string())
@@ -34,66 +34,67 @@ enum Segment {
     Variable(String),
 }
 
-/// What a method and a path lead to.
-pub(super) enum Found<'a> {
-    Operation(&'a Operation, Vec<(String, String)>),
-    /// The path is known, the method is not; these are.
-    OtherMethods(Vec<&'a str>),
-    Nothing,
+/// The result of routing.
+pub(super) enum RouteMatch<'a> {
+    /// The route and the path variables.
+    Route(&'a Route, Vec<(String, String)>),
+    /// The path exists, but only with these methods.
+    MethodNotAllowed(Vec<&'a str>),
+    NotFound,
 }
 
 pub(super) struct Routes {
-    operations: Vec<Operation>,
+    routes: Vec<Route>,
 }
 
 impl Routes {
     pub(super) fn new(specs: Vec<OperationSpec>) -> Result<Self, Error> {
         let mut seen: HashMap<String, String> = HashMap::new();
-        let mut operations = Vec::with_capacity(specs.len());
+        let mut routes = Vec::with_capacity(specs.len());
         for spec in specs {
-            let operation = Operation::new(spec)?;
-            let key = format!("{} {}", operation.spec.method, operation.shape());
-            if let Some(other) = seen.insert(key, operation.spec.name.clone()) {
+            let route = Route::new(spec)?;
+            let key = format!("{} {}", route.spec.method, route.shape());
+            if let Some(other) = seen.insert(key, route.spec.name.clone()) {
                 return Err(Error::Duplicate {
-                    operation: operation.spec.name,
+                    operation: route.spec.name,
                     other,
                 });
             }
-            operations.push(operation);
+            routes.push(route);
         }
-        // Literal segments win over variables: `/websets/preview` before `/websets/{id}`.
-        operations.sort_by_key(|operation| operation.shape().replace("{}", "~"));
-        Ok(Routes { operations })
+        // Literal segments take precedence over variables: `/websets/preview` before `/websets/{id}`.
+        routes.sort_by_key(|route| route.shape().replace("{}", "~"));
+        Ok(Routes { routes })
     }
 
-    pub(super) fn find(&self, method: &str, path: &str) -> Found<'_> {
+    pub(super) fn find(&self, method: &str, path: &str) -> RouteMatch<'_> {
         let parts: Vec<&str> = path.strip_prefix('/').unwrap_or(path).split('/').collect();
         let mut methods = Vec::new();
-        for operation in &self.operations {
-            let Some(variables) = operation.matches(&parts) else {
+        for route in &self.routes {
+            let Some(variables) = route.matches(&parts) else {
                 continue;
             };
-            if operation.spec.method == method {
-                return Found::Operation(operation, variables);
+            if route.spec.method == method {
+                return RouteMatch::Route(route, variables);
             }
-            methods.push(operation.spec.method.as_str());
+            methods.push(route.spec.method.as_str());
         }
         methods.sort_unstable();
         if methods.is_empty() {
-            Found::Nothing
+            RouteMatch::NotFound
         } else {
-            Found::OtherMethods(methods)
+            RouteMatch::MethodNotAllowed(methods)
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.operations.len()
+        self.routes.len()
     }
 }
 
-impl Operation {
+impl Route {
     fn new(spec: OperationSpec) -> Result<Self, Error> {
-        let validator = validator(&strict::closed(&spec.input_schema)).map_err(|message| {
+        let validator = compile_schema(&close_objects(&spec.input_schema)).map_err(|message| {
             let operation = spec.name.clone();
             Error::Schema { operation, message }
         })?;
@@ -103,15 +104,15 @@ impl Operation {
             .split('/')
             .map(Segment::new)
             .collect();
-        Ok(Operation {
-            behaviour: behaviour::of(&spec.name),
+        Ok(Route {
+            handler: handler_for(&spec.name),
             spec,
             validator,
             segments,
         })
     }
 
-    /// The template without its variables' names.
+    /// Returns the path template without the names of its variables.
     fn shape(&self) -> String {
         let parts: Vec<&str> = self
             .segments
@@ -124,7 +125,7 @@ impl Operation {
         parts.join("/")
     }
 
-    /// The path variables, when the path fits.
+    /// Returns the path variables if the path matches.
     fn matches(&self, parts: &[&str]) -> Option<Vec<(String, String)>> {
         if parts.len() != self.segments.len() {
             return None;
@@ -142,19 +143,15 @@ impl Operation {
         Some(variables)
     }
 
-    /// Schema of one flat argument.
+    /// Returns the schema of a flat argument.
     pub(super) fn schema_of(&self, name: &str) -> Option<&Value> {
         self.spec.input_schema.get("properties")?.get(name)
     }
 
-    /// Place and wire name of a flat argument.
-    pub(super) fn wire_of(&self, name: &str) -> Option<(ArgumentLocation, &str)> {
-        let argument = self
-            .spec
-            .arguments
-            .iter()
-            .find(|argument| argument.name == name)?;
-        Some((argument.location, argument.wire))
+    /// Returns the argument that a request carries under a wire name.
+    pub(super) fn argument_at(&self, location: ArgumentLocation, wire: &str) -> Option<&Argument> {
+        let mut arguments = self.spec.arguments.iter();
+        arguments.find(|argument| argument.location == location && argument.wire == wire)
     }
 }
 
@@ -186,49 +183,49 @@ mod tests {
         }
     }
 
-    fn name(found: &Found<'_>) -> String {
-        match found {
-            Found::Operation(operation, variables) => {
-                format!("{} {variables:?}", operation.spec.name)
+    fn describe(result: &RouteMatch<'_>) -> String {
+        match result {
+            RouteMatch::Route(route, variables) => {
+                format!("{} {variables:?}", route.spec.name)
             }
-            Found::OtherMethods(methods) => format!("other {methods:?}"),
-            Found::Nothing => "nothing".into(),
+            RouteMatch::MethodNotAllowed(methods) => format!("allowed {methods:?}"),
+            RouteMatch::NotFound => "not found".into(),
         }
     }
 
     #[test]
-    fn literals_win_and_methods_are_told() {
+    fn prefers_literals_and_reports_allowed_methods() {
         let routes = Routes::new(vec![
             spec("get", "GET", "/a/{id}"),
             spec("update", "POST", "/a/{id}"),
             spec("preview", "POST", "/a/preview"),
         ])
         .unwrap_or_else(|error| unreachable!("{error}"));
-        assert_eq!(name(&routes.find("POST", "/a/preview")), "preview []");
+        assert_eq!(describe(&routes.find("POST", "/a/preview")), "preview []");
         assert_eq!(
-            name(&routes.find("GET", "/a/preview")),
+            describe(&routes.find("GET", "/a/preview")),
             r#"get [("id", "preview")]"#
         );
         assert_eq!(
-            name(&routes.find("POST", "/a/x%2Fy")),
+            describe(&routes.find("POST", "/a/x%2Fy")),
             r#"update [("id", "x/y")]"#
         );
         assert_eq!(
-            name(&routes.find("PUT", "/a/1")),
-            r#"other ["GET", "POST"]"#
+            describe(&routes.find("PUT", "/a/1")),
+            r#"allowed ["GET", "POST"]"#
         );
-        assert_eq!(name(&routes.find("GET", "/a/")), "nothing");
-        assert_eq!(name(&routes.find("GET", "/a/1/2")), "nothing");
+        assert_eq!(describe(&routes.find("GET", "/a/")), "not found");
+        assert_eq!(describe(&routes.find("GET", "/a/1/2")), "not found");
     }
 
     #[test]
-    fn same_path_twice_is_an_error() {
-        let both = vec![
+    fn rejects_duplicate_routes() {
+        let specs = vec![
             spec("one", "GET", "/a/{id}"),
             spec("two", "GET", "/a/{other}"),
         ];
         assert_eq!(
-            Routes::new(both).err(),
+            Routes::new(specs).err(),
             Some(Error::Duplicate {
                 operation: "two".into(),
                 other: "one".into()

@@ -1,4 +1,4 @@
-//! Server-sent events, known in advance or following work as it proceeds.
+//! Server-sent events, either known in advance or produced while the work proceeds.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -8,90 +8,90 @@ use axum::body::{Body, Bytes};
 use futures_util::stream::{self, StreamExt};
 use serde_json::Value;
 
-use super::Shared;
-use super::answer::mark;
-use crate::call::Follow;
+use super::ServerContext;
+use super::response::add_marker;
+use crate::call::LiveStream;
 
-/// Pause between events that are known in advance.
-const STEP: Duration = Duration::from_millis(10);
-/// How often followed work is looked at. The sandbox clock can jump, so there is nothing to wait
-/// for but the next look.
-const LOOK: Duration = Duration::from_millis(20);
-/// Silence after which a comment keeps proxies from closing the connection.
-const SILENCE: u32 = 15_000 / 20;
+/// Delay between events that are known in advance.
+const EVENT_INTERVAL: Duration = Duration::from_millis(10);
+/// Polling interval of live streams. The sandbox clock can jump, so no longer wait can be computed.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Number of polls without events after which a comment is sent, so that proxies keep the connection.
+const POLLS_BEFORE_COMMENT: u32 = 15_000 / 20;
 
-/// One event in the form `data: …`.
+/// Formats an event as `data: …`.
 pub(crate) fn data(mut value: Value) -> String {
-    mark(&mut value);
+    add_marker(&mut value);
     format!("data: {value}\n\n")
 }
 
-/// One event with a name and, where given, an id.
+/// Formats an event with a name and an optional id.
 pub(crate) fn event(id: Option<&str>, name: &str, value: Value) -> String {
     let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
     format!("{id}event: {name}\n{}", data(value))
 }
 
-/// The line that ends an OpenAI-style stream.
+/// Returns the line that ends an OpenAI-style stream.
 pub(crate) fn done() -> String {
     "data: [DONE]\n\n".to_owned()
 }
 
-pub(super) fn known(events: Vec<String>) -> Body {
+/// Sends events that are known in advance.
+pub(super) fn from_events(events: Vec<String>) -> Body {
     let paced = stream::iter(events).then(|event| async {
-        tokio::time::sleep(STEP).await;
+        tokio::time::sleep(EVENT_INTERVAL).await;
         Ok::<_, Infallible>(Bytes::from(event))
     });
     Body::from_stream(paced)
 }
 
-struct Following {
-    shared: Arc<Shared>,
+struct LiveState {
+    context: Arc<ServerContext>,
     key: String,
-    what: Follow,
+    stream: LiveStream,
     sent: usize,
-    over: bool,
+    ended: bool,
 }
 
-pub(super) fn live(shared: Arc<Shared>, key: String, what: Follow) -> Body {
-    let start = Following {
-        shared,
+/// Sends the events of a live stream as they occur.
+pub(super) fn from_live(context: Arc<ServerContext>, key: String, live: LiveStream) -> Body {
+    let start = LiveState {
+        context,
         key,
-        what,
+        stream: live,
         sent: 0,
-        over: false,
+        ended: false,
     };
     Body::from_stream(stream::unfold(start, |mut state| async move {
-        let piece = state.next().await?;
-        Some((Ok::<_, Infallible>(piece), state))
+        let bytes = state.next().await?;
+        Some((Ok::<_, Infallible>(bytes), state))
     }))
 }
 
-impl Following {
+impl LiveState {
     async fn next(&mut self) -> Option<Bytes> {
-        if self.over {
+        if self.ended {
             return None;
         }
-        for _ in 0..SILENCE {
-            let (events, over) = self.look();
+        for _ in 0..POLLS_BEFORE_COMMENT {
+            let (events, ended) = self.poll();
             self.sent += events.len();
-            self.over = over;
+            self.ended = ended;
             if !events.is_empty() {
                 return Some(Bytes::from(events.concat()));
             }
-            if over {
+            if ended {
                 return None;
             }
-            tokio::time::sleep(LOOK).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         Some(Bytes::from_static(b": still working\n\n"))
     }
 
-    /// Events not sent yet, and whether these are the last ones.
-    fn look(&self) -> (Vec<String>, bool) {
-        self.shared
-            .world()
-            .account(&self.key)
-            .follow(&self.what, self.sent)
+    /// Returns the events that have not been sent, and whether they are the last ones.
+    fn poll(&self) -> (Vec<String>, bool) {
+        let mut state = self.context.state();
+        let account = state.account(&self.key);
+        account.live_events(&self.stream, self.sent)
     }
 }

@@ -4,24 +4,20 @@ use serde_json::{Value, json};
 
 use super::cost::Cost;
 use super::output::{prose, structured};
-use super::query::pieces;
-use crate::call::{Call, Outcome, Reply};
-use crate::corpus::{Find, Page};
+use super::query::stream_events;
+use crate::call::{ApiResponse, ApiResult, Call};
+use crate::corpus::{Page, PageQuery};
+use crate::json::set;
 use crate::state::Account;
 
-/// Pages an answer rests on.
+/// Number of pages that an answer cites.
 const SOURCES: usize = 5;
 
 /// `POST /answer`.
-pub(crate) fn answer(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn answer(account: &mut Account, call: &Call) -> ApiResult {
     let seed = account.data_seed();
     let query = call.text("query");
-    let pages = Find {
-        query: query.to_owned(),
-        count: SOURCES,
-        ..Find::default()
-    }
-    .run(seed);
+    let pages = PageQuery::new(query, SOURCES).run(seed);
     let answer = structured(call.get("outputSchema"), seed, query)?
         .unwrap_or_else(|| prose(query, &pages).into());
     let citations: Vec<Value> = pages
@@ -29,17 +25,10 @@ pub(crate) fn answer(account: &mut Account, call: &Call) -> Outcome {
         .map(|page| citation(page, call.flag("text")))
         .collect();
     if call.flag("stream") {
-        let text = answer
-            .as_str()
-            .map_or_else(|| answer.to_string(), str::to_owned);
-        return Ok(Reply::Events(pieces(
-            call,
-            &text,
-            citations,
-            &Cost::answer(),
-        )));
+        let events = stream_events(call, &answer, citations, &Cost::answer());
+        return Ok(ApiResponse::Events(events));
     }
-    Reply::ok(json!({
+    ApiResponse::ok(json!({
         "requestId": call.request_id,
         "answer": answer,
         "citations": citations,
@@ -49,8 +38,8 @@ pub(crate) fn answer(account: &mut Account, call: &Call) -> Outcome {
 
 fn citation(page: &Page, with_text: bool) -> Value {
     let mut citation = page.to_json();
-    if let (Value::Object(fields), true) = (&mut citation, with_text) {
-        fields.insert("text".into(), page.text().into());
+    if with_text {
+        set(&mut citation, "text", page.text());
     }
     citation
 }

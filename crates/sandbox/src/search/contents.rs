@@ -1,89 +1,85 @@
-//! Contents of pages: text, highlights, summaries, subpages and links, each only when asked for.
+//! Contents of pages: text, highlights, summaries, subpages and links, as far as they are requested.
 
 use serde_json::{Map, Value, json};
 
 use super::html;
-use crate::call::{Call, whole};
-use crate::corpus::{Page, host_of, slug, start_of};
-use crate::failure::Failure;
-use crate::random::hash;
+use crate::api_error::ApiError;
+use crate::call::Call;
+use crate::corpus::{Page, host_of, slug, truncate};
+use crate::json::{count, items, set};
+use crate::rng::hash;
 use crate::sample;
 
-/// Token that `highlights.dynamic` needs.
+/// Beta token for `highlights.dynamic`.
 const BETA: &str = "dynamic-highlights-2026-08-28";
 
-/// Excerpts a page gets when the request does not say.
-const USUAL_EXCERPTS: usize = 3;
+/// Number of highlights per page if the request does not say.
+const DEFAULT_HIGHLIGHTS: usize = 3;
 
 /// The contents options of a request.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Contents {
+pub(crate) struct ContentsOptions {
     options: Map<String, Value>,
     query: String,
     seed: u64,
 }
 
-impl Contents {
-    /// Reads the options from where a request keeps them. `query` steers highlights and summaries
-    /// that bring none of their own.
-    pub(crate) fn new(options: Option<&Map<String, Value>>, query: &str, seed: u64) -> Self {
-        Contents {
+impl ContentsOptions {
+    /// Reads the options of a request. `query` is the default query of highlights and summaries.
+    pub(crate) fn new(options: Option<&Value>, query: &str, seed: u64) -> Self {
+        let options = options.and_then(Value::as_object);
+        ContentsOptions {
             options: options.cloned().unwrap_or_default(),
             query: query.to_owned(),
             seed,
         }
     }
 
-    /// Checks what a schema cannot say.
-    pub(crate) fn check(&self, call: &Call) -> Result<(), Failure> {
-        let Some(highlights) = self.asked("highlights") else {
+    /// Validates what the input schema cannot express.
+    pub(crate) fn validate(&self, call: &Call) -> Result<(), ApiError> {
+        let Some(highlights) = self.requested("highlights") else {
             return Ok(());
         };
         if highlights.get("dynamic").and_then(Value::as_bool) != Some(true) {
             return Ok(());
         }
         if highlights.contains_key("maxCharacters") {
-            return Err(Failure::invalid(
+            return Err(ApiError::invalid(
                 "highlights.maxCharacters cannot be used together with highlights.dynamic",
             ));
         }
-        call.need_beta(BETA, "highlights.dynamic")
+        call.require_beta(BETA, "highlights.dynamic")
     }
 
     pub(super) fn has_text(&self) -> bool {
-        self.asked("text").is_some()
+        self.requested("text").is_some()
     }
 
     pub(super) fn has_highlights(&self) -> bool {
-        self.asked("highlights").is_some()
+        self.requested("highlights").is_some()
     }
 
     pub(super) fn has_summary(&self) -> bool {
-        self.asked("summary").is_some()
+        self.requested("summary").is_some()
     }
 
-    /// Whether any kind of content is wanted.
+    /// Whether text, highlights or summaries are requested.
     pub(super) fn has_kind(&self) -> bool {
         self.has_text() || self.has_highlights() || self.has_summary()
     }
 
-    /// Subpages of every page.
+    /// The number of subpages per page.
     pub(super) fn subpage_count(&self) -> u64 {
-        self.count("subpages")
+        self.options.get("subpages").and_then(count).unwrap_or(0)
     }
 
-    /// Whether anything about the pages themselves is wanted.
+    /// Whether anything beyond the metadata of the pages is requested.
     pub(super) fn any(&self) -> bool {
-        let subpages = self.count("subpages") > 0;
-        self.has_text()
-            || self.has_highlights()
-            || self.has_summary()
-            || subpages
-            || self.asked("extras").is_some()
+        self.has_kind() || self.subpage_count() > 0 || self.requested("extras").is_some()
     }
 
-    /// A part that is wanted, with its settings; `true` means without any.
-    fn asked(&self, name: &str) -> Option<Map<String, Value>> {
+    /// Returns the settings of a requested part; `true` requests it with the defaults.
+    fn requested(&self, name: &str) -> Option<Map<String, Value>> {
         match self.options.get(name)? {
             Value::Bool(true) => Some(Map::new()),
             Value::Object(settings) => Some(settings.clone()),
@@ -91,84 +87,76 @@ impl Contents {
         }
     }
 
-    fn count(&self, name: &str) -> u64 {
-        self.options.get(name).and_then(whole).unwrap_or(0)
-    }
-
-    /// Where contents are said to come from.
+    /// Returns the `source` that statuses report.
     pub(super) fn source(&self) -> &'static str {
-        let fresh = self.options.get("maxAgeHours").and_then(Value::as_i64) == Some(0);
-        let forced = matches!(
+        let is_fresh = self.options.get("maxAgeHours").and_then(Value::as_i64) == Some(0);
+        let is_forced = matches!(
             self.options.get("livecrawl").and_then(Value::as_str),
             Some("always" | "preferred")
         );
-        if fresh || forced { "crawled" } else { "cached" }
+        if is_fresh || is_forced {
+            "crawled"
+        } else {
+            "cached"
+        }
     }
 
-    /// The page as a result, with the parts that were asked for.
+    /// Returns a page as a result with the requested parts.
     pub(crate) fn result(&self, page: &Page) -> Value {
-        self.build(page, self.count("subpages"))
+        self.build(page, self.subpage_count())
     }
 
     fn build(&self, page: &Page, subpages: u64) -> Value {
         let mut result = page.to_json();
-        let Value::Object(fields) = &mut result else {
-            return result;
-        };
-        if let Some(settings) = self.asked("text") {
-            fields.insert("text".into(), text(page, &settings).into());
+        if let Some(settings) = self.requested("text") {
+            set(&mut result, "text", text(page, &settings));
         }
-        if let Some(settings) = self.asked("highlights") {
-            let (excerpts, scores) = self.highlights(page, &settings);
-            fields.insert("highlights".into(), excerpts.into());
-            fields.insert("highlightScores".into(), scores.into());
+        if let Some(settings) = self.requested("highlights") {
+            let (highlights, scores) = self.highlights(page, &settings);
+            set(&mut result, "highlights", highlights);
+            set(&mut result, "highlightScores", scores);
         }
-        if let Some(settings) = self.asked("summary") {
-            fields.insert("summary".into(), self.summary(page, &settings).into());
+        if let Some(settings) = self.requested("summary") {
+            set(&mut result, "summary", self.summary(page, &settings));
         }
-        if let Some(settings) = self.asked("extras") {
-            fields.insert("extras".into(), extras(page, &settings));
+        if let Some(settings) = self.requested("extras") {
+            set(&mut result, "extras", extras(page, &settings));
         }
         if subpages > 0 {
-            fields.insert("subpages".into(), self.subpages(page, subpages));
+            set(&mut result, "subpages", self.subpages(page, subpages));
         }
         result
     }
 
+    fn query_of<'a>(&'a self, settings: &'a Map<String, Value>) -> &'a str {
+        let query = settings.get("query").and_then(Value::as_str);
+        query.unwrap_or(&self.query)
+    }
+
     fn highlights(&self, page: &Page, settings: &Map<String, Value>) -> (Vec<String>, Vec<f64>) {
-        let query = settings
-            .get("query")
-            .and_then(Value::as_str)
-            .unwrap_or(&self.query);
-        let count = settings
-            .get("numSentences")
-            .and_then(whole)
-            .and_then(|count| usize::try_from(count).ok());
-        let found = page.excerpts(query, count.unwrap_or(USUAL_EXCERPTS).min(50));
-        let Some(limit) = length(settings) else {
-            return found.into_iter().unzip();
+        let query = self.query_of(settings);
+        let count = size(settings, "numSentences").unwrap_or(DEFAULT_HIGHLIGHTS);
+        let highlights = page.excerpts(query, count.min(50));
+        let Some(mut remaining) = max_characters(settings) else {
+            return highlights.into_iter().unzip();
         };
-        let mut left = limit;
-        let mut kept = Vec::new();
-        for (sentence, score) in found {
-            if left == 0 {
+        let mut truncated = Vec::new();
+        for (sentence, score) in highlights {
+            if remaining == 0 {
                 break;
             }
-            let part = start_of(&sentence, left);
-            left -= part.chars().count();
-            kept.push((part, score));
+            let sentence = truncate(&sentence, remaining);
+            remaining -= sentence.chars().count();
+            truncated.push((sentence, score));
         }
-        kept.into_iter().unzip()
+        truncated.into_iter().unzip()
     }
 
     fn summary(&self, page: &Page, settings: &Map<String, Value>) -> String {
         if let Some(schema) = settings.get("schema") {
-            return sample::of(schema, hash(self.seed, &["summary", &page.url])).to_string();
+            return sample::generate(schema, hash(self.seed, &["summary", &page.url])).to_string();
         }
-        let query = settings
-            .get("query")
-            .and_then(Value::as_str)
-            .unwrap_or(&self.query);
+        let query = self.query_of(settings);
         let best: Vec<String> = page
             .excerpts(query, 2)
             .into_iter()
@@ -179,13 +167,11 @@ impl Contents {
 
     fn subpages(&self, page: &Page, count: u64) -> Value {
         let targets = match self.options.get("subpageTarget") {
-            Some(Value::String(one)) => vec![one.clone()],
-            Some(Value::Array(several)) => several
-                .iter()
-                .filter_map(Value::as_str)
-                .map(str::to_owned)
-                .collect(),
-            _ => Vec::new(),
+            Some(Value::String(target)) => vec![target.as_str()],
+            targets => {
+                let targets = targets.map(items).unwrap_or_default().iter();
+                targets.filter_map(Value::as_str).collect()
+            }
         };
         let names = targets
             .iter()
@@ -194,15 +180,15 @@ impl Contents {
         let base = page.url.trim_end_matches('/');
         names
             .take(usize::try_from(count).unwrap_or(0))
-            // Subpages bring no subpages of their own.
+            // Subpages have no subpages of their own.
             .map(|name| self.build(&Page::at(self.seed, &format!("{base}/{name}")), 0))
             .collect()
     }
 
-    /// The deprecated string of all contents.
-    pub(crate) fn context(&self, wanted: Option<&Value>, pages: &[Page]) -> Option<String> {
-        let wanted = wanted.or_else(|| self.options.get("context"))?;
-        if wanted.as_bool() == Some(false) {
+    /// Returns the deprecated `context` string of all contents.
+    pub(crate) fn context(&self, requested: Option<&Value>, pages: &[Page]) -> Option<String> {
+        let requested = requested.or_else(|| self.options.get("context"))?;
+        if requested.as_bool() == Some(false) {
             return None;
         }
         let parts: Vec<String> = pages
@@ -217,60 +203,45 @@ impl Contents {
             })
             .collect();
         let all = parts.join("\n---\n\n");
-        let limit = wanted.as_object().and_then(length);
-        Some(limit.map_or_else(|| all.clone(), |limit| start_of(&all, limit)))
+        let limit = requested.as_object().and_then(max_characters);
+        Some(truncate(&all, limit.unwrap_or(usize::MAX)))
     }
 }
 
-fn length(settings: &Map<String, Value>) -> Option<usize> {
-    settings
-        .get("maxCharacters")
-        .and_then(whole)
-        .and_then(|limit| usize::try_from(limit).ok())
+fn size(settings: &Map<String, Value>, name: &str) -> Option<usize> {
+    let size = settings.get(name).and_then(count);
+    size.and_then(|size| usize::try_from(size).ok())
+}
+
+fn max_characters(settings: &Map<String, Value>) -> Option<usize> {
+    size(settings, "maxCharacters")
 }
 
 fn text(page: &Page, settings: &Map<String, Value>) -> String {
-    let html = settings.get("includeHtmlTags").and_then(Value::as_bool) == Some(true);
-    let text = if html {
-        html::of(page.text())
+    let as_html = settings.get("includeHtmlTags").and_then(Value::as_bool) == Some(true);
+    let text = if as_html {
+        html::from_markdown(page.text())
     } else {
         page.text().to_owned()
     };
-    length(settings).map_or_else(|| text.clone(), |limit| start_of(&text, limit))
+    truncate(&text, max_characters(settings).unwrap_or(usize::MAX))
 }
 
 fn extras(page: &Page, settings: &Map<String, Value>) -> Value {
     let host = host_of(&page.url);
-    let list = |name: &str, form: fn(&str, u64) -> String| -> Option<Vec<String>> {
-        let count = settings
-            .get(name)
-            .and_then(whole)
-            .filter(|count| *count > 0)?;
-        Some(
-            (1..=count.min(20))
-                .map(|number| form(host, number))
-                .collect(),
-        )
-    };
-    let mut extras = Map::new();
-    if let Some(links) = list("links", |host, number| {
-        format!("https://{host}/related/{number}")
-    }) {
-        extras.insert("links".into(), links.into());
+    let mut extras = json!({});
+    for name in ["links", "imageLinks", "richLinks"] {
+        let links = (1..=size(settings, name).unwrap_or(0).min(20)).map(|number| match name {
+            "imageLinks" => format!("https://{host}/images/{number}.png").into(),
+            "richLinks" => {
+                json!({ "url": format!("https://{host}/related/{number}"), "text": "Related" })
+            }
+            _ => format!("https://{host}/related/{number}").into(),
+        });
+        let links: Vec<Value> = links.collect();
+        if !links.is_empty() {
+            set(&mut extras, name, links);
+        }
     }
-    if let Some(images) = list("imageLinks", |host, number| {
-        format!("https://{host}/images/{number}.png")
-    }) {
-        extras.insert("imageLinks".into(), images.into());
-    }
-    if let Some(links) = list("richLinks", |host, number| {
-        format!("https://{host}/related/{number}")
-    }) {
-        let rich: Vec<Value> = links
-            .into_iter()
-            .map(|url| json!({ "url": url, "text": "Related" }))
-            .collect();
-        extras.insert("richLinks".into(), rich.into());
-    }
-    Value::Object(extras)
+    extras
 }

@@ -1,17 +1,19 @@
-//! What a request would cost by Exa's published prices, in the shape the official clients read.
+//! The cost of a request by Exa's published prices, in the format that the official clients read.
 
+use exa_mcp_model::MicroDollars;
 use serde_json::{Map, Value, json};
 
-use super::contents::Contents;
+use super::contents::ContentsOptions;
+use crate::json::set;
 
-/// Results that the price of a search includes.
-const INCLUDED: u64 = 10;
-/// A further result, or one kind of content of a page, in millionths of a dollar.
-const EACH: u64 = 1_000;
-/// An answer, in millionths of a dollar.
-const ANSWER: u64 = 5_000;
+/// Number of results that the price of a search includes.
+const INCLUDED_RESULTS: u64 = 10;
+/// Price of an additional result, or of one kind of content of a page, in millionths of a dollar.
+const UNIT_PRICE: u64 = 1_000;
+/// Price of an answer, in millionths of a dollar.
+const ANSWER_PRICE: u64 = 5_000;
 
-/// The bill of one request, in millionths of a dollar.
+/// The cost of one request, in millionths of a dollar.
 #[derive(Default)]
 pub(super) struct Cost {
     search: u64,
@@ -20,7 +22,7 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// A search of this type that found so many results.
+    /// The cost of a search of this type with this number of results.
     pub(super) fn search(kind: &str, results: usize) -> Self {
         let price = match kind {
             "lite" | "instant" => 4_000,
@@ -28,7 +30,7 @@ impl Cost {
             "deep-reasoning" => 15_000,
             _ => 7_000,
         };
-        let search = price + number(results).saturating_sub(INCLUDED) * EACH;
+        let search = price + number(results).saturating_sub(INCLUDED_RESULTS) * UNIT_PRICE;
         Cost {
             search,
             total: search,
@@ -36,32 +38,32 @@ impl Cost {
         }
     }
 
-    /// An answer.
+    /// The cost of an answer.
     pub(super) fn answer() -> Self {
         Cost {
-            search: ANSWER,
-            total: ANSWER,
+            search: ANSWER_PRICE,
+            total: ANSWER_PRICE,
             contents: Map::new(),
         }
     }
 
-    /// Contents of the results of a search: their text and highlights are included.
-    pub(super) fn with_results(mut self, contents: &Contents, pages: usize) -> Self {
-        let below = number(pages) * contents.subpage_count();
+    /// Adds the contents of search results; the price of the search includes their text and highlights.
+    pub(super) fn with_results(mut self, contents: &ContentsOptions, pages: usize) -> Self {
+        let subpages = number(pages) * contents.subpage_count();
         if contents.has_summary() {
-            self.add("summary", number(pages) + below);
+            self.add("summary", number(pages) + subpages);
         }
-        if contents.has_text() || (below > 0 && !contents.has_kind()) {
-            self.add("text", below);
+        if contents.has_text() || (subpages > 0 && !contents.has_kind()) {
+            self.add("text", subpages);
         }
         if contents.has_highlights() {
-            self.add("highlights", below);
+            self.add("highlights", subpages);
         }
         self
     }
 
-    /// Contents of so many pages; text is what a page has unasked.
-    pub(super) fn with_pages(mut self, contents: &Contents, pages: usize) -> Self {
+    /// Adds the contents of pages; text is the default.
+    pub(super) fn with_pages(mut self, contents: &ContentsOptions, pages: usize) -> Self {
         let pages = number(pages) * (1 + contents.subpage_count());
         if contents.has_text() || !contents.has_kind() {
             self.add("text", pages);
@@ -77,7 +79,7 @@ impl Cost {
 
     fn add(&mut self, kind: &str, pages: u64) {
         if pages > 0 {
-            let price = pages.saturating_mul(EACH);
+            let price = pages.saturating_mul(UNIT_PRICE);
             self.total = self.total.saturating_add(price);
             self.contents.insert(kind.to_owned(), dollars(price).into());
         }
@@ -85,13 +87,15 @@ impl Cost {
 
     pub(super) fn to_json(&self) -> Value {
         let mut cost = json!({ "total": dollars(self.total) });
-        if let Value::Object(fields) = &mut cost {
-            if self.search > 0 {
-                fields.insert("search".into(), json!({ "neural": dollars(self.search) }));
-            }
-            if !self.contents.is_empty() {
-                fields.insert("contents".into(), Value::Object(self.contents.clone()));
-            }
+        if self.search > 0 {
+            set(
+                &mut cost,
+                "search",
+                json!({ "neural": dollars(self.search) }),
+            );
+        }
+        if !self.contents.is_empty() {
+            set(&mut cost, "contents", self.contents.clone());
         }
         cost
     }
@@ -101,8 +105,6 @@ fn number(count: usize) -> u64 {
     u64::try_from(count).unwrap_or(u64::MAX)
 }
 
-/// Millionths of a dollar as dollars.
-#[allow(clippy::cast_precision_loss)]
 fn dollars(micro: u64) -> f64 {
-    micro as f64 / 1_000_000.0
+    MicroDollars::new(micro).dollars()
 }

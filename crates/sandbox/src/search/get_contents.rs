@@ -1,72 +1,52 @@
-//! `/contents`: single addresses can fail while the call succeeds.
+//! `/contents`: single URLs can fail while the call succeeds.
 
 use serde_json::{Value, json};
 
-use super::contents::Contents;
+use super::contents::ContentsOptions;
 use super::cost::Cost;
-use crate::call::{Call, Outcome, Reply};
+use crate::api_error::ApiError;
+use crate::call::{ApiResponse, ApiResult, Call};
 use crate::corpus::Page;
-use crate::failure::Failure;
-use crate::random::Dice;
+use crate::json::set;
+use crate::rng::Rng;
 use crate::state::Account;
 
 /// `POST /contents`.
-pub(crate) fn get_contents(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn get_contents(account: &mut Account, call: &Call) -> ApiResult {
     let seed = account.data_seed();
-    let urls: Vec<&str> = call
-        .list("urls")
-        .iter()
-        .chain(call.list("ids"))
-        .filter_map(Value::as_str)
-        .collect();
+    let mut urls = call.texts("urls");
+    urls.extend(call.texts("ids"));
     if urls.is_empty() {
-        return Err(Failure::new(
-            400,
-            "INVALID_URLS",
-            "urls must name at least one address",
-        ));
+        let message = "urls must name at least one address";
+        return Err(ApiError::new(400, "INVALID_URLS", message));
     }
-    let contents = Contents::new(Some(&call.args), "", seed);
-    contents.check(call)?;
-    let good: Vec<&str> = urls
-        .iter()
-        .copied()
-        .filter(|url| problem(url).is_none())
-        .collect();
-    let pages: Vec<Page> = good.iter().map(|url| Page::at(seed, url)).collect();
-    let statuses: Vec<Value> = urls
-        .iter()
-        .map(|url| status(url, contents.source()))
-        .collect();
-    let results: Vec<Value> = good
-        .iter()
-        .zip(&pages)
-        .map(|(url, page)| result(&contents, url, page))
-        .collect();
+    let contents = ContentsOptions::new(Some(&Value::Object(call.args.clone())), "", seed);
+    contents.validate(call)?;
+    let (mut pages, mut results) = (Vec::new(), Vec::new());
+    for url in urls.iter().filter(|url| fetch_error(url).is_none()) {
+        let page = Page::at(seed, url);
+        let mut result = contents.result(&page);
+        // The id repeats the request, even if the URL had no scheme.
+        set(&mut result, "id", *url);
+        results.push(result);
+        pages.push(page);
+    }
+    let statuses = urls.iter().map(|url| status(url, contents.source()));
     let mut body = json!({
         "requestId": call.request_id,
         "results": results,
-        "statuses": statuses,
-        "searchTime": Dice::new(seed, &urls).between(40, 900),
+        "statuses": statuses.collect::<Value>(),
+        "searchTime": Rng::new(seed, &urls).between(40, 900),
         "costDollars": Cost::default().with_pages(&contents, pages.len()).to_json(),
     });
-    if let (Value::Object(fields), Some(context)) = (&mut body, contents.context(None, &pages)) {
-        fields.insert("context".into(), context.into());
+    if let Some(context) = contents.context(None, &pages) {
+        set(&mut body, "context", context);
     }
-    Reply::ok(body)
+    ApiResponse::ok(body)
 }
 
-/// A result goes by the id it was asked for, even where its address had to be completed.
-fn result(contents: &Contents, id: &str, page: &Page) -> Value {
-    let mut result = contents.result(page);
-    if let Value::Object(fields) = &mut result {
-        fields.insert("id".into(), id.into());
-    }
-    result
-}
-
-/// Why an address cannot be fetched, which the address itself says.
-fn problem(url: &str) -> Option<(&'static str, Option<u16>)> {
+/// Returns tag and HTTP status of the error that a URL simulates.
+fn fetch_error(url: &str) -> Option<(&'static str, Option<u16>)> {
     let has_scheme = url.contains("://");
     if (has_scheme && !url.starts_with("http://") && !url.starts_with("https://"))
         || url.trim().is_empty()
@@ -82,7 +62,7 @@ fn problem(url: &str) -> Option<(&'static str, Option<u16>)> {
 }
 
 fn status(url: &str, source: &str) -> Value {
-    match problem(url) {
+    match fetch_error(url) {
         None => json!({ "id": url, "status": "success", "source": source }),
         Some((tag, code)) => {
             json!({ "id": url, "status": "error", "error": { "tag": tag, "httpStatusCode": code } })

@@ -1,4 +1,4 @@
-//! `/search`, `/findSimilar`, `/contents` and `/answer`: all of it follows from the request.
+//! `/search`, `/findSimilar`, `/contents` and `/answer`. Responses depend on the request and the seed only.
 
 mod answer;
 mod contents;
@@ -9,7 +9,7 @@ mod output;
 mod query;
 
 pub(crate) use answer::answer;
-pub(crate) use contents::Contents;
+pub(crate) use contents::ContentsOptions;
 pub(crate) use get_contents::get_contents;
 pub(crate) use output::{grounding, structured};
 pub(crate) use query::{find_similar, results, search};

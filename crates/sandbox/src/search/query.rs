@@ -2,85 +2,80 @@
 
 use serde_json::{Map, Value, json};
 
-use super::contents::Contents;
+use super::contents::ContentsOptions;
 use super::cost::Cost;
 use super::output::{grounding, prose, structured};
-use crate::call::{Call, Outcome, Reply, whole};
+use crate::api_error::ApiError;
+use crate::call::{ApiResponse, ApiResult, Call};
 use crate::corpus::page::score;
-use crate::corpus::{Find, Page, host_of};
-use crate::failure::Failure;
+use crate::corpus::{Page, PageQuery, host_of};
 use crate::http::stream;
-use crate::random::Dice;
+use crate::json::{count, set};
+use crate::rng::Rng;
 use crate::state::Account;
 
-const USUAL_COUNT: u64 = 10;
+const DEFAULT_COUNT: u64 = 10;
 
 /// `POST /search`.
-pub(crate) fn search(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn search(account: &mut Account, call: &Call) -> ApiResult {
     let seed = account.data_seed();
     let query = call.text("query");
-    let contents = Contents::new(call.get("contents").and_then(Value::as_object), query, seed);
-    contents.check(call)?;
-    let pages = find(call, query)?.run(seed);
-    let kind = resolved(call.opt_text("type").unwrap_or("auto"));
+    let contents = ContentsOptions::new(call.get("contents"), query, seed);
+    contents.validate(call)?;
+    let pages = page_query(call, query)?.run(seed);
+    let kind = resolve_type(call.opt_text("type").unwrap_or("auto"));
     let output = output(call, query, seed, kind, &pages)?;
     if call.flag("stream") {
         let cost = cost(call, &contents, &pages);
-        return Ok(Reply::Events(chunks(call, query, &output, &pages, &cost)));
+        let output = output.unwrap_or_else(|| query.into());
+        let citations = pages.iter().map(Page::to_json).collect();
+        let events = stream_events(call, &output, citations, &cost);
+        return Ok(ApiResponse::Events(events));
     }
-    let mut body = answer(call, &contents, &pages);
-    if let Value::Object(fields) = &mut body {
-        fields.insert("resolvedSearchType".into(), kind.into());
-        fields.insert("searchType".into(), kind.into());
-        fields.insert(
-            "searchTime".into(),
-            Dice::new(seed, &["time", query]).between(180, 1_900).into(),
+    let mut body = common_response(call, &contents, &pages);
+    set(&mut body, "resolvedSearchType", kind);
+    set(&mut body, "searchType", kind);
+    let mut rng = Rng::new(seed, &["time", query]);
+    set(&mut body, "searchTime", rng.between(180, 1_900));
+    let warnings = warnings(call, kind);
+    if !warnings.is_empty() {
+        set(&mut body, "warnings", warnings);
+    }
+    if let Some(content) = output {
+        let grounding = grounding(&content, &pages);
+        let output = json!({ "grounding": grounding, "content": content });
+        set(&mut body, "output", output);
+    }
+    if contents.any() {
+        let statuses = pages.iter().map(
+            |page| json!({ "id": page.url, "status": "success", "source": contents.source() }),
         );
-        let warnings = warnings(call, kind);
-        if !warnings.is_empty() {
-            fields.insert("warnings".into(), warnings.into());
-        }
-        if let Some(content) = output {
-            fields.insert(
-                "output".into(),
-                json!({ "grounding": grounding(&content, &pages), "content": content }),
-            );
-        }
-        if contents.any() {
-            let each = pages.iter().map(
-                |page| json!({ "id": page.url, "status": "success", "source": contents.source() }),
-            );
-            fields.insert("statuses".into(), each.collect());
-        }
+        set(&mut body, "statuses", statuses.collect::<Value>());
     }
-    Reply::ok(body)
+    ApiResponse::ok(body)
 }
 
 /// `POST /findSimilar`.
-pub(crate) fn find_similar(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn find_similar(account: &mut Account, call: &Call) -> ApiResult {
     let seed = account.data_seed();
     let url = call.text("url");
     if !host_of(url).contains('.') || url.contains(char::is_whitespace) {
         let message = format!("'{url}' is not an address");
-        return Err(Failure::new(400, "INVALID_URLS", message));
+        return Err(ApiError::new(400, "INVALID_URLS", message));
     }
     let topic = Page::at(seed, url).title;
-    let contents = Contents::new(
-        call.get("contents").and_then(Value::as_object),
-        &topic,
-        seed,
-    );
-    contents.check(call)?;
-    let mut find = find(call, &topic)?;
+    let contents = ContentsOptions::new(call.get("contents"), &topic, seed);
+    contents.validate(call)?;
+    let mut query = page_query(call, &topic)?;
     if call.flag("excludeSourceDomain") {
-        find.exclude_domains.push(host_of(url).to_owned());
+        query.exclude_domains.push(host_of(url).to_owned());
     }
-    let pages = find.run(seed);
-    Reply::ok(answer(call, &contents, &pages))
+    let pages = query.run(seed);
+    ApiResponse::ok(common_response(call, &contents, &pages))
 }
 
-/// What both have in common.
-fn answer(call: &Call, contents: &Contents, pages: &[Page]) -> Value {
+/// Returns the fields that both responses have.
+fn common_response(call: &Call, contents: &ContentsOptions, pages: &[Page]) -> Value {
     let category = call.opt_text("category");
     let cost = cost(call, contents, pages);
     let mut body = json!({
@@ -88,36 +83,36 @@ fn answer(call: &Call, contents: &Contents, pages: &[Page]) -> Value {
         "results": results(contents, pages, category),
         "costDollars": cost.to_json(),
     });
-    if let (Value::Object(fields), Some(context)) =
-        (&mut body, contents.context(call.get("context"), pages))
-    {
-        fields.insert("context".into(), context.into());
+    if let Some(context) = contents.context(call.get("context"), pages) {
+        set(&mut body, "context", context);
     }
     body
 }
 
-/// What it costs; similar pages cost as much as a search.
-fn cost(call: &Call, contents: &Contents, pages: &[Page]) -> Cost {
+/// Returns the cost; similar pages cost as much as a search.
+fn cost(call: &Call, contents: &ContentsOptions, pages: &[Page]) -> Cost {
     let kind = call.opt_text("type").unwrap_or("auto");
     Cost::search(kind, pages.len()).with_results(contents, pages.len())
 }
 
-/// Pages as results, best first.
-pub(crate) fn results(contents: &Contents, pages: &[Page], category: Option<&str>) -> Vec<Value> {
-    let each = pages.iter().enumerate().map(|(place, page)| {
+/// Returns pages as results, best first.
+pub(crate) fn results(
+    contents: &ContentsOptions,
+    pages: &[Page],
+    category: Option<&str>,
+) -> Vec<Value> {
+    let results = pages.iter().enumerate().map(|(rank, page)| {
         let mut result = contents.result(page);
-        if let Value::Object(fields) = &mut result {
-            fields.insert("score".into(), score(place).into());
-            if let Some(entity) = entity(page, category) {
-                fields.insert("entities".into(), json!([entity]));
-            }
+        set(&mut result, "score", score(rank));
+        if let Some(entity) = entity(page, category) {
+            set(&mut result, "entities", json!([entity]));
         }
         result
     });
-    each.collect()
+    results.collect()
 }
 
-/// The record that comes with a company's or a person's page.
+/// Returns the entity of a company's or a person's page.
 fn entity(page: &Page, category: Option<&str>) -> Option<Value> {
     let id = format!(
         "https://entities.example/{}",
@@ -136,23 +131,13 @@ fn entity(page: &Page, category: Option<&str>) -> Option<Value> {
     }
 }
 
-/// The filters of a request.
-fn find(call: &Call, query: &str) -> Result<Find, Failure> {
-    let texts = |name: &str| -> Vec<String> {
-        call.list(name)
-            .iter()
-            .filter_map(Value::as_str)
-            .map(str::to_owned)
-            .collect()
-    };
-    let find = Find {
+/// Reads the filters of a request.
+fn page_query(call: &Call, query: &str) -> Result<PageQuery, ApiError> {
+    let texts = |name: &str| call.texts(name).into_iter().map(str::to_owned).collect();
+    let count = call.get("numResults").and_then(count);
+    let query = PageQuery {
         query: query.to_owned(),
-        count: usize::try_from(
-            call.get("numResults")
-                .and_then(whole)
-                .unwrap_or(USUAL_COUNT),
-        )
-        .unwrap_or(0),
+        count: usize::try_from(count.unwrap_or(DEFAULT_COUNT)).unwrap_or(0),
         category: call.opt_text("category").map(str::to_owned),
         include_domains: texts("includeDomains"),
         exclude_domains: texts("excludeDomains"),
@@ -162,26 +147,26 @@ fn find(call: &Call, query: &str) -> Result<Find, Failure> {
         exclude_text: texts("excludeText"),
     };
     for (name, list) in [
-        ("includeText", &find.include_text),
-        ("excludeText", &find.exclude_text),
+        ("includeText", &query.include_text),
+        ("excludeText", &query.exclude_text),
     ] {
         if let Some(long) = list.iter().find(|text| text.split_whitespace().count() > 5) {
-            return Err(Failure::invalid(format!(
+            return Err(ApiError::invalid(format!(
                 "{name}: '{long}' has more than 5 words"
             )));
         }
     }
-    let mut domains = find.include_domains.iter().chain(&find.exclude_domains);
-    if let Some(wrong) =
+    let mut domains = query.include_domains.iter().chain(&query.exclude_domains);
+    if let Some(invalid) =
         domains.find(|name| name.trim().is_empty() || name.contains(char::is_whitespace))
     {
-        return Err(Failure::invalid(format!("'{wrong}' is not a domain")));
+        return Err(ApiError::invalid(format!("'{invalid}' is not a domain")));
     }
-    Ok(find)
+    Ok(query)
 }
 
-/// What `auto` and the older names stand for.
-fn resolved(kind: &str) -> &str {
+/// Resolves `auto` and the older names.
+fn resolve_type(kind: &str) -> &str {
     match kind {
         "auto" | "hybrid" => "neural",
         "lite" => "fast",
@@ -189,20 +174,20 @@ fn resolved(kind: &str) -> &str {
     }
 }
 
-/// The synthesized content: with the deep types, and wherever a schema asks for it.
+/// Returns the synthesized content of deep searches and of requests with a schema.
 fn output(
     call: &Call,
     query: &str,
     seed: u64,
     kind: &str,
     pages: &[Page],
-) -> Result<Option<Value>, Failure> {
+) -> Result<Option<Value>, ApiError> {
     let schema = call.get("outputSchema");
     if let Some(object) = structured(schema, seed, query)? {
         return Ok(Some(object));
     }
-    let wanted = kind.starts_with("deep") || schema.is_some() || call.flag("stream");
-    Ok(wanted.then(|| prose(query, pages).into()))
+    let has_output = kind.starts_with("deep") || schema.is_some() || call.flag("stream");
+    Ok(has_output.then(|| prose(query, pages).into()))
 }
 
 fn warnings(call: &Call, kind: &str) -> Vec<Value> {
@@ -222,25 +207,16 @@ fn warnings(call: &Call, kind: &str) -> Vec<Value> {
     warnings
 }
 
-/// The stream of a search: OpenAI-style pieces of the output, then the pages.
-fn chunks(
+/// Returns an OpenAI-style stream: chunks of the output, the citations, and `[DONE]`.
+pub(super) fn stream_events(
     call: &Call,
-    query: &str,
-    output: &Option<Value>,
-    pages: &[Page],
+    output: &Value,
+    citations: Vec<Value>,
     cost: &Cost,
 ) -> Vec<String> {
-    let text = match output {
-        Some(Value::String(text)) => text.clone(),
-        Some(object) => object.to_string(),
-        None => query.to_owned(),
-    };
-    let citations: Vec<Value> = pages.iter().map(Page::to_json).collect();
-    pieces(call, &text, citations, cost)
-}
-
-/// Text in pieces, then citations, then the end.
-pub(super) fn pieces(call: &Call, text: &str, citations: Vec<Value>, cost: &Cost) -> Vec<String> {
+    let text = output
+        .as_str()
+        .map_or_else(|| output.to_string(), str::to_owned);
     let chunk = |delta: Value, finish: Value| {
         json!({
             "id": call.request_id,
@@ -260,10 +236,8 @@ pub(super) fn pieces(call: &Call, text: &str, citations: Vec<Value>, cost: &Cost
         })
         .collect();
     let mut last = chunk(Value::Object(Map::new()), "stop".into());
-    if let Value::Object(fields) = &mut last {
-        fields.insert("citations".into(), citations.into());
-        fields.insert("costDollars".into(), cost.to_json());
-    }
+    set(&mut last, "citations", citations);
+    set(&mut last, "costDollars", cost.to_json());
     events.push(stream::data(last));
     events.push(stream::done());
     events

@@ -1,187 +1,191 @@
-//! What one key owns. Keys do not see each other's objects.
+//! The objects of one API key. Keys do not see each other's objects.
 
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::schedule::{Schedule, Step};
+use super::schedule::{Schedule, ScheduledStep};
 use super::table::Table;
-use crate::agent::{AgentMonitor, AgentRun, Backtest, Idempotent};
-use crate::call::Follow;
-use crate::failure::Failure;
+use crate::agent::{self, AgentMonitor, AgentRun, Backtest, IdempotentRequest};
+use crate::api_error::ApiError;
+use crate::call::LiveStream;
 use crate::ids;
-use crate::random::{Dice, hash};
-use crate::research::Research;
-use crate::search_monitors::SearchMonitor;
+use crate::research::{self, ResearchTask};
+use crate::rng::{Rng, hash};
+use crate::search_monitors::{self, SearchMonitor};
 use crate::time::DAY;
-use crate::websets::{Event, Import, Monitor, Webhook, Webset};
+use crate::websets::{self, Import, Webhook, Webset, WebsetEvent, WebsetMonitor};
 
-/// Objects a key may own, events not counted.
-const MOST_OBJECTS: usize = 10_000;
-/// Steps taken in one go; a way out should steps ever plan each other without end.
-const MOST_STEPS: usize = 200_000;
-
-/// Longest time work can be made to take, in milliseconds: a hundred years.
-const LONGEST_SPAN: u64 = 100 * 365 * DAY;
+/// Maximum number of objects per key, not counting events.
+const MAX_OBJECTS: usize = 10_000;
+/// Maximum number of steps per request, in case steps schedule each other endlessly.
+const MAX_STEPS: usize = 200_000;
+/// Maximum duration of scaled work, in milliseconds: a hundred years.
+const MAX_DURATION: u64 = 100 * 365 * DAY;
 
 /// Everything that belongs to one key.
 #[derive(Default)]
 pub(crate) struct Account {
     pub(crate) websets: Table<Webset>,
     pub(crate) imports: Table<Import>,
-    pub(crate) monitors: Table<Monitor>,
+    pub(crate) monitors: Table<WebsetMonitor>,
     pub(crate) webhooks: Table<Webhook>,
-    pub(crate) events: Table<Event>,
-    pub(crate) research: Table<Research>,
+    pub(crate) events: Table<WebsetEvent>,
+    pub(crate) research: Table<ResearchTask>,
     pub(crate) agent_runs: Table<AgentRun>,
     pub(crate) agent_monitors: Table<AgentMonitor>,
     pub(crate) backtests: Table<Backtest>,
     pub(crate) search_monitors: Table<SearchMonitor>,
-    /// Answers to requests that carried an `Idempotency-Key`.
-    pub(crate) idempotent: HashMap<String, Idempotent>,
+    /// Requests that carried an `Idempotency-Key`, by that key.
+    pub(crate) idempotent: HashMap<String, IdempotentRequest>,
     new_uploads: Vec<(String, String)>,
     schedule: Schedule,
     seed: u64,
-    /// Seed of made-up data, the same for all keys: the web does not depend on who asks.
+    /// Seed of generated data. All keys share it, because they search the same web.
     data_seed: u64,
-    scale: f64,
-    made: u64,
+    time_scale: f64,
+    /// Number of ids and secrets issued so far.
+    issued: u64,
     now: u64,
-    /// The moment the account is being brought up to.
-    target: u64,
+    request_time: u64,
 }
 
 impl Account {
-    pub(super) fn new(seed: u64, data_seed: u64, scale: f64) -> Self {
+    pub(super) fn new(seed: u64, data_seed: u64, time_scale: f64) -> Self {
         Account {
             seed,
             data_seed,
-            scale,
+            time_scale,
             ..Account::default()
         }
     }
 
-    /// The moment of the step being taken, or of the request.
+    /// The due time of the running step, or the time of the request.
     pub(crate) fn now(&self) -> u64 {
         self.now
     }
 
-    /// The moment of the request, also while earlier steps are being caught up on.
-    pub(crate) fn target(&self) -> u64 {
-        self.target
+    /// The time of the request, also while earlier steps are running.
+    pub(crate) fn request_time(&self) -> u64 {
+        self.request_time
     }
 
     pub(crate) fn data_seed(&self) -> u64 {
         self.data_seed
     }
 
-    /// How long work takes that takes `ms` at time scale 1, but at least a millisecond.
-    pub(crate) fn span(&self, ms: u64) -> u64 {
-        // Spans are minutes at most, so they fit a float exactly; the cast back saturates.
+    /// Converts a duration at time scale 1 to the account's time scale; at least a millisecond.
+    pub(crate) fn scaled(&self, ms: u64) -> u64 {
+        // Durations are minutes at most, so a float holds them exactly; the cast back saturates.
         #[allow(
             clippy::cast_possible_truncation,
             clippy::cast_sign_loss,
             clippy::cast_precision_loss
         )]
-        let scaled = (ms as f64 / self.scale) as u64;
-        scaled.clamp(1, LONGEST_SPAN)
+        let scaled = (ms as f64 / self.time_scale) as u64;
+        scaled.clamp(1, MAX_DURATION)
     }
 
-    /// A fresh id.
-    pub(crate) fn id(&mut self, prefix: &str) -> String {
-        self.made += 1;
-        ids::id(
-            prefix,
-            self.now,
-            hash(self.seed, &[prefix, &self.made.to_string()]),
-        )
+    fn next_hash(&mut self, prefix: &str) -> u64 {
+        self.issued += 1;
+        hash(self.seed, &[prefix, &self.issued.to_string()])
     }
 
-    /// A fresh secret.
-    pub(crate) fn secret(&mut self) -> String {
-        self.made += 1;
-        ids::secret(hash(self.seed, &["secret", &self.made.to_string()]))
+    /// Issues an id such as `webset_…`.
+    pub(crate) fn new_id(&mut self, prefix: &str) -> String {
+        let hash = self.next_hash(prefix);
+        ids::id(prefix, self.now, hash)
     }
 
-    /// Draws that depend on nothing but the given parts.
-    pub(crate) fn dice(&self, parts: &[&str]) -> Dice {
-        Dice::new(self.data_seed, parts)
+    /// Issues a webhook secret.
+    pub(crate) fn new_secret(&mut self) -> String {
+        ids::secret(self.next_hash("secret"))
     }
 
-    pub(crate) fn after(&mut self, ms: u64, step: Step) {
-        self.schedule.add(self.now.saturating_add(ms), step);
+    /// Returns a random generator that depends on the data seed and the given parts only.
+    pub(crate) fn rng(&self, parts: &[&str]) -> Rng {
+        Rng::new(self.data_seed, parts)
     }
 
-    pub(crate) fn at(&mut self, due: u64, step: Step) {
+    /// Schedules a step after work that takes `ms` at time scale 1.
+    pub(crate) fn schedule_after(&mut self, ms: u64, step: ScheduledStep) {
+        self.schedule_at(self.now.saturating_add(self.scaled(ms)), step);
+    }
+
+    pub(crate) fn schedule_at(&mut self, due: u64, step: ScheduledStep) {
         self.schedule.add(due, step);
     }
 
-    pub(crate) fn unplan(&mut self, step: &Step) {
-        self.schedule.drop(step);
+    pub(crate) fn cancel_step(&mut self, step: &ScheduledStep) {
+        self.schedule.remove(step);
     }
 
-    /// Takes all steps that have become due.
+    /// Runs all steps that are due by `now`.
     pub(super) fn advance(&mut self, now: u64) {
-        self.target = now.max(self.now);
-        for _ in 0..MOST_STEPS {
-            let Some((due, step)) = self.schedule.pop(self.target) else {
+        self.request_time = now.max(self.now);
+        for _ in 0..MAX_STEPS {
+            let Some((due, step)) = self.schedule.pop(self.request_time) else {
                 break;
             };
             self.now = due.max(self.now);
-            self.take_step(step);
+            self.run_step(step);
         }
-        self.now = self.target;
+        self.now = self.request_time;
     }
 
-    fn take_step(&mut self, step: Step) {
+    fn run_step(&mut self, step: ScheduledStep) {
         match step {
-            Step::Webset(id) => self.step_webset(&id),
-            Step::Import(id) => self.step_import(&id),
-            Step::Monitor(id) => self.step_monitor(&id),
-            Step::MonitorRun { monitor, run } => self.step_monitor_run(&monitor, &run),
-            Step::Research(id) => self.step_research(&id),
-            Step::AgentRun(id) => self.step_agent_run(&id),
-            Step::AgentMonitor(id) => self.step_agent_monitor(&id),
-            Step::Backtest(id) => self.step_backtest(&id),
-            Step::SearchMonitor(id) => self.step_search_monitor(&id),
-            Step::SearchMonitorRun { monitor, run } => self.step_search_monitor_run(&monitor, &run),
+            ScheduledStep::Webset(id) => websets::tick::run(self, &id),
+            ScheduledStep::Import(id) => websets::imports::finish_processing(self, &id),
+            ScheduledStep::Monitor(id) => websets::monitors::start_run(self, &id),
+            ScheduledStep::MonitorRun { monitor, run } => {
+                websets::monitors::advance_run(self, &monitor, &run);
+            }
+            ScheduledStep::Research(id) => research::advance(self, &id),
+            ScheduledStep::AgentRun(id) => agent::runs::advance(self, &id),
+            ScheduledStep::AgentMonitor(id) => agent::monitors::advance(self, &id),
+            ScheduledStep::Backtest(id) => agent::backtests::complete(self, &id),
+            ScheduledStep::SearchMonitor(id) => search_monitors::run_on_schedule(self, &id),
+            ScheduledStep::SearchMonitorRun { monitor, run } => {
+                search_monitors::advance_run(self, &monitor, &run);
+            }
         }
     }
 
-    /// Events of followed work from the given one on, and whether it is over.
-    pub(crate) fn follow(&self, what: &Follow, from: usize) -> (Vec<String>, bool) {
-        match what {
-            Follow::AgentRun(id) => self.follow_agent_run(id, from),
-            Follow::Research(id) => self.follow_research(id, from),
+    /// Returns the events of a live stream after the first `skip`, and whether the work has ended.
+    pub(crate) fn live_events(&self, stream: &LiveStream, skip: usize) -> (Vec<String>, bool) {
+        match stream {
+            LiveStream::AgentRun(id) => agent::runs::live_events(self, id, skip),
+            LiveStream::Research(id) => research::live_events(self, id, skip),
         }
     }
 
-    /// Objects that may still be made.
-    pub(crate) fn room(&self) -> usize {
-        let websets: usize = self.websets.values().map(Webset::size).sum();
-        let monitors: usize = self.monitors.values().map(Monitor::size).sum();
-        let searches: usize = self.search_monitors.values().map(SearchMonitor::size).sum();
-        let watched: usize = self.agent_monitors.values().map(AgentMonitor::size).sum();
-        let imports: usize = self.imports.values().map(Import::size).sum();
-        let single = self.webhooks.len()
-            + self.research.len()
-            + self.agent_runs.len()
-            + self.backtests.len();
-        MOST_OBJECTS.saturating_sub(websets + monitors + searches + watched + imports + single)
+    /// The number of objects that can still be created.
+    pub(crate) fn remaining_capacity(&self) -> usize {
+        let used = self.websets.size()
+            + self.imports.size()
+            + self.monitors.size()
+            + self.webhooks.size()
+            + self.research.size()
+            + self.agent_runs.size()
+            + self.agent_monitors.size()
+            + self.backtests.size()
+            + self.search_monitors.size();
+        MAX_OBJECTS.saturating_sub(used)
     }
 
-    /// Refuses a request that would make more objects than the sandbox keeps.
-    pub(crate) fn need_room(&self, count: usize) -> Result<(), Failure> {
-        if self.room() >= count {
+    /// Rejects a request that would create more objects than an account may have.
+    pub(crate) fn ensure_capacity(&self, count: usize) -> Result<(), ApiError> {
+        if self.remaining_capacity() >= count {
             return Ok(());
         }
-        Err(Failure::invalid(format!(
-            "The sandbox keeps {MOST_OBJECTS} objects a key; delete some, or POST /sandbox/reset"
+        Err(ApiError::invalid(format!(
+            "The sandbox keeps {MAX_OBJECTS} objects a key; delete some, or POST /sandbox/reset"
         )))
     }
 
-    /// An upload URL's token leads to this import from now on.
-    pub(crate) fn announce_upload(&mut self, token: &str, import: &str) {
+    /// Connects the token of an upload URL with an import.
+    pub(crate) fn register_upload(&mut self, token: &str, import: &str) {
         self.new_uploads.push((token.to_owned(), import.to_owned()));
     }
 

@@ -1,49 +1,49 @@
-//! The sandbox's own time: real time plus what `POST /sandbox/clock` added.
+//! The sandbox clock: real time plus the offset set by `POST /sandbox/clock`.
 
 use std::time::Instant;
 
 use crate::time::DAY;
 
-/// Farthest the clock can be moved; dates stay far below years of five digits.
-const FARTHEST: u64 = 1_000 * 365 * DAY;
+/// Maximum offset; keeps dates far below five-digit years.
+const MAX_OFFSET: u64 = 1_000 * 365 * DAY;
 
 pub(crate) struct Clock {
-    /// Milliseconds since 1970 at the start of the present run of the clock.
+    /// Milliseconds since 1970 at the last start or stop of the clock.
     base: u64,
-    /// When it was last let go; none while it is frozen.
-    running: Option<Instant>,
-    ahead: u64,
+    /// When the clock last started to run, or `None` while it is frozen.
+    running_since: Option<Instant>,
+    offset: u64,
 }
 
 impl Clock {
     pub(super) fn new() -> Self {
         Clock {
             base: exa_mcp_model::time::now(),
-            running: Some(Instant::now()),
-            ahead: 0,
+            running_since: Some(Instant::now()),
+            offset: 0,
         }
     }
 
-    fn plain(&self) -> u64 {
-        let passed = self.running.map(|since| since.elapsed().as_millis());
-        let passed = u64::try_from(passed.unwrap_or(0)).unwrap_or(0);
-        self.base.saturating_add(passed)
+    fn without_offset(&self) -> u64 {
+        let elapsed = self.running_since.map(|since| since.elapsed().as_millis());
+        let elapsed = u64::try_from(elapsed.unwrap_or(0)).unwrap_or(0);
+        self.base.saturating_add(elapsed)
     }
 
     pub(super) fn now(&self) -> u64 {
-        self.plain().saturating_add(self.ahead)
+        self.without_offset().saturating_add(self.offset)
     }
 
     pub(crate) fn is_frozen(&self) -> bool {
-        self.running.is_none()
+        self.running_since.is_none()
     }
 
-    pub(crate) fn freeze(&mut self, freeze: bool) {
-        self.base = self.plain();
-        self.running = (!freeze).then(Instant::now);
+    pub(crate) fn set_frozen(&mut self, frozen: bool) {
+        self.base = self.without_offset();
+        self.running_since = (!frozen).then(Instant::now);
     }
 
     pub(crate) fn advance(&mut self, ms: u64) {
-        self.ahead = self.ahead.saturating_add(ms).min(FARTHEST);
+        self.offset = self.offset.saturating_add(ms).min(MAX_OFFSET);
     }
 }

@@ -1,4 +1,4 @@
-//! Everything the sandbox remembers.
+//! The state of the sandbox: a clock, one account per API key, fault rules and the request log.
 
 mod account;
 mod clock;
@@ -12,45 +12,45 @@ use serde_json::Value;
 
 pub(crate) use account::Account;
 pub(crate) use paging::{Order, Paging};
-pub(crate) use schedule::Step;
-pub(crate) use table::Table;
+pub(crate) use schedule::ScheduledStep;
+pub(crate) use table::{Resource, Table};
 
 use crate::Options;
-use crate::behaviour::Behaviour;
-use crate::call::{Call, Outcome};
-use crate::http::{Log, Rules};
+use crate::call::{ApiResult, Call};
+use crate::handlers::Handler;
+use crate::http::{FaultRules, RequestLog};
 use crate::ids;
-use crate::random::hash;
+use crate::rng::hash;
 use clock::Clock;
 
-/// Keys remembered at a time; the one unused for longest goes first.
-const MOST_ACCOUNTS: usize = 1_000;
+/// Maximum number of accounts; the least recently used one is dropped first.
+const MAX_ACCOUNTS: usize = 1_000;
 
-/// The whole state.
-pub(crate) struct World {
+/// Everything that changes while the sandbox runs.
+pub(crate) struct SandboxState {
     pub(crate) clock: Clock,
     seed: u64,
     time_scale: f64,
     accounts: HashMap<String, Account>,
-    /// Upload token to key and import.
+    /// API key and import id by upload token.
     pub(crate) uploads: HashMap<String, (String, String)>,
-    pub(crate) faults: Rules,
-    pub(crate) log: Log,
-    /// Counts requests, so that every request gets an id of its own.
-    requests: u64,
+    pub(crate) faults: FaultRules,
+    pub(crate) log: RequestLog,
+    /// Number of requests so far, from which request ids are derived.
+    request_count: u64,
 }
 
-impl World {
+impl SandboxState {
     pub(crate) fn new(options: &Options) -> Self {
-        World {
+        SandboxState {
             clock: Clock::new(),
             seed: options.seed,
             time_scale: options.time_scale,
             accounts: HashMap::new(),
             uploads: HashMap::new(),
-            faults: Rules::default(),
-            log: Log::default(),
-            requests: 0,
+            faults: FaultRules::default(),
+            log: RequestLog::default(),
+            request_count: 0,
         }
     }
 
@@ -58,16 +58,17 @@ impl World {
         self.clock.now()
     }
 
-    pub(crate) fn request_id(&mut self) -> String {
-        self.requests += 1;
-        ids::request_id(hash(self.seed, &["request", &self.requests.to_string()]))
+    pub(crate) fn new_request_id(&mut self) -> String {
+        self.request_count += 1;
+        let number = self.request_count.to_string();
+        ids::request_id(hash(self.seed, &["request", &number]))
     }
 
-    /// The account of a key, brought up to the present moment.
+    /// Returns the account of a key, after running the steps that are due.
     pub(crate) fn account(&mut self, key: &str) -> &mut Account {
         let now = self.clock.now();
-        if !self.accounts.contains_key(key) && self.accounts.len() >= MOST_ACCOUNTS {
-            self.forget_oldest();
+        if !self.accounts.contains_key(key) && self.accounts.len() >= MAX_ACCOUNTS {
+            self.drop_least_recently_used();
         }
         let seed = hash(self.seed, &["account", key]);
         let (data_seed, scale) = (self.seed, self.time_scale);
@@ -79,7 +80,7 @@ impl World {
         account
     }
 
-    fn forget_oldest(&mut self) {
+    fn drop_least_recently_used(&mut self) {
         let oldest = self
             .accounts
             .iter()
@@ -91,28 +92,27 @@ impl World {
         }
     }
 
-    /// Carries out a request in the name of a key.
-    pub(crate) fn run(&mut self, key: &str, behaviour: Behaviour, call: &Call) -> Outcome {
+    /// Runs a handler on the account of a key.
+    pub(crate) fn run(&mut self, key: &str, handler: Handler, call: &Call) -> ApiResult {
         let account = self.account(key);
-        let outcome = behaviour(account, call);
-        let uploads = account.take_new_uploads();
-        for (token, import) in uploads {
+        let result = handler(account, call);
+        for (token, import) in account.take_new_uploads() {
             self.uploads.insert(token, (key.to_owned(), import));
         }
-        outcome
+        result
     }
 
-    /// Counts of objects, one entry a key; keys themselves are not shown.
+    /// Returns the object counts of every account, without the keys.
     pub(crate) fn counts(&mut self) -> Vec<Value> {
         let now = self.clock.now();
-        let each = self.accounts.values_mut().map(|account| {
+        let counts = self.accounts.values_mut().map(|account| {
             account.advance(now);
             account.counts()
         });
-        each.collect()
+        counts.collect()
     }
 
-    /// Forgets everything but the time.
+    /// Clears everything but the clock.
     pub(crate) fn reset(&mut self) {
         self.accounts.clear();
         self.uploads.clear();

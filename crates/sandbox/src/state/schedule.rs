@@ -1,11 +1,11 @@
-//! What will happen next. Work is not done in the background: when an account is looked at, the
-//! steps that have become due are taken, each at its own time, as if somebody had watched.
+//! Future work. Nothing runs in the background: when a request reaches an account, all steps that
+//! have become due run first, each with the time at which it was due.
 
 use std::collections::BTreeMap;
 
-/// The next move of one object. Steps of objects that have gone do nothing.
+/// The next state change of one object. A step whose object no longer exists does nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum ScheduledStep {
     Webset(String),
     Import(String),
     Monitor(String),
@@ -18,28 +18,28 @@ pub(crate) enum Step {
     SearchMonitorRun { monitor: String, run: String },
 }
 
-/// Coming steps by due time; steps due at the same time keep their order.
+/// Steps by due time; steps due at the same time run in insertion order.
 #[derive(Default)]
 pub(super) struct Schedule {
-    steps: BTreeMap<(u64, u64), Step>,
-    next: u64,
+    steps: BTreeMap<(u64, u64), ScheduledStep>,
+    next_sequence: u64,
 }
 
 impl Schedule {
-    pub(super) fn add(&mut self, due: u64, step: Step) {
-        self.steps.insert((due, self.next), step);
-        self.next += 1;
+    pub(super) fn add(&mut self, due: u64, step: ScheduledStep) {
+        self.steps.insert((due, self.next_sequence), step);
+        self.next_sequence += 1;
     }
 
-    /// The first step that is due by `now`, with its time.
-    pub(super) fn pop(&mut self, now: u64) -> Option<(u64, Step)> {
+    /// Removes and returns the first step that is due by `now`, with its due time.
+    pub(super) fn pop(&mut self, now: u64) -> Option<(u64, ScheduledStep)> {
         let first = self.steps.first_entry()?;
         let (due, _) = *first.key();
         (due <= now).then(|| (due, first.remove()))
     }
 
-    /// Takes a step back, at whatever time it is due.
-    pub(super) fn drop(&mut self, step: &Step) {
-        self.steps.retain(|_, planned| planned != step);
+    /// Removes a step, whenever it is due.
+    pub(super) fn remove(&mut self, step: &ScheduledStep) {
+        self.steps.retain(|_, scheduled| scheduled != step);
     }
 }

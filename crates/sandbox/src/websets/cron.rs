@@ -1,12 +1,12 @@
 //! Cron expressions of five fields: minute, hour, day of the month, month, day of the week. Times are
-//! UTC; the sandbox does not know time zones.
+//! in UTC; the sandbox ignores time zones.
 
 use chrono::Datelike;
 
-use crate::time::{DAY, moment};
+use crate::time::{DAY, date_time};
 
-/// Days looked ahead; February 29 comes at least every eight years.
-const FARTHEST: u64 = 9 * 366;
+/// Number of days to search; February 29 occurs at least every eight years.
+const MAX_DAYS: u64 = 9 * 366;
 
 const MONTHS: [&str; 12] = [
     "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
@@ -16,23 +16,23 @@ const WEEKDAYS: [&str; 7] = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 /// A cron expression.
 #[derive(Clone, Debug)]
 pub(super) struct Cron {
-    minutes: Set,
-    hours: Set,
-    days: Set,
-    months: Set,
-    weekdays: Set,
+    minutes: FieldValues,
+    hours: FieldValues,
+    days: FieldValues,
+    months: FieldValues,
+    weekdays: FieldValues,
 }
 
-/// Allowed values of one field, as bits.
+/// Allowed values of one field, as a bit set.
 #[derive(Clone, Copy, Debug)]
-struct Set {
+struct FieldValues {
     bits: u64,
     /// Whether the field was `*`.
     any: bool,
 }
 
-impl Set {
-    fn has(self, value: impl Into<u64>) -> bool {
+impl FieldValues {
+    fn contains(self, value: impl Into<u64>) -> bool {
         let value = value.into();
         value < 64 && self.bits >> value & 1 == 1
     }
@@ -44,28 +44,29 @@ impl Cron {
         let [minutes, hours, days, months, weekdays] = fields.as_slice() else {
             return None;
         };
-        let mut weekdays = set(weekdays, 0, 7, &WEEKDAYS, 0)?;
+        let mut weekdays = parse_field(weekdays, 0, 7, &WEEKDAYS, 0)?;
         // Sunday is both 0 and 7.
         weekdays.bits |= weekdays.bits >> 7 & 1;
         Some(Cron {
-            minutes: set(minutes, 0, 59, &[], 0)?,
-            hours: set(hours, 0, 23, &[], 0)?,
-            days: set(days, 1, 31, &[], 0)?,
-            months: set(months, 1, 12, &MONTHS, 1)?,
+            minutes: parse_field(minutes, 0, 59, &[], 0)?,
+            hours: parse_field(hours, 0, 23, &[], 0)?,
+            days: parse_field(days, 1, 31, &[], 0)?,
+            months: parse_field(months, 1, 12, &MONTHS, 1)?,
             weekdays,
         })
     }
 
-    /// The first time after `after`, both in milliseconds; none when there is no such day.
+    /// Returns the first match after `after`, both in milliseconds; `None` if no day matches.
     pub(super) fn next(&self, after: u64) -> Option<u64> {
         let first = (after / 60_000 + 1) * 60_000;
-        for day in first / DAY..first / DAY + FARTHEST {
-            if !self.day_fits(day) {
+        for day in first / DAY..first / DAY + MAX_DAYS {
+            if !self.matches_day(day) {
                 continue;
             }
             let earliest = first.saturating_sub(day * DAY) / 60_000;
-            let minute =
-                (earliest..24 * 60).find(|at| self.hours.has(at / 60) && self.minutes.has(at % 60));
+            let minute = (earliest..24 * 60).find(|minute| {
+                self.hours.contains(minute / 60) && self.minutes.contains(minute % 60)
+            });
             if let Some(minute) = minute {
                 return Some(day * DAY + minute * 60_000);
             }
@@ -73,26 +74,28 @@ impl Cron {
         None
     }
 
-    /// When both day fields are restricted, one of them is enough: that is how cron has it.
-    fn day_fits(&self, day: u64) -> bool {
-        let date = moment(day * DAY);
-        let of_month = self.days.has(date.day());
-        let of_week = self.weekdays.has(date.weekday().num_days_from_sunday());
-        let fits = match (self.days.any, self.weekdays.any) {
-            (false, false) => of_month || of_week,
-            _ => of_month && of_week,
+    /// As in cron, a day needs to match only one of the two day fields if both are restricted.
+    fn matches_day(&self, day: u64) -> bool {
+        let date = date_time(day * DAY);
+        let in_month = self.days.contains(date.day());
+        let in_week = self
+            .weekdays
+            .contains(date.weekday().num_days_from_sunday());
+        let matches = match (self.days.any, self.weekdays.any) {
+            (false, false) => in_month || in_week,
+            _ => in_month && in_week,
         };
-        fits && self.months.has(date.month())
+        matches && self.months.contains(date.month())
     }
 }
 
-/// One field: `*`, `5`, `1-5`, `*/10`, `mon`, and lists of these.
-fn set(text: &str, low: u64, high: u64, names: &[&str], first: u64) -> Option<Set> {
+/// Parses one field: `*`, `5`, `1-5`, `*/10`, `mon`, and lists of these.
+fn parse_field(text: &str, low: u64, high: u64, names: &[&str], first: u64) -> Option<FieldValues> {
     let value = |part: &str| -> Option<u64> {
         let named = names
             .iter()
             .position(|name| part.eq_ignore_ascii_case(name));
-        let number = named.map_or_else(|| part.parse().ok(), |at| Some(at as u64 + first))?;
+        let number = named.map_or_else(|| part.parse().ok(), |index| Some(index as u64 + first))?;
         (low..=high).contains(&number).then_some(number)
     };
     let mut bits = 0;
@@ -114,7 +117,7 @@ fn set(text: &str, low: u64, high: u64, names: &[&str], first: u64) -> Option<Se
             bits |= 1 << number;
         }
     }
-    Some(Set {
+    Some(FieldValues {
         bits,
         any: text == "*",
     })
@@ -130,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_the_next_time() {
+    fn finds_the_next_match() {
         let from = "2026-03-14T09:26:53Z"; // a Saturday
         let at = |time: &str| Some(format!("{time}:00.000Z"));
         assert_eq!(next("0 9 * * *", from), at("2026-03-15T09:00"));
@@ -144,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_cron() {
+    fn rejects_invalid_expressions() {
         for text in [
             "",
             "* * * *",

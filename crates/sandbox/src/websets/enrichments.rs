@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use super::items::EnrichmentResult;
 use super::webset::Webset;
-use crate::call::{Call, Outcome, Reply};
-use crate::corpus::{start_of, value};
-use crate::failure::Failure;
-use crate::state::Account;
+use crate::api_error::ApiError;
+use crate::call::{ApiResponse, ApiResult, Call};
+use crate::corpus::{truncate, value};
+use crate::json::{items, metadata, opt_text, text};
+use crate::state::{Account, Resource};
 use crate::time::iso;
 
 /// One enrichment.
@@ -15,98 +16,97 @@ pub(crate) struct Enrichment {
     pub(super) id: String,
     pub(super) status: &'static str,
     pub(super) description: String,
-    pub(super) format: String,
+    format: String,
     pub(super) options: Vec<String>,
     metadata: Value,
     created: u64,
     updated: u64,
 }
 
+impl Resource for Enrichment {
+    const NAME: &'static str = "Enrichment";
+}
+
 impl Enrichment {
-    /// Adds an enrichment to a webset; all items are looked at again for its sake.
+    /// Adds an enrichment to a webset and requests its value for all items.
     pub(super) fn add(
         account: &mut Account,
         webset: &mut Webset,
         request: &Value,
-    ) -> Result<String, Failure> {
-        account.need_room(1)?;
-        let description = request
-            .get("description")
-            .and_then(Value::as_str)
-            .unwrap_or_default();
-        let options = labels(request.get("options"));
-        let format = request.get("format").and_then(Value::as_str);
-        let format = format.unwrap_or(if options.is_empty() {
+    ) -> Result<String, ApiError> {
+        account.ensure_capacity(1)?;
+        let description = text(request, "description");
+        let options = request.get("options").map(parse_options);
+        let options = options.unwrap_or_default();
+        let format = opt_text(request, "format").unwrap_or(if options.is_empty() {
             value::format_for(description)
         } else {
             "options"
         });
-        check(format, &options)?;
-        let id = account.id("enrichment");
+        validate(format, &options)?;
+        let id = account.new_id("enrichment");
         let enrichment = Enrichment {
             status: "pending",
             description: description.to_owned(),
             format: format.to_owned(),
             options,
-            metadata: request
-                .get("metadata")
-                .cloned()
-                .unwrap_or_else(|| json!({})),
+            metadata: metadata(request),
             created: account.now(),
             updated: account.now(),
             id: id.clone(),
         };
         for item in webset.items.values_mut() {
-            item.results.extend(enrichment.blank(account.now()));
+            let result = enrichment.pending_result(account.now());
+            item.results.extend(result);
         }
         webset.enrichments.insert(&id, enrichment);
         webset.updated = account.now();
-        account.wake(webset, 1);
+        webset.wake(account, 1);
         Ok(id)
     }
 
-    pub(super) fn is_pending(&self) -> bool {
-        self.status == "pending"
-    }
-
-    /// What a new item starts with; nothing when the enrichment was canceled.
-    pub(super) fn blank(&self, now: u64) -> Option<EnrichmentResult> {
+    /// Returns the initial result of an item; `None` if the enrichment is canceled.
+    pub(super) fn pending_result(&self, now: u64) -> Option<EnrichmentResult> {
         (self.status != "canceled").then(|| EnrichmentResult {
             enrichment: self.id.clone(),
             format: self.format.clone(),
             status: "pending",
             value: None,
-            since: now,
+            requested: now,
         })
     }
 
-    pub(super) fn turn(&mut self, status: &'static str, now: u64) {
+    pub(super) fn set_status(&mut self, status: &'static str, now: u64) {
         self.status = status;
         self.updated = now;
     }
 
-    pub(super) fn cancel_all(webset: &mut Webset, now: u64) {
-        let ids: Vec<String> = webset.enrichments.ids().map(str::to_owned).collect();
-        for id in ids {
-            cancel_one(webset, &id, now);
-        }
+    /// Cancels a pending enrichment and its pending results.
+    pub(super) fn cancel(webset: &mut Webset, id: &str, now: u64) {
+        let enrichment = webset.enrichments.get_mut(id);
+        let Some(enrichment) = enrichment.filter(|enrichment| enrichment.status == "pending")
+        else {
+            return;
+        };
+        enrichment.set_status("canceled", now);
+        let results = webset.items.values_mut().flat_map(|item| &mut item.results);
+        results
+            .filter(|result| result.enrichment == id && result.status == "pending")
+            .for_each(|result| result.status = "canceled");
     }
 
     pub(super) fn to_json(&self, webset: &str) -> Value {
-        let options: Vec<Value> = self
-            .options
-            .iter()
-            .map(|label| json!({ "label": label }))
-            .collect();
+        let labels = self.options.iter().map(|label| json!({ "label": label }));
+        let options = (!self.options.is_empty()).then(|| labels.collect::<Value>());
         json!({
             "id": self.id,
             "object": "webset_enrichment",
             "status": self.status,
             "websetId": webset,
-            "title": start_of(&self.description, 60),
+            "title": truncate(&self.description, 60),
             "description": self.description,
             "format": self.format,
-            "options": if options.is_empty() { Value::Null } else { options.into() },
+            "options": options,
             "instructions": null,
             "metadata": self.metadata,
             "createdAt": iso(self.created),
@@ -114,123 +114,85 @@ impl Enrichment {
         })
     }
 
-    fn change(&mut self, call: &Call, now: u64) -> Result<(), Failure> {
+    fn update(&mut self, call: &Call, now: u64) -> Result<(), ApiError> {
         let format = call.opt_text("format").unwrap_or(&self.format).to_owned();
-        let options = call
-            .get("options")
-            .map_or_else(|| self.options.clone(), |options| labels(Some(options)));
-        check(&format, &options)?;
+        let options = call.get("options").map(parse_options);
+        let options = options.unwrap_or_else(|| self.options.clone());
+        validate(&format, &options)?;
         self.format = format;
         self.options = options;
         if let Some(description) = call.opt_text("description") {
             description.clone_into(&mut self.description);
         }
-        if call.get("metadata").is_some() {
-            self.metadata = call.metadata();
-        }
+        call.update_metadata(&mut self.metadata);
         self.updated = now;
         Ok(())
     }
 }
 
-fn labels(options: Option<&Value>) -> Vec<String> {
-    let list = options
-        .and_then(Value::as_array)
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    list.iter()
-        .filter_map(|option| option.get("label")?.as_str())
-        .map(str::to_owned)
-        .collect()
+fn parse_options(options: &Value) -> Vec<String> {
+    let labels = items(options).iter();
+    let labels = labels.filter_map(|option| opt_text(option, "label"));
+    labels.map(str::to_owned).collect()
 }
 
-fn check(format: &str, options: &[String]) -> Result<(), Failure> {
+fn validate(format: &str, options: &[String]) -> Result<(), ApiError> {
     if format == "options" && options.is_empty() {
-        return Err(Failure::invalid(
+        return Err(ApiError::invalid(
             "options: the format options needs at least one",
         ));
     }
     Ok(())
 }
 
-fn cancel_one(webset: &mut Webset, id: &str, now: u64) {
-    let Some(enrichment) = webset
-        .enrichments
-        .get_mut(id)
-        .filter(|enrichment| enrichment.is_pending())
-    else {
-        return;
-    };
-    enrichment.status = "canceled";
-    enrichment.updated = now;
-    for item in webset.items.values_mut() {
-        let unfinished = item
-            .results
-            .iter_mut()
-            .filter(|result| result.enrichment == id && result.status == "pending");
-        unfinished.for_each(|result| result.status = "canceled");
-    }
-}
-
-fn shown(webset: &Webset, id: &str) -> Result<Value, Failure> {
-    let enrichment = webset
-        .enrichments
-        .get(id)
-        .ok_or_else(|| Failure::not_found("Enrichment", id))?;
-    Ok(enrichment.to_json(&webset.id))
+fn enrichment_json(webset: &Webset, id: &str) -> Result<Value, ApiError> {
+    Ok(webset.enrichments.find(id)?.to_json(&webset.id))
 }
 
 /// `POST /websets/v0/websets/{webset}/enrichments`.
-pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
     let request = Value::Object(call.args.clone());
-    let json = account.with_webset(call.text("websetId"), |account, webset| {
+    account.change_webset(call, |account, webset| {
         let id = Enrichment::add(account, webset, &request)?;
-        shown(webset, &id)
-    })?;
-    Reply::ok(json)
+        enrichment_json(webset, &id)
+    })
 }
 
 /// `GET /websets/v0/websets/{webset}/enrichments/{id}`.
-pub(crate) fn get(account: &mut Account, call: &Call) -> Outcome {
-    Reply::ok(shown(account.webset_of(call)?, call.text("enrichmentId"))?)
+pub(crate) fn get(account: &mut Account, call: &Call) -> ApiResult {
+    let webset = account.requested_webset(call)?;
+    ApiResponse::ok(enrichment_json(webset, call.text("enrichmentId"))?)
 }
 
 /// `PATCH /websets/v0/websets/{webset}/enrichments/{id}`.
-pub(crate) fn update(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn update(account: &mut Account, call: &Call) -> ApiResult {
     let id = call.text("enrichmentId");
-    let json = account.with_webset(call.text("websetId"), |account, webset| {
-        let enrichment = webset
-            .enrichments
-            .get_mut(id)
-            .ok_or_else(|| Failure::not_found("Enrichment", id))?;
-        enrichment.change(call, account.now())?;
-        shown(webset, id)
-    })?;
-    Reply::ok(json)
+    account.change_webset(call, |account, webset| {
+        let enrichment = webset.enrichments.find_mut(id)?;
+        enrichment.update(call, account.now())?;
+        enrichment_json(webset, id)
+    })
 }
 
 /// `DELETE /websets/v0/websets/{webset}/enrichments/{id}`.
-pub(crate) fn delete(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn delete(account: &mut Account, call: &Call) -> ApiResult {
     let id = call.text("enrichmentId");
-    let json = account.with_webset(call.text("websetId"), |account, webset| {
-        cancel_one(webset, id, account.now());
-        let json = shown(webset, id)?;
-        webset.enrichments.remove(id);
+    account.change_webset(call, |account, webset| {
+        Enrichment::cancel(webset, id, account.now());
+        let enrichment = webset.enrichments.delete(id)?;
         for item in webset.items.values_mut() {
             item.results.retain(|result| result.enrichment != id);
         }
         webset.updated = account.now();
-        Ok(json)
-    })?;
-    Reply::ok(json)
+        Ok(enrichment.to_json(&webset.id))
+    })
 }
 
 /// `POST /websets/v0/websets/{webset}/enrichments/{id}/cancel`.
-pub(crate) fn cancel(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn cancel(account: &mut Account, call: &Call) -> ApiResult {
     let id = call.text("enrichmentId");
-    let json = account.with_webset(call.text("websetId"), |account, webset| {
-        cancel_one(webset, id, account.now());
-        shown(webset, id)
-    })?;
-    Reply::ok(json)
+    account.change_webset(call, |account, webset| {
+        Enrichment::cancel(webset, id, account.now());
+        enrichment_json(webset, id)
+    })
 }

@@ -1,42 +1,45 @@
-//! Imports: announced, uploaded, processed.
+//! Imports: created, uploaded, processed.
 
 use serde_json::{Value, json};
 
-use super::csv::{self, Problem};
-use crate::call::{Call, Outcome, Reply, whole};
-use crate::corpus::entity::{self, Kind};
-use crate::failure::Failure;
-use crate::state::{Account, Order, Paging, Step};
+use super::csv::{self, CsvError};
+use super::events;
+use crate::api_error::ApiError;
+use crate::call::{ApiResponse, ApiResult, Call};
+use crate::corpus::entity::{self, EntityKind};
+use crate::json::{count, set};
+use crate::state::{Account, Order, Paging, Resource, ScheduledStep};
 use crate::time::{HOUR, iso};
 
-/// How long processing takes, in milliseconds at time scale 1.
+/// Duration of the processing, in milliseconds at time scale 1.
 const PROCESSING: u64 = 800;
-/// How long an upload URL can be used.
-const VALID: u64 = HOUR;
-/// Columns that tell records apart, when the request names none.
+/// Lifetime of an upload URL.
+const UPLOAD_URL_LIFETIME: u64 = HOUR;
+/// Columns that identify records if the request names none.
 const IDENTIFIERS: [&str; 6] = ["url", "website", "domain", "linkedin", "name", "company"];
 
 /// One import.
 pub(crate) struct Import {
     id: String,
-    state: State,
+    state: ImportState,
     title: String,
     entity: Value,
-    size: u64,
+    /// Announced size of the file in bytes.
+    file_size: u64,
     count: Value,
-    /// Column that tells records apart.
+    /// Index of the column that identifies records.
     identifier: Option<usize>,
     metadata: Value,
-    /// What was uploaded, until it has been processed.
+    /// The uploaded file, until it is processed.
     file: Vec<u8>,
     /// The identifiers of the records.
     records: Vec<String>,
-    valid_until: u64,
+    upload_valid_until: u64,
     created: u64,
     updated: u64,
 }
 
-enum State {
+enum ImportState {
     Pending,
     Processing,
     Completed,
@@ -47,32 +50,39 @@ enum State {
     },
 }
 
-impl Import {
-    pub(crate) fn size(&self) -> usize {
+/// Reason and message of a failed import.
+type ImportFailure = (&'static str, String);
+
+impl Resource for Import {
+    const NAME: &'static str = "Import";
+
+    fn size(&self) -> usize {
         1 + self.records.len()
     }
+}
 
+impl Import {
     pub(super) fn status(&self) -> &'static str {
         match self.state {
-            State::Pending => "pending",
-            State::Processing => "processing",
-            State::Completed => "completed",
-            State::Failed { .. } => "failed",
+            ImportState::Pending => "pending",
+            ImportState::Processing => "processing",
+            ImportState::Completed => "completed",
+            ImportState::Failed { .. } => "failed",
         }
     }
 
-    /// Item properties of its records.
+    /// Returns the item properties of the records.
     pub(super) fn properties(&self, seed: u64) -> Vec<Value> {
-        let kind = Kind::of(&self.entity);
-        self.records
-            .iter()
-            .map(|record| entity::imported(seed, kind, record))
+        let kind = EntityKind::from_json(&self.entity);
+        let records = self.records.iter();
+        records
+            .map(|record| entity::from_identifier(seed, kind, record))
             .collect()
     }
 
     pub(super) fn to_json(&self) -> Value {
-        let failure = match &self.state {
-            State::Failed {
+        let (reason, message, failed_at) = match &self.state {
+            ImportState::Failed {
                 reason,
                 message,
                 at,
@@ -88,220 +98,191 @@ impl Import {
             "title": self.title,
             "count": self.count,
             "metadata": self.metadata,
-            "failedReason": failure.0,
-            "failedMessage": failure.1,
-            "failedAt": failure.2,
+            "failedReason": reason,
+            "failedMessage": message,
+            "failedAt": failed_at,
             "createdAt": iso(self.created),
             "updatedAt": iso(self.updated),
         })
     }
 
-    fn fail(&mut self, reason: &'static str, message: String, at: u64) {
-        self.state = State::Failed {
-            reason,
-            message,
-            at,
+    /// Accepts the uploaded file.
+    fn receive(&mut self, file: &[u8], lenient: bool, now: u64) -> Result<(), ApiError> {
+        if now > self.upload_valid_until {
+            let message = "This upload URL has expired";
+            return Err(ApiError::new(403, "UPLOAD_EXPIRED", message));
+        }
+        if !matches!(self.state, ImportState::Pending) {
+            let message = "The file of this import has been uploaded already";
+            return Err(ApiError::new(409, "CONFLICT", message));
+        }
+        if file.len() as u64 != self.file_size && !lenient {
+            return Err(ApiError::invalid(format!(
+                "The import announced {} bytes, the upload has {}",
+                self.file_size,
+                file.len()
+            )));
+        }
+        self.file = file.to_vec();
+        self.state = ImportState::Processing;
+        self.updated = now;
+        Ok(())
+    }
+
+    /// Parses the uploaded file and stores at most `max_records` records.
+    fn process(&mut self, now: u64, max_records: usize) {
+        self.updated = now;
+        let file = std::mem::take(&mut self.file);
+        self.state = match self.read_records(&file, max_records) {
+            Ok(()) => ImportState::Completed,
+            Err((reason, message)) => ImportState::Failed {
+                reason,
+                message,
+                at: now,
+            },
         };
     }
 
-    /// Reads the file that was uploaded; keeps at most `room` records.
-    fn process(&mut self, now: u64, room: usize) {
-        let file = std::mem::take(&mut self.file);
-        self.updated = now;
-        let sheet = match csv::read(&file) {
-            Ok(sheet) => sheet,
-            Err(Problem::Format(message)) => return self.fail("invalid_format", message, now),
-            Err(Problem::Content(message)) => {
-                return self.fail("invalid_file_content", message, now);
-            }
-        };
-        let column = self.identifier.unwrap_or_else(|| identifier(&sheet.header));
-        if column >= sheet.header.len() {
-            let message = format!(
-                "There is no column {column}; the file has {}",
-                sheet.header.len()
-            );
-            return self.fail("missing_identifier", message, now);
+    fn read_records(&mut self, file: &[u8], max_records: usize) -> Result<(), ImportFailure> {
+        let table = csv::parse(file).map_err(|error| match error {
+            CsvError::Format(message) => ("invalid_format", message),
+            CsvError::Content(message) => ("invalid_file_content", message),
+        })?;
+        let columns = table.header.len();
+        let column = self
+            .identifier
+            .unwrap_or_else(|| find_identifier(&table.header));
+        if column >= columns {
+            let message = format!("There is no column {column}; the file has {columns}");
+            return Err(("missing_identifier", message));
         }
-        let names = sheet
+        let names: Vec<&str> = table
             .records
             .iter()
             .filter_map(|record| record.get(column))
-            .map(|name| name.trim());
-        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+            .map(|name| name.trim())
+            .filter(|name| !name.is_empty())
+            .collect();
         if names.is_empty() {
-            return self.fail(
-                "missing_identifier",
-                format!("Column {column} is empty in every record"),
-                now,
-            );
+            let message = format!("Column {column} is empty in every record");
+            return Err(("missing_identifier", message));
         }
-        self.count = sheet.records.len().into();
-        self.records = names.into_iter().take(room).map(str::to_owned).collect();
-        self.state = State::Completed;
+        self.count = table.records.len().into();
+        let names = names.into_iter().take(max_records);
+        self.records = names.map(str::to_owned).collect();
+        Ok(())
     }
 }
 
-fn identifier(header: &[String]) -> usize {
-    let place = |wanted: &&str| {
+fn find_identifier(header: &[String]) -> usize {
+    let position = |identifier: &&str| {
         header
             .iter()
-            .position(|name| name.trim().to_lowercase().contains(*wanted))
+            .position(|name| name.trim().to_lowercase().contains(*identifier))
     };
-    IDENTIFIERS.iter().find_map(place).unwrap_or(0)
+    IDENTIFIERS.iter().find_map(position).unwrap_or(0)
 }
 
-impl Account {
-    /// Takes the file of an import; none when the import has gone.
-    pub(crate) fn upload(
-        &mut self,
-        id: &str,
-        body: &[u8],
-        lenient: bool,
-    ) -> Option<Result<(), Failure>> {
-        let now = self.now();
-        let import = self.imports.get_mut(id)?;
-        if now > import.valid_until {
-            return Some(Err(Failure::new(
-                403,
-                "UPLOAD_EXPIRED",
-                "This upload URL has expired",
-            )));
-        }
-        if !matches!(import.state, State::Pending) {
-            return Some(Err(Failure::new(
-                409,
-                "CONFLICT",
-                "The file of this import has been uploaded already",
-            )));
-        }
-        if body.len() as u64 != import.size && !lenient {
-            let message = format!(
-                "The import announced {} bytes, the upload has {}",
-                import.size,
-                body.len()
-            );
-            return Some(Err(Failure::invalid(message)));
-        }
-        import.file = body.to_vec();
-        import.state = State::Processing;
-        import.updated = now;
-        let span = self.span(PROCESSING);
-        self.after(span, Step::Import(id.to_owned()));
-        Some(Ok(()))
+/// Accepts the file of an import, or returns `None` if the import no longer exists.
+pub(crate) fn upload(
+    account: &mut Account,
+    id: &str,
+    file: &[u8],
+    lenient: bool,
+) -> Option<Result<(), ApiError>> {
+    let now = account.now();
+    let received = account.imports.get_mut(id)?.receive(file, lenient, now);
+    if received.is_ok() {
+        account.schedule_after(PROCESSING, ScheduledStep::Import(id.to_owned()));
     }
+    Some(received)
+}
 
-    /// Processing is over.
-    pub(crate) fn step_import(&mut self, id: &str) {
-        let (now, room) = (self.now(), self.room());
-        let Some(import) = self.imports.get_mut(id) else {
-            return;
-        };
-        import.process(now, room);
-        let json = import.to_json();
-        if import.status() == "completed" {
-            self.record("import.completed", json);
-        }
-        let waiting: Vec<String> = self
-            .websets
-            .values()
-            .filter(|webset| webset.waiting.iter().any(|one| one == id))
-            .map(|webset| webset.id.clone())
-            .collect();
-        for webset in waiting {
-            // The webset was there a moment ago, so this cannot fail.
-            let _ = self.with_webset(&webset, |account, webset| {
-                account.wake(webset, 1);
-                Ok(())
-            });
-        }
+/// Completes the processing and wakes the websets that wait for the import.
+pub(crate) fn finish_processing(account: &mut Account, id: &str) {
+    let (now, capacity) = (account.now(), account.remaining_capacity());
+    let Some(import) = account.imports.get_mut(id) else {
+        return;
+    };
+    import.process(now, capacity);
+    let json = import.to_json();
+    if import.status() == "completed" {
+        events::record(account, "import.completed", json);
     }
-
-    fn import_of(&mut self, call: &Call) -> Result<&mut Import, Failure> {
-        let id = call.text("importId");
-        self.imports
-            .get_mut(id)
-            .ok_or_else(|| Failure::not_found("Import", id))
+    let waiting = account
+        .websets
+        .ids_where(|webset| webset.pending_imports.iter().any(|import| import == id));
+    for webset in waiting {
+        // The webset was found a moment ago, so this cannot fail.
+        let _ = account.with_webset(&webset, |account, webset| {
+            webset.wake(account, 1);
+            Ok(())
+        });
     }
 }
 
 /// `POST /websets/v0/imports`.
-pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
-    account.need_room(1)?;
-    let id = account.id("import");
-    let token = account.id("upload");
+pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
+    account.ensure_capacity(1)?;
+    let id = account.new_id("import");
+    let token = account.new_id("upload");
+    let title = call.opt_text("title").unwrap_or("Untitled import");
     let import = Import {
-        state: State::Pending,
-        title: call
-            .opt_text("title")
-            .unwrap_or("Untitled import")
-            .to_owned(),
+        state: ImportState::Pending,
+        title: title.to_owned(),
         entity: call.or_null("entity"),
-        size: call.get("size").and_then(whole).unwrap_or(0),
+        file_size: call.get("size").and_then(count).unwrap_or(0),
         count: call.or_null("count"),
         identifier: call
             .get("csv")
-            .and_then(|csv| whole(csv.get("identifier")?))
-            .and_then(|at| usize::try_from(at).ok()),
+            .and_then(|csv| count(csv.get("identifier")?))
+            .and_then(|index| usize::try_from(index).ok()),
         metadata: call.metadata(),
         file: Vec::new(),
         records: Vec::new(),
-        valid_until: account.now() + VALID,
+        upload_valid_until: account.now() + UPLOAD_URL_LIFETIME,
         created: account.now(),
         updated: account.now(),
         id: id.clone(),
     };
-    let json = import.to_json();
-    account.record("import.created", json.clone());
-    account.announce_upload(&token, &id);
-    let until = iso(import.valid_until);
+    let mut json = import.to_json();
+    events::record(account, "import.created", json.clone());
+    account.register_upload(&token, &id);
+    let url = format!("http://{}/sandbox/uploads/{token}", call.host);
+    set(&mut json, "uploadUrl", url);
+    set(
+        &mut json,
+        "uploadValidUntil",
+        iso(import.upload_valid_until),
+    );
     account.imports.insert(&id, import);
-    let mut json = json;
-    if let Value::Object(fields) = &mut json {
-        fields.insert(
-            "uploadUrl".into(),
-            format!("http://{}/sandbox/uploads/{token}", call.host).into(),
-        );
-        fields.insert("uploadValidUntil".into(), until.into());
-    }
-    Reply::created(json)
+    ApiResponse::created(json)
 }
 
 /// `GET /websets/v0/imports/{id}`.
-pub(crate) fn get(account: &mut Account, call: &Call) -> Outcome {
-    Reply::ok(account.import_of(call)?.to_json())
+pub(crate) fn get(account: &mut Account, call: &Call) -> ApiResult {
+    ApiResponse::ok(account.imports.find(call.text("importId"))?.to_json())
 }
 
 /// `GET /websets/v0/imports`.
-pub(crate) fn list(account: &mut Account, call: &Call) -> Outcome {
-    let paging = Paging::of(call, 25, 200)?;
-    Reply::ok(paging.page(
-        account.imports.placed(),
-        Order::NewestFirst,
-        Import::to_json,
-    ))
+pub(crate) fn list(account: &mut Account, call: &Call) -> ApiResult {
+    let paging = Paging::from_call(call, 25, 200)?;
+    ApiResponse::ok(paging.page(account.imports.rows(), Order::NewestFirst, Import::to_json))
 }
 
 /// `PATCH /websets/v0/imports/{id}`.
-pub(crate) fn update(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn update(account: &mut Account, call: &Call) -> ApiResult {
     let now = account.now();
-    let import = account.import_of(call)?;
+    let import = account.imports.find_mut(call.text("importId"))?;
     if let Some(title) = call.opt_text("title") {
         title.clone_into(&mut import.title);
     }
-    if call.get("metadata").is_some() {
-        import.metadata = call.metadata();
-    }
+    call.update_metadata(&mut import.metadata);
     import.updated = now;
-    Reply::ok(import.to_json())
+    ApiResponse::ok(import.to_json())
 }
 
 /// `DELETE /websets/v0/imports/{id}`.
-pub(crate) fn delete(account: &mut Account, call: &Call) -> Outcome {
-    let id = call.text("importId");
-    let import = account
-        .imports
-        .remove(id)
-        .ok_or_else(|| Failure::not_found("Import", id))?;
-    Reply::ok(import.to_json())
+pub(crate) fn delete(account: &mut Account, call: &Call) -> ApiResult {
+    ApiResponse::ok(account.imports.delete(call.text("importId"))?.to_json())
 }

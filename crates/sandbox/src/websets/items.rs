@@ -2,64 +2,70 @@
 
 use serde_json::{Value, json};
 
-use super::reference;
-use super::searches::Search;
-use super::sources::Sources;
+use super::searches::WebsetSearch;
+use super::sources::SourceLookup;
 use super::webset::Webset;
-use crate::call::{Call, Outcome, Reply};
-use crate::failure::Failure;
-use crate::state::{Account, Order, Paging};
+use super::{events, reference};
+use crate::call::{ApiResponse, ApiResult, Call};
+use crate::json::text;
+use crate::state::{Account, Order, Paging, Resource};
 use crate::time::iso;
 
 /// One item.
 pub(crate) struct Item {
-    pub(super) id: String,
-    /// Whether it comes from an import; otherwise from a search.
-    pub(super) imported: bool,
-    pub(super) source_id: String,
+    id: String,
+    /// `import` or `search`.
+    source: &'static str,
+    source_id: String,
     pub(super) properties: Value,
     pub(super) evaluations: Vec<Value>,
-    /// Results by enrichment.
+    /// One result per enrichment.
     pub(super) results: Vec<EnrichmentResult>,
-    pub(super) created: u64,
+    created: u64,
     pub(super) updated: u64,
 }
 
-/// What an enrichment found out about an item.
+/// The value that an enrichment found for an item.
 pub(super) struct EnrichmentResult {
     pub(super) enrichment: String,
     pub(super) format: String,
     pub(super) status: &'static str,
     pub(super) value: Option<String>,
-    /// When it was asked for.
-    pub(super) since: u64,
+    pub(super) requested: u64,
+}
+
+impl Resource for Item {
+    const NAME: &'static str = "Item";
 }
 
 impl Item {
-    /// Adds an item to a webset, unless its address is there already.
+    /// Adds an item to a webset and returns true, unless the webset contains its URL already.
     pub(super) fn add(
         account: &mut Account,
         webset: &mut Webset,
-        source: &Source<'_>,
+        source: &ItemSource<'_>,
         properties: Value,
     ) -> bool {
-        let address = Item::address(&properties);
-        if !webset.addresses.insert(address.clone()) {
+        let url = Item::url_of(&properties);
+        if !webset.urls.insert(url.clone()) {
             return false;
         }
-        let id = account.id("item");
+        let (source, source_id, evaluations) = match source {
+            ItemSource::Import(id) => ("import", (*id).to_owned(), Vec::new()),
+            ItemSource::Search(search) => {
+                let evaluations = evaluate(&search.spec.criteria, &url);
+                ("search", search.id.clone(), evaluations)
+            }
+        };
+        let id = account.new_id("item");
+        let enrichments = webset.enrichments.values();
         let item = Item {
-            imported: source.search.is_none(),
-            source_id: source.id.to_owned(),
-            evaluations: source
-                .search
-                .map(|search| evaluations(search, &address))
-                .unwrap_or_default(),
+            source,
+            source_id,
+            evaluations,
             properties,
-            results: webset
-                .enrichments
-                .values()
-                .filter_map(|enrichment| enrichment.blank(account.now()))
+            results: enrichments
+                .filter_map(|enrichment| enrichment.pending_result(account.now()))
                 .collect(),
             created: account.now(),
             updated: account.now(),
@@ -67,178 +73,148 @@ impl Item {
         };
         let json = item.to_json(&webset.id);
         webset.items.insert(&id, item);
-        account.record("webset.item.created", json);
+        events::record(account, "webset.item.created", json);
         true
     }
 
-    /// The address of an item's properties; two items with the same one are the same.
-    pub(super) fn address(properties: &Value) -> String {
-        properties
-            .get("url")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned()
+    /// Returns the URL in an item's properties, which identifies the item.
+    pub(super) fn url_of(properties: &Value) -> String {
+        text(properties, "url").to_owned()
     }
 
-    /// Whether an enrichment that was asked for by `then` still has to look at it.
-    pub(super) fn is_due(&self, then: u64) -> bool {
-        self.results.iter().any(|result| result.is_due(then))
+    /// Whether an enrichment that was requested by `time` is still pending.
+    pub(super) fn is_due(&self, time: u64) -> bool {
+        self.results.iter().any(|result| result.is_due(time))
     }
 
-    /// Whether an enrichment still has to look at it.
+    /// Whether an enrichment is still pending.
     pub(super) fn is_pending(&self) -> bool {
-        self.results.iter().any(|result| result.status == "pending")
+        self.is_due(u64::MAX)
     }
 
     pub(super) fn to_json(&self, webset: &str) -> Value {
-        let address = Item::address(&self.properties);
+        let url = Item::url_of(&self.properties);
         json!({
             "id": self.id,
             "object": "webset_item",
-            "source": if self.imported { "import" } else { "search" },
+            "source": self.source,
             "sourceId": self.source_id,
             "websetId": webset,
             "properties": self.properties,
             "evaluations": self.evaluations,
-            "enrichments": self.results.iter().map(|result| result.to_json(&address)).collect::<Vec<_>>(),
+            "enrichments": self.results.iter().map(|result| result.to_json(&url)).collect::<Value>(),
             "createdAt": iso(self.created),
             "updatedAt": iso(self.updated),
         })
     }
 }
 
-/// Where an item comes from.
-pub(super) struct Source<'a> {
-    pub(super) id: &'a str,
-    pub(super) search: Option<&'a [String]>,
+/// The origin of an item.
+pub(super) enum ItemSource<'a> {
+    /// The id of an import or of another webset.
+    Import(&'a str),
+    Search(&'a WebsetSearch),
 }
 
-impl<'a> Source<'a> {
-    /// A search with these criteria.
-    pub(super) fn search(search: &'a Search) -> Self {
-        Source {
-            id: &search.id,
-            search: Some(&search.wanted.criteria),
-        }
-    }
-}
-
-/// Items of a webset meet all criteria of the search that found them.
-pub(super) fn evaluations(criteria: &[String], address: &str) -> Vec<Value> {
-    let each = criteria.iter().map(|criterion| {
+/// Evaluates the criteria of the search that found an item: it meets all of them.
+pub(super) fn evaluate(criteria: &[String], url: &str) -> Vec<Value> {
+    let evaluations = criteria.iter().map(|criterion| {
         json!({
             "criterion": criterion,
             "reasoning": "The made-up page says so.",
             "satisfied": "yes",
-            "references": [reference(address, "Source")],
+            "references": [reference(url, "Source")],
         })
     });
-    each.collect()
+    evaluations.collect()
 }
 
 impl EnrichmentResult {
-    pub(super) fn is_due(&self, then: u64) -> bool {
-        self.status == "pending" && self.since <= then
+    /// Whether the result was requested by `time` and is still pending.
+    pub(super) fn is_due(&self, time: u64) -> bool {
+        self.status == "pending" && self.requested <= time
     }
 
-    fn to_json(&self, address: &str) -> Value {
-        let done = self.value.is_some();
-        let references = if done {
-            vec![reference(address, "Source")]
-        } else {
-            Vec::new()
-        };
+    fn to_json(&self, url: &str) -> Value {
+        let is_done = self.value.is_some();
+        let references: Value = is_done
+            .then(|| reference(url, "Source"))
+            .into_iter()
+            .collect();
         json!({
             "object": "enrichment_result",
             "status": self.status,
             "format": self.format,
             "result": self.value.as_ref().map(|value| vec![value]),
-            "reasoning": done.then_some("Taken from the made-up page."),
+            "reasoning": is_done.then_some("Taken from the made-up page."),
             "references": references,
             "enrichmentId": self.enrichment,
         })
     }
 }
 
-/// Makes the records of imports and other websets items of a webset. Imports that are not complete
-/// yet are waited for.
-pub(super) fn take_in(account: &mut Account, webset: &mut Webset, entries: &[Value]) {
-    for entry in entries {
-        let id = entry.get("id").and_then(Value::as_str).unwrap_or_default();
-        if entry.get("source").and_then(Value::as_str) == Some("import") {
+/// Adds the records of imports and the items of other websets. Imports are added by a later tick,
+/// when they are complete.
+pub(super) fn add_from_sources(account: &mut Account, webset: &mut Webset, sources: &[Value]) {
+    for source in sources {
+        let id = text(source, "id");
+        if text(source, "source") == "import" {
             webset.imports.push(id.to_owned());
-            webset.waiting.push(id.to_owned());
+            webset.pending_imports.push(id.to_owned());
         } else {
-            let sources = Sources {
-                account,
-                own: Some(webset),
-            };
-            let all = sources.properties(std::slice::from_ref(entry));
-            add_all(account, webset, id, all);
+            let own = Some(&*webset);
+            let lookup = SourceLookup { account, own };
+            let properties = lookup.properties(std::slice::from_ref(source));
+            add_all(account, webset, id, properties);
         }
     }
 }
 
-/// Adds what an import or another webset holds, as far as there is room for it.
-pub(super) fn add_all(account: &mut Account, webset: &mut Webset, source: &str, all: Vec<Value>) {
-    let sources = Sources {
-        account,
-        own: Some(webset),
-    };
-    let excluded = sources.addresses(&webset.excludes);
-    // The webset itself is out of its table at this point, so its own items count extra.
-    let room = account.room().saturating_sub(webset.size());
-    for properties in all
+/// Adds the contents of a source, except excluded ones, while the account has capacity.
+pub(super) fn add_all(
+    account: &mut Account,
+    webset: &mut Webset,
+    source: &str,
+    properties: Vec<Value>,
+) {
+    let own = Some(&*webset);
+    let excluded = SourceLookup { account, own }.urls(&webset.excludes);
+    // The webset is not in its table at this point, so its items are subtracted here.
+    let capacity = account.remaining_capacity().saturating_sub(webset.size());
+    for properties in properties
         .into_iter()
-        .filter(|one| !excluded.contains(&Item::address(one)))
-        .take(room)
+        .filter(|properties| !excluded.contains(&Item::url_of(properties)))
+        .take(capacity)
     {
-        Item::add(
-            account,
-            webset,
-            &Source {
-                id: source,
-                search: None,
-            },
-            properties,
-        );
+        Item::add(account, webset, &ItemSource::Import(source), properties);
     }
 }
 
 /// `GET /websets/v0/websets/{webset}/items`.
-pub(crate) fn list(account: &mut Account, call: &Call) -> Outcome {
-    let paging = Paging::of(call, 20, 100)?;
-    let webset = account.webset_of(call)?;
+pub(crate) fn list(account: &mut Account, call: &Call) -> ApiResult {
+    let paging = Paging::from_call(call, 20, 100)?;
+    let webset = account.requested_webset(call)?;
     let source = call.opt_text("sourceId");
     let rows = webset
         .items
-        .placed()
+        .rows()
         .filter(|(_, item)| source.is_none_or(|source| item.source_id == source));
-    Reply::ok(paging.page(rows, Order::OldestFirst, |item| item.to_json(&webset.id)))
+    ApiResponse::ok(paging.page(rows, Order::OldestFirst, |item| item.to_json(&webset.id)))
 }
 
 /// `GET /websets/v0/websets/{webset}/items/{id}`.
-pub(crate) fn get(account: &mut Account, call: &Call) -> Outcome {
-    let webset = account.webset_of(call)?;
-    let id = call.text("itemId");
-    let item = webset
-        .items
-        .get(id)
-        .ok_or_else(|| Failure::not_found("Item", id))?;
-    Reply::ok(item.to_json(&webset.id))
+pub(crate) fn get(account: &mut Account, call: &Call) -> ApiResult {
+    let webset = account.requested_webset(call)?;
+    let item = webset.items.find(call.text("itemId"))?;
+    ApiResponse::ok(item.to_json(&webset.id))
 }
 
 /// `DELETE /websets/v0/websets/{webset}/items/{id}`.
-pub(crate) fn delete(account: &mut Account, call: &Call) -> Outcome {
-    let id = call.text("itemId");
-    let json = account.with_webset(call.text("websetId"), |account, webset| {
-        let item = webset
-            .items
-            .remove(id)
-            .ok_or_else(|| Failure::not_found("Item", id))?;
-        webset.addresses.remove(&Item::address(&item.properties));
+pub(crate) fn delete(account: &mut Account, call: &Call) -> ApiResult {
+    account.change_webset(call, |account, webset| {
+        let item = webset.items.delete(call.text("itemId"))?;
+        webset.urls.remove(&Item::url_of(&item.properties));
         webset.updated = account.now();
         Ok(item.to_json(&webset.id))
-    })?;
-    Reply::ok(json)
+    })
 }

@@ -1,5 +1,4 @@
-//! The websets API. `work` is the motor: it moves searches, imports and enrichments of a webset on,
-//! a little with every tick of the sandbox clock.
+//! The websets API. `tick` advances the searches, imports and enrichments of a webset.
 
 mod cron;
 mod csv;
@@ -11,85 +10,76 @@ pub(crate) mod monitors;
 pub(crate) mod preview;
 pub(crate) mod searches;
 mod sources;
+pub(crate) mod tick;
 pub(crate) mod webhooks;
 pub(crate) mod webset;
-mod work;
 
-pub(crate) use events::Event;
+pub(crate) use events::WebsetEvent;
 pub(crate) use imports::Import;
-pub(crate) use monitors::Monitor;
+pub(crate) use monitors::WebsetMonitor;
 pub(crate) use webhooks::Webhook;
 pub(crate) use webset::Webset;
 
 use serde_json::{Value, json};
 
-use crate::call::{list_of, whole};
-use crate::corpus::{entity, start_of};
+use crate::corpus::{entity, truncate};
+use crate::json;
 
-/// How long a search takes, in milliseconds at time scale 1.
-const SEARCH: u64 = 3_000;
-/// From one look at a webset's work to the next.
-const TICK: u64 = 250;
+/// Duration of a search, in milliseconds at time scale 1.
+const SEARCH_DURATION: u64 = 3_000;
+/// Number of items that a search looks for if the request does not say.
+const DEFAULT_COUNT: u64 = 10;
 
-/// What a search is after, as requests and monitors describe it.
+/// The goal of a search, as requests and monitors describe it.
 #[derive(Clone, Debug)]
-struct Wanted {
+struct SearchSpec {
     query: String,
     entity: Value,
     criteria: Vec<String>,
     count: u64,
 }
 
-impl Wanted {
-    /// Reads `query`, `entity`, `criteria` and `count`; what is missing is derived from the query.
-    fn of(description: &Value, usual_count: u64) -> Self {
-        let query = description
-            .get("query")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-            .to_owned();
-        let mut criteria: Vec<String> = list_of(description, "criteria")
+impl SearchSpec {
+    /// Reads `query`, `entity`, `criteria` and `count`; missing parts are derived from the query.
+    fn from_request(request: &Value) -> Self {
+        let query = json::text(request, "query").to_owned();
+        let mut criteria: Vec<String> = json::list(request, "criteria")
             .iter()
-            .filter_map(|one| one.get("description")?.as_str())
+            .filter_map(|criterion| json::opt_text(criterion, "description"))
             .map(str::to_owned)
             .collect();
         if criteria.is_empty() {
-            criteria = derived(&query);
+            criteria = derive_criteria(&query);
         }
-        Wanted {
-            entity: description
-                .get("entity")
-                .cloned()
-                .unwrap_or_else(|| entity::detect(&query)),
+        let entity = request.get("entity").cloned();
+        let count = request.get("count").and_then(json::count);
+        SearchSpec {
+            entity: entity.unwrap_or_else(|| entity::detect(&query)),
             criteria,
-            count: description
-                .get("count")
-                .and_then(whole)
-                .unwrap_or(usual_count)
-                .max(1),
+            count: count.unwrap_or(DEFAULT_COUNT).max(1),
             query,
         }
     }
 }
 
-/// Criteria for a query that brings none.
-fn derived(query: &str) -> Vec<String> {
+/// Derives criteria from a query that comes without any.
+fn derive_criteria(query: &str) -> Vec<String> {
     let parts = query.split(" with ").flat_map(|part| part.split(" in "));
-    let parts: Vec<&str> = parts
+    let mut parts: Vec<&str> = parts
         .map(str::trim)
         .filter(|part| !part.is_empty())
         .take(3)
         .collect();
-    match parts.as_slice() {
-        [] | [_] => vec![start_of(&format!("Matches: {query}"), 1_000)],
-        several => several
-            .iter()
-            .map(|part| start_of(&format!("Matches: {part}"), 1_000))
-            .collect(),
+    if parts.len() < 2 {
+        parts = vec![query];
     }
+    parts
+        .iter()
+        .map(|part| truncate(&format!("Matches: {part}"), 1_000))
+        .collect()
 }
 
-/// A page that backs a statement.
+/// A page that supports a statement.
 fn reference(url: &str, title: &str) -> Value {
     json!({ "title": title, "snippet": "A made-up passage that supports this.", "url": url })
 }

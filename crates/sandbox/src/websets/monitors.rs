@@ -1,37 +1,38 @@
-//! Monitors: searches that repeat. The first run comes shortly after creation, so that one can be
-//! seen; the others keep to the cron expression. Runs missed while the clock jumps are not made up
-//! for.
+//! Monitors: searches that repeat. The first run starts shortly after the creation; the others
+//! follow the cron expression. Runs that the clock jumps over are skipped.
 
 use serde_json::{Value, json};
 
 use super::cron::Cron;
-use super::searches::Search;
-use super::{SEARCH, Wanted};
-use crate::call::{Call, Outcome, Reply};
-use crate::failure::Failure;
-use crate::state::{Account, Order, Paging, Step, Table};
+use super::searches::WebsetSearch;
+use super::{SEARCH_DURATION, SearchSpec, events};
+use crate::api_error::ApiError;
+use crate::call::{ApiResponse, ApiResult, Call};
+use crate::json::{opt_text, text};
+use crate::state::{Account, Order, Paging, Resource, ScheduledStep, Table};
 use crate::time::iso;
 
-/// From creation to the first run, and from a run's creation to its start.
+/// From the creation to the first run, in milliseconds at time scale 1.
 const FIRST_RUN: u64 = 1_000;
-const START: u64 = 200;
-/// Runs kept of one monitor.
-const MOST_RUNS: usize = 500;
+/// From the creation of a run to its start.
+const RUN_START: u64 = 200;
+/// Maximum number of runs per monitor.
+const MAX_RUNS: usize = 500;
 
 /// One monitor.
-pub(crate) struct Monitor {
+pub(crate) struct WebsetMonitor {
     id: String,
     pub(super) webset: String,
     enabled: bool,
     cadence: Value,
     behavior: Value,
     metadata: Value,
-    runs: Table<Run>,
+    runs: Table<MonitorRun>,
     created: u64,
     updated: u64,
 }
 
-struct Run {
+struct MonitorRun {
     id: String,
     monitor: String,
     status: &'static str,
@@ -41,11 +42,19 @@ struct Run {
     updated: u64,
 }
 
-impl Monitor {
-    pub(crate) fn size(&self) -> usize {
+impl Resource for WebsetMonitor {
+    const NAME: &'static str = "Monitor";
+
+    fn size(&self) -> usize {
         1 + self.runs.len()
     }
+}
 
+impl Resource for MonitorRun {
+    const NAME: &'static str = "Monitor run";
+}
+
+impl WebsetMonitor {
     pub(super) fn to_json(&self, now: u64) -> Value {
         json!({
             "id": self.id,
@@ -54,7 +63,7 @@ impl Monitor {
             "websetId": self.webset,
             "cadence": self.cadence,
             "behavior": self.behavior,
-            "lastRun": self.runs.values().next_back().map(Run::to_json),
+            "lastRun": self.runs.values().next_back().map(MonitorRun::to_json),
             "nextRunAt": self.next_run(now).map(iso),
             "metadata": self.metadata,
             "createdAt": iso(self.created),
@@ -63,20 +72,24 @@ impl Monitor {
     }
 
     fn next_run(&self, after: u64) -> Option<u64> {
-        let cron = self
-            .cadence
-            .get("cron")
-            .and_then(Value::as_str)
-            .and_then(Cron::parse)?;
+        let cron = Cron::parse(text(&self.cadence, "cron"))?;
         cron.next(after).filter(|_| self.enabled)
-    }
-
-    fn config(&self) -> Value {
-        self.behavior.get("config").cloned().unwrap_or_default()
     }
 }
 
-impl Run {
+impl MonitorRun {
+    fn new(id: &str, monitor: &str, now: u64) -> Self {
+        MonitorRun {
+            id: id.to_owned(),
+            monitor: monitor.to_owned(),
+            status: "created",
+            completed: None,
+            failed: None,
+            created: now,
+            updated: now,
+        }
+    }
+
     fn to_json(&self) -> Value {
         json!({
             "id": self.id,
@@ -94,25 +107,20 @@ impl Run {
     }
 }
 
-/// Checks what a schema cannot say, and fills in defaults.
-fn cadence(given: &Value) -> Result<Value, Failure> {
-    let text = given
-        .get("cron")
-        .and_then(Value::as_str)
-        .unwrap_or_default();
-    if Cron::parse(text).is_none() {
-        return Err(Failure::invalid(format!(
-            "cadence.cron: '{text}' is not a cron expression of five fields"
+/// Validates the cron expression and adds the default time zone.
+fn parse_cadence(given: &Value) -> Result<Value, ApiError> {
+    let cron = text(given, "cron");
+    if Cron::parse(cron).is_none() {
+        return Err(ApiError::invalid(format!(
+            "cadence.cron: '{cron}' is not a cron expression of five fields"
         )));
     }
-    let zone = given
-        .get("timezone")
-        .and_then(Value::as_str)
-        .unwrap_or("Etc/UTC");
-    Ok(json!({ "cron": text, "timezone": zone }))
+    let zone = opt_text(given, "timezone").unwrap_or("Etc/UTC");
+    Ok(json!({ "cron": cron, "timezone": zone }))
 }
 
-fn behavior(given: &Value) -> Value {
+/// Adds the default of `config.behavior`.
+fn with_default_behavior(given: &Value) -> Value {
     let mut behavior = given.clone();
     if let Some(Value::Object(config)) = behavior.get_mut("config") {
         config.entry("behavior").or_insert_with(|| "append".into());
@@ -120,149 +128,111 @@ fn behavior(given: &Value) -> Value {
     behavior
 }
 
-impl Account {
-    /// Time for a run.
-    pub(crate) fn step_monitor(&mut self, id: &str) {
-        let now = self.now();
-        let run_id = self.id("run");
-        let full = self.room() == 0;
-        let after = self.target();
-        let Some(monitor) = self.monitors.get_mut(id).filter(|monitor| monitor.enabled) else {
-            return;
-        };
-        let next = monitor.next_run(after);
-        if !full {
-            let run = Run {
-                id: run_id.clone(),
-                monitor: id.to_owned(),
-                status: "created",
-                completed: None,
-                failed: None,
-                created: now,
-                updated: now,
-            };
-            let json = run.to_json();
-            monitor.runs.insert(&run_id, run);
-            monitor.runs.shrink_to(MOST_RUNS);
-            self.record("monitor.run.created", json);
-            let start = self.span(START);
-            self.after(
-                start,
-                Step::MonitorRun {
-                    monitor: id.to_owned(),
-                    run: run_id,
-                },
-            );
-        }
-        if let Some(next) = next {
-            self.at(next, Step::Monitor(id.to_owned()));
-        }
+/// Creates a run and schedules the next one.
+pub(crate) fn start_run(account: &mut Account, id: &str) {
+    let now = account.now();
+    let run_id = account.new_id("run");
+    let has_capacity = account.remaining_capacity() > 0;
+    let after = account.request_time();
+    let monitor = account.monitors.get_mut(id);
+    let Some(monitor) = monitor.filter(|monitor| monitor.enabled) else {
+        return;
+    };
+    let next = monitor.next_run(after);
+    if has_capacity {
+        let run = MonitorRun::new(&run_id, id, now);
+        let json = run.to_json();
+        monitor.runs.insert_bounded(&run_id, run, MAX_RUNS);
+        events::record(account, "monitor.run.created", json);
+        schedule_run(account, RUN_START, id, &run_id);
     }
+    if let Some(next) = next {
+        account.schedule_at(next, ScheduledStep::Monitor(id.to_owned()));
+    }
+}
 
-    /// Moves a run on: created, running, over.
-    pub(crate) fn step_monitor_run(&mut self, id: &str, run_id: &str) {
-        let now = self.now();
-        let Some(monitor) = self.monitors.get_mut(id) else {
-            return;
-        };
-        let (webset, config) = (monitor.webset.clone(), monitor.config());
-        let Some(run) = monitor.runs.get_mut(run_id) else {
-            return;
-        };
-        run.updated = now;
-        if run.status == "created" {
-            run.status = "running";
-            let started = self.start_search(&webset, &config);
-            if let Some(run) = self
-                .monitors
-                .get_mut(id)
-                .and_then(|monitor| monitor.runs.get_mut(run_id))
-            {
-                match started {
-                    Err(failure) => {
-                        run.status = "failed";
-                        run.failed = Some((now, failure.message));
-                    }
-                    Ok(()) => {
-                        let rest = self.span(SEARCH + START);
-                        self.after(
-                            rest,
-                            Step::MonitorRun {
-                                monitor: id.to_owned(),
-                                run: run_id.to_owned(),
-                            },
-                        );
-                    }
+fn schedule_run(account: &mut Account, ms: u64, monitor: &str, run: &str) {
+    let (monitor, run) = (monitor.to_owned(), run.to_owned());
+    account.schedule_after(ms, ScheduledStep::MonitorRun { monitor, run });
+}
+
+/// Advances a run from created to running or failed, or from running to completed.
+pub(crate) fn advance_run(account: &mut Account, id: &str, run_id: &str) {
+    let now = account.now();
+    let Some(monitor) = account.monitors.get_mut(id) else {
+        return;
+    };
+    let config = monitor.behavior.get("config").cloned().unwrap_or_default();
+    let webset = monitor.webset.clone();
+    let Some(run) = monitor.runs.get_mut(run_id) else {
+        return;
+    };
+    run.updated = now;
+    if run.status == "created" {
+        run.status = "running";
+        match start_search(account, &webset, &config) {
+            Ok(()) => schedule_run(account, SEARCH_DURATION + RUN_START, id, run_id),
+            Err(error) => {
+                let monitor = account.monitors.get_mut(id);
+                if let Some(run) = monitor.and_then(|monitor| monitor.runs.get_mut(run_id)) {
+                    run.status = "failed";
+                    run.failed = Some((now, error.message));
                 }
             }
-        } else if run.status == "running" {
-            run.status = "completed";
-            run.completed = Some(now);
-            let json = run.to_json();
-            self.record("monitor.run.completed", json);
         }
+    } else if run.status == "running" {
+        run.status = "completed";
+        run.completed = Some(now);
+        let json = run.to_json();
+        events::record(account, "monitor.run.completed", json);
     }
+}
 
-    /// Plans the next run anew: soon when there was none yet, else by the cron expression.
-    fn plan_monitor(&mut self, id: &str) {
-        let now = self.now();
-        let first = now + self.span(FIRST_RUN);
-        self.unplan(&Step::Monitor(id.to_owned()));
-        let Some(monitor) = self.monitors.get(id).filter(|monitor| monitor.enabled) else {
-            return;
-        };
-        let due = if monitor.runs.len() == 0 {
-            Some(first)
-        } else {
-            monitor.next_run(now)
-        };
-        if let Some(due) = due {
-            self.at(due, Step::Monitor(id.to_owned()));
+fn start_search(account: &mut Account, webset: &str, config: &Value) -> Result<(), ApiError> {
+    account.with_webset(webset, |account, webset| {
+        let mut spec = SearchSpec::from_request(config);
+        if spec.query.is_empty() {
+            // Without a query of its own, a monitor repeats the last search of the webset.
+            let last = webset.searches.values().next_back();
+            spec.query = last
+                .map(|search| search.spec.query.clone())
+                .unwrap_or_default();
         }
-    }
+        if spec.query.contains("sandbox-fail") {
+            let message = "The query asked for a failure";
+            return Err(ApiError::new(500, "SEARCH_FAILED", message));
+        }
+        WebsetSearch::add(account, webset, spec, config).map(|_| ())
+    })
+}
 
-    fn start_search(&mut self, webset: &str, config: &Value) -> Result<(), Failure> {
-        self.with_webset(webset, |account, webset| {
-            let mut wanted = Wanted::of(config, 10);
-            if wanted.query.is_empty() {
-                // Without a query of its own a monitor repeats the webset's last search.
-                wanted.query = webset
-                    .searches
-                    .values()
-                    .next_back()
-                    .map(|search| search.wanted.query.clone())
-                    .unwrap_or_default();
-            }
-            if wanted.query.contains("sandbox-fail") {
-                return Err(Failure::new(
-                    500,
-                    "SEARCH_FAILED",
-                    "The query asked for a failure",
-                ));
-            }
-            Search::add(account, webset, wanted, config).map(|_| ())
-        })
-    }
-
-    fn monitor_of(&mut self, call: &Call) -> Result<&mut Monitor, Failure> {
-        let id = call.text("monitorId");
-        self.monitors
-            .get_mut(id)
-            .ok_or_else(|| Failure::not_found("Monitor", id))
+/// Reschedules the next run: shortly if there was no run yet, otherwise by the cron expression.
+fn reschedule(account: &mut Account, id: &str) {
+    let now = account.now();
+    let step = ScheduledStep::Monitor(id.to_owned());
+    account.cancel_step(&step);
+    let monitor = account.monitors.get(id);
+    let Some(monitor) = monitor.filter(|monitor| monitor.enabled) else {
+        return;
+    };
+    if monitor.runs.len() == 0 {
+        account.schedule_after(FIRST_RUN, step);
+    } else if let Some(due) = monitor.next_run(now) {
+        account.schedule_at(due, step);
     }
 }
 
 /// `POST /websets/v0/monitors`.
-pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
-    account.need_room(1)?;
-    let cadence = cadence(&call.or_null("cadence"))?;
+pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
+    account.ensure_capacity(1)?;
+    let cadence = parse_cadence(&call.or_null("cadence"))?;
     let webset = account.webset_id(call.text("websetId"))?;
-    let id = account.id("monitor");
-    let monitor = Monitor {
+    let id = account.new_id("monitor");
+    let monitor = WebsetMonitor {
         webset,
         enabled: true,
         cadence,
-        behavior: behavior(&call.or_null("behavior")),
+        behavior: with_default_behavior(&call.or_null("behavior")),
         metadata: call.metadata(),
         runs: Table::default(),
         created: account.now(),
@@ -271,85 +241,75 @@ pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
     };
     let json = monitor.to_json(account.now());
     account.monitors.insert(&id, monitor);
-    account.record("monitor.created", json.clone());
-    account.plan_monitor(&id);
-    Reply::created(json)
+    events::record(account, "monitor.created", json.clone());
+    reschedule(account, &id);
+    ApiResponse::created(json)
 }
 
 /// `GET /websets/v0/monitors/{id}`.
-pub(crate) fn get(account: &mut Account, call: &Call) -> Outcome {
-    let now = account.now();
-    Reply::ok(account.monitor_of(call)?.to_json(now))
+pub(crate) fn get(account: &mut Account, call: &Call) -> ApiResult {
+    let monitor = account.monitors.find(call.text("monitorId"))?;
+    ApiResponse::ok(monitor.to_json(account.now()))
 }
 
 /// `GET /websets/v0/monitors`.
-pub(crate) fn list(account: &mut Account, call: &Call) -> Outcome {
-    let paging = Paging::of(call, 25, 200)?;
-    // A filter by a webset that does not exist finds nothing.
+pub(crate) fn list(account: &mut Account, call: &Call) -> ApiResult {
+    let paging = Paging::from_call(call, 25, 200)?;
+    // A filter by an unknown webset matches nothing.
     let webset = call
         .opt_text("websetId")
         .map(|name| account.webset_id(name).unwrap_or_default());
-    let rows = account.monitors.placed().filter(|(_, monitor)| {
+    let rows = account.monitors.rows().filter(|(_, monitor)| {
         webset
             .as_ref()
             .is_none_or(|webset| monitor.webset == *webset)
     });
-    Reply::ok(paging.page(rows, Order::NewestFirst, |monitor| {
+    ApiResponse::ok(paging.page(rows, Order::NewestFirst, |monitor| {
         monitor.to_json(account.now())
     }))
 }
 
 /// `PATCH /websets/v0/monitors/{id}`.
-pub(crate) fn update(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn update(account: &mut Account, call: &Call) -> ApiResult {
     let now = account.now();
-    let given = call.get("cadence").map(cadence).transpose()?;
-    let monitor = account.monitor_of(call)?;
+    let id = call.text("monitorId");
+    let cadence = call.get("cadence").map(parse_cadence).transpose()?;
+    let monitor = account.monitors.find_mut(id)?;
     if let Some(status) = call.opt_text("status") {
         monitor.enabled = status == "enabled";
     }
-    if let Some(given) = given {
-        monitor.cadence = given;
+    if let Some(cadence) = cadence {
+        monitor.cadence = cadence;
     }
-    if let Some(given) = call.get("behavior") {
-        monitor.behavior = behavior(given);
+    if let Some(behavior) = call.get("behavior") {
+        monitor.behavior = with_default_behavior(behavior);
     }
-    if call.get("metadata").is_some() {
-        monitor.metadata = call.metadata();
-    }
+    call.update_metadata(&mut monitor.metadata);
     monitor.updated = now;
     let json = monitor.to_json(now);
-    account.plan_monitor(call.text("monitorId"));
-    account.record("monitor.updated", json.clone());
-    Reply::ok(json)
+    reschedule(account, id);
+    events::record(account, "monitor.updated", json.clone());
+    ApiResponse::ok(json)
 }
 
 /// `DELETE /websets/v0/monitors/{id}`.
-pub(crate) fn delete(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn delete(account: &mut Account, call: &Call) -> ApiResult {
     let id = call.text("monitorId");
-    let monitor = account
-        .monitors
-        .remove(id)
-        .ok_or_else(|| Failure::not_found("Monitor", id))?;
-    let json = monitor.to_json(account.now());
-    account.unplan(&Step::Monitor(id.to_owned()));
-    account.record("monitor.deleted", json.clone());
-    Reply::ok(json)
+    let json = account.monitors.delete(id)?.to_json(account.now());
+    account.cancel_step(&ScheduledStep::Monitor(id.to_owned()));
+    events::record(account, "monitor.deleted", json.clone());
+    ApiResponse::ok(json)
 }
 
 /// `GET /websets/v0/monitors/{monitor}/runs`.
-pub(crate) fn list_runs(account: &mut Account, call: &Call) -> Outcome {
-    let paging = Paging::of(call, 25, 200)?;
-    let monitor = account.monitor_of(call)?;
-    Reply::ok(paging.page(monitor.runs.placed(), Order::NewestFirst, Run::to_json))
+pub(crate) fn list_runs(account: &mut Account, call: &Call) -> ApiResult {
+    let paging = Paging::from_call(call, 25, 200)?;
+    let runs = &account.monitors.find(call.text("monitorId"))?.runs;
+    ApiResponse::ok(paging.page(runs.rows(), Order::NewestFirst, MonitorRun::to_json))
 }
 
 /// `GET /websets/v0/monitors/{monitor}/runs/{id}`.
-pub(crate) fn get_run(account: &mut Account, call: &Call) -> Outcome {
-    let id = call.text("runId");
-    let monitor = account.monitor_of(call)?;
-    let run = monitor
-        .runs
-        .get(id)
-        .ok_or_else(|| Failure::not_found("Monitor run", id))?;
-    Reply::ok(run.to_json())
+pub(crate) fn get_run(account: &mut Account, call: &Call) -> ApiResult {
+    let monitor = account.monitors.find(call.text("monitorId"))?;
+    ApiResponse::ok(monitor.runs.find(call.text("runId"))?.to_json())
 }

@@ -1,63 +1,62 @@
-//! `POST /websets/v0/websets/preview`: how a query would be read, without creating anything.
+//! `POST /websets/v0/websets/preview`: how a query is interpreted, without creating anything.
 
 use serde_json::{Value, json};
 
-use super::Wanted;
-use crate::call::{Call, Outcome, Reply};
-use crate::corpus::entity::{self, Kind};
-use crate::failure::Failure;
-use crate::random::hash;
+use super::SearchSpec;
+use crate::api_error::ApiError;
+use crate::call::{ApiResponse, ApiResult, Call};
+use crate::corpus::entity::{self, EntityKind};
+use crate::rng::hash;
 use crate::state::Account;
 use crate::time::iso;
 use crate::{corpus, ids};
 
-pub(crate) fn preview(account: &mut Account, call: &Call) -> Outcome {
-    let wanted = Wanted::of(&call.or_null("search"), 10);
-    if corpus::words_of(&wanted.query).is_empty() {
-        return Err(Failure::new(
+pub(crate) fn preview(account: &mut Account, call: &Call) -> ApiResult {
+    let spec = SearchSpec::from_request(&call.or_null("search"));
+    if corpus::words_of(&spec.query).is_empty() {
+        return Err(ApiError::new(
             422,
             "UNABLE_TO_GENERATE_RESPONSE",
             "The query says nothing to look for",
         ));
     }
-    let kind = Kind::of(&wanted.entity);
-    let criteria: Vec<Value> = wanted
-        .criteria
-        .iter()
+    let kind = EntityKind::from_json(&spec.entity);
+    let criteria = spec.criteria.iter();
+    let criteria: Value = criteria
         .map(|description| json!({ "description": description }))
         .collect();
     let seed = account.data_seed();
     let count = if call.flag("withItems") {
-        wanted.count
+        spec.count
     } else {
         0
     };
     let items: Vec<Value> = (0..count)
         .map(|index| {
-            let hash = hash(seed, &["preview", &wanted.query, &index.to_string()]);
+            let hash = hash(seed, &["preview", &spec.query, &index.to_string()]);
             json!({
                 "id": ids::id("item", account.now(), hash),
-                "properties": entity::found(seed, kind, &wanted.query, index),
+                "properties": entity::generate(seed, kind, &spec.query, index),
                 "createdAt": iso(account.now()),
             })
         })
         .collect();
-    Reply::ok(json!({
-        "search": { "entity": wanted.entity, "criteria": criteria },
-        "enrichments": suggestions(kind),
+    ApiResponse::ok(json!({
+        "search": { "entity": spec.entity, "criteria": criteria },
+        "enrichments": suggested_enrichments(kind),
         "items": items,
     }))
 }
 
-/// Columns worth adding for a kind of entity.
-fn suggestions(kind: Kind) -> Value {
+/// Enrichments to suggest for a kind of entity.
+fn suggested_enrichments(kind: EntityKind) -> Value {
     match kind {
-        Kind::Company => json!([
+        EntityKind::Company => json!([
             { "description": "Year the company was founded", "format": "date" },
             { "description": "Number of employees", "format": "number" },
             { "description": "Funding stage", "format": "options", "options": [{ "label": "Seed" }, { "label": "Series A" }, { "label": "Later" }] },
         ]),
-        Kind::Person => json!([
+        EntityKind::Person => json!([
             { "description": "Work email address", "format": "email" },
             { "description": "LinkedIn profile", "format": "url" },
         ]),

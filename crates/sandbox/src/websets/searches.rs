@@ -4,20 +4,21 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::sources::Sources;
+use super::sources::SourceLookup;
 use super::webset::Webset;
-use super::{SEARCH, Wanted};
-use crate::call::{Call, Outcome, Reply, list_of};
-use crate::failure::Failure;
-use crate::random::Dice;
-use crate::state::{Account, Table};
+use super::{SEARCH_DURATION, SearchSpec, events};
+use crate::api_error::ApiError;
+use crate::call::{ApiResponse, ApiResult, Call};
+use crate::json::{list, metadata, opt_text};
+use crate::rng::Rng;
+use crate::state::{Account, Resource};
 use crate::time::iso;
 
-/// Part of a search's time that passes before it runs, as a divisor.
-const START: u64 = 10;
+/// The share of its duration that a search waits before it runs, as a divisor.
+const START_DIVISOR: u64 = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
+pub(super) enum SearchStatus {
     Created,
     Running,
     Completed,
@@ -25,11 +26,11 @@ pub(super) enum Status {
 }
 
 /// One search.
-pub(crate) struct Search {
+pub(crate) struct WebsetSearch {
     pub(super) id: String,
-    pub(super) state: Status,
-    pub(super) wanted: Wanted,
-    /// Success rate of every criterion, in percent.
+    pub(super) state: SearchStatus,
+    pub(super) spec: SearchSpec,
+    /// Success rate per criterion, in percent.
     rates: Vec<u64>,
     pub(super) overrides: bool,
     exclude: Value,
@@ -38,66 +39,67 @@ pub(crate) struct Search {
     recall: bool,
     pub(super) found: u64,
     pub(super) analyzed: u64,
-    /// Candidate to look at next.
+    /// Index of the next candidate.
     pub(super) next: u64,
-    /// Addresses that must not be found.
+    /// URLs that the search must not return.
     pub(super) excluded: HashSet<String>,
-    /// The only candidates, when a scope was given.
+    /// The candidates of a search with a scope.
     pub(super) pool: Option<Vec<Value>>,
-    pub(super) created: u64,
+    created: u64,
     pub(super) updated: u64,
-    /// How long it takes from creation to completion.
-    pub(super) span: u64,
+    /// Time from creation to completion, in milliseconds.
+    duration: u64,
     canceled_at: Option<u64>,
     canceled_reason: Option<&'static str>,
 }
 
-impl Search {
-    /// Adds a search to a webset; `request` holds the parts [`Wanted`] leaves out.
+impl Resource for WebsetSearch {
+    const NAME: &'static str = "Search";
+}
+
+impl WebsetSearch {
+    /// Adds a search to a webset; `request` has the fields that are not in the [`SearchSpec`].
     pub(super) fn add(
         account: &mut Account,
         webset: &mut Webset,
-        wanted: Wanted,
+        spec: SearchSpec,
         request: &Value,
-    ) -> Result<String, Failure> {
-        account.need_room(1)?;
-        let id = account.id("search");
-        let search = Search::new(account, webset, wanted, request, &id)?;
+    ) -> Result<String, ApiError> {
+        account.ensure_capacity(1)?;
+        let id = account.new_id("search");
+        let search = WebsetSearch::new(account, webset, spec, request, &id)?;
         let json = search.to_json(&webset.id, account.now());
         webset.searches.insert(&id, search);
         webset.updated = account.now();
-        account.record("webset.search.created", json);
-        account.wake(webset, 1);
+        events::record(account, "webset.search.created", json);
+        webset.wake(account, 1);
         Ok(id)
     }
 
     fn new(
         account: &Account,
         webset: &Webset,
-        wanted: Wanted,
+        spec: SearchSpec,
         request: &Value,
         id: &str,
-    ) -> Result<Search, Failure> {
-        let sources = Sources {
-            account,
-            own: Some(webset),
-        };
-        let (exclude, scope) = (list_of(request, "exclude"), list_of(request, "scope"));
-        sources.check(exclude)?;
-        sources.check(scope)?;
-        let mut excluded = sources.addresses(exclude);
-        excluded.extend(sources.addresses(&webset.excludes));
+    ) -> Result<WebsetSearch, ApiError> {
+        let own = Some(webset);
+        let sources = SourceLookup { account, own };
+        let (exclude, scope) = (list(request, "exclude"), list(request, "scope"));
+        sources.validate(exclude)?;
+        sources.validate(scope)?;
+        let mut excluded = sources.urls(exclude);
+        excluded.extend(sources.urls(&webset.excludes));
         let pool = (!scope.is_empty()).then(|| sources.properties(scope));
-        let mut dice = account.dice(&["rates", &wanted.query]);
-        let rates = wanted.criteria.iter().map(|_| dice.between(55, 98));
-        let metadata = request.get("metadata").cloned();
-        Ok(Search {
+        let mut rng = account.rng(&["rates", &spec.query]);
+        let rates = spec.criteria.iter().map(|_| rng.between(55, 98));
+        Ok(WebsetSearch {
             rates: rates.collect(),
-            state: Status::Created,
-            overrides: request.get("behavior").and_then(Value::as_str) != Some("append"),
+            state: SearchStatus::Created,
+            overrides: opt_text(request, "behavior") != Some("append"),
             exclude: exclude.into(),
             scope: scope.into(),
-            metadata: metadata.unwrap_or_else(|| json!({})),
+            metadata: metadata(request),
             recall: request.get("recall").and_then(Value::as_bool) == Some(true),
             found: 0,
             analyzed: 0,
@@ -106,15 +108,15 @@ impl Search {
             pool,
             created: account.now(),
             updated: account.now(),
-            span: account.span(SEARCH),
+            duration: account.scaled(SEARCH_DURATION),
             canceled_at: None,
             canceled_reason: None,
-            wanted,
+            spec,
             id: id.to_owned(),
         })
     }
 
-    /// Cancels a search that is not over; one that is stays as it is.
+    /// Cancels an active search; one that has ended does not change.
     pub(super) fn cancel(
         account: &mut Account,
         webset: &mut Webset,
@@ -122,56 +124,57 @@ impl Search {
         reason: Option<&'static str>,
     ) {
         let now = account.now();
-        let Some(search) = webset
-            .searches
-            .get_mut(id)
-            .filter(|search| search.is_active())
-        else {
+        let search = webset.searches.get_mut(id);
+        let Some(search) = search.filter(|search| search.is_active()) else {
             return;
         };
-        search.state = Status::Canceled;
+        search.state = SearchStatus::Canceled;
         search.canceled_at = Some(now);
         search.canceled_reason = reason;
         search.updated = now;
         let json = search.to_json(&webset.id, now);
         webset.updated = now;
-        account.record("webset.search.canceled", json);
+        events::record(account, "webset.search.canceled", json);
     }
 
     pub(super) fn is_active(&self) -> bool {
-        matches!(self.state, Status::Created | Status::Running)
+        matches!(self.state, SearchStatus::Created | SearchStatus::Running)
     }
 
-    pub(super) fn status(&self) -> &'static str {
+    pub(super) fn is_running(&self) -> bool {
+        self.state == SearchStatus::Running
+    }
+
+    fn status(&self) -> &'static str {
         match self.state {
-            Status::Created => "created",
-            Status::Running => "running",
-            Status::Completed => "completed",
-            Status::Canceled => "canceled",
+            SearchStatus::Created => "created",
+            SearchStatus::Running => "running",
+            SearchStatus::Completed => "completed",
+            SearchStatus::Canceled => "canceled",
         }
     }
 
-    /// When it starts to run.
-    pub(super) fn starts(&self) -> u64 {
-        self.created + self.span / START
+    /// The time at which the search starts to run.
+    pub(super) fn starts_at(&self) -> u64 {
+        self.created + self.duration / START_DIVISOR
     }
 
-    pub(super) fn ends(&self) -> u64 {
-        self.created + self.span
+    pub(super) fn ends_at(&self) -> u64 {
+        self.created + self.duration
     }
 
-    /// How many items it should have found by now.
-    pub(super) fn due(&self, now: u64) -> u64 {
-        let passed = now.saturating_sub(self.starts());
-        let whole = self.ends().saturating_sub(self.starts()).max(1);
-        let part =
-            u128::from(self.wanted.count) * u128::from(passed.min(whole)) / u128::from(whole);
-        u64::try_from(part).unwrap_or(u64::MAX)
+    /// The number of items that the search should have found by now.
+    pub(super) fn expected_items(&self, now: u64) -> u64 {
+        let elapsed = now.saturating_sub(self.starts_at());
+        let total = self.ends_at().saturating_sub(self.starts_at()).max(1);
+        let expected =
+            u128::from(self.spec.count) * u128::from(elapsed.min(total)) / u128::from(total);
+        u64::try_from(expected).unwrap_or(u64::MAX)
     }
 
     pub(super) fn to_json(&self, webset: &str, now: u64) -> Value {
         let criteria: Vec<Value> = self
-            .wanted
+            .spec
             .criteria
             .iter()
             .zip(&self.rates)
@@ -182,10 +185,10 @@ impl Search {
             "object": "webset_search",
             "status": self.status(),
             "websetId": webset,
-            "query": self.wanted.query,
-            "entity": self.wanted.entity,
+            "query": self.spec.query,
+            "entity": self.spec.entity,
             "criteria": criteria,
-            "count": self.wanted.count,
+            "count": self.spec.count,
             "behavior": if self.overrides { "override" } else { "append" },
             "exclude": self.exclude,
             "scope": self.scope,
@@ -201,21 +204,21 @@ impl Search {
 
     fn progress(&self, now: u64) -> Value {
         let completion = match self.state {
-            Status::Completed => 100,
-            _ => (self.found * 100 / self.wanted.count).min(99),
+            SearchStatus::Completed => 100,
+            _ => (self.found * 100 / self.spec.count).min(99),
         };
-        let left = self
+        let time_left = self
             .is_active()
-            .then(|| self.ends().saturating_sub(now).div_ceil(1_000));
-        json!({ "found": self.found, "analyzed": self.analyzed, "completion": completion, "timeLeft": left })
+            .then(|| self.ends_at().saturating_sub(now).div_ceil(1_000));
+        json!({ "found": self.found, "analyzed": self.analyzed, "completion": completion, "timeLeft": time_left })
     }
 
-    /// An estimate of how many there are, once the search has looked around.
+    /// Estimates the number of matches that exist, once the search is complete.
     fn recall_json(&self) -> Value {
-        if !self.recall || self.state != Status::Completed {
+        if !self.recall || self.state != SearchStatus::Completed {
             return Value::Null;
         }
-        let total = self.found + Dice::new(0, &["recall", &self.wanted.query]).between(5, 60);
+        let total = self.found + Rng::new(0, &["recall", &self.spec.query]).between(5, 60);
         json!({
             "expected": {
                 "total": total,
@@ -227,40 +230,33 @@ impl Search {
     }
 }
 
+fn search_json(account: &Account, webset: &Webset, id: &str) -> Result<Value, ApiError> {
+    let search = webset.searches.find(id)?;
+    Ok(search.to_json(&webset.id, account.now()))
+}
+
 /// `POST /websets/v0/websets/{webset}/searches`.
-pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
     let request = Value::Object(call.args.clone());
-    let json = account.with_webset(call.text("websetId"), |account, webset| {
-        let wanted = Wanted::of(&request, 10);
-        if webset.title.is_none() {
-            webset.title = Some(crate::corpus::start_of(&wanted.query, 80));
-        }
-        let id = Search::add(account, webset, wanted, &request)?;
-        shown(account, webset, &id)
-    })?;
-    Reply::ok(json)
+    account.change_webset(call, |account, webset| {
+        let spec = SearchSpec::from_request(&request);
+        webset.set_default_title(&spec.query);
+        let id = WebsetSearch::add(account, webset, spec, &request)?;
+        search_json(account, webset, &id)
+    })
 }
 
 /// `GET /websets/v0/websets/{webset}/searches/{id}`.
-pub(crate) fn get(account: &mut Account, call: &Call) -> Outcome {
-    Reply::ok(shown(
-        account,
-        account.webset_of(call)?,
-        call.text("searchId"),
-    )?)
+pub(crate) fn get(account: &mut Account, call: &Call) -> ApiResult {
+    let webset = account.requested_webset(call)?;
+    ApiResponse::ok(search_json(account, webset, call.text("searchId"))?)
 }
 
 /// `POST /websets/v0/websets/{webset}/searches/{id}/cancel`.
-pub(crate) fn cancel(account: &mut Account, call: &Call) -> Outcome {
-    let json = account.with_webset(call.text("websetId"), |account, webset| {
-        Search::cancel(account, webset, call.text("searchId"), None);
-        shown(account, webset, call.text("searchId"))
-    })?;
-    Reply::ok(json)
-}
-
-fn shown(account: &Account, webset: &Webset, id: &str) -> Result<Value, Failure> {
-    let search =
-        Table::get(&webset.searches, id).ok_or_else(|| Failure::not_found("Search", id))?;
-    Ok(search.to_json(&webset.id, account.now()))
+pub(crate) fn cancel(account: &mut Account, call: &Call) -> ApiResult {
+    let id = call.text("searchId");
+    account.change_webset(call, |account, webset| {
+        WebsetSearch::cancel(account, webset, id, None);
+        search_json(account, webset, id)
+    })
 }

@@ -6,64 +6,60 @@ use serde_json::Value;
 
 use super::items::Item;
 use super::webset::Webset;
-use crate::failure::Failure;
+use crate::api_error::ApiError;
+use crate::json::text;
 use crate::state::Account;
 
-/// Where the entries of a request are looked up. A webset that is being worked on is out of its
-/// table, so it is named extra.
-pub(super) struct Sources<'a> {
+/// Resolves the sources that a request names. A webset that is being changed is not in its table, so
+/// it is passed separately.
+pub(super) struct SourceLookup<'a> {
     pub(super) account: &'a Account,
     pub(super) own: Option<&'a Webset>,
 }
 
-/// Source and id of one entry.
-fn read(entry: &Value) -> (&str, &str) {
-    let part = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
-    (part("source"), part("id"))
+/// Returns type and id of a source.
+fn parse_source(source: &Value) -> (&str, &str) {
+    (text(source, "source"), text(source, "id"))
 }
 
-impl Sources<'_> {
+impl SourceLookup<'_> {
     fn webset(&self, name: &str) -> Option<&Webset> {
         let id = self.account.webset_id(name).ok();
         let other = id.and_then(|id| self.account.websets.get(&id));
-        other.or_else(|| self.own.filter(|own| own.goes_by(name)))
+        other.or_else(|| self.own.filter(|own| own.has_name(name)))
     }
 
-    /// Refuses entries that name nothing.
-    pub(super) fn check(&self, entries: &[Value]) -> Result<(), Failure> {
-        for (source, id) in entries.iter().map(read) {
-            let known = match source {
+    /// Rejects sources that do not exist.
+    pub(super) fn validate(&self, sources: &[Value]) -> Result<(), ApiError> {
+        for (kind, id) in sources.iter().map(parse_source) {
+            let exists = match kind {
                 "import" => self.account.imports.contains(id),
                 _ => self.webset(id).is_some(),
             };
-            if !known {
-                return Err(Failure::invalid(format!("There is no {source} {id}")));
+            if !exists {
+                return Err(ApiError::invalid(format!("There is no {kind} {id}")));
             }
         }
         Ok(())
     }
 
-    /// Properties of everything the entries hold at this moment.
-    pub(super) fn properties(&self, entries: &[Value]) -> Vec<Value> {
-        let seed = self.account.data_seed();
-        let mut all = Vec::new();
-        for (source, id) in entries.iter().map(read) {
-            if source == "import" {
-                let import = self.account.imports.get(id);
-                all.extend(
-                    import
-                        .into_iter()
-                        .flat_map(|import| import.properties(seed)),
-                );
+    /// Returns the properties of everything that the sources contain now.
+    pub(super) fn properties(&self, sources: &[Value]) -> Vec<Value> {
+        let mut properties = Vec::new();
+        for (kind, id) in sources.iter().map(parse_source) {
+            if kind == "import" {
+                if let Some(import) = self.account.imports.get(id) {
+                    properties.extend(import.properties(self.account.data_seed()));
+                }
             } else if let Some(webset) = self.webset(id) {
-                all.extend(webset.items.values().map(|item| item.properties.clone()));
+                properties.extend(webset.items.values().map(|item| item.properties.clone()));
             }
         }
-        all
+        properties
     }
 
-    /// Addresses of everything the entries hold at this moment.
-    pub(super) fn addresses(&self, entries: &[Value]) -> HashSet<String> {
-        self.properties(entries).iter().map(Item::address).collect()
+    /// Returns the URLs of everything that the sources contain now.
+    pub(super) fn urls(&self, sources: &[Value]) -> HashSet<String> {
+        self.properties(sources).iter().map(Item::url_of).collect()
     }
 }

@@ -1,16 +1,15 @@
-//! Webhooks. Nothing is sent: every event a webhook asked for counts as delivered at once, or as
-//! refused when its address contains `fail`.
+//! Webhooks. Nothing is sent: every event that a webhook subscribes to counts as delivered at once,
+//! or as rejected if the URL contains `fail`.
 
 use serde_json::{Value, json};
 
-use super::events::Event;
-use crate::call::{Call, Outcome, Reply};
-use crate::failure::Failure;
-use crate::state::{Account, Order, Paging, Table};
+use super::events::WebsetEvent;
+use crate::call::{ApiResponse, ApiResult, Call};
+use crate::state::{Account, Order, Paging, Resource, Table};
 use crate::time::iso;
 
-/// Attempts kept of one webhook.
-const MOST_ATTEMPTS: usize = 500;
+/// Maximum number of delivery attempts per webhook.
+const MAX_ATTEMPTS: usize = 500;
 
 /// One webhook.
 pub(crate) struct Webhook {
@@ -18,24 +17,32 @@ pub(crate) struct Webhook {
     events: Vec<Value>,
     url: String,
     metadata: Value,
-    attempts: Table<Attempt>,
+    attempts: Table<DeliveryAttempt>,
     created: u64,
     updated: u64,
 }
 
-struct Attempt {
+struct DeliveryAttempt {
     id: String,
     webhook: String,
     event: String,
-    kind: &'static str,
+    event_type: &'static str,
     url: String,
     successful: bool,
     at: u64,
 }
 
+impl Resource for Webhook {
+    const NAME: &'static str = "Webhook";
+}
+
 impl Webhook {
-    /// The secret is told only once, on creation.
-    fn to_json(&self, secret: Option<&str>) -> Value {
+    fn to_json(&self) -> Value {
+        self.to_json_with_secret(None)
+    }
+
+    /// Only the response to the creation contains the secret.
+    fn to_json_with_secret(&self, secret: Option<&str>) -> Value {
         json!({
             "id": self.id,
             "object": "webhook",
@@ -50,7 +57,7 @@ impl Webhook {
     }
 }
 
-impl Attempt {
+impl DeliveryAttempt {
     fn to_json(&self) -> Value {
         let (status, body) = if self.successful {
             (200, "ok")
@@ -61,7 +68,7 @@ impl Attempt {
             "id": self.id,
             "object": "webhook_attempt",
             "eventId": self.event,
-            "eventType": self.kind,
+            "eventType": self.event_type,
             "webhookId": self.webhook,
             "url": self.url,
             "successful": self.successful,
@@ -74,54 +81,35 @@ impl Attempt {
     }
 }
 
-impl Account {
-    pub(super) fn deliver(&mut self, event: &Event) {
-        let wanted = |webhook: &Webhook| {
-            webhook
-                .events
-                .iter()
-                .any(|kind| kind.as_str() == Some(event.kind))
+/// Adds a delivery attempt to every webhook that subscribes to the event.
+pub(super) fn deliver(account: &mut Account, event: &WebsetEvent) {
+    let event_type = Value::from(event.event_type);
+    let subscribers = account
+        .webhooks
+        .ids_where(|webhook| webhook.events.contains(&event_type));
+    for webhook_id in subscribers {
+        let id = account.new_id("attempt");
+        let Some(webhook) = account.webhooks.get_mut(&webhook_id) else {
+            continue;
         };
-        let ids: Vec<String> = self
-            .webhooks
-            .values()
-            .filter(|webhook| wanted(webhook))
-            .map(|webhook| webhook.id.clone())
-            .collect();
-        for id in ids {
-            let attempt = self.id("attempt");
-            let Some(webhook) = self.webhooks.get_mut(&id) else {
-                continue;
-            };
-            webhook.attempts.insert(
-                &attempt,
-                Attempt {
-                    id: attempt.clone(),
-                    webhook: id.clone(),
-                    event: event.id.clone(),
-                    kind: event.kind,
-                    url: webhook.url.clone(),
-                    successful: !webhook.url.contains("fail"),
-                    at: event.created,
-                },
-            );
-            webhook.attempts.shrink_to(MOST_ATTEMPTS);
-        }
-    }
-
-    fn webhook_of(&mut self, call: &Call) -> Result<&mut Webhook, Failure> {
-        let id = call.text("webhookId");
-        self.webhooks
-            .get_mut(id)
-            .ok_or_else(|| Failure::not_found("Webhook", id))
+        let attempt = DeliveryAttempt {
+            id: id.clone(),
+            webhook: webhook_id,
+            event: event.id.clone(),
+            event_type: event.event_type,
+            url: webhook.url.clone(),
+            successful: !webhook.url.contains("fail"),
+            at: event.created,
+        };
+        webhook.attempts.insert_bounded(&id, attempt, MAX_ATTEMPTS);
     }
 }
 
 /// `POST /websets/v0/webhooks`.
-pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
-    account.need_room(1)?;
-    let id = account.id("webhook");
-    let secret = account.secret();
+pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
+    account.ensure_capacity(1)?;
+    let id = account.new_id("webhook");
+    let secret = account.new_secret();
     let webhook = Webhook {
         events: call.list("events").to_vec(),
         url: call.text("url").to_owned(),
@@ -131,62 +119,55 @@ pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
         updated: account.now(),
         id: id.clone(),
     };
-    let json = webhook.to_json(Some(&secret));
+    let json = webhook.to_json_with_secret(Some(&secret));
     account.webhooks.insert(&id, webhook);
-    Reply::ok(json)
+    ApiResponse::ok(json)
 }
 
 /// `GET /websets/v0/webhooks/{id}`.
-pub(crate) fn get(account: &mut Account, call: &Call) -> Outcome {
-    Reply::ok(account.webhook_of(call)?.to_json(None))
+pub(crate) fn get(account: &mut Account, call: &Call) -> ApiResult {
+    ApiResponse::ok(account.webhooks.find(call.text("webhookId"))?.to_json())
 }
 
 /// `GET /websets/v0/webhooks`.
-pub(crate) fn list(account: &mut Account, call: &Call) -> Outcome {
-    let paging = Paging::of(call, 25, 200)?;
-    Reply::ok(
-        paging.page(account.webhooks.placed(), Order::NewestFirst, |webhook| {
-            webhook.to_json(None)
-        }),
-    )
+pub(crate) fn list(account: &mut Account, call: &Call) -> ApiResult {
+    let paging = Paging::from_call(call, 25, 200)?;
+    ApiResponse::ok(paging.page(
+        account.webhooks.rows(),
+        Order::NewestFirst,
+        Webhook::to_json,
+    ))
 }
 
 /// `PATCH /websets/v0/webhooks/{id}`.
-pub(crate) fn update(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn update(account: &mut Account, call: &Call) -> ApiResult {
     let now = account.now();
-    let webhook = account.webhook_of(call)?;
+    let webhook = account.webhooks.find_mut(call.text("webhookId"))?;
     if call.get("events").is_some() {
         webhook.events = call.list("events").to_vec();
     }
     if let Some(url) = call.opt_text("url") {
         url.clone_into(&mut webhook.url);
     }
-    if call.get("metadata").is_some() {
-        webhook.metadata = call.metadata();
-    }
+    call.update_metadata(&mut webhook.metadata);
     webhook.updated = now;
-    Reply::ok(webhook.to_json(None))
+    ApiResponse::ok(webhook.to_json())
 }
 
 /// `DELETE /websets/v0/webhooks/{id}`.
-pub(crate) fn delete(account: &mut Account, call: &Call) -> Outcome {
-    let id = call.text("webhookId");
-    let webhook = account
-        .webhooks
-        .remove(id)
-        .ok_or_else(|| Failure::not_found("Webhook", id))?;
-    Reply::ok(webhook.to_json(None))
+pub(crate) fn delete(account: &mut Account, call: &Call) -> ApiResult {
+    ApiResponse::ok(account.webhooks.delete(call.text("webhookId"))?.to_json())
 }
 
 /// `GET /websets/v0/webhooks/{id}/attempts`.
-pub(crate) fn list_attempts(account: &mut Account, call: &Call) -> Outcome {
-    let paging = Paging::of(call, 25, 200)?;
-    let kind = call.opt_text("eventType");
+pub(crate) fn list_attempts(account: &mut Account, call: &Call) -> ApiResult {
+    let paging = Paging::from_call(call, 25, 200)?;
+    let event_type = call.opt_text("eventType");
     let successful = call.get("successful").and_then(Value::as_bool);
-    let webhook = account.webhook_of(call)?;
-    let rows = webhook.attempts.placed().filter(|(_, attempt)| {
-        kind.is_none_or(|kind| attempt.kind == kind)
-            && successful.is_none_or(|wanted| attempt.successful == wanted)
+    let webhook = account.webhooks.find(call.text("webhookId"))?;
+    let rows = webhook.attempts.rows().filter(|(_, attempt)| {
+        event_type.is_none_or(|event_type| attempt.event_type == event_type)
+            && successful.is_none_or(|successful| attempt.successful == successful)
     });
-    Reply::ok(paging.page(rows, Order::NewestFirst, Attempt::to_json))
+    ApiResponse::ok(paging.page(rows, Order::NewestFirst, DeliveryAttempt::to_json))
 }

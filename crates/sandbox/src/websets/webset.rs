@@ -1,286 +1,274 @@
-//! Websets themselves.
+//! Websets.
 
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::Wanted;
 use super::enrichments::Enrichment;
-use super::items;
-use super::items::Item;
-use super::searches::Search;
-use super::sources::Sources;
-use crate::call::{Call, Outcome, Reply};
-use crate::corpus::start_of;
-use crate::failure::Failure;
-use crate::state::{Account, Order, Paging, Step, Table};
+use super::items::{self, Item};
+use super::searches::WebsetSearch;
+use super::sources::SourceLookup;
+use super::{SearchSpec, events};
+use crate::api_error::ApiError;
+use crate::call::{ApiResponse, ApiResult, Call};
+use crate::corpus::truncate;
+use crate::json::set;
+use crate::state::{Account, Order, Paging, Resource, ScheduledStep, Table};
 use crate::time::iso;
 
-/// Items shown by `expand=items`.
-const EXPANDED: usize = 100;
-const USUAL_COUNT: u64 = 10;
+/// Maximum number of items that `expand=items` returns.
+const MAX_EXPANDED_ITEMS: usize = 100;
+/// Maximum length of a title.
+const MAX_TITLE: usize = 80;
 
-/// A webset with all it holds.
+/// A webset with its searches, enrichments and items.
 pub(crate) struct Webset {
     pub(super) id: String,
-    pub(super) external_id: Option<String>,
-    pub(super) title: Option<String>,
-    pub(super) searches: Table<Search>,
+    external_id: Option<String>,
+    title: Option<String>,
+    pub(super) searches: Table<WebsetSearch>,
     pub(super) enrichments: Table<Enrichment>,
     pub(super) items: Table<Item>,
-    /// Addresses of the items; a webset holds no entity twice.
-    pub(super) addresses: HashSet<String>,
-    /// Imports whose records are or will be items.
+    /// URLs of the items; a webset contains no entity twice.
+    pub(super) urls: HashSet<String>,
+    /// Imports whose records are or will become items.
     pub(super) imports: Vec<String>,
-    /// Those of them that have not been taken in yet.
-    pub(super) waiting: Vec<String>,
+    /// Imports whose records have not been added yet.
+    pub(super) pending_imports: Vec<String>,
     pub(super) excludes: Vec<Value>,
-    pub(super) metadata: Value,
-    pub(super) created: u64,
+    metadata: Value,
+    created: u64,
     pub(super) updated: u64,
-    /// Whether a tick is planned.
-    pub(super) ticking: bool,
+    /// Whether the next tick is scheduled.
+    pub(super) tick_scheduled: bool,
+}
+
+impl Resource for Webset {
+    const NAME: &'static str = "Webset";
+
+    fn size(&self) -> usize {
+        1 + self.searches.len() + self.enrichments.len() + self.items.len()
+    }
 }
 
 impl Webset {
-    pub(crate) fn size(&self) -> usize {
-        1 + self.searches.len() + self.enrichments.len() + self.items.len()
-    }
-
     pub(crate) fn item_count(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether this is its id or externalId.
-    pub(super) fn goes_by(&self, name: &str) -> bool {
+    /// Whether `name` is the id or the externalId.
+    pub(super) fn has_name(&self, name: &str) -> bool {
         self.id == name || self.external_id.as_deref() == Some(name)
     }
 
-    /// Whether searches or enrichments still have something to do.
-    pub(super) fn busy(&self) -> bool {
-        self.searches.values().any(Search::is_active) || self.items.values().any(Item::is_pending)
+    /// Whether a search is active or an enrichment is pending.
+    pub(super) fn is_busy(&self) -> bool {
+        self.searches.values().any(WebsetSearch::is_active)
+            || self.items.values().any(Item::is_pending)
     }
 
     fn status(&self) -> &'static str {
-        let started = self
-            .searches
-            .values()
-            .any(|search| search.status() == "running")
-            || self.items.len() > 0;
-        match (self.busy(), started) {
+        let started = self.items.len() > 0 || self.searches.values().any(WebsetSearch::is_running);
+        match (self.is_busy(), started) {
             (true, true) => "running",
             (true, false) => "pending",
-            (false, _) if !self.waiting.is_empty() => "pending",
+            (false, _) if !self.pending_imports.is_empty() => "pending",
             (false, _) => "idle",
+        }
+    }
+
+    pub(super) fn to_json(&self, account: &Account) -> Value {
+        let now = account.now();
+        let searches = self.searches.values();
+        let enrichments = self.enrichments.values();
+        let imports = self.imports.iter();
+        let imports = imports.filter_map(|id| account.imports.get(id));
+        let monitors = account.monitors.values();
+        let monitors = monitors.filter(|monitor| monitor.webset == self.id);
+        json!({
+            "id": self.id,
+            "object": "webset",
+            "status": self.status(),
+            "externalId": self.external_id,
+            "title": self.title,
+            "dashboardUrl": format!("https://sandbox.example/websets/{}", self.id),
+            "searches": searches.map(|search| search.to_json(&self.id, now)).collect::<Value>(),
+            "imports": imports.map(|import| import.to_json()).collect::<Value>(),
+            "enrichments": enrichments.map(|enrichment| enrichment.to_json(&self.id)).collect::<Value>(),
+            "monitors": monitors.map(|monitor| monitor.to_json(now)).collect::<Value>(),
+            "excludes": self.excludes,
+            "metadata": self.metadata,
+            "createdAt": iso(self.created),
+            "updatedAt": iso(self.updated),
+        })
+    }
+
+    /// Sets the title to the query of the first search.
+    pub(super) fn set_default_title(&mut self, query: &str) {
+        self.title.get_or_insert_with(|| truncate(query, MAX_TITLE));
+    }
+
+    /// Schedules the next tick, unless it is scheduled already.
+    pub(super) fn wake(&mut self, account: &mut Account, delay: u64) {
+        if !self.tick_scheduled {
+            self.tick_scheduled = true;
+            let due = account.now().saturating_add(delay);
+            account.schedule_at(due, ScheduledStep::Webset(self.id.clone()));
+        }
+    }
+
+    fn cancel_work(&mut self, account: &mut Account, reason: &'static str) {
+        for id in self.searches.ids_where(|_| true) {
+            WebsetSearch::cancel(account, self, &id, Some(reason));
+        }
+        for id in self.enrichments.ids_where(|_| true) {
+            Enrichment::cancel(self, &id, account.now());
         }
     }
 }
 
 impl Account {
-    pub(super) fn webset_json(&self, webset: &Webset) -> Value {
-        let imports: Vec<Value> = webset
-            .imports
-            .iter()
-            .filter_map(|id| self.imports.get(id))
-            .map(|import| import.to_json())
-            .collect();
-        let monitors: Vec<Value> = self
-            .monitors
-            .values()
-            .filter(|monitor| monitor.webset == webset.id)
-            .map(|monitor| monitor.to_json(self.now()))
-            .collect();
-        json!({
-            "id": webset.id,
-            "object": "webset",
-            "status": webset.status(),
-            "externalId": webset.external_id,
-            "title": webset.title,
-            "dashboardUrl": format!("https://sandbox.example/websets/{}", webset.id),
-            "searches": webset.searches.values().map(|search| search.to_json(&webset.id, self.now())).collect::<Vec<_>>(),
-            "imports": imports,
-            "enrichments": webset.enrichments.values().map(|enrichment| enrichment.to_json(&webset.id)).collect::<Vec<_>>(),
-            "monitors": monitors,
-            "excludes": webset.excludes,
-            "metadata": webset.metadata,
-            "createdAt": iso(webset.created),
-            "updatedAt": iso(webset.updated),
-        })
-    }
-
-    /// The id of a webset named by its id or its externalId.
-    pub(super) fn webset_id(&self, name: &str) -> Result<String, Failure> {
+    /// Returns the id of the webset with this id or externalId.
+    pub(super) fn webset_id(&self, name: &str) -> Result<String, ApiError> {
         if self.websets.contains(name) {
             return Ok(name.to_owned());
         }
-        let by_name = self
-            .websets
-            .values()
-            .find(|webset| webset.external_id.as_deref() == Some(name));
-        by_name
+        let mut websets = self.websets.values();
+        let webset = websets.find(|webset| webset.has_name(name));
+        webset
             .map(|webset| webset.id.clone())
-            .ok_or_else(|| Failure::not_found("Webset", name))
+            .ok_or_else(|| Webset::not_found(name))
     }
 
-    /// The webset a request is about.
-    pub(super) fn webset_of(&self, call: &Call) -> Result<&Webset, Failure> {
-        let name = call.text("websetId");
-        let id = self.webset_id(name)?;
-        self.websets
-            .get(&id)
-            .ok_or_else(|| Failure::not_found("Webset", name))
+    /// Returns the webset that a request refers to.
+    pub(super) fn requested_webset(&self, call: &Call) -> Result<&Webset, ApiError> {
+        self.websets.find(&self.webset_id(call.text("websetId"))?)
     }
 
-    /// Works on a webset while the rest of the account stays usable.
+    /// Changes a webset while the rest of the account stays usable.
     pub(super) fn with_webset<R>(
         &mut self,
         name: &str,
-        work: impl FnOnce(&mut Account, &mut Webset) -> Result<R, Failure>,
-    ) -> Result<R, Failure> {
+        change: impl FnOnce(&mut Account, &mut Webset) -> Result<R, ApiError>,
+    ) -> Result<R, ApiError> {
         let id = self.webset_id(name)?;
-        let (place, mut webset) = self
+        let (sequence, mut webset) = self
             .websets
             .take(&id)
-            .ok_or_else(|| Failure::not_found("Webset", name))?;
-        let result = work(self, &mut webset);
-        self.websets.put(place, &id, webset);
+            .ok_or_else(|| Webset::not_found(name))?;
+        let result = change(self, &mut webset);
+        self.websets.put(sequence, &id, webset);
         result
     }
 
-    /// Plans the next look at a webset's work, unless one is planned.
-    pub(super) fn wake(&mut self, webset: &mut Webset, after: u64) {
-        if !webset.ticking {
-            webset.ticking = true;
-            self.after(after, Step::Webset(webset.id.clone()));
-        }
+    /// Changes the webset that a request refers to; the result of `change` is the response.
+    pub(super) fn change_webset(
+        &mut self,
+        call: &Call,
+        change: impl FnOnce(&mut Account, &mut Webset) -> Result<Value, ApiError>,
+    ) -> ApiResult {
+        self.with_webset(call.text("websetId"), change)
+            .and_then(ApiResponse::ok)
     }
 }
 
 /// `POST /websets/v0/websets`.
-pub(crate) fn create(account: &mut Account, call: &Call) -> Outcome {
-    account.need_room(3 + call.list("enrichments").len())?;
+pub(crate) fn create(account: &mut Account, call: &Call) -> ApiResult {
+    account.ensure_capacity(3 + call.list("enrichments").len())?;
     let external_id = call.opt_text("externalId").map(str::to_owned);
     if let Some(name) = &external_id
         && account.webset_id(name).is_ok()
     {
-        return Err(Failure::new(
-            409,
-            "CONFLICT",
-            format!("A webset with the externalId {name} exists already"),
-        ));
+        let message = format!("A webset with the externalId {name} exists already");
+        return Err(ApiError::new(409, "CONFLICT", message));
     }
-    let sources = Sources { account, own: None };
-    sources.check(call.list("import"))?;
-    sources.check(call.list("exclude"))?;
-    let id = account.id("webset");
+    let sources = SourceLookup { account, own: None };
+    sources.validate(call.list("import"))?;
+    sources.validate(call.list("exclude"))?;
+    let id = account.new_id("webset");
     let mut webset = Webset {
         external_id,
         title: None,
         searches: Table::default(),
         enrichments: Table::default(),
         items: Table::default(),
-        addresses: HashSet::new(),
+        urls: HashSet::new(),
         imports: Vec::new(),
-        waiting: Vec::new(),
+        pending_imports: Vec::new(),
         excludes: call.list("exclude").to_vec(),
         metadata: call.metadata(),
         created: account.now(),
         updated: account.now(),
-        ticking: false,
+        tick_scheduled: false,
         id: id.clone(),
     };
-    for description in call.list("enrichments") {
-        Enrichment::add(account, &mut webset, description)?;
+    for enrichment in call.list("enrichments") {
+        Enrichment::add(account, &mut webset, enrichment)?;
     }
-    let json = account.webset_json(&webset);
-    account.record("webset.created", json);
-    if let Some(description) = call.get("search") {
-        let wanted = Wanted::of(description, USUAL_COUNT);
-        webset.title = Some(start_of(&wanted.query, 80));
-        Search::add(account, &mut webset, wanted, description)?;
+    let json = webset.to_json(account);
+    events::record(account, "webset.created", json);
+    if let Some(search) = call.get("search") {
+        let spec = SearchSpec::from_request(search);
+        webset.set_default_title(&spec.query);
+        WebsetSearch::add(account, &mut webset, spec, search)?;
     }
-    items::take_in(account, &mut webset, call.list("import"));
-    account.wake(&mut webset, 1);
-    let json = account.webset_json(&webset);
+    items::add_from_sources(account, &mut webset, call.list("import"));
+    webset.wake(account, 1);
+    let json = webset.to_json(account);
     account.websets.insert(&id, webset);
-    Reply::created(json)
+    ApiResponse::created(json)
 }
 
 /// `GET /websets/v0/websets/{id}`.
-pub(crate) fn get(account: &mut Account, call: &Call) -> Outcome {
-    let webset = account.webset_of(call)?;
-    let mut json = account.webset_json(webset);
-    let expanded = call
-        .list("expand")
-        .iter()
-        .any(|part| part.as_str() == Some("items"));
-    if let (Value::Object(fields), true) = (&mut json, expanded) {
-        let items = webset
-            .items
-            .values()
-            .take(EXPANDED)
-            .map(|item| item.to_json(&webset.id));
-        fields.insert("items".into(), items.collect());
+pub(crate) fn get(account: &mut Account, call: &Call) -> ApiResult {
+    let webset = account.requested_webset(call)?;
+    let mut json = webset.to_json(account);
+    if call.texts("expand").contains(&"items") {
+        let items = webset.items.values().take(MAX_EXPANDED_ITEMS);
+        let items: Value = items.map(|item| item.to_json(&webset.id)).collect();
+        set(&mut json, "items", items);
     }
-    Reply::ok(json)
+    ApiResponse::ok(json)
 }
 
 /// `GET /websets/v0/websets`.
-pub(crate) fn list(account: &mut Account, call: &Call) -> Outcome {
-    let paging = Paging::of(call, 25, 100)?;
-    Reply::ok(
-        paging.page(account.websets.placed(), Order::NewestFirst, |webset| {
-            account.webset_json(webset)
-        }),
-    )
+pub(crate) fn list(account: &mut Account, call: &Call) -> ApiResult {
+    let paging = Paging::from_call(call, 25, 100)?;
+    let to_json = |webset: &Webset| webset.to_json(account);
+    ApiResponse::ok(paging.page(account.websets.rows(), Order::NewestFirst, to_json))
 }
 
 /// `POST /websets/v0/websets/{id}`.
-pub(crate) fn update(account: &mut Account, call: &Call) -> Outcome {
-    let json = account.with_webset(call.text("websetId"), |account, webset| {
-        if call.get("metadata").is_some() {
-            webset.metadata = call.metadata();
-        }
+pub(crate) fn update(account: &mut Account, call: &Call) -> ApiResult {
+    account.change_webset(call, |account, webset| {
+        call.update_metadata(&mut webset.metadata);
         webset.updated = account.now();
-        Ok(account.webset_json(webset))
-    })?;
-    Reply::ok(json)
+        Ok(webset.to_json(account))
+    })
 }
 
 /// `POST /websets/v0/websets/{id}/cancel`.
-pub(crate) fn cancel(account: &mut Account, call: &Call) -> Outcome {
-    let json = account.with_webset(call.text("websetId"), |account, webset| {
-        let was_busy = webset.busy();
-        let ids: Vec<String> = webset.searches.ids().map(str::to_owned).collect();
-        for id in ids {
-            Search::cancel(account, webset, &id, Some("webset_canceled"));
-        }
-        Enrichment::cancel_all(webset, account.now());
-        webset.waiting.clear();
+pub(crate) fn cancel(account: &mut Account, call: &Call) -> ApiResult {
+    account.change_webset(call, |account, webset| {
+        let was_busy = webset.is_busy();
+        webset.cancel_work(account, "webset_canceled");
+        webset.pending_imports.clear();
         webset.updated = account.now();
-        let json = account.webset_json(webset);
+        let json = webset.to_json(account);
         if was_busy {
-            account.record("webset.idle", json.clone());
+            events::record(account, "webset.idle", json.clone());
         }
         Ok(json)
-    })?;
-    Reply::ok(json)
+    })
 }
 
 /// `DELETE /websets/v0/websets/{id}`.
-pub(crate) fn delete(account: &mut Account, call: &Call) -> Outcome {
+pub(crate) fn delete(account: &mut Account, call: &Call) -> ApiResult {
     let id = account.webset_id(call.text("websetId"))?;
-    let mut webset = account
-        .websets
-        .remove(&id)
-        .ok_or_else(|| Failure::not_found("Webset", &id))?;
-    let searches: Vec<String> = webset.searches.ids().map(str::to_owned).collect();
-    for search in searches {
-        Search::cancel(account, &mut webset, &search, Some("webset_deleted"));
-    }
-    Enrichment::cancel_all(&mut webset, account.now());
-    let json = account.webset_json(&webset);
-    account.monitors.retain(|monitor| monitor.webset != id);
-    account.record("webset.deleted", json.clone());
-    Reply::ok(json)
+    let mut webset = account.websets.delete(&id)?;
+    webset.cancel_work(account, "webset_deleted");
+    let json = webset.to_json(account);
+    account.monitors.retain_mut(|monitor| monitor.webset != id);
+    events::record(account, "webset.deleted", json.clone());
+    ApiResponse::ok(json)
 }

@@ -1,20 +1,24 @@
-//! Requests the sandbox must not take, and the two forms of refusal.
+//! Requests that the sandbox rejects, and the two error formats.
 
 use serde_json::{Value, json};
 
 use crate::support::Server;
 
 #[tokio::test]
-async fn a_key_is_needed() {
+async fn requests_need_a_key() {
     let server = Server::start().await;
     let client = server.client().without_key();
     for path in ["/search", "/agent/runs"] {
-        let answer = client
+        let response = client
             .send("POST", path, Some(json!({ "query": "x" })))
             .await;
-        assert_eq!(answer.status, 401, "{path}");
-        assert_eq!(answer.json()["tag"], "INVALID_API_KEY", "flat everywhere");
-        assert!(answer.json()["error"].is_string());
+        assert_eq!(response.status, 401, "{path}");
+        assert_eq!(
+            response.json()["tag"],
+            "INVALID_API_KEY",
+            "flat for every API"
+        );
+        assert!(response.json()["error"].is_string());
     }
     assert_eq!(
         client
@@ -45,7 +49,7 @@ async fn a_key_is_needed() {
 }
 
 #[tokio::test]
-async fn both_headers_lead_to_the_same_account() {
+async fn both_key_headers_select_the_same_account() {
     let server = Server::start().await;
     let webset = server
         .client_with("k")
@@ -64,29 +68,32 @@ async fn both_headers_lead_to_the_same_account() {
 }
 
 #[tokio::test]
-async fn unknown_paths_and_methods() {
+async fn rejects_unknown_paths_and_methods() {
     let server = Server::start().await;
     let client = server.client();
     let nowhere = client.send("GET", "/nowhere", None).await;
     assert_eq!((nowhere.status, nowhere.tag()), (404, "NOT_FOUND".into()));
-    let wrong = client.send("PUT", "/agent/runs", None).await;
-    assert_eq!(wrong.status, 405);
-    assert!(wrong.json()["error"].is_string(), "flat even below /agent");
-    assert_eq!(wrong.headers["allow"], "GET, POST");
+    let not_allowed = client.send("PUT", "/agent/runs", None).await;
+    assert_eq!(not_allowed.status, 405);
+    assert!(
+        not_allowed.json()["error"].is_string(),
+        "flat even below /agent"
+    );
+    assert_eq!(not_allowed.headers["allow"], "GET, POST");
     assert_eq!(client.send("DELETE", "/search", None).await.status, 405);
 }
 
 #[tokio::test]
-async fn problems_are_listed_in_wire_names() {
+async fn issues_use_wire_names() {
     let server = Server::start().await;
     let client = server.client();
     let body = json!({ "numResults": 1000, "type": "psychic", "contents": { "text": { "maxCharacters": "many" } }, "nonsense": 1 });
-    let answer = client.send("POST", "/search?cursor=x", Some(body)).await;
+    let response = client.send("POST", "/search?cursor=x", Some(body)).await;
     assert_eq!(
-        (answer.status, answer.tag()),
+        (response.status, response.tag()),
         (400, "INVALID_REQUEST_BODY".into())
     );
-    let issues = answer.json()["issues"].as_array().unwrap().clone();
+    let issues = response.json()["issues"].as_array().unwrap().clone();
     let find = |path: &str| {
         issues
             .iter()
@@ -104,23 +111,23 @@ async fn problems_are_listed_in_wire_names() {
             .any(|issue| issue["path"].as_str().unwrap().starts_with("contents"))
     );
     assert!(
-        answer.json()["error"]
+        response.json()["error"]
             .as_str()
             .unwrap()
             .contains("numResults")
     );
-    assert!(answer.json()["requestId"].is_string());
+    assert!(response.json()["requestId"].is_string());
 }
 
 #[tokio::test]
-async fn the_agent_apis_answer_with_an_envelope() {
+async fn agent_apis_use_the_error_envelope() {
     let server = Server::start().await;
     let client = server.client();
-    let answer = client
+    let response = client
         .send("POST", "/agent/runs", Some(json!({ "effort": "huge" })))
         .await;
-    let body = answer.json();
-    assert_eq!(answer.status, 400);
+    let body = response.json();
+    assert_eq!(response.status, 400);
     assert_eq!(body["error"]["type"], "INVALID_REQUEST");
     assert_eq!(
         body["error"]["detail"]["issues"].as_array().unwrap().len(),
@@ -142,10 +149,10 @@ async fn the_agent_apis_answer_with_an_envelope() {
 }
 
 #[tokio::test]
-async fn query_parameters_have_types() {
+async fn query_parameters_are_validated() {
     let server = Server::start().await;
     let client = server.client();
-    for (target, good) in [
+    for (target, is_valid) in [
         ("/websets/v0/websets?limit=5", true),
         ("/websets/v0/websets?limit=0", false),
         ("/websets/v0/websets?limit=101", false),
@@ -163,15 +170,15 @@ async fn query_parameters_have_types() {
         ("/monitors?status=active", true),
         ("/monitors?status=asleep", false),
     ] {
-        let answer = client.send("GET", target, None).await;
+        let response = client.send("GET", target, None).await;
         assert_eq!(
-            answer.status,
-            if good { 200 } else { 400 },
+            response.status,
+            if is_valid { 200 } else { 400 },
             "{target}: {}",
-            answer.text()
+            response.text()
         );
-        if !good {
-            assert_eq!(answer.tag(), "INVALID_REQUEST_QUERY", "{target}");
+        if !is_valid {
+            assert_eq!(response.tag(), "INVALID_REQUEST_QUERY", "{target}");
         }
     }
 }
@@ -191,16 +198,16 @@ async fn bodies_must_be_json_objects() {
         (b"[1]", "application/json", 400),
         (b"{\"query\": \"\"}", "application/json", 400),
     ] {
-        let answer = client
+        let response = client
             .clone()
             .header("content-type", kind)
             .try_send("POST", "/search", Some(body))
             .await
             .unwrap();
-        assert_eq!(answer.status, status, "{}", answer.text());
+        assert_eq!(response.status, status, "{}", response.text());
     }
     assert_eq!(client.send("POST", "/search", None).await.status, 400);
-    // Operations without a body take none, but an empty one does no harm.
+    // Operations without a body accept an empty object.
     let webset = client.ok("websets.create", json!({})).await;
     let cancel = format!(
         "/websets/v0/websets/{}/cancel",
@@ -220,7 +227,7 @@ async fn bodies_must_be_json_objects() {
 }
 
 #[tokio::test]
-async fn lenient_requests_may_bring_more() {
+async fn lenient_requests_may_have_unknown_fields() {
     let server = Server::start().await;
     let body = json!({ "query": "x", "futureField": 1 });
     assert_eq!(
@@ -239,7 +246,7 @@ async fn lenient_requests_may_bring_more() {
             .status,
         200
     );
-    // Lenient is not blind.
+    // Known fields are still validated.
     assert_eq!(
         lenient
             .send("POST", "/search", Some(json!({ "query": 5 })))
@@ -250,19 +257,19 @@ async fn lenient_requests_may_bring_more() {
 }
 
 #[tokio::test]
-async fn huge_bodies_are_refused() {
+async fn rejects_huge_bodies() {
     let server = Server::start().await;
     let client = server.client().header("content-length", "70000000");
-    // Announced but never sent: the refusal must not wait for it.
-    let answer = client.try_send("POST", "/search", None).await.unwrap();
+    // The body is announced but never sent; the sandbox must not wait for it.
+    let response = client.try_send("POST", "/search", None).await.unwrap();
     assert_eq!(
-        (answer.status, answer.tag()),
+        (response.status, response.tag()),
         (413, "PAYLOAD_TOO_LARGE".into())
     );
 }
 
 #[tokio::test]
-async fn names_of_the_registry_do_not_leak_into_the_api() {
+async fn rejects_registry_names_of_arguments() {
     let server = Server::start().await;
     let client = server.client();
     // `withItems` is the registry's name for the query parameter `search`.
@@ -278,14 +285,14 @@ async fn names_of_the_registry_do_not_leak_into_the_api() {
             .status,
         400
     );
-    let answer = client
+    let response = client
         .send(
             "POST",
             "/websets/v0/websets/preview?search=maybe",
             Some(body),
         )
         .await;
-    let issue: Value = answer.json()["issues"][0].clone();
+    let issue: Value = response.json()["issues"][0].clone();
     assert_eq!(
         (issue["in"].as_str(), issue["path"].as_str()),
         (Some("query"), Some("search"))
@@ -304,7 +311,7 @@ async fn names_of_the_registry_do_not_leak_into_the_api() {
 }
 
 #[tokio::test]
-async fn unknown_fields_are_found_however_deep() {
+async fn rejects_unknown_fields_at_any_depth() {
     let server = Server::start().await;
     let client = server.client();
     for (path, body, field) in [
@@ -325,11 +332,11 @@ async fn unknown_fields_are_found_however_deep() {
             "kind",
         ),
     ] {
-        let refused = client.clone().send("POST", path, Some(body.clone())).await;
-        assert_eq!(refused.status, 400, "{body}");
-        assert!(refused.json().to_string().contains(field), "{body}");
+        let rejected = client.clone().send("POST", path, Some(body.clone())).await;
+        assert_eq!(rejected.status, 400, "{body}");
+        assert!(rejected.json().to_string().contains(field), "{body}");
         let lenient = client.clone().header("x-sandbox-lenient", "true");
-        let taken = lenient.send("POST", path, Some(body.clone())).await;
-        assert!(taken.status < 300, "{body}");
+        let accepted = lenient.send("POST", path, Some(body.clone())).await;
+        assert!(accepted.status < 300, "{body}");
     }
 }

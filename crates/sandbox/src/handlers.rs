@@ -1,24 +1,18 @@
-//! Which operation does what. The one place where operation names stand.
+//! The table of handlers: the only module that names operations.
 
 use crate::agent::{backtests, monitors as agent_monitors, runs};
-use crate::call::{Call, Outcome};
+use crate::call::{ApiResult, Call};
 use crate::state::Account;
 use crate::websets::{
     enrichments, events, imports, items, monitors, preview, searches, webhooks, webset,
 };
 use crate::{research, search, search_monitors};
 
-/// What an operation does in the name of an account.
-pub(crate) type Behaviour = fn(&mut Account, &Call) -> Outcome;
+/// Executes an operation on an account.
+pub(crate) type Handler = fn(&mut Account, &Call) -> ApiResult;
 
-/// The hand-written behaviour of an operation; none for operations nobody has written any for.
-pub(crate) fn of(operation: &str) -> Option<Behaviour> {
-    of_search_api(operation)
-        .or_else(|| of_agent_api(operation))
-        .or_else(|| of_websets_api(operation))
-}
-
-fn of_search_api(operation: &str) -> Option<Behaviour> {
+/// Returns the hand-written handler of an operation, if there is one.
+pub(crate) fn handler_for(operation: &str) -> Option<Handler> {
     Some(match operation {
         "search" => search::search,
         "find_similar" => search::find_similar,
@@ -35,12 +29,6 @@ fn of_search_api(operation: &str) -> Option<Behaviour> {
         "search_monitors.trigger" => search_monitors::trigger,
         "search_monitors.runs.list" => search_monitors::list_runs,
         "search_monitors.runs.get" => search_monitors::get_run,
-        _ => return None,
-    })
-}
-
-fn of_agent_api(operation: &str) -> Option<Behaviour> {
-    Some(match operation {
         "agent.runs.create" => runs::create,
         "agent.runs.get" => runs::get,
         "agent.runs.list" => runs::list,
@@ -57,12 +45,6 @@ fn of_agent_api(operation: &str) -> Option<Behaviour> {
         "agent.monitors.changes.list" => agent_monitors::list_changes,
         "agent.monitors.backtests.create" => backtests::create,
         "agent.monitors.backtests.get" => backtests::get,
-        _ => return None,
-    })
-}
-
-fn of_websets_api(operation: &str) -> Option<Behaviour> {
-    Some(match operation {
         "websets.create" => webset::create,
         "websets.get" => webset::get,
         "websets.list" => webset::list,

@@ -1,4 +1,4 @@
-//! A TCP connection with a switch to cut it. A handler cannot close its connection; a fault must.
+//! TCP connections that a fault can cut; axum handlers have no other access to their connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -13,63 +13,61 @@ use axum::serve::{IncomingStream, Listener};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpListener, TcpStream};
 
-/// The switch of one connection, handed to the handlers of its requests.
-#[derive(Clone, Debug)]
-pub(super) struct Wire(Arc<AtomicBool>);
+/// Cuts a connection. The handlers of its requests receive it as connect info.
+#[derive(Clone, Debug, Default)]
+pub(super) struct CutHandle(Arc<AtomicBool>);
 
-impl Wire {
-    /// From now on nothing is written to the connection any more.
+impl CutHandle {
+    /// Makes all further writes fail.
     pub(super) fn cut(&self) {
         self.0.store(true, Ordering::SeqCst);
     }
 }
 
 /// Accepts connections that can be cut.
-pub(super) struct WireListener(pub(super) TcpListener);
+pub(super) struct CuttableListener(pub(super) TcpListener);
 
-impl Listener for WireListener {
-    type Io = WireStream;
-    type Addr = (SocketAddr, Wire);
+impl Listener for CuttableListener {
+    type Io = CuttableStream;
+    type Addr = (SocketAddr, CutHandle);
 
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
             match self.0.accept().await {
                 Ok((stream, from)) => {
-                    let wire = Wire(Arc::new(AtomicBool::new(false)));
-                    return (
-                        WireStream {
-                            stream,
-                            wire: wire.clone(),
-                        },
-                        (from, wire),
-                    );
+                    let handle = CutHandle::default();
+                    let stream = CuttableStream {
+                        stream,
+                        handle: handle.clone(),
+                    };
+                    return (stream, (from, handle));
                 }
-                // Out of file handles, most likely: give others time to close theirs.
+                // Most likely there are no file descriptors left: wait until some are closed.
                 Err(_) => tokio::time::sleep(Duration::from_millis(100)).await,
             }
         }
     }
 
     fn local_addr(&self) -> io::Result<Self::Addr> {
-        Ok((self.0.local_addr()?, Wire(Arc::new(AtomicBool::new(false)))))
+        Ok((self.0.local_addr()?, CutHandle::default()))
     }
 }
 
-impl Connected<IncomingStream<'_, WireListener>> for Wire {
-    fn connect_info(stream: IncomingStream<'_, WireListener>) -> Self {
+impl Connected<IncomingStream<'_, CuttableListener>> for CutHandle {
+    fn connect_info(stream: IncomingStream<'_, CuttableListener>) -> Self {
         stream.remote_addr().1.clone()
     }
 }
 
-/// A connection that ends as soon as its switch is thrown.
-pub(super) struct WireStream {
+/// A connection whose writes fail after [`CutHandle::cut`].
+pub(super) struct CuttableStream {
     stream: TcpStream,
-    wire: Wire,
+    handle: CutHandle,
 }
 
-impl WireStream {
-    fn check(&self) -> io::Result<()> {
-        if self.wire.0.load(Ordering::SeqCst) {
+impl CuttableStream {
+    fn ensure_open(&self) -> io::Result<()> {
+        if self.handle.0.load(Ordering::SeqCst) {
             return Err(io::Error::new(
                 io::ErrorKind::ConnectionAborted,
                 "cut by a sandbox fault",
@@ -79,7 +77,7 @@ impl WireStream {
     }
 }
 
-impl AsyncRead for WireStream {
+impl AsyncRead for CuttableStream {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -89,20 +87,20 @@ impl AsyncRead for WireStream {
     }
 }
 
-impl AsyncWrite for WireStream {
+impl AsyncWrite for CuttableStream {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
         buf: &[u8],
     ) -> Poll<io::Result<usize>> {
-        if let Err(error) = self.check() {
+        if let Err(error) = self.ensure_open() {
             return Poll::Ready(Err(error));
         }
         Pin::new(&mut self.stream).poll_write(cx, buf)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        if let Err(error) = self.check() {
+        if let Err(error) = self.ensure_open() {
             return Poll::Ready(Err(error));
         }
         Pin::new(&mut self.stream).poll_flush(cx)

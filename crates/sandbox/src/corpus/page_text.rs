@@ -1,32 +1,34 @@
-//! The text of a page, in Markdown: sections with paragraphs, and now and then a table, a list, a quote
-//! or a block of code.
+//! Generates the text of a page in Markdown: sections with paragraphs, and sometimes a table, a list, a
+//! quote or a code block.
 
-use super::page::person;
-use super::sentences::{ABOUT_THE_TOPIC, CODE, HEADINGS, ON_THE_WAY, POINTS, QUOTES, TABLES};
-use super::start_of;
-use super::words::{COMPANY_ENDS, COMPANY_STARTS, PLACES, POSITIONS};
-use crate::random::Dice;
+use super::page::person_name;
+use super::sentences::{
+    CODE_BLOCKS, DETAIL_SENTENCES, HEADINGS, LIST_ITEMS, QUOTES, TABLES, TOPIC_SENTENCES,
+};
+use super::truncate;
+use super::vocabulary::{COMPANY_ENDS, COMPANY_STARTS, PLACES, POSITIONS};
+use crate::rng::Rng;
 
-/// Texts are at least this long, and at most about the second number, in bytes.
-const SHORTEST: u64 = 5_100;
-const LONGEST: u64 = 11_000;
+/// Approximate length of a text in bytes.
+const MIN_LENGTH: u64 = 5_100;
+const MAX_LENGTH: u64 = 11_000;
 
-/// The longest topic that sentences repeat, in characters.
-const LONGEST_TOPIC: usize = 80;
+/// Maximum length of the topic that sentences repeat, in characters.
+const MAX_TOPIC: usize = 80;
 
-/// A text about what a title says.
-pub(super) fn about(dice: &mut Dice, title: &str) -> String {
-    let goal = usize::try_from(dice.between(SHORTEST, LONGEST)).unwrap_or(usize::MAX);
-    let topic = start_of(&title.to_lowercase(), LONGEST_TOPIC);
+/// Generates a text about the topic of a title.
+pub(super) fn generate(rng: &mut Rng, title: &str) -> String {
+    let length = usize::try_from(rng.between(MIN_LENGTH, MAX_LENGTH)).unwrap_or(usize::MAX);
+    let topic = truncate(&title.to_lowercase(), MAX_TOPIC);
     let mut writer = Writer {
         topic: topic.trim_end().to_owned(),
-        about_the_topic: Deck::new(ABOUT_THE_TOPIC),
-        on_the_way: Deck::new(ON_THE_WAY),
+        topic_sentences: Deck::new(TOPIC_SENTENCES),
+        detail_sentences: Deck::new(DETAIL_SENTENCES),
         headings: Deck::new(HEADINGS),
-        dice,
+        rng,
     };
     let mut text = format!("# {title}\n\nThis page is made up. {}", writer.paragraph());
-    while text.len() < goal {
+    while text.len() < length {
         text.push_str("\n\n");
         text.push_str(&writer.block());
     }
@@ -34,74 +36,74 @@ pub(super) fn about(dice: &mut Dice, title: &str) -> String {
     text
 }
 
-/// Words that are drawn without repeating one before all were drawn.
+/// Texts that are drawn at random; none repeats before all were drawn.
 struct Deck {
     all: &'static [&'static str],
-    left: Vec<&'static str>,
+    remaining: Vec<&'static str>,
 }
 
 impl Deck {
     fn new(all: &'static [&'static str]) -> Self {
         Deck {
             all,
-            left: Vec::new(),
+            remaining: Vec::new(),
         }
     }
 
-    fn draw(&mut self, dice: &mut Dice) -> &'static str {
-        if self.left.is_empty() {
-            self.left = self.all.to_vec();
+    fn draw(&mut self, rng: &mut Rng) -> &'static str {
+        if self.remaining.is_empty() {
+            self.remaining = self.all.to_vec();
         }
-        let at = usize::try_from(dice.below(self.left.len() as u64)).unwrap_or(0);
-        self.left.swap_remove(at)
+        let index = rng.index(self.remaining.len());
+        self.remaining.swap_remove(index)
     }
 }
 
 struct Writer<'a> {
     topic: String,
-    about_the_topic: Deck,
-    on_the_way: Deck,
+    topic_sentences: Deck,
+    detail_sentences: Deck,
     headings: Deck,
-    dice: &'a mut Dice,
+    rng: &'a mut Rng,
 }
 
 impl Writer<'_> {
-    /// A heading with a paragraph, another paragraph, or something else than prose.
+    /// Returns a heading with a paragraph, a paragraph alone, or a block that is not prose.
     fn block(&mut self) -> String {
-        match self.dice.below(12) {
+        match self.rng.below(12) {
             0..=3 => format!(
                 "## {}\n\n{}",
-                self.headings.draw(self.dice),
+                self.headings.draw(self.rng),
                 self.paragraph()
             ),
             4..=8 => self.paragraph(),
             9 => self.table(),
             10 => self.list(),
-            _ if self.dice.once_in(2) => self.code(),
+            _ if self.rng.one_in(2) => self.code(),
             _ => self.quote(),
         }
     }
 
     fn paragraph(&mut self) -> String {
         let mut sentences = Vec::new();
-        for place in 0..self.dice.between(3, 6) {
-            let deck = if place == 0 || self.dice.once_in(4) {
-                &mut self.about_the_topic
+        for index in 0..self.rng.between(3, 6) {
+            let deck = if index == 0 || self.rng.one_in(4) {
+                &mut self.topic_sentences
             } else {
-                &mut self.on_the_way
+                &mut self.detail_sentences
             };
-            let sentence = deck.draw(self.dice);
+            let sentence = deck.draw(self.rng);
             sentences.push(self.fill(sentence));
         }
         sentences.join(" ")
     }
 
     fn table(&mut self) -> String {
-        let at = usize::try_from(self.dice.below(TABLES.len() as u64)).unwrap_or(0);
-        let Some((heads, rows)) = TABLES.get(at) else {
+        let index = self.rng.index(TABLES.len());
+        let Some((headings, rows)) = TABLES.get(index) else {
             return self.paragraph();
         };
-        let mut table = format!("| {} |\n|---|---:|---:|---:|", heads.join(" | "));
+        let mut table = format!("| {} |\n|---|---:|---:|---:|", headings.join(" | "));
         for row in *rows {
             let line = format!("\n| {row} | {{n}} | {{k}} | {{p}} % |");
             table.push_str(&self.fill(&line));
@@ -110,45 +112,45 @@ impl Writer<'_> {
     }
 
     fn list(&mut self) -> String {
-        let numbered = self.dice.once_in(2);
-        let mut points = Deck::new(POINTS);
-        let lines: Vec<String> = (1..=self.dice.between(3, 6))
+        let is_numbered = self.rng.one_in(2);
+        let mut items = Deck::new(LIST_ITEMS);
+        let lines: Vec<String> = (1..=self.rng.between(3, 6))
             .map(|number| {
-                let point = points.draw(self.dice);
-                let sign = if numbered {
+                let item = items.draw(self.rng);
+                let marker = if is_numbered {
                     format!("{number}.")
                 } else {
                     "-".to_owned()
                 };
-                format!("{sign} {}", self.fill(point))
+                format!("{marker} {}", self.fill(item))
             })
             .collect();
         lines.join("\n")
     }
 
     fn code(&mut self) -> String {
-        let at = usize::try_from(self.dice.below(CODE.len() as u64)).unwrap_or(0);
-        let (language, code) = CODE.get(at).copied().unwrap_or_default();
+        let index = self.rng.index(CODE_BLOCKS.len());
+        let (language, code) = CODE_BLOCKS.get(index).copied().unwrap_or_default();
         format!("```{language}\n{}\n```", self.fill(code))
     }
 
     fn quote(&mut self) -> String {
-        let quote = self.dice.word(QUOTES);
+        let quote = self.rng.choose(QUOTES);
         let quote = self.fill(quote);
-        let position = self.dice.word(POSITIONS);
-        format!("> \"{quote}\"\n>\n> {}, {position}", person(self.dice))
+        let position = self.rng.choose(POSITIONS);
+        format!("> \"{quote}\"\n>\n> {}, {position}", person_name(self.rng))
     }
 
-    /// The pattern with all its gaps filled.
-    fn fill(&mut self, pattern: &str) -> String {
-        let mut text = String::with_capacity(pattern.len() + self.topic.len());
-        let mut rest = pattern;
+    /// Replaces the placeholders of a template.
+    fn fill(&mut self, template: &str) -> String {
+        let mut text = String::with_capacity(template.len() + self.topic.len());
+        let mut rest = template;
         while let Some((before, after)) = rest.split_once('{') {
             text.push_str(before);
-            // Braces that are no gap belong to code.
+            // Other braces are part of code.
             match after
                 .split_once('}')
-                .and_then(|(name, tail)| Some((self.gap(name)?, tail)))
+                .and_then(|(name, tail)| Some((self.placeholder(name)?, tail)))
             {
                 Some((word, tail)) => {
                     text.push_str(&word);
@@ -161,21 +163,21 @@ impl Writer<'_> {
             }
         }
         text.push_str(rest);
-        super::capital(&text)
+        super::capitalize(&text)
     }
 
-    fn gap(&mut self, name: &str) -> Option<String> {
-        let dice = &mut *self.dice;
+    fn placeholder(&mut self, name: &str) -> Option<String> {
+        let rng = &mut *self.rng;
         Some(match name {
             "" => self.topic.clone(),
-            "n" => dice.between(3, 48).to_string(),
-            "k" => (dice.between(110, 9_900) * 10).to_string(),
-            "p" => dice.between(2, 79).to_string(),
-            "y" => dice.between(2011, 2025).to_string(),
-            "who" => person(dice),
-            "firm" => format!("{}{}", dice.word(COMPANY_STARTS), dice.word(COMPANY_ENDS)),
+            "n" => rng.between(3, 48).to_string(),
+            "k" => (rng.between(110, 9_900) * 10).to_string(),
+            "p" => rng.between(2, 79).to_string(),
+            "y" => rng.between(2011, 2025).to_string(),
+            "who" => person_name(rng),
+            "firm" => format!("{}{}", rng.choose(COMPANY_STARTS), rng.choose(COMPANY_ENDS)),
             "where" => {
-                let place = dice.word(PLACES);
+                let place = rng.choose(PLACES);
                 place.split(',').next().unwrap_or(place).to_owned()
             }
             _ => return None,
@@ -190,12 +192,12 @@ mod tests {
     fn texts() -> Vec<String> {
         let titles = (0..60).map(|number| format!("A field guide to tidal power {number}"));
         titles
-            .map(|title| about(&mut Dice::new(1, &[&title]), &title))
+            .map(|title| generate(&mut Rng::new(1, &[&title]), &title))
             .collect()
     }
 
     #[test]
-    fn texts_are_as_long_as_pages() {
+    fn texts_have_the_length_of_pages() {
         let mut lengths: Vec<usize> = texts().iter().map(|text| text.chars().count()).collect();
         lengths.sort_unstable();
         assert!(
@@ -207,11 +209,11 @@ mod tests {
         assert!(lengths.first().is_some_and(|shortest| *shortest < 6_500));
         assert!(lengths.last().is_some_and(|longest| *longest > 10_000));
         let odd = "x ".repeat(2_000);
-        assert!(about(&mut Dice::new(1, &[]), &odd).len() < 4_000 + 12_000);
+        assert!(generate(&mut Rng::new(1, &[]), &odd).len() < 4_000 + 12_000);
     }
 
     #[test]
-    fn texts_are_varied() {
+    fn texts_vary() {
         let all = texts();
         for text in &all {
             let mut sentences: Vec<&str> = text.split_inclusive(". ").collect();

@@ -1,4 +1,4 @@
-//! Specs that change: operations come and go, the sandbox stays.
+//! Changes of the specs: operations are added and removed.
 
 use exa_mcp_model::Argument;
 use exa_mcp_sandbox::{Error, OperationSpec, Options, Sandbox};
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::support::{Server, specs};
 
-fn future() -> OperationSpec {
+fn future_operation() -> OperationSpec {
     OperationSpec {
         name: "future.get".into(),
         method: "GET".into(),
@@ -24,15 +24,15 @@ fn future() -> OperationSpec {
 }
 
 #[tokio::test]
-async fn an_operation_without_behaviour_is_sampled() {
+async fn operation_without_handler_returns_a_sample() {
     let mut all = specs().to_vec();
-    all.push(future());
+    all.push(future_operation());
     let server = Server::of(all, Options::default()).await;
-    let answer = server.client().send("GET", "/future/1", None).await;
-    assert_eq!(answer.status, 200);
-    let body = answer.json();
+    let response = server.client().send("GET", "/future/1", None).await;
+    assert_eq!(response.status, 200);
+    let body = response.json();
     assert!(
-        jsonschema::validator_for(&future().output_schema)
+        jsonschema::validator_for(&future_operation().output_schema)
             .unwrap()
             .is_valid(&body),
         "{body}"
@@ -58,13 +58,13 @@ async fn an_operation_without_behaviour_is_sampled() {
 }
 
 #[tokio::test]
-async fn behaviour_without_an_operation_is_not_mounted() {
-    let few: Vec<OperationSpec> = specs()
+async fn handler_without_operation_is_not_reachable() {
+    let remaining: Vec<OperationSpec> = specs()
         .iter()
         .filter(|spec| !spec.name.starts_with("research"))
         .cloned()
         .collect();
-    let server = Server::of(few, Options::default()).await;
+    let server = Server::of(remaining, Options::default()).await;
     assert_eq!(
         server
             .client()
@@ -74,9 +74,10 @@ async fn behaviour_without_an_operation_is_not_mounted() {
         404
     );
     server.client().ok("search", json!({ "query": "x" })).await;
-    let none = Server::of(Vec::new(), Options::default()).await;
+    let empty = Server::of(Vec::new(), Options::default()).await;
     assert_eq!(
-        none.client()
+        empty
+            .client()
             .send("POST", "/search", Some(json!({ "query": "x" })))
             .await
             .status,
@@ -84,10 +85,10 @@ async fn behaviour_without_an_operation_is_not_mounted() {
     );
 }
 
-/// The default answer must do for every operation, should its name change.
+/// A sample must be a valid response of every operation, because operations may be renamed.
 #[tokio::test]
 async fn every_output_schema_can_be_sampled() {
-    let nameless: Vec<OperationSpec> = specs()
+    let renamed: Vec<OperationSpec> = specs()
         .iter()
         .map(|spec| OperationSpec {
             name: format!("renamed.{}", spec.name),
@@ -96,17 +97,17 @@ async fn every_output_schema_can_be_sampled() {
             ..spec.clone()
         })
         .collect();
-    let server = Server::of(nameless, Options::default()).await;
+    let server = Server::of(renamed, Options::default()).await;
     for spec in specs() {
         let path = spec.path.replace(['{', '}'], "");
-        let answer = server.client().send(&spec.method, &path, None).await;
-        assert_eq!(answer.status, 200, "{}", spec.name);
+        let response = server.client().send(&spec.method, &path, None).await;
+        assert_eq!(response.status, 200, "{}", spec.name);
         let validator = jsonschema::options()
             .should_validate_formats(true)
             .build(&spec.output_schema)
             .unwrap();
         let problems: Vec<String> = validator
-            .iter_errors(&answer.json())
+            .iter_errors(&response.json())
             .map(|error| error.to_string())
             .collect();
         assert!(problems.is_empty(), "{}: {problems:#?}", spec.name);
@@ -114,7 +115,7 @@ async fn every_output_schema_can_be_sampled() {
 }
 
 #[test]
-fn what_cannot_work_is_refused_at_the_start() {
+fn rejects_invalid_options_and_specs() {
     for time_scale in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let options = Options {
             time_scale,
@@ -125,29 +126,29 @@ fn what_cannot_work_is_refused_at_the_start() {
             Some(Error::TimeScale)
         );
     }
-    let twice = vec![
-        future(),
+    let duplicates = vec![
+        future_operation(),
         OperationSpec {
             name: "future.other".into(),
-            ..future()
+            ..future_operation()
         },
     ];
     assert!(matches!(
-        Sandbox::new(twice, Options::default()),
+        Sandbox::new(duplicates, Options::default()),
         Err(Error::Duplicate { .. })
     ));
-    let broken = OperationSpec {
+    let invalid = OperationSpec {
         input_schema: json!({ "type": "nonsense" }),
-        ..future()
+        ..future_operation()
     };
-    let error = Sandbox::new(vec![broken], Options::default())
+    let error = Sandbox::new(vec![invalid], Options::default())
         .err()
         .unwrap();
     assert!(error.to_string().contains("future.get"), "{error}");
 }
 
 #[tokio::test]
-async fn a_router_works_without_a_server() {
+async fn router_works_in_another_server() {
     let sandbox = Sandbox::new(specs().to_vec(), Options::default()).unwrap();
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     let addr = listener.local_addr().unwrap();
@@ -163,12 +164,12 @@ async fn a_router_works_without_a_server() {
         .header("x-sandbox-fault", "cut")
         .try_send("POST", "/search", Some(b"{}"))
         .await;
-    assert!(cut.is_err() || cut.is_ok_and(|answer| !answer.whole));
+    assert!(cut.is_err() || cut.is_ok_and(|response| !response.is_complete));
 }
 
-/// Arguments for an operation, filled in as far as its input schema goes: a server whose answers are
-/// samples of the input schemas gives them.
-async fn full_arguments(spec: &OperationSpec) -> serde_json::Value {
+/// Returns all arguments of an operation, sampled from its input schema: another sandbox returns them
+/// as the response of an operation without a handler.
+async fn sample_arguments(spec: &OperationSpec) -> serde_json::Value {
     let sampled = OperationSpec {
         name: "sample".into(),
         method: "GET".into(),
@@ -184,12 +185,12 @@ async fn full_arguments(spec: &OperationSpec) -> serde_json::Value {
 }
 
 #[tokio::test]
-async fn full_arguments_are_understood() {
+async fn accepts_sampled_arguments() {
     let server = Server::start().await;
     let client = server.client();
-    let mut taken = 0;
+    let mut accepted = 0;
     for spec in specs() {
-        let mut args = full_arguments(spec).await;
+        let mut args = sample_arguments(spec).await;
         for (name, value) in [
             ("cadence", json!("12h")),
             (
@@ -201,7 +202,7 @@ async fn full_arguments_are_understood() {
                 args[name] = value;
             }
         }
-        // Made-up sentences are neither cursors nor domains, nor short enough to be looked for.
+        // Sampled sentences are not valid cursors or domains, and too long for text filters.
         for name in [
             "cursor",
             "includeDomains",
@@ -211,24 +212,24 @@ async fn full_arguments_are_understood() {
         ] {
             args.as_object_mut().unwrap().remove(name);
         }
-        let answer = client.call(&spec.name, args.clone()).await;
+        let response = client.call(&spec.name, args.clone()).await;
         assert!(
-            [200, 201, 400, 404].contains(&answer.status),
+            [200, 201, 400, 404].contains(&response.status),
             "{} {args}: {} {}",
             spec.name,
-            answer.status,
-            answer.text()
+            response.status,
+            response.text()
         );
-        // What a schema cannot say may be wrong, but not what it does say.
+        // The arguments may be invalid in other respects, but they match the schema.
         assert!(
-            !answer.text().contains("\"issues\""),
+            !response.text().contains("\"issues\""),
             "{} {args}: {}",
             spec.name,
-            answer.text()
+            response.text()
         );
-        taken += usize::from(answer.status < 300);
+        accepted += usize::from(response.status < 300);
     }
     client.advance(100_000).await;
     client.send("GET", "/sandbox/state", None).await;
-    assert!(taken >= 15, "only {taken} were taken");
+    assert!(accepted >= 15, "only {accepted} calls succeeded");
 }

@@ -1,4 +1,4 @@
-//! Raw material.
+//! Names, places and sentences from which the corpus is generated.
 
 pub(super) const FIRST_NAMES: &[&str] = &[
     "Amara",

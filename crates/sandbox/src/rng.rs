@@ -1,11 +1,11 @@
-//! Made-up data must be the same on every run, so there is no randomness: everything is drawn from
-//! a hash of what was asked.
+//! Deterministic pseudo-random numbers. Generated data must be the same on every run, so every
+//! generator is seeded with a hash of the request.
 
 use std::hash::Hasher;
 
 use fnv::FnvHasher;
 
-/// A hash of the parts, each part kept apart from the next.
+/// Hashes the parts; `["ab", "c"]` and `["a", "bc"]` differ.
 pub(crate) fn hash(seed: u64, parts: &[&str]) -> u64 {
     let mut state = FnvHasher::with_key(FnvHasher::default().finish() ^ mix(seed));
     for part in parts {
@@ -22,13 +22,13 @@ pub(crate) fn mix(value: u64) -> u64 {
     value ^ (value >> 31)
 }
 
-/// A sequence of draws (SplitMix64).
+/// A pseudo-random number generator (SplitMix64).
 #[derive(Clone, Debug)]
-pub(crate) struct Dice(u64);
+pub(crate) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn new(seed: u64, parts: &[&str]) -> Self {
-        Dice(hash(seed, parts))
+        Rng(hash(seed, parts))
     }
 
     pub(crate) fn next(&mut self) -> u64 {
@@ -36,24 +36,29 @@ impl Dice {
         mix(self.0)
     }
 
-    /// A number from 0 up to, but without, `limit`; 0 when `limit` is 0.
+    /// Returns a number below `limit`; 0 if `limit` is 0.
     pub(crate) fn below(&mut self, limit: u64) -> u64 {
         self.next().checked_rem(limit).unwrap_or(0)
     }
 
-    /// A number from `low` to `high`, both included.
+    /// Returns a number from `low` to `high`, both included.
     pub(crate) fn between(&mut self, low: u64, high: u64) -> u64 {
         low + self.below(high.saturating_sub(low).saturating_add(1))
     }
 
-    /// True once in `n` draws.
-    pub(crate) fn once_in(&mut self, n: u64) -> bool {
+    /// Returns an index into a list of this length; 0 if it is empty.
+    pub(crate) fn index(&mut self, len: usize) -> usize {
+        usize::try_from(self.below(len as u64)).unwrap_or(0)
+    }
+
+    /// Returns true with a probability of 1 in `n`.
+    pub(crate) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0
     }
 
-    /// One of the words; empty when there is none.
-    pub(crate) fn word<'a>(&mut self, words: &[&'a str]) -> &'a str {
-        let at = usize::try_from(self.below(words.len() as u64)).unwrap_or(0);
-        words.get(at).copied().unwrap_or_default()
+    /// Returns one of the texts; empty if there are none.
+    pub(crate) fn choose<'a>(&mut self, texts: &[&'a str]) -> &'a str {
+        let index = self.index(texts.len());
+        texts.get(index).copied().unwrap_or_default()
     }
 }
