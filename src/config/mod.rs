@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::operations::spend::Unlimited;
-use crate::operations::{Caller, Folders, IMPORT_DIR_VARIABLE};
+use crate::operations::{Folders, IMPORT_DIR_VARIABLE, OperationExecutor};
 use crate::tools::{Limits, PromptPolicy, TaskLimits};
 use exa_mcp_accounts::budget::{BudgetPolicy, Unenforced};
 use exa_mcp_accounts::{LimitsError, TokenLimits};
@@ -163,11 +163,11 @@ impl Settings {
     }
 
     /// The way to Exa that these settings describe.
-    pub(crate) fn caller(&self) -> Result<Caller, ConfigError> {
+    pub(crate) fn caller(&self) -> Result<OperationExecutor, ConfigError> {
         let http = ExaHttp::new(self.exa.clone())?;
         let keys = self.key.iter().chain(&self.more_keys).cloned();
         let keys = KeyPool::paced(keys, self.rate, self.holder);
-        let caller = Caller::new(http, None, Arc::new(Unlimited)).with_keys(keys);
+        let caller = OperationExecutor::new(http, None, Arc::new(Unlimited)).with_keys(keys);
         Ok(caller.with_folders(self.folders.clone()))
     }
 }
