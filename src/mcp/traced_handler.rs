@@ -135,7 +135,7 @@ impl<H: ServerHandler> TracedHandler<H> {
         let shown = own.map(|ClientRequestId(id)| plain_rpc_id(id));
         let shown = shown.or_else(|| id.clone()).unwrap_or("-".to_owned());
         let log = self.log_span(parts, &shown);
-        log.in_scope(|| tracing::debug!(method, id = shown, "request"));
+        log.in_scope(|| tracing::debug!(method, id = shown, "request received"));
         let trace = Trace::of(&context.meta, parts.map(|parts| &parts.headers));
         let attributes = || Asked {
             method,

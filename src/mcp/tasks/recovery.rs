@@ -168,7 +168,7 @@ impl<T: Tools> Tasks<T> {
         match &record.work {
             Some(work) if record.is_final() => self.stop_upstream(owner, &record.id, work.clone()),
             _ => {
-                tracing::info!(task = record.id, "resumed");
+                tracing::info!(task = record.id, "task resumed");
                 // The limits apply to new tasks only.
                 let arguments = record.arguments.clone();
                 let call = self.tools.parse(&record.tool, arguments);
