@@ -103,7 +103,7 @@ pub(super) struct RequestLog(Option<(UnboundedReceiver<Entry>, Peer<RoleServer>)
 
 impl RequestLog {
     /// Forwards messages until the request is done; none may follow its response.
-    pub(super) async fn until<T>(self, request: impl Future<Output = T>) -> T {
+    pub(super) async fn forward_during<T>(self, request: impl Future<Output = T>) -> T {
         let Some((mut entries, peer)) = self.0 else {
             return request.await;
         };

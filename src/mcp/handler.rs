@@ -7,8 +7,8 @@ use rmcp::{
     RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-        CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
-        Extensions, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+        CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorData, Extensions,
+        GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
         InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
         ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
         ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult,
@@ -26,6 +26,7 @@ use super::{
     client::KnownRoots,
     client_log::SessionLog,
     completion,
+    errors::unknown_method,
     pagination::{PAGE_SIZE, page},
     prompts, request, resources,
     scope::RequestScope,
@@ -40,13 +41,6 @@ use crate::{
     tools::{ToolError, ToolOutcome},
 };
 use exa_mcp_accounts::Requester;
-use exa_mcp_model::LimitExceeded;
-
-/// The longest name that is quoted in an error, in characters.
-pub(super) const MAX_NAME: usize = 100;
-
-/// JSON-RPC error code for a call that exceeds a limit.
-const LIMIT_EXCEEDED: i32 = -32001;
 
 /// The MCP server of one connection.
 pub struct Handler<T> {
@@ -95,7 +89,7 @@ impl<T: Tools> Handler<T> {
         context: &RequestContext<RoleServer>,
     ) -> Result<McpVersion, ErrorData> {
         let protocol = request_version(context);
-        let is_stateless = request::named_version(request.params.as_ref()).is_some();
+        let is_stateless = request::declared_version(request.params.as_ref()).is_some();
         match context.peer.peer_info() {
             Some(_) if !is_stateless && !protocol.is_stateless() => Ok(protocol),
             _ => Err(unknown_method(&request.method)),
@@ -123,7 +117,7 @@ impl<T: Tools> Handler<T> {
 }
 
 /// Runs a future whose log messages go to a listener.
-pub(super) async fn listening<F: Future>(listener: Option<Listener>, future: F) -> F::Output {
+pub(super) async fn with_listener<F: Future>(listener: Option<Listener>, future: F) -> F::Output {
     match listener {
         Some(listener) => listener.during(future).await,
         None => future.await,
@@ -135,24 +129,8 @@ pub(super) fn request_version(context: &RequestContext<RoleServer>) -> McpVersio
     McpVersion::new(context.protocol_version())
 }
 
-/// Returns the error for an exceeded limit.
-pub(super) fn limit_error(over: &LimitExceeded) -> ErrorData {
-    let data = over.detail();
-    let data = data
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value));
-    let data = Value::Object(data.collect());
-    ErrorData::new(ErrorCode(LIMIT_EXCEEDED), over.message.clone(), Some(data))
-}
-
 fn cursor(request: Option<PaginatedRequestParams>) -> Option<String> {
     request.and_then(|request| request.cursor)
-}
-
-pub(super) fn unknown_method(method: &str) -> ErrorData {
-    let shown: String = method.chars().take(MAX_NAME).collect();
-    let text = format!("Method not found: {shown}");
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)
 }
 
 /// Long-running futures are boxed throughout: rmcp holds the largest of these futures several times, on the stack and
@@ -266,7 +244,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         };
         let (listener, log) = self.log.of(&context, &protocol)?;
         let called = Box::pin(self.call(&scope, admitted, &context, &protocol));
-        let called = Box::pin(log.until(listening(listener, called)));
+        let called = Box::pin(log.forward_during(with_listener(listener, called)));
         scope.run_while_valid(called).await
     }
 
@@ -305,7 +283,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
             return Box::pin(called).await;
         }
         let served = Box::pin(tasks.serve(method, scope.owner.identity(), request, &context));
-        listening(listener, served).await
+        with_listener(listener, served).await
     }
 
     async fn get_task(
@@ -401,8 +379,8 @@ impl<T: Tools> ServerHandler for Handler<T> {
             );
         let read = self
             .limiter
-            .run(listening(listener, read), context.ct.cancelled());
-        Ok(Box::pin(log.until(read)).await??.into())
+            .run(with_listener(listener, read), context.ct.cancelled());
+        Ok(Box::pin(log.forward_during(read)).await??.into())
     }
 
     async fn subscribe(

@@ -7,6 +7,7 @@ mod call_limiter;
 mod client;
 mod client_log;
 mod completion;
+mod errors;
 mod handler;
 mod pagination;
 mod progress;

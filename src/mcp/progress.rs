@@ -64,7 +64,7 @@ impl ProgressForwarder {
     }
 
     /// Forwards updates until the call is done; none may follow its response.
-    pub(super) async fn until<T>(self, call: impl Future<Output = T>) -> T {
+    pub(super) async fn forward_during<T>(self, call: impl Future<Output = T>) -> T {
         let Some(mut subscriber) = self.0 else {
             return call.await;
         };

@@ -31,7 +31,7 @@ pub(crate) fn unmarked(method: &str) -> Option<&str> {
 }
 
 /// Returns the protocol version that a stateless request declares.
-pub(crate) fn named_version(params: Option<&Value>) -> Option<&Value> {
+pub(crate) fn declared_version(params: Option<&Value>) -> Option<&Value> {
     params?.get("_meta")?.get(VERSION_KEY)
 }
 

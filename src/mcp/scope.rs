@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::{
     client::ClientFeatures,
-    handler::{MAX_NAME, unknown_method},
+    errors::{MAX_NAME, unknown_method},
     tasks::Tasks,
     tools::{ParsedCall, Tools},
     version::McpVersion,

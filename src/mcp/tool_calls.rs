@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 
 use super::{
     client::{self, ClientFeatures, InputChannel, InputTimeouts, InteractiveCall, RoundOutcome},
-    handler::{Handler, limit_error, listening, request_version},
+    errors::limit_error,
+    handler::{Handler, request_version, with_listener},
     progress::ProgressForwarder,
     resources,
     scope::{RequestScope, observe},
@@ -78,9 +79,10 @@ impl<T: Tools> Handler<T> {
         let call = Box::pin(telemetry::inherited(
             scope.tools_for(&permit).run(call, tool_context),
         ));
-        let run = Box::pin(forwarder.until(self.limiter.run(call, context.ct.cancelled())));
+        let run =
+            Box::pin(forwarder.forward_during(self.limiter.run(call, context.ct.cancelled())));
         let started = Instant::now();
-        let result = channel.until(run).await;
+        let result = channel.run(run).await;
         let outcome = match &result {
             Ok(RoundOutcome::Done(Ok(outcome))) => Some(outcome),
             _ => None,
@@ -108,7 +110,7 @@ impl<T: Tools> Handler<T> {
             scope.tools.prepare(call, tool_context),
         ));
         let run = self.limiter.run(prepared, context.ct.cancelled());
-        let PreparedCall { call, client } = match channel.until(run).await? {
+        let PreparedCall { call, client } = match channel.run(run).await? {
             RoundOutcome::InputRequired(request) => return Ok((*request).into()),
             RoundOutcome::Done(prepared) => prepared?,
         };
@@ -177,7 +179,7 @@ impl<T: Tools> Handler<T> {
             let task = tasks.create(scope.owner.identity(), call, ttl, observer);
             Ok(CustomResult::new(json!({"task": task.await?.legacy()})))
         });
-        listening(listener, served).await
+        with_listener(listener, served).await
     }
 
     /// Requests the input that a task of 2025-11-25 needs. Returns a client that remembers the input, and the
@@ -205,7 +207,7 @@ impl<T: Tools> Handler<T> {
             scope.tools.prepare(call, tool_context),
         ));
         let run = self.limiter.run(prepared, context.ct.cancelled());
-        let RoundOutcome::Done(prepared) = channel.until(run).await? else {
+        let RoundOutcome::Done(prepared) = channel.run(run).await? else {
             let text = "Input requests in results require protocol version 2026-07-28";
             return Err(ErrorData::internal_error(text, None));
         };

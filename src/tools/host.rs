@@ -313,7 +313,7 @@ mod tests {
         let places: Vec<&str> = told.problems.iter().map(|it| it.path.as_str()).collect();
         assert_eq!(places, ["searchParams.count", "type[0]", "behavior"]);
         assert_eq!(
-            told.problems[0].text,
+            told.problems[0].message,
             "`searchParams.count` must be at least 1"
         );
         assert_eq!(told.missing, ["type"]);

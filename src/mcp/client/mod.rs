@@ -105,14 +105,14 @@ pub(super) fn open_channel(
 
 impl InputChannel {
     /// Runs a call until it is done or, in a multi-round-trip, requests input.
-    pub(super) async fn until<T>(
+    pub(super) async fn run<T>(
         self,
         call: impl Future<Output = T>,
     ) -> Result<RoundOutcome<T>, ErrorData> {
         match self {
             Self::None => Ok(RoundOutcome::Done(call.await)),
-            Self::Session(messenger) => Ok(RoundOutcome::Done(messenger.until(call).await)),
-            Self::MultiRoundTrip(round) => round.until(call).await,
+            Self::Session(messenger) => Ok(RoundOutcome::Done(messenger.run(call).await)),
+            Self::MultiRoundTrip(round) => round.run(call).await,
         }
     }
 }

@@ -92,7 +92,7 @@ impl ClientInteraction for MultiRoundClient {
 
 impl MultiRoundTrip {
     /// Runs the call until it is done or requests input.
-    pub(super) async fn until<T>(
+    pub(super) async fn run<T>(
         mut self,
         call: impl Future<Output = T>,
     ) -> Result<RoundOutcome<T>, ErrorData> {
@@ -160,7 +160,7 @@ mod tests {
         responses: Option<InputResponses>,
     ) -> Result<String, (String, String)> {
         let (client, round) = open(ALL, bound(), state, responses).unwrap();
-        match round.until(call(ClientHandle::new(client))).await.unwrap() {
+        match round.run(call(ClientHandle::new(client))).await.unwrap() {
             RoundOutcome::Done(text) => Ok(text),
             RoundOutcome::InputRequired(result) => {
                 let requests = result.input_requests.unwrap();

@@ -106,7 +106,7 @@ impl ClientInteraction for SessionClient {
 
 impl SessionMessenger {
     /// Sends messages until the call is done.
-    pub(super) async fn until<T>(mut self, call: impl Future<Output = T>) -> T {
+    pub(super) async fn run<T>(mut self, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         loop {
             tokio::select! {

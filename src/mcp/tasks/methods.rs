@@ -7,7 +7,7 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use super::super::handler::unknown_method;
+use super::super::errors::unknown_method;
 use super::super::progress::related_task_meta;
 use super::run::notify_status;
 use super::{TaskRecord, Tasks, Tools};

@@ -104,7 +104,7 @@ impl<T: Tools> Tasks<T> {
             let tools = tasks.tools_for(&permit);
             let run = (record, call, attempt);
             let run = tasks.run(owner.clone(), tools, run, progress, client);
-            let end = forwarder.with_task(&id).until(Box::pin(run)).await;
+            let end = forwarder.with_task(&id).forward_during(Box::pin(run)).await;
             let ended = tasks.end(&owner, &id, end).await;
             drop(permit);
             if let (Some(peer), Some(record)) = (peer, ended) {

@@ -91,12 +91,12 @@ impl TaskStore {
         max_open: usize,
     ) -> Result<(), StoreError> {
         if self.store.is_remote() {
-            let open = place(owner, OPEN, &record.id);
-            let rules = Rules {
+            let open = document_key(owner, OPEN, &record.id);
+            let options = Rules {
                 most: Some(max_open),
-                ..rules(record, Expected::Anything)
+                ..write_options(record, Expected::Anything)
             };
-            self.store.put(open, String::new(), rules).await?;
+            self.store.put(open, String::new(), options).await?;
         }
         self.put(owner, record, Expected::Nothing).await
     }
@@ -132,7 +132,11 @@ impl TaskStore {
                     record,
                 }),
                 None if now().saturating_sub(entry.created) < MAX_STORE_DELAY => {}
-                _ => drop(self.store.delete(place(&owner, OPEN, &entry.id)).await?),
+                _ => drop(
+                    self.store
+                        .delete(document_key(&owner, OPEN, &entry.id))
+                        .await?,
+                ),
             }
         }
         Ok(OpenTaskPage { tasks, next })
@@ -144,7 +148,7 @@ impl TaskStore {
         owner: &Identity,
         id: &str,
     ) -> Result<Option<TaskRecord>, StoreError> {
-        let document = self.store.get(place(owner, TASKS, id)).await?;
+        let document = self.store.get(document_key(owner, TASKS, id)).await?;
         Ok(document.as_ref().and_then(read))
     }
 
@@ -180,7 +184,7 @@ impl TaskStore {
         mut change: impl FnMut(&mut TaskRecord) -> bool,
     ) -> Result<TaskUpdate, StoreError> {
         loop {
-            let document = self.store.get(place(owner, TASKS, id)).await?;
+            let document = self.store.get(document_key(owner, TASKS, id)).await?;
             let Some((document, mut record)) =
                 document.and_then(|document| read(&document).map(|record| (document, record)))
             else {
@@ -194,7 +198,7 @@ impl TaskStore {
                 Ok(()) => {
                     if self.store.is_remote() && !record.is_open() {
                         // If this fails, the next call of `open_tasks` deletes the entry.
-                        let _ = self.store.delete(place(owner, OPEN, id)).await;
+                        let _ = self.store.delete(document_key(owner, OPEN, id)).await;
                     }
                     return Ok(TaskUpdate::Applied(record));
                 }
@@ -211,9 +215,9 @@ impl TaskStore {
         expected: Expected,
     ) -> Result<(), StoreError> {
         let body = format::encode(record);
-        let rules = rules(record, expected);
-        let place = place(owner, TASKS, &record.id);
-        self.store.put(place, body, rules).await.map(drop)
+        let options = write_options(record, expected);
+        let key = document_key(owner, TASKS, &record.id);
+        self.store.put(key, body, options).await.map(drop)
     }
 
     /// Claims a job for a task, unless somebody else has it.
@@ -250,10 +254,10 @@ impl TaskStore {
         work: &Work,
         record: &TaskRecord,
     ) -> Result<bool, StoreError> {
-        let claim = || place(owner, OWNER_CLAIMS, &work.to_string());
+        let claim = || document_key(owner, OWNER_CLAIMS, &work.to_string());
         let body = record.id.clone();
-        let rules = rules(record, Expected::Nothing);
-        match self.store.put(claim(), body, rules).await {
+        let options = write_options(record, Expected::Nothing);
+        match self.store.put(claim(), body, options).await {
             Ok(_) => Ok(true),
             Err(StoreError::Conflict) => {
                 let document = self.store.get(claim()).await?;
@@ -305,7 +309,7 @@ fn read(document: &Document) -> Option<TaskRecord> {
     format::decode(&document.body)
 }
 
-fn rules(record: &TaskRecord, expected: Expected) -> Rules {
+fn write_options(record: &TaskRecord, expected: Expected) -> Rules {
     Rules {
         time_to_live: Some(record.remaining().max(Duration::from_millis(1))),
         most: None,
@@ -313,7 +317,7 @@ fn rules(record: &TaskRecord, expected: Expected) -> Rules {
     }
 }
 
-fn place(owner: &Identity, collection: &'static str, id: &str) -> Place {
+fn document_key(owner: &Identity, collection: &'static str, id: &str) -> Place {
     Place {
         owner: owner.clone(),
         collection,
@@ -381,11 +385,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let [task_store, _] = task_stores(&folder);
         let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
-        let earlier = place(&bob, OWNER_CLAIMS, "agent.runs.get 1");
-        let rules = rules(&task("b"), Expected::Nothing);
+        let earlier = document_key(&bob, OWNER_CLAIMS, "agent.runs.get 1");
+        let options = write_options(&task("b"), Expected::Nothing);
         task_store
             .store()
-            .put(earlier, "b".to_owned(), rules)
+            .put(earlier, "b".to_owned(), options)
             .await
             .unwrap();
         let claim = async |owner, id| {

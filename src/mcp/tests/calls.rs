@@ -89,7 +89,7 @@ async fn a_cancelled_call_stops_without_a_response() {
     let unknown = json!({"requestId": "c"});
     client.notify("notifications/cancelled", unknown).await;
     client
-        .tell(
+        .notify(
             "notifications/cancelled",
             json!({"requestId": "b", "reason": "r"}),
         )
@@ -125,7 +125,7 @@ async fn responds_to_a_batch_at_once() {
     client.expect_sleeping(1).await;
     client.expect_silence().await;
     client
-        .tell("notifications/cancelled", json!({"requestId": 2}))
+        .notify("notifications/cancelled", json!({"requestId": 2}))
         .await;
     let responses = client.next().await;
     let ids = responses

@@ -114,7 +114,7 @@ impl Tools for TestTools {
         self.sleeping.fetch_add(1, Ordering::SeqCst);
         let guard = SleepGuard(Arc::clone(&self.sleeping));
         async move {
-            let _asleep = guard;
+            let _guard = guard;
             match name.as_str() {
                 "panic" => panic!("a planned panic"),
                 "sleep" => {

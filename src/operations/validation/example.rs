@@ -56,7 +56,7 @@ const TEXTS: &[(&str, &str)] = &[
 
 /// Returns minimal arguments that match `schema`: the required ones, and those that `example` adds.
 pub fn example(example: &Example, schema: &Value) -> Value {
-    let top = Node::top(schema);
+    let top = Node::root(schema);
     let generator = ExampleGenerator(example);
     let mut value = generator.value(&top, &["", ""], 0);
     if let Value::Object(map) = &mut value {
@@ -84,7 +84,7 @@ impl ExampleGenerator<'_> {
         if let Some(first) = node.branches().first() {
             return self.value(first, names, depth + 1);
         }
-        let kind = match node.kinds().first() {
+        let kind = match node.types().first() {
             Some(kind) => *kind,
             None if node.names().is_empty() => "string",
             None => "object",
@@ -118,7 +118,7 @@ impl ExampleGenerator<'_> {
         // An empty map would not show what it may contain.
         if let Some(entry) = node.additional()
             && node.names().is_empty()
-            && entry.wants("string")
+            && entry.accepts_type("string")
         {
             map.insert("project".to_owned(), "alpha".into());
         }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::ArgumentProblem;
 use super::constraints;
-use super::messages::{self, ArgumentPath, expected, given, given_kind};
+use super::messages::{self, ArgumentPath, expected, given, given_with_type};
 use super::names;
 use super::schema::{self, Node};
 
@@ -67,7 +67,7 @@ impl<'s> Explainer<'s> {
                     self.unknown(&self.node(error), name, &path);
                 }
             }
-            Kind::Type { .. } => self.wrong_kind(&self.node(error), &path, value),
+            Kind::Type { .. } => self.wrong_type(&self.node(error), &path, value),
             Kind::Enum { .. } | Kind::Constant { .. } => {
                 self.not_listed(&self.node(error).choices(), &path, value);
             }
@@ -109,11 +109,11 @@ impl<'s> Explainer<'s> {
         self.add(&inner, format!("there is no argument `{inner}`; {hint}"));
     }
 
-    fn wrong_kind(&mut self, node: &Node<'_>, path: &ArgumentPath, value: &Value) {
+    fn wrong_type(&mut self, node: &Node<'_>, path: &ArgumentPath, value: &Value) {
         let text = format!(
             "`{path}` must be {}; got {}",
             expected(node),
-            given_kind(value)
+            given_with_type(value)
         );
         // A `$ref` and its target may both report the type error; the longer message wins.
         let path = path.to_string();
@@ -153,11 +153,11 @@ impl<'s> Explainer<'s> {
         }
         let closest = context
             .iter()
-            .filter(|errors| !is_other_kind(errors, error))
+            .filter(|errors| !is_other_type(errors, error))
             .min_by_key(|errors| errors.len());
         match closest {
             Some(errors) => errors.iter().for_each(|error| self.explain(error)),
-            None => self.wrong_kind(&self.node(error), path, value),
+            None => self.wrong_type(&self.node(error), path, value),
         }
     }
 
@@ -177,7 +177,7 @@ impl<'s> Explainer<'s> {
             let text = format!(
                 "`{path}` must be an object whose `{tag}` is {}; got {}{}",
                 messages::one_of(all.iter().copied()),
-                given_kind(value),
+                given_with_type(value),
                 did_you_mean(&all, value),
             );
             return self.add(path, text);
@@ -197,7 +197,7 @@ impl<'s> Explainer<'s> {
 }
 
 /// Returns whether the value has another type than this variant of a union.
-fn is_other_kind(errors: &[ValidationError<'_>], union: &ValidationError<'_>) -> bool {
+fn is_other_type(errors: &[ValidationError<'_>], union: &ValidationError<'_>) -> bool {
     errors.iter().any(|error| {
         matches!(error.kind(), Kind::Type { .. })
             && error.instance_path().as_str() == union.instance_path().as_str()

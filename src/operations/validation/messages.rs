@@ -85,7 +85,7 @@ pub(super) fn given(value: &Value) -> String {
 }
 
 /// Formats a given value inside a sentence about its type.
-pub(super) fn given_kind(value: &Value) -> String {
+pub(super) fn given_with_type(value: &Value) -> String {
     match value {
         Value::String(text) if !text.is_empty() => format!("the string {}", given(value)),
         Value::Number(number) => format!("the number {number}"),
@@ -101,8 +101,8 @@ pub(super) fn expected(node: &Node<'_>) -> String {
     }
     let mut forms: Vec<String> = Vec::new();
     let branches = node.branches();
-    let kinds = node.kinds();
-    let all = kinds.iter().map(|kind| of_kind(node, kind));
+    let types = node.types();
+    let all = types.iter().map(|kind| describe_type(node, kind));
     for form in all.chain(branches.iter().map(expected)) {
         if !forms.contains(&form) {
             forms.push(form);
@@ -114,7 +114,7 @@ pub(super) fn expected(node: &Node<'_>) -> String {
     forms.join(" or ")
 }
 
-fn of_kind(node: &Node<'_>, kind: &str) -> String {
+fn describe_type(node: &Node<'_>, kind: &str) -> String {
     match kind {
         "string" if node.keyword("format").is_some_and(|it| it == "date-time") => {
             "a date-time".to_owned()
@@ -123,7 +123,7 @@ fn of_kind(node: &Node<'_>, kind: &str) -> String {
         "integer" => "a whole number".to_owned(),
         "number" => "a number".to_owned(),
         "boolean" => "true or false".to_owned(),
-        "array" => match node.items().map(|items| items.kinds()).as_deref() {
+        "array" => match node.items().map(|items| items.types()).as_deref() {
             Some(["string"]) => "a list of strings".to_owned(),
             Some(["object"]) => "a list of objects".to_owned(),
             Some(["integer" | "number"]) => "a list of numbers".to_owned(),

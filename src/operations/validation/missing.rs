@@ -27,7 +27,7 @@ pub(super) fn find(
     arguments: &Map<String, Value>,
     problems: &[ArgumentProblem],
 ) -> Vec<String> {
-    let required = Node::top(schema).required();
+    let required = Node::root(schema).required();
     let is_missing = |name: &str| required.contains(&name) && !arguments.contains_key(name);
     if !problems.iter().all(|problem| is_missing(&problem.path)) {
         return Vec::new();
@@ -40,7 +40,7 @@ pub(super) fn find(
 
 /// Returns the form field for an argument; `None` for lists, objects and secrets, which a form cannot contain.
 pub fn form_field(schema: &Value, name: &str) -> Option<Map<String, Value>> {
-    field(name, &Node::top(schema).property(name)?)
+    field(name, &Node::root(schema).property(name)?)
 }
 
 /// Returns the form field for a string, number, enum or boolean.
@@ -49,9 +49,9 @@ fn field(name: &str, node: &Node<'_>) -> Option<Map<String, Value>> {
     if SECRETS.iter().any(|secret| plain.contains(secret)) || !node.branches().is_empty() {
         return None;
     }
-    let kinds: Vec<&str> = node.kinds();
-    let mut kinds = kinds.into_iter().filter(|kind| *kind != "null");
-    let kind = kinds.next().filter(|_| kinds.next().is_none())?;
+    let types: Vec<&str> = node.types();
+    let mut types = types.into_iter().filter(|kind| *kind != "null");
+    let kind = types.next().filter(|_| types.next().is_none())?;
     let copied: &[&str] = match kind {
         "string" => &["minLength", "maxLength"],
         "number" | "integer" => &["minimum", "maximum"],

@@ -194,7 +194,7 @@ fn coerced(
     let coerce = |scope| {
         let mut value = given.clone();
         let mut coercer = Coercer::new(scope, spec.extra_names);
-        coercer.value(&Node::top(schema), &mut value, &ArgumentPath::default());
+        coercer.value(&Node::root(schema), &mut value, &ArgumentPath::default());
         (value, coercer)
     };
     let (mut value, mut coercer) = coerce(CoercionScope::Names);

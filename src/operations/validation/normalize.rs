@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::messages::{ArgumentPath, given_kind};
+use super::messages::{ArgumentPath, given_with_type};
 use super::schema::Node;
 use super::{ArgumentProblem, ArgumentSpec, names};
 
@@ -29,7 +29,7 @@ pub(super) fn unwrap(
         },
         other => return Err(not_an_object(&other)),
     };
-    let known = Node::top(spec.input_schema).names();
+    let known = Node::root(spec.input_schema).names();
     for _ in 0..MAX_WRAPPERS {
         match unwrap_once(&map, &known) {
             Some((wrapper, inner)) => {
@@ -46,7 +46,10 @@ fn not_an_object(value: &Value) -> ArgumentProblem {
     let path = ArgumentPath::default();
     ArgumentProblem {
         path: path.to_string(),
-        message: format!("the arguments must be an object; got {}", given_kind(value)),
+        message: format!(
+            "the arguments must be an object; got {}",
+            given_with_type(value)
+        ),
     }
 }
 
@@ -70,7 +73,7 @@ pub(super) fn aliases(
     map: &mut Map<String, Value>,
     notes: &mut Vec<String>,
 ) -> Vec<ArgumentProblem> {
-    let known = Node::top(spec.input_schema).names();
+    let known = Node::root(spec.input_schema).names();
     let given: Vec<String> = map.keys().cloned().collect();
     let mut problems = Vec::new();
     for alias in given.iter().filter(|it| !known.contains(&it.as_str())) {

@@ -17,7 +17,7 @@ pub(super) struct Node<'s> {
 
 impl<'s> Node<'s> {
     /// Returns the root node of a schema.
-    pub(super) fn top(root: &'s Value) -> Self {
+    pub(super) fn root(root: &'s Value) -> Self {
         Self::new(root, root)
     }
 
@@ -60,29 +60,29 @@ impl<'s> Node<'s> {
     }
 
     /// Returns the accepted types; empty means any.
-    pub(super) fn kinds(&self) -> Vec<&'s str> {
+    pub(super) fn types(&self) -> Vec<&'s str> {
         match self.keyword("type") {
             Some(Value::String(kind)) => vec![kind],
-            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+            Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
             _ => Vec::new(),
         }
     }
 
     /// Returns whether this type is explicitly accepted.
-    pub(super) fn wants(&self, kind: &str) -> bool {
-        self.kinds().contains(&kind)
+    pub(super) fn accepts_type(&self, kind: &str) -> bool {
+        self.types().contains(&kind)
     }
 
     /// Returns whether the type of `value` is accepted, whatever its content.
-    pub(super) fn takes(&self, value: &Value) -> bool {
-        let kinds = self.kinds();
-        kinds.is_empty() || kinds.iter().any(|kind| is_kind(value, kind))
+    pub(super) fn accepts(&self, value: &Value) -> bool {
+        let types = self.types();
+        types.is_empty() || types.iter().any(|kind| is_type(value, kind))
     }
 
-    /// Like [`Node::takes`], but at least one variant of a union must accept it too.
+    /// Like [`Node::accepts`], but at least one variant of a union must accept it too.
     pub(super) fn fits(&self, value: &Value) -> bool {
         let branches = self.branches();
-        self.takes(value)
+        self.accepts(value)
             && (branches.is_empty() || branches.iter().any(|branch| branch.fits(value)))
     }
 
@@ -178,7 +178,7 @@ pub(super) fn tag<'s>(branches: &[Node<'s>]) -> Option<&'s str> {
 }
 
 /// Returns whether `value` has the JSON Schema type `kind`.
-pub(super) fn is_kind(value: &Value, kind: &str) -> bool {
+pub(super) fn is_type(value: &Value, kind: &str) -> bool {
     match kind {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),

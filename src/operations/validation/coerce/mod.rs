@@ -64,7 +64,7 @@ impl<'b> Coercer<'b> {
         if self.scope == CoercionScope::Values {
             self.repair(node, value, path);
         }
-        if let Some(whole) = value::whole(node, value) {
+        if let Some(whole) = value::to_integer(node, value) {
             self.notes.push(format!(
                 "`{path}`: read {value} as the whole number {whole}"
             ));
@@ -130,14 +130,14 @@ impl<'b> Coercer<'b> {
     }
 
     fn repair(&mut self, node: &Node<'_>, value: &mut Value, path: &ArgumentPath) {
-        let coerced = if node.takes(value) {
+        let coerced = if node.accepts(value) {
             value::spelling(node, value)
         } else {
             let entry_fits = |entry: &Value| {
                 node.items()
                     .is_none_or(|items| self.trial(&items, entry, path))
             };
-            value::kind(node, value, path, &entry_fits)
+            value::convert(node, value, path, &entry_fits)
         };
         if let Some(Coerced { value: right, how }) = coerced {
             self.notes.push(format!("`{path}`: {how}"));
@@ -216,7 +216,7 @@ impl<'b> Coercer<'b> {
     /// Turns a boolean in a map of strings into a string. Elsewhere, a boolean instead of a string is a misunderstanding.
     fn flag_in_map(&mut self, entry: &Node<'_>, value: &mut Value, path: &ArgumentPath) {
         if self.scope == CoercionScope::Values
-            && entry.kinds() == ["string"]
+            && entry.types() == ["string"]
             && let Value::Bool(flag) = value
         {
             self.notes

@@ -28,14 +28,14 @@ impl Coerced {
 }
 
 /// Returns the integer for a number such as 5.0 if only integers are accepted.
-pub(super) fn whole(node: &Node<'_>, value: &Value) -> Option<Value> {
+pub(super) fn to_integer(node: &Node<'_>, value: &Value) -> Option<Value> {
     let float = value.as_f64().filter(|_| value.is_f64())?;
-    let wanted = node.wants("integer") && !node.wants("number");
-    as_whole(float).filter(|_| wanted)
+    let wanted = node.accepts_type("integer") && !node.accepts_type("number");
+    exact_integer(float).filter(|_| wanted)
 }
 
 /// Beyond 2^53, neighbouring integers share one float, so there is no telling which was meant.
-fn as_whole(float: f64) -> Option<Value> {
+fn exact_integer(float: f64) -> Option<Value> {
     let exact = float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0;
     exact.then(|| Value::from(float as i64))
 }
@@ -76,13 +76,13 @@ fn date_time(text: &str) -> Option<String> {
 }
 
 /// Converts `value` to an accepted type. `entry_fits` decides whether a value can be an entry of an accepted list.
-pub(super) fn kind(
+pub(super) fn convert(
     node: &Node<'_>,
     value: &Value,
     path: &ArgumentPath,
     entry_fits: &dyn Fn(&Value) -> bool,
 ) -> Option<Coerced> {
-    node.kinds()
+    node.types()
         .into_iter()
         .find_map(|kind| match (kind, value) {
             ("integer" | "number", Value::String(text)) => {
@@ -106,7 +106,7 @@ pub(super) fn kind(
 fn number(text: &str, whole: bool) -> Option<Value> {
     let number: Number = serde_json::from_str(text.trim()).ok()?;
     match number.as_f64() {
-        Some(float) if whole && number.is_f64() => as_whole(float),
+        Some(float) if whole && number.is_f64() => exact_integer(float),
         _ => Some(Value::Number(number)),
     }
 }
@@ -147,7 +147,7 @@ fn shorthand(node: &Node<'_>, text: &str) -> Option<(String, Value)> {
         return None;
     };
     let property = node.property(name)?;
-    let free = property.kinds() == ["string"] && property.choices().is_empty();
+    let free = property.types() == ["string"] && property.choices().is_empty();
     free.then(|| ((*name).to_owned(), text.into()))
 }
 

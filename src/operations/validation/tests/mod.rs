@@ -9,10 +9,10 @@
 mod corrections;
 mod domain;
 mod examples;
-mod kinds;
 mod naming;
 mod random;
 mod rejections;
+mod types;
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;

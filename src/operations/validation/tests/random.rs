@@ -90,7 +90,7 @@ impl Rng {
             let branch = self.below(branches.len());
             return self.valid(&branches[branch], name);
         }
-        match node.kinds().get(self.below(node.kinds().len())).copied() {
+        match node.types().get(self.below(node.types().len())).copied() {
             Some("object") => self.object(node),
             Some("array") => self.array(node, name),
             Some(kind @ ("integer" | "number")) => self.number(node, kind == "integer"),
@@ -183,7 +183,7 @@ fn does_not_change_valid_arguments() {
     for (operation, schema) in schemas() {
         let validator = schema.validator().unwrap();
         for _ in 0..ROUNDS {
-            let mut value = rng.valid(&Node::top(schema), "");
+            let mut value = rng.valid(&Node::root(schema), "");
             if value["format"] == "options" && value.get("options").is_none() {
                 value["format"] = "text".into();
             }
@@ -224,7 +224,7 @@ fn corrected_arguments_are_valid_and_stable() {
             let value = if round % 2 == 0 {
                 rng.any(&known, 0)
             } else {
-                let mut value = rng.valid(&Node::top(schema), "");
+                let mut value = rng.valid(&Node::root(schema), "");
                 let name = rng.name(&known);
                 value[name] = rng.any(&known, 2);
                 value
