@@ -169,7 +169,7 @@ pub enum InputResponse {
     Roots(Vec<String>),
 }
 
-/// Why the client gave no response. The tool call itself can go on without one.
+/// Why the client gave no response. The tool call itself can continue without one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub enum InputError {
     /// The client lacks the capability.

@@ -26,7 +26,7 @@ pub(super) use session::{TaskInputOutcome, notify_url_completed, request_for_tas
 pub(super) use wire::{check_length, parse_response, request_key, to_input_request};
 
 use super::version::McpVersion;
-use crate::operations::client::ClientHandle;
+use crate::operations::client::{ClientHandle, InputRequest};
 use exa_mcp_model::Owner;
 
 /// Timeouts of requests to the client.
@@ -48,6 +48,15 @@ impl InputTimeouts {
             model: or(120),
             person: or(300),
             client: or(20),
+        }
+    }
+
+    /// Returns the timeout of a request.
+    fn of(&self, request: &InputRequest) -> Duration {
+        match request {
+            InputRequest::Sampling(_) => self.model,
+            InputRequest::Form(_) | InputRequest::Url(_) => self.person,
+            InputRequest::Roots => self.client,
         }
     }
 }

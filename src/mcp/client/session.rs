@@ -2,7 +2,6 @@
 
 use std::future::{Future, ready};
 use std::pin::{Pin, pin};
-use std::time::Duration;
 
 use rmcp::{
     Peer, RoleServer, ServiceError,
@@ -253,16 +252,5 @@ fn input_error(error: &ServiceError) -> InputError {
         ServiceError::McpError(error) if error.code.0 == USER_DECLINED => InputError::Declined,
         ServiceError::McpError(error) => InputError::Failed(format!("error {}", error.code.0)),
         _ => InputError::Failed("the connection is closed".to_owned()),
-    }
-}
-
-impl InputTimeouts {
-    /// Returns the timeout of a request.
-    fn of(&self, request: &InputRequest) -> Duration {
-        match request {
-            InputRequest::Sampling(_) => self.model,
-            InputRequest::Form(_) | InputRequest::Url(_) => self.person,
-            InputRequest::Roots => self.client,
-        }
     }
 }
