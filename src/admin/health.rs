@@ -7,7 +7,7 @@ use axum::extract::State;
 use http::{Response, StatusCode};
 use serde_json::{Map, Value, json};
 
-use crate::http_response::json_answer;
+use crate::http_response::json_response;
 use exa_mcp_exa_client::KeyCondition;
 use exa_mcp_store::StoreError;
 
@@ -65,7 +65,7 @@ pub(super) async fn health<S: ServerState>(State(server): State<Arc<S>>) -> Resp
     if let Some(refusal) = refusal {
         put(&mut health, "problem", json!(refusal.to_string()));
     }
-    json_answer(code, &health)
+    json_response(code, &health)
 }
 
 fn put(health: &mut Value, name: &str, value: Value) {

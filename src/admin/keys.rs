@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::manage::wish;
 use super::{Answered, ServerState, admin, looked};
-use crate::http_response::{FORBIDDEN, refuse};
+use crate::http_response::{FORBIDDEN, error_response};
 use exa_mcp_accounts::Accounts;
 use exa_mcp_exa_client::{KeyFault, KeyPool, KeyState};
 
@@ -41,7 +41,7 @@ pub(super) async fn reset<S: ServerState>(
         .and_then(|keys| keys.reset(|key| wish.pool.key_id(key.expose()) == id));
     let (Some(keys), Some(before)) = (keys, before) else {
         let why = "no Exa key has this id; GET /admin/keys lists them";
-        return Err(Box::new(refuse(StatusCode::NOT_FOUND, FORBIDDEN, why)).into());
+        return Err(Box::new(error_response(StatusCode::NOT_FOUND, FORBIDDEN, why)).into());
     };
     let detail = json!({ "keyPrefix": before.prefix, "state": before.condition.as_str(), "lastProblem": before.last_fault.map(KeyFault::as_str), });
     wish.note("key.reset", &id, detail).await;

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::tokens::{Numbers, shown};
 use super::{Answered, Refused, ServerState, address, admin, unreadable};
-use crate::http_response::{FORBIDDEN, Told, bad_parameters, refuse};
+use crate::http_response::{FORBIDDEN, JsonResponse, error_response, invalid_params};
 use exa_mcp_accounts::audit::AuditEvent;
 use exa_mcp_accounts::{
     Accounts, NewToken, Token, TokenLimits, TokenRole, TokenServiceError, TokenUpdate, now,
@@ -53,10 +53,7 @@ pub(super) async fn create<S: ServerState>(
     };
     let made = wish.pool.token_service.create(new).await;
     let (text, token) = made.map_err(refused)?;
-    let detail = json!({
-        "userId": token.user, "role": token.role.as_str(), "expiresAt": token.expires_at(),
-        "limits": set(&token.limits),
-    });
+    let detail = json!({ "userId": token.user, "role": token.role.as_str(), "expiresAt": token.expires_at(), "limits": set(&token.limits), });
     wish.note("token.create", &token.id, detail).await;
     Ok(wish.told(StatusCode::CREATED, &token, Some(text)).await)
 }
@@ -242,7 +239,7 @@ impl Wish<'_> {
     }
 
     /// The token as it is now; a new text is told this once.
-    async fn told(&self, status: StatusCode, token: &Token, text: Option<String>) -> Told {
+    async fn told(&self, status: StatusCode, token: &Token, text: Option<String>) -> JsonResponse {
         // The token is made or changed already: numbers that cannot be read must not hide its text.
         let numbers = Numbers::read(&self.pool.usage, token).await;
         let mut told = Map::new();
@@ -250,7 +247,7 @@ impl Wish<'_> {
         if let Value::Object(shown) = shown(token, &numbers.unwrap_or_default()) {
             told.extend(shown);
         }
-        Told(status, Value::Object(told))
+        JsonResponse(status, Value::Object(told))
     }
 }
 
@@ -264,19 +261,23 @@ fn set(limits: &TokenLimits) -> Value {
 }
 
 fn unfit(why: &str) -> Refused {
-    Box::new(bad_parameters(why))
+    Box::new(invalid_params(why))
 }
 
 fn refused(error: TokenServiceError) -> Refused {
     let why = error.to_string();
     match &error {
-        TokenServiceError::Unknown => Box::new(refuse(StatusCode::NOT_FOUND, FORBIDDEN, why)),
-        TokenServiceError::Immutable(_) => Box::new(refuse(StatusCode::CONFLICT, FORBIDDEN, why)),
+        TokenServiceError::Unknown => {
+            Box::new(error_response(StatusCode::NOT_FOUND, FORBIDDEN, why))
+        }
+        TokenServiceError::Immutable(_) => {
+            Box::new(error_response(StatusCode::CONFLICT, FORBIDDEN, why))
+        }
         TokenServiceError::Limits(_) => unfit(&why),
         TokenServiceError::Store(error) => unreadable(error),
         TokenServiceError::Randomness(_) => {
             let code = ErrorCode::INTERNAL_ERROR.0;
-            Box::new(refuse(StatusCode::INTERNAL_SERVER_ERROR, code, why))
+            Box::new(error_response(StatusCode::INTERNAL_SERVER_ERROR, code, why))
         }
     }
 }

@@ -8,14 +8,14 @@ use http::request::Parts;
 use http::{HeaderValue, Response, StatusCode, header};
 
 use super::{Refused, ServerState, admin};
-use crate::http_response::{FORBIDDEN, TurnedAway, refuse};
+use crate::http_response::{FORBIDDEN, HttpRejection, error_response};
 use crate::telemetry::{Gauges, Metrics};
 
 /// Shows the metrics to this machine, and to admins.
 pub(super) async fn metrics<S: ServerState>(
     State(server): State<Arc<S>>,
     parts: Parts,
-) -> Result<Response<Body>, TurnedAway> {
+) -> Result<Response<Body>, HttpRejection> {
     if !server.has_public_metrics() && !server.is_local_request(&parts) {
         admit(&*server, &parts)?;
     }
@@ -37,7 +37,11 @@ pub(super) async fn metrics<S: ServerState>(
 fn admit<S: ServerState>(server: &S, parts: &Parts) -> Result<(), Refused> {
     if server.pool().is_none() {
         let why = "Forbidden: ask from this machine, or set EXA_MCP_METRICS=public";
-        return Err(Box::new(refuse(StatusCode::FORBIDDEN, FORBIDDEN, why)));
+        return Err(Box::new(error_response(
+            StatusCode::FORBIDDEN,
+            FORBIDDEN,
+            why,
+        )));
     }
     admin(server, parts).map(drop)
 }

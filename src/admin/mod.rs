@@ -1,6 +1,6 @@
 //! The admin API, the dashboard, and the metrics and health endpoints.
 //!
-//! Handlers see the running server through [`ServerState`] and nothing else.
+//! HandlerFactory see the running server through [`ServerState`] and nothing else.
 
 mod dashboard;
 mod health;
@@ -25,18 +25,18 @@ use rmcp::model::ErrorCode;
 use serde_json::Value;
 pub(crate) use server_state::ServerState;
 
-use crate::http_response::{Told, TurnedAway, denied, refuse};
+use crate::http_response::{HttpRejection, JsonResponse, denied, error_response};
 use crate::telemetry::logging;
 use exa_mcp_accounts::{Accounts, AuthError, Token};
 
 type Refused = Box<Response<Body>>;
 
 /// The result of a handler.
-type Answered = Result<Told, TurnedAway>;
+type Answered = Result<JsonResponse, HttpRejection>;
 
 /// A response to a request that changed nothing.
 fn looked(told: Value) -> Answered {
-    Ok(Told(StatusCode::OK, told))
+    Ok(JsonResponse(StatusCode::OK, told))
 }
 
 /// All routes of this layer.
@@ -68,7 +68,7 @@ fn holder<'a, S: ServerState>(
     let Some(pool) = server.pool() else {
         let why = "There are no tokens here: every client brings its own Exa key";
         let code = ErrorCode::METHOD_NOT_FOUND.0;
-        return Err(Box::new(refuse(StatusCode::NOT_FOUND, code, why)));
+        return Err(Box::new(error_response(StatusCode::NOT_FOUND, code, why)));
     };
     let token = server.authenticate(parts)?;
     let token = token.ok_or_else(|| Box::new(denied(AuthError::Unknown, false)))?;
@@ -107,5 +107,5 @@ fn unreadable(error: &StoreError) -> Refused {
         _ => "The store cannot be used now; try again later".to_owned(),
     };
     let code = ErrorCode::INTERNAL_ERROR.0;
-    Box::new(refuse(StatusCode::SERVICE_UNAVAILABLE, code, &why))
+    Box::new(error_response(StatusCode::SERVICE_UNAVAILABLE, code, &why))
 }

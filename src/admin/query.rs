@@ -3,7 +3,7 @@
 use http::request::Parts;
 
 use super::Refused;
-use crate::http_response::bad_parameters;
+use crate::http_response::invalid_params;
 
 /// A value in the address.
 pub(super) fn text(parts: &Parts, name: &str) -> Option<String> {
@@ -36,5 +36,5 @@ pub(super) fn switch(parts: &Parts, name: &str) -> Result<Option<bool>, Refused>
 
 /// The answer to an address that cannot be served.
 pub(super) fn unfit(name: &str, why: &str) -> Refused {
-    Box::new(bad_parameters(&format!("`{name}` in the address {why}")))
+    Box::new(invalid_params(&format!("`{name}` in the address {why}")))
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use super::{FAILED, Failure, SETTLING, USAGE};
 use crate::config::Settings;
-use crate::operations::{Exchanged, Folders, Progress, find, nearest};
+use crate::operations::{CompletedCall, Folders, ProgressReporter, find, nearest};
 use crate::spending::{AccountGuard, check_runs, local_account};
 use exa_mcp_exa_client::{CallError, split_arguments};
 use exa_mcp_exa_client::{ExaError, ExaErrorKind};
@@ -61,15 +61,15 @@ pub(super) async fn run(
         Some(account) => caller.with_guard(Arc::new(AccountGuard::new(account))),
         None => caller,
     };
-    let unheard = Progress::none();
-    let outcome = caller.exchange(key, operation, arguments, &unheard);
+    let unheard = ProgressReporter::disabled();
+    let outcome = caller.call_with_key(key, operation, arguments, &unheard);
     let outcome = outcome.await;
     if let Some(ledger) = ledger {
         ledger.drain(SETTLING).await;
     }
     match outcome {
-        Ok(Exchanged { answer, .. }) => {
-            serde_json::to_string_pretty(&answer.value).map_err(Failure::usage)
+        Ok(CompletedCall { response, .. }) => {
+            serde_json::to_string_pretty(&response.value).map_err(Failure::usage)
         }
         Err(CallError::Arguments(error)) => Err(Failure::usage(error)),
         Err(CallError::Exa(error)) => Err(refused(&error)),

@@ -4,7 +4,7 @@ use serde_json::json;
 
 use crate::config::http::HttpSettings;
 use crate::config::{Settings, Source, usual_place};
-use crate::operations::{Refusal, all};
+use crate::operations::{OperationError, all};
 use crate::tools::{ResultCache, ToolExecutor};
 use exa_mcp_model::Operation;
 
@@ -117,13 +117,13 @@ async fn store(settings: &Settings) -> Finding {
 }
 
 /// Asks for a list that costs nothing.
-async fn network(caller: &crate::operations::Caller) -> Finding {
+async fn network(caller: &crate::operations::OperationExecutor) -> Finding {
     let Some(operation) = harmless() else {
         return good("network: no operation to try it with".to_owned());
     };
     match caller.call(operation, json!({})).await {
         Ok(_) => good(format!("network: `{}` was answered", operation.name)),
-        Err(Refusal::Exa(error)) => bad(format!("network: {error}")),
+        Err(OperationError::Exa(error)) => bad(format!("network: {error}")),
         Err(_) => bad(format!("network: `{}` could not be called", operation.name)),
     }
 }

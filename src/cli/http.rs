@@ -77,7 +77,7 @@ async fn serve_executor(
     if store.is_remote()
         && let Ok(secret) = load_or_create_secret(&*store).await
     {
-        mcp::share_key(&secret);
+        mcp::set_shared_state_key(&secret);
     }
     executor.resources().replicate(&store);
     let (ledger, payers) = match &gate {

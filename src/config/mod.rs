@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::operations::spend::Unlimited;
-use crate::operations::{Caller, Folders, IMPORT_DIR_VARIABLE};
+use crate::operations::{Folders, IMPORT_DIR_VARIABLE, OperationExecutor};
 use crate::tools::{Limits, PromptPolicy, TaskLimits};
 use exa_mcp_accounts::budget::{BudgetPolicy, UnenforcedAction};
 use exa_mcp_accounts::{LimitsError, TokenLimits};
@@ -163,11 +163,11 @@ impl Settings {
     }
 
     /// The way to Exa that these settings describe.
-    pub(crate) fn caller(&self) -> Result<Caller, ConfigError> {
+    pub(crate) fn caller(&self) -> Result<OperationExecutor, ConfigError> {
         let http = ExaHttp::new(self.exa.clone())?;
         let keys = self.key.iter().chain(&self.more_keys).cloned();
         let keys = KeyPool::with_rate_limit(keys, self.rate, self.holder);
-        let caller = Caller::new(http, None, Arc::new(Unlimited)).with_keys(keys);
+        let caller = OperationExecutor::new(http, None, Arc::new(Unlimited)).with_keys(keys);
         Ok(caller.with_folders(self.folders.clone()))
     }
 }
@@ -193,8 +193,7 @@ fn task_limits(source: &Source) -> Result<TaskLimits, SettingsError> {
             .number(name, "milliseconds")
             .map(|number| number.map(Duration::from_millis))
     };
-    let max_ttl = milliseconds("EXA_MCP_MAX_TASK_TTL")?.unwrap_or(usual.max_ttl);
-    // No operator's setting makes a task live longer than a day.
+    let max_ttl = milliseconds("EXA_MCP_MAX_TASK_TTL")?.unwrap_or(usual.max_ttl); // No operator's setting makes a task live longer than a day.
     let max_ttl = max_ttl.clamp(TaskLimits::SHORTEST_TTL, usual.max_ttl);
     let default_ttl = milliseconds("EXA_MCP_DEFAULT_TASK_TTL")?.unwrap_or(usual.default_ttl);
     let count = |name: &'static str, usual: usize| {
@@ -206,8 +205,7 @@ fn task_limits(source: &Source) -> Result<TaskLimits, SettingsError> {
     Ok(TaskLimits {
         default_ttl: default_ttl.clamp(TaskLimits::SHORTEST_TTL, max_ttl),
         max_ttl,
-        concurrent,
-        // Over HTTP it is less, see `share_tasks`.
+        concurrent, // Over HTTP it is less, see `share_tasks`.
         per_owner: count("EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER", concurrent)?,
         per_guest_address: count("EXA_MCP_MAX_TASKS_PER_ADDRESS", usual.per_guest_address)?,
     })

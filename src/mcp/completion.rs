@@ -1,31 +1,31 @@
-//! Completion: what someone who types an argument could mean.
+//! Completion of the arguments of prompts and resource templates.
 
 use rmcp::model::{CompleteRequestParams, CompleteResult, CompletionInfo, ErrorData, Reference};
 
 use super::{
     prompts::{self, PromptArgumentKind},
     tools::Tools,
-    version::Era,
+    version::McpVersion,
 };
 use crate::tools::resources::{Candidate, Resources};
 use exa_mcp_model::Identity;
 
 /// The longest text that is completed, in characters.
-const LONGEST: usize = 500;
+const MAX_TEXT: usize = 500;
 
-/// What could be meant.
+/// Returns the completions of an argument.
 pub(super) async fn complete<T: Tools>(
     tools: &T,
     resources: &Resources,
     owner: &Identity,
-    era: &Era,
+    protocol: &McpVersion,
     request: CompleteRequestParams,
 ) -> Result<CompleteResult, ErrorData> {
     let argument = request.argument;
-    let earlier = request.context.and_then(|context| context.arguments);
-    let earlier = earlier.unwrap_or_default();
-    if argument.value.chars().count() > LONGEST {
-        return Ok(result(era, Vec::new()));
+    let known = request.context.and_then(|context| context.arguments);
+    let known = known.unwrap_or_default();
+    if argument.value.chars().count() > MAX_TEXT {
+        return Ok(result(protocol, Vec::new()));
     }
     let values = match &request.r#ref {
         Reference::Prompt(prompt) => {
@@ -34,15 +34,15 @@ pub(super) async fn complete<T: Tools>(
         }
         Reference::Resource(template) => {
             check_template(resources, &template.uri, &argument.name)?;
-            let offers = resources.complete(owner, &argument.name, &earlier).await;
-            ranked(offers, &argument.value)
+            let candidates = resources.complete(owner, &argument.name, &known).await;
+            ranked(candidates, &argument.value)
         }
         _ => return Err(ErrorData::invalid_params("Unknown kind of reference", None)),
     };
-    Ok(result(era, values))
+    Ok(result(protocol, values))
 }
 
-fn result(era: &Era, mut values: Vec<String>) -> CompleteResult {
+fn result(protocol: &McpVersion, mut values: Vec<String>) -> CompleteResult {
     let total = values.len();
     values.truncate(CompletionInfo::MAX_VALUES);
     let mut info = CompletionInfo::default();
@@ -50,7 +50,7 @@ fn result(era: &Era, mut values: Vec<String>) -> CompleteResult {
     info.has_more = Some(total > values.len());
     info.values = values;
     let mut result = CompleteResult::new(info);
-    result.meta = era.result_meta();
+    result.meta = protocol.result_meta();
     result
 }
 
@@ -62,46 +62,46 @@ async fn for_prompt(
 ) -> Vec<String> {
     match takes {
         PromptArgumentKind::Text | PromptArgumentKind::Number(_) => Vec::new(),
-        PromptArgumentKind::OneOf(known) | PromptArgumentKind::Suggested(known) => {
-            ranked(words(known), typed)
+        PromptArgumentKind::OneOf(values) | PromptArgumentKind::Suggested(values) => {
+            ranked(candidates(values), typed)
         }
-        PromptArgumentKind::Several { suggested, .. } => in_list(typed, words(suggested)),
+        PromptArgumentKind::Several { suggested, .. } => in_list(typed, candidates(suggested)),
         PromptArgumentKind::Notes => in_list(typed, resources.complete_note(owner).await),
     }
 }
 
-fn words(known: &[String]) -> Vec<Candidate> {
-    let offer = |word: &String| Candidate {
-        value: word.clone(),
+fn candidates(values: &[String]) -> Vec<Candidate> {
+    let candidate = |value: &String| Candidate {
+        value: value.clone(),
         words: String::new(),
     };
-    known.iter().map(offer).collect()
+    values.iter().map(candidate).collect()
 }
 
-/// Completes the last member of a list, leaving those before it as they are and not offering them again.
-fn in_list(typed: &str, mut offers: Vec<Candidate>) -> Vec<String> {
+/// Completes the last entry of a list; does not suggest the entries before it again.
+fn in_list(typed: &str, mut candidates: Vec<Candidate>) -> Vec<String> {
     let (before, last) = match typed.rfind(',') {
         Some(comma) => typed.split_at(comma + 1),
         None => ("", typed),
     };
     let used: Vec<&str> = before.split(',').map(str::trim).collect();
-    offers.retain(|offer| !used.contains(&offer.value.as_str()));
+    candidates.retain(|candidate| !used.contains(&candidate.value.as_str()));
     let lead = match before {
         "" => String::new(),
         before => format!("{} ", before.trim_end()),
     };
-    let values = ranked(offers, last.trim_start()).into_iter();
+    let values = ranked(candidates, last.trim_start()).into_iter();
     values.map(|value| format!("{lead}{value}")).collect()
 }
 
-/// The pattern must be one of ours and have the argument.
+/// Checks that a template exists and has the argument.
 fn check_template(resources: &Resources, pattern: &str, argument: &str) -> Result<(), ErrorData> {
     let templates = resources.templates();
     let template = templates
         .iter()
         .find(|template| template.pattern == pattern);
     let Some(template) = template else {
-        let text = "Unknown resource template; resources/templates/list shows those there are";
+        let text = "Unknown resource template; resources/templates/list returns the available ones";
         return Err(ErrorData::invalid_params(text, None));
     };
     if template.pattern.contains(&format!("{{{argument}}}")) {
@@ -112,19 +112,20 @@ fn check_template(resources: &Resources, pattern: &str, argument: &str) -> Resul
     Err(ErrorData::invalid_params(text, None))
 }
 
-/// Those that fit what was typed, the best first: it begins the value, then a word of it or of its
-/// title, then stands anywhere. Equals stay in their order.
-fn ranked(offers: Vec<Candidate>, typed: &str) -> Vec<String> {
+/// Returns the matching candidates, the best first: the typed text starts the value, then a word of the value or its
+/// title, then occurs anywhere. The sort is stable.
+fn ranked(candidates: Vec<Candidate>, typed: &str) -> Vec<String> {
     let typed = typed.to_lowercase();
-    let rank = |offer: &Candidate| {
-        let (value, words) = (offer.value.to_lowercase(), offer.words.to_lowercase());
-        let begins_word = |text: &str| {
+    let rank = |candidate: &Candidate| {
+        let value = candidate.value.to_lowercase();
+        let words = candidate.words.to_lowercase();
+        let starts_word = |text: &str| {
             let mut parts = text.split(|c: char| !c.is_alphanumeric());
             parts.any(|part| !part.is_empty() && part.starts_with(&typed))
         };
         if value.starts_with(&typed) {
             Some(0)
-        } else if begins_word(&value) || begins_word(&words) || words.starts_with(&typed) {
+        } else if starts_word(&value) || starts_word(&words) || words.starts_with(&typed) {
             Some(1)
         } else if value.contains(&typed) || words.contains(&typed) {
             Some(2)
@@ -132,48 +133,48 @@ fn ranked(offers: Vec<Candidate>, typed: &str) -> Vec<String> {
             None
         }
     };
-    let mut fitting: Vec<(u8, String)> = offers
+    let mut matching: Vec<(u8, String)> = candidates
         .into_iter()
-        .filter_map(|offer| Some((rank(&offer)?, offer.value)))
+        .filter_map(|candidate| Some((rank(&candidate)?, candidate.value)))
         .collect();
-    fitting.sort_by_key(|(rank, _)| *rank);
-    fitting.into_iter().map(|(_, value)| value).collect()
+    matching.sort_by_key(|(rank, _)| *rank);
+    matching.into_iter().map(|(_, value)| value).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn offers() -> Vec<Candidate> {
-        let offer = |value: &str, words: &str| Candidate {
+    fn operations() -> Vec<Candidate> {
+        let candidate = |value: &str, words: &str| Candidate {
             value: value.to_owned(),
             words: words.to_owned(),
         };
         vec![
-            offer("agent.runs.list", "List agent runs"),
-            offer("websets.list", "List websets"),
-            offer("search", "Search the web"),
-            offer("research.list", "List research tasks"),
+            candidate("agent.runs.list", "List agent runs"),
+            candidate("websets.list", "List websets"),
+            candidate("search", "Search the web"),
+            candidate("research.list", "List research tasks"),
         ]
     }
 
     fn found(typed: &str) -> String {
-        ranked(offers(), typed).join(" ")
+        ranked(operations(), typed).join(" ")
     }
 
     #[test]
-    fn beginnings_go_before_words_and_words_before_parts() {
+    fn ranks_prefixes_before_words_before_substrings() {
         assert_eq!(found("search"), "search research.list");
         assert_eq!(found("LIST"), "agent.runs.list websets.list research.list");
         assert_eq!(found("web"), "websets.list search");
         assert_eq!(found("earch"), "search research.list");
         assert_eq!(found("zzz"), "");
-        assert_eq!(ranked(offers(), "").len(), 4);
+        assert_eq!(ranked(operations(), "").len(), 4);
     }
 
     #[test]
-    fn only_the_last_member_of_a_list_is_completed() {
-        let known = || words(&["pricing", "products", "funding"].map(str::to_owned));
+    fn completes_only_the_last_entry_of_a_list() {
+        let known = || candidates(&["pricing", "products", "funding"].map(str::to_owned));
         assert_eq!(in_list("p", known()), ["pricing", "products"]);
         assert_eq!(in_list("pricing,p", known()), ["pricing, products"]);
         assert_eq!(

@@ -1,4 +1,4 @@
-//! Answers the requests of MCP.
+//! Handles MCP requests.
 
 use std::{borrow::Cow, future::Future, sync::Arc};
 
@@ -7,8 +7,8 @@ use rmcp::{
     RoleServer, ServerHandler,
     model::{
         CallToolRequestParams, CallToolResponse, CancelTaskParams, CompleteRequestParams,
-        CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorCode, ErrorData,
-        Extensions, GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
+        CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorData, Extensions,
+        GetPromptRequestParams, GetPromptResponse, GetTaskParams, GetTaskResult,
         InitializeRequestParams, InitializeResult, ListPromptsResult, ListResourceTemplatesResult,
         ListResourcesResult, ListToolsResult, PaginatedRequestParams, ProtocolVersion,
         ReadResourceRequestParams, ReadResourceResponse, ServerConfig, ServerResult,
@@ -22,51 +22,45 @@ use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
 use serde_json::Value;
 
 use super::{
-    calls::Calls,
+    call_limiter::CallLimiter,
     client::KnownRoots,
+    client_log::SessionLog,
     completion,
-    log::SessionLog,
-    pages::{PAGE_SIZE, page},
+    errors::unknown_method,
+    pagination::{PAGE_SIZE, page},
     prompts, request, resources,
-    scope::Scope,
+    scope::RequestScope,
     subscriptions::{self, ExpectedWatches, Subscriptions},
     tasks,
-    tool_calls::Admitted,
+    tool_calls::AdmittedCall,
     tools::Tools,
-    version::{Era, FRESH_FOR, KEPT_BY},
+    version::{CACHE_SCOPE, CACHE_TTL_MS, McpVersion},
 };
 use crate::{
     telemetry::logging::Listener,
     tools::{ToolError, ToolOutcome},
 };
 use exa_mcp_accounts::Requester;
-use exa_mcp_model::LimitExceeded;
-
-/// The longest name that is repeated in an error, in characters.
-pub(super) const LONGEST_NAME: usize = 100;
-
-/// The code of a call beyond a limit.
-const LIMITED: i32 = -32001;
 
 /// The MCP server of one connection.
 pub struct Handler<T> {
-    /// What is offered to a request that does not say who makes it.
-    scope: Scope<T>,
-    pub(super) calls: Arc<Calls>,
+    /// The scope of requests without a requester.
+    scope: RequestScope<T>,
+    pub(super) limiter: Arc<CallLimiter>,
     subscriptions: Subscriptions,
     expected_watches: ExpectedWatches,
-    /// What the client hears of its calls.
+    /// Log messages for the client.
     log: SessionLog,
-    /// What the client said of its folders.
+    /// The roots of the client.
     pub(super) roots: KnownRoots,
 }
 
 impl<T: Tools> Handler<T> {
-    /// Serves these tools.
-    pub(super) fn new(scope: Scope<T>, calls: Arc<Calls>) -> Self {
+    /// Creates a handler.
+    pub(super) fn new(scope: RequestScope<T>, limiter: Arc<CallLimiter>) -> Self {
         Self {
             scope,
-            calls,
+            limiter,
             subscriptions: Subscriptions::default(),
             expected_watches: ExpectedWatches::default(),
             log: SessionLog::default(),
@@ -74,35 +68,35 @@ impl<T: Tools> Handler<T> {
         }
     }
 
-    /// Who hears what goes on beside the requests of a session.
+    /// Returns the log listener for work outside of requests.
     pub(super) fn listener(&self) -> Listener {
         self.log.listener()
     }
 
-    /// What is offered to whoever makes a request; the transport says who that is.
-    fn scope(&self, extensions: &Extensions) -> Scope<T> {
+    /// Returns the scope of a request; the transport attaches the requester.
+    fn scope(&self, extensions: &Extensions) -> RequestScope<T> {
         let parts = extensions.get::<Parts>();
         match parts.and_then(|parts| parts.extensions.get::<Requester>()) {
-            Some(requester) => self.scope.of(requester),
+            Some(requester) => self.scope.for_requester(requester),
             None => self.scope.clone(),
         }
     }
 
-    /// The era of a request that only clients with a handshake make; those without do not know it.
-    fn legacy_era(
+    /// Returns the version of a request that only clients with a handshake may send.
+    fn legacy_version(
         &self,
         request: &CustomRequest,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Era, ErrorData> {
-        let era = era(context);
-        let introduces = request::named_version(request.params.as_ref()).is_some();
+    ) -> Result<McpVersion, ErrorData> {
+        let protocol = request_version(context);
+        let is_stateless = request::declared_version(request.params.as_ref()).is_some();
         match context.peer.peer_info() {
-            Some(_) if !introduces && !era.is_stateless() => Ok(era),
+            Some(_) if !is_stateless && !protocol.is_stateless() => Ok(protocol),
             _ => Err(unknown_method(&request.method)),
         }
     }
 
-    /// A call that asks for a task in a version that knows none: there the rest of it counts.
+    /// Runs a call with `task` in a version without tasks, which ignores that parameter.
     async fn call_without_task(
         &self,
         request: CustomRequest,
@@ -122,52 +116,37 @@ impl<T: Tools> Handler<T> {
     }
 }
 
-/// Runs something whose messages a client hears.
-pub(super) async fn listening<F: Future>(listener: Option<Listener>, future: F) -> F::Output {
+/// Runs a future whose log messages go to a listener.
+pub(super) async fn with_listener<F: Future>(listener: Option<Listener>, future: F) -> F::Output {
     match listener {
         Some(listener) => listener.during(future).await,
         None => future.await,
     }
 }
 
-/// The era in which a request is made.
-pub(super) fn era(context: &RequestContext<RoleServer>) -> Era {
-    Era::of(context.protocol_version())
-}
-
-/// A limit is reached, where only an error can say so.
-pub(super) fn limited(over: &LimitExceeded) -> ErrorData {
-    let data = over.detail();
-    let data = data
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value));
-    let data = Value::Object(data.collect());
-    ErrorData::new(ErrorCode(LIMITED), over.message.clone(), Some(data))
+/// Returns the protocol version of a request.
+pub(super) fn request_version(context: &RequestContext<RoleServer>) -> McpVersion {
+    McpVersion::new(context.protocol_version())
 }
 
 fn cursor(request: Option<PaginatedRequestParams>) -> Option<String> {
     request.and_then(|request| request.cursor)
 }
 
-pub(super) fn unknown_method(method: &str) -> ErrorData {
-    let shown: String = method.chars().take(LONGEST_NAME).collect();
-    let text = format!("Method not found: {shown}");
-    ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None)
-}
-
-/// What waits long is boxed throughout: rmcp holds the largest of these futures several times over, on
-/// the stack and in the task of every request, however small the request is.
+/// Long-running futures are boxed throughout: rmcp holds the largest of these futures several times, on the stack and
+/// in the task of every request, however small the request is.
 impl<T: Tools> ServerHandler for Handler<T> {
     fn get_info(&self) -> ServerConfig {
-        self.scope.describe(&Era::of(Some(ProtocolVersion::LATEST)))
+        self.scope
+            .describe(&McpVersion::new(Some(ProtocolVersion::LATEST)))
     }
 
     fn supported_protocol_versions(&self) -> Cow<'static, [ProtocolVersion]> {
         Cow::Borrowed(ProtocolVersion::KNOWN_VERSIONS)
     }
 
-    /// Agrees on a version. The peer is told what was agreed on, not what was asked for, because rmcp
-    /// reads the version of later requests from there.
+    /// Negotiates a version. The peer info gets the negotiated version instead of the requested one, because rmcp reads
+    /// the version of later requests from there.
     async fn initialize(
         &self,
         mut request: InitializeRequestParams,
@@ -181,7 +160,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
             let watch = resources.watch(scope.owner.identity());
             self.subscriptions.prepare(watch);
         }
-        let result = scope.describe(&Era::of(Some(version.clone())));
+        let result = scope.describe(&McpVersion::new(Some(version.clone())));
         Ok(result.with_protocol_version(version))
     }
 
@@ -196,9 +175,11 @@ impl<T: Tools> ServerHandler for Handler<T> {
     ) -> Result<DiscoverResult, ErrorData> {
         let versions = self.supported_protocol_versions().into_owned();
         let scope = self.scope(&context.extensions);
-        let server = scope.describe(&Era::of(Some(ProtocolVersion::LATEST)));
+        let server = scope.describe(&McpVersion::new(Some(ProtocolVersion::LATEST)));
         let result = DiscoverResult::from_server_info(versions, server);
-        Ok(result.with_ttl_ms(FRESH_FOR).with_cache_scope(KEPT_BY))
+        Ok(result
+            .with_ttl_ms(CACHE_TTL_MS)
+            .with_cache_scope(CACHE_SCOPE))
     }
 
     #[expect(deprecated)]
@@ -207,7 +188,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         request: SetLevelRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        if era(&context).is_stateless() {
+        if request_version(&context).is_stateless() {
             return Err(unknown_method("logging/setLevel"));
         }
         self.log.set_level(request.level);
@@ -222,13 +203,13 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let cursor = cursor(request);
         let tools = self.scope(&context.extensions).tools;
         let page = page(tools.definitions(), cursor.as_deref(), PAGE_SIZE)?;
-        Ok(era(&context).tool_list(page))
+        Ok(request_version(&context).tool_list(page))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
         let definitions = self.scope.tools.definitions();
         let definition = definitions.iter().find(|tool| tool.name == name)?;
-        Some(Era::of(Some(ProtocolVersion::LATEST)).tool(definition))
+        Some(McpVersion::new(Some(ProtocolVersion::LATEST)).tool(definition))
     }
 
     async fn call_tool(
@@ -238,11 +219,11 @@ impl<T: Tools> ServerHandler for Handler<T> {
     ) -> Result<CallToolResponse, ErrorData> {
         let scope = self.scope(&context.extensions);
         if !scope.tools.has(&request.name) {
-            scope.count(&request.name, None).await;
+            scope.record_usage(&request.name, None).await;
             return Err(scope.unknown_tool(&request.name));
         }
-        let era = era(&context);
-        scope.demand_tasks(&request.name, &context, &era)?;
+        let protocol = request_version(&context);
+        scope.require_task_support(&request.name, &context, &protocol)?;
         let arguments = request.arguments.unwrap_or_default();
         let call = scope.tools.parse(&request.name, arguments);
         let permit = match scope.admit_call(&call).await {
@@ -251,20 +232,20 @@ impl<T: Tools> ServerHandler for Handler<T> {
                 tracing::info!(limit = over.limit, "denied: over a limit");
                 let error = Box::new(ToolError::LimitExceeded(Box::new(over)));
                 let outcome = ToolOutcome::Failure(error);
-                scope.count(&request.name, Some(&outcome)).await;
-                return Ok(era.call_result(outcome.into_content(&[])).into());
+                scope.record_usage(&request.name, Some(&outcome)).await;
+                return Ok(protocol.call_result(outcome.into_content(&[])).into());
             }
         };
-        let admitted = Admitted {
+        let admitted = AdmittedCall {
             call,
             state: request.request_state,
             responses: request.input_responses,
             permit,
         };
-        let (listener, log) = self.log.of(&context, &era)?;
-        let called = Box::pin(self.call(&scope, admitted, &context, &era));
-        let called = Box::pin(log.until(listening(listener, called)));
-        scope.while_admitted(called).await
+        let (listener, log) = self.log.of(&context, &protocol)?;
+        let called = Box::pin(self.call(&scope, admitted, &context, &protocol));
+        let called = Box::pin(log.forward_during(with_listener(listener, called)));
+        scope.run_while_valid(called).await
     }
 
     async fn on_custom_request(
@@ -275,7 +256,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         if let Some(method) = request::unmarked(&request.method) {
             request.method = method.to_owned();
         }
-        let era = self.legacy_era(&request, &context)?;
+        let protocol = self.legacy_version(&request, &context)?;
         let scope = self.scope(&context.extensions);
         if request.method == "tools/list" {
             let cursor = request
@@ -284,24 +265,25 @@ impl<T: Tools> ServerHandler for Handler<T> {
                 .and_then(|params| params.get("cursor")?.as_str());
             let page = page(scope.tools.definitions(), cursor, PAGE_SIZE)?;
             return Ok(CustomResult::new(
-                era.tool_list_json(page, scope.tasks.is_some()),
+                protocol.tool_list_json(page, scope.tasks.is_some()),
             ));
         }
-        let method = tasks::Method::named(&request.method);
-        if matches!(method, Some(tasks::Method::Call)) && !era.knows_tasks() {
+        let method = tasks::TaskMethod::from_name(&request.method);
+        if matches!(method, Some(tasks::TaskMethod::Call)) && !protocol.supports_tasks() {
             return Box::pin(self.call_without_task(request, context)).await;
         }
-        let (Some(method), Some(tasks), true) = (method, &scope.tasks, era.knows_tasks()) else {
+        let (Some(method), Some(tasks), true) = (method, &scope.tasks, protocol.supports_tasks())
+        else {
             return Err(unknown_method(&request.method));
         };
-        let (listener, _) = self.log.of(&context, &era)?;
-        if matches!(method, tasks::Method::Call) {
-            let asked = (&context, &era);
-            let called = self.call_as_task(&scope, tasks, request.params, asked, listener);
+        let (listener, _) = self.log.of(&context, &protocol)?;
+        if matches!(method, tasks::TaskMethod::Call) {
+            let version = (&context, &protocol);
+            let called = self.call_as_task(&scope, tasks, request.params, version, listener);
             return Box::pin(called).await;
         }
         let served = Box::pin(tasks.serve(method, scope.owner.identity(), request, &context));
-        listening(listener, served).await
+        with_listener(listener, served).await
     }
 
     async fn get_task(
@@ -344,14 +326,12 @@ impl<T: Tools> ServerHandler for Handler<T> {
             .tasks_for(&context)
             .ok_or_else(|| unknown_method("tasks/cancel"))?;
         let record = tasks.get(scope.owner.identity(), &request.task_id).await?;
-        // There cancelling what has ended is no error.
-        match record.is_final() {
-            true => Ok(()),
-            false => {
-                let cancelled = Box::pin(tasks.cancel(scope.owner.identity(), &request.task_id));
-                cancelled.await.map(drop)
-            }
+        // In this version, cancelling a finished task is not an error.
+        if record.is_final() {
+            return Ok(());
         }
+        let cancelled = Box::pin(tasks.cancel(scope.owner.identity(), &request.task_id));
+        cancelled.await.map(drop)
     }
 
     async fn list_resources(
@@ -362,7 +342,13 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let scope = self.scope(&context.extensions);
         let resources = scope.resources("resources/list")?;
         let (owner, cursor) = (scope.owner.identity().clone(), cursor(request));
-        resources::list(&resources, &owner, &era(&context), cursor.as_deref()).await
+        resources::list(
+            &resources,
+            &owner,
+            &request_version(&context),
+            cursor.as_deref(),
+        )
+        .await
     }
 
     async fn list_resource_templates(
@@ -373,7 +359,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let scope = self.scope(&context.extensions);
         let templates = scope.resources("resources/templates/list")?.templates();
         let page = page(templates, cursor(request).as_deref(), PAGE_SIZE)?;
-        Ok(era(&context).template_list(page))
+        Ok(request_version(&context).template_list(page))
     }
 
     async fn read_resource(
@@ -383,16 +369,18 @@ impl<T: Tools> ServerHandler for Handler<T> {
     ) -> Result<ReadResourceResponse, ErrorData> {
         let scope = self.scope(&context.extensions);
         let resources = scope.resources("resources/read")?;
-        let era = era(&context);
-        Box::pin(self.demand_key(&scope, &context, &era, &request.uri)).await?;
-        let (listener, log) = self.log.of(&context, &era)?;
+        let protocol = request_version(&context);
+        Box::pin(self.require_key(&scope, &context, &protocol, &request.uri)).await?;
+        let (listener, log) = self.log.of(&context, &protocol)?;
         let owner = scope.owner.identity().clone();
         let read =
-            Box::pin(async move { resources::read(&resources, &owner, &era, &request.uri).await });
+            Box::pin(
+                async move { resources::read(&resources, &owner, &protocol, &request.uri).await },
+            );
         let read = self
-            .calls
-            .run(listening(listener, read), context.ct.cancelled());
-        Ok(Box::pin(log.until(read)).await??.into())
+            .limiter
+            .run(with_listener(listener, read), context.ct.cancelled());
+        Ok(Box::pin(log.forward_during(read)).await??.into())
     }
 
     async fn subscribe(
@@ -402,13 +390,13 @@ impl<T: Tools> ServerHandler for Handler<T> {
     ) -> Result<(), ErrorData> {
         let scope = self.scope(&context.extensions);
         let resources = scope.resources("resources/subscribe")?;
-        let address = resources::address(&request.uri)?;
+        let address = resources::parse_address(&request.uri)?;
         let parts = context.extensions.get::<Parts>();
         if !parts.is_some_and(request::is_replayed) {
             let known = Box::pin(resources.knows(scope.owner.identity(), &address)).await;
-            known.map_err(|error| resources::unread(&request.uri, &error))?;
+            known.map_err(|error| resources::read_error(&request.uri, &error))?;
         }
-        self.subscriptions.follow(request.uri.clone(), address)?;
+        self.subscriptions.subscribe(request.uri.clone(), address)?;
         if let Some(parts) = parts {
             Box::pin(request::share_subscription(parts, &request.uri, true)).await;
         }
@@ -422,7 +410,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
     ) -> Result<(), ErrorData> {
         self.scope(&context.extensions)
             .resources("resources/unsubscribe")?;
-        self.subscriptions.leave(&request.uri);
+        self.subscriptions.unsubscribe(&request.uri);
         if let Some(parts) = context.extensions.get::<Parts>() {
             Box::pin(request::share_subscription(parts, &request.uri, false)).await;
         }
@@ -434,7 +422,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
         let resources = self.scope.tools.resources()?;
-        self.expected_watches.begin(resources.expect_watch());
+        self.expected_watches.insert(resources.expect_watch());
         Some(subscriptions::accepted(requested))
     }
 
@@ -455,10 +443,10 @@ impl<T: Tools> ServerHandler for Handler<T> {
     ) -> Result<ListPromptsResult, ErrorData> {
         let scope = self.scope(&context.extensions);
         scope.resources("prompts/list")?;
-        let era = era(&context);
-        let prompts = prompts::all(&scope.tools, &era);
+        let protocol = request_version(&context);
+        let prompts = prompts::all(&scope.tools, &protocol);
         let page = page(prompts, cursor(request).as_deref(), PAGE_SIZE)?;
-        Ok(era.prompt_list(page))
+        Ok(protocol.prompt_list(page))
     }
 
     async fn get_prompt(
@@ -469,8 +457,12 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let scope = self.scope(&context.extensions);
         scope.resources("prompts/get")?;
         let arguments = request.arguments.unwrap_or_default();
-        let (tools, owner, era) = (&scope.tools, scope.owner.identity(), era(&context));
-        let result = prompts::get(tools, owner, &era, &request.name, arguments);
+        let (tools, owner, protocol) = (
+            &scope.tools,
+            scope.owner.identity(),
+            request_version(&context),
+        );
+        let result = prompts::get(tools, owner, &protocol, &request.name, arguments);
         Ok(Box::pin(result).await?.into())
     }
 
@@ -481,8 +473,12 @@ impl<T: Tools> ServerHandler for Handler<T> {
     ) -> Result<CompleteResult, ErrorData> {
         let scope = self.scope(&context.extensions);
         let resources = scope.resources("completion/complete")?;
-        let (tools, owner, era) = (&scope.tools, scope.owner.identity(), era(&context));
-        let completed = completion::complete(tools, &resources, owner, &era, request);
+        let (tools, owner, protocol) = (
+            &scope.tools,
+            scope.owner.identity(),
+            request_version(&context),
+        );
+        let completed = completion::complete(tools, &resources, owner, &protocol, request);
         Box::pin(completed).await
     }
 }

@@ -1,15 +1,15 @@
-//! The protocol room: what the server says of itself, which tools, resources and
-//! prompts it lists, and how calls run.
+//! The MCP server: negotiates versions and capabilities, lists tools, resources and prompts, and runs calls.
 //!
-//! One handler serves the protocol versions 2024-11-05 to 2025-11-25, which begin with `initialize`,
-//! and 2026-07-28, where every request introduces itself.
+//! One handler serves the protocol versions 2024-11-05 to 2025-11-25, which start with `initialize`, and 2026-07-28,
+//! which is stateless: every request declares its version and capabilities.
 
-mod calls;
+mod call_limiter;
 mod client;
+mod client_log;
 mod completion;
+mod errors;
 mod handler;
-mod log;
-mod pages;
+mod pagination;
 mod progress;
 mod prompts;
 pub(crate) mod request;
@@ -20,13 +20,13 @@ mod subscriptions;
 mod tasks;
 mod tool_calls;
 mod tools;
-mod traced;
+mod traced_handler;
 mod version;
 
-pub(crate) use client::share_key;
-pub use server::{Handlers, McpServer};
-pub use tools::{ParsedCall, Prepared, Tools};
-pub(crate) use traced::Traced;
+pub(crate) use client::set_shared_state_key;
+pub use server::{HandlerFactory, McpServer};
+pub use tools::{ParsedCall, PreparedCall, Tools};
+pub(crate) use traced_handler::TracedHandler;
 
 #[cfg(test)]
 mod tests;

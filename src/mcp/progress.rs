@@ -1,4 +1,4 @@
-//! Progress of a call, told to a client that gave a token for it.
+//! Progress notifications for clients that sent a progress token.
 
 use std::{future::Future, pin::pin};
 
@@ -10,72 +10,72 @@ use rmcp::{
 use serde_json::json;
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
-use crate::operations::{Progress, Step};
+use crate::operations::{ProgressReporter, ProgressUpdate};
 
-/// The steps of one call on their way to its client.
-pub(super) struct Steps(Option<Listener>);
+/// Forwards the progress updates of one call to its client.
+pub(super) struct ProgressForwarder(Option<Subscriber>);
 
-struct Listener {
-    steps: UnboundedReceiver<Step>,
+struct Subscriber {
+    updates: UnboundedReceiver<ProgressUpdate>,
     token: ProgressToken,
     peer: Peer<RoleServer>,
     highest: f64,
-    /// The task that the steps belong to.
+    /// The task that the updates belong to.
     task: Option<String>,
 }
 
-/// Where a message names the task that it belongs to.
-const RELATED: &str = "io.modelcontextprotocol/related-task";
+/// The metadata key with which a message names its task.
+const RELATED_TASK_KEY: &str = "io.modelcontextprotocol/related-task";
 
-/// What a message says that belongs to a task.
-pub(super) fn related(task: &str) -> JsonObject {
-    JsonObject::from_iter([(RELATED.to_owned(), json!({"taskId": task}))])
+/// Returns the metadata of a message that belongs to a task.
+pub(super) fn related_task_meta(task: &str) -> JsonObject {
+    JsonObject::from_iter([(RELATED_TASK_KEY.to_owned(), json!({"taskId": task}))])
 }
 
-impl Steps {
-    /// The way for the steps of a call; without a token it leads nowhere.
-    pub(super) fn of(context: &RequestContext<RoleServer>) -> (Progress, Self) {
+impl ProgressForwarder {
+    /// Returns the reporter and the forwarder of a request; without a progress token both do nothing.
+    pub(super) fn for_request(context: &RequestContext<RoleServer>) -> (ProgressReporter, Self) {
         let Some(token) = context.meta.get_progress_token() else {
-            return (Progress::none(), Self(None));
+            return (ProgressReporter::disabled(), Self(None));
         };
-        let (sender, steps) = mpsc::unbounded_channel();
-        let progress = Progress::to(move |step| drop(sender.send(step)));
-        let listener = Listener {
-            steps,
+        let (sender, updates) = mpsc::unbounded_channel();
+        let progress = ProgressReporter::new(move |update| drop(sender.send(update)));
+        let subscriber = Subscriber {
+            updates,
             token,
             peer: context.peer.clone(),
             highest: f64::MIN,
             task: None,
         };
-        (progress, Self(Some(listener)))
+        (progress, Self(Some(subscriber)))
     }
 
-    /// A way that leads nowhere.
+    /// Returns a forwarder that does nothing.
     pub(super) fn none() -> Self {
         Self(None)
     }
 
-    /// The same way for a call that is a task.
-    pub(super) fn of_task(mut self, task: &str) -> Self {
-        if let Some(listener) = &mut self.0 {
-            listener.task = Some(task.to_owned());
+    /// Marks the notifications as belonging to a task.
+    pub(super) fn with_task(mut self, task: &str) -> Self {
+        if let Some(subscriber) = &mut self.0 {
+            subscriber.task = Some(task.to_owned());
         }
         self
     }
 
-    /// Passes steps on until the call is done; afterwards there must be none.
-    pub(super) async fn until<T>(self, call: impl Future<Output = T>) -> T {
-        let Some(mut listener) = self.0 else {
+    /// Forwards updates until the call is done; none may follow its response.
+    pub(super) async fn forward_during<T>(self, call: impl Future<Output = T>) -> T {
+        let Some(mut subscriber) = self.0 else {
             return call.await;
         };
         let mut call = pin!(call);
         loop {
             tokio::select! {
                 biased;
-                Some(step) = listener.steps.recv() => listener.tell(step).await,
+                Some(update) = subscriber.updates.recv() => subscriber.notify(update).await,
                 outcome = &mut call => {
-                    while let Ok(step) = listener.steps.try_recv() {
-                        listener.tell(step).await;
+                    while let Ok(update) = subscriber.updates.try_recv() {
+                        subscriber.notify(update).await;
                     }
                     return outcome;
                 }
@@ -84,18 +84,21 @@ impl Steps {
     }
 }
 
-impl Listener {
-    async fn tell(&mut self, step: Step) {
-        // The protocol wants every number to be higher than the one before.
-        if step.done <= self.highest {
+impl Subscriber {
+    async fn notify(&mut self, update: ProgressUpdate) {
+        // The protocol requires that progress increases with every notification.
+        if update.done <= self.highest {
             return;
         }
-        self.highest = step.done;
-        let mut told = ProgressNotificationParam::new(self.token.clone(), step.done);
-        told.total = step.total;
-        told.message = Some(step.message);
-        told.meta = self.task.as_deref().map(|task| related(task).into());
-        // A client that went away misses nothing.
-        let _ = self.peer.notify_progress(told).await;
+        self.highest = update.done;
+        let mut params = ProgressNotificationParam::new(self.token.clone(), update.done);
+        params.total = update.total;
+        params.message = Some(update.message);
+        params.meta = self
+            .task
+            .as_deref()
+            .map(|task| related_task_meta(task).into());
+        // A closed connection is not an error here.
+        let _ = self.peer.notify_progress(params).await;
     }
 }

@@ -1,5 +1,4 @@
-//! What transports and the handler agree on: the names of headers and marks, and what travels with a
-//! request.
+//! What transports and the handler share: header names, method markers, and request extensions.
 
 use std::sync::Arc;
 
@@ -8,58 +7,58 @@ use http::HeaderName;
 use http::request::Parts;
 use serde_json::Value;
 
-/// The header that names a session.
+/// The header with the session id.
 pub(crate) const SESSION_HEADER: &str = "mcp-session-id";
 
-/// The header by which proxies and clients find a request in the log.
+/// The header with which proxies and clients correlate a request with the log.
 pub(crate) const REQUEST_ID_HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
-/// Where a request names its version, if it makes no handshake.
+/// The metadata key with which a stateless request declares its protocol version.
 pub(crate) const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 
-/// Marks a method as one that rmcp must take for unknown, over HTTP, where rmcp itself reads the
-/// requests. Clients cannot use it.
-const MARK: &str = "exa-mcp-server/unknown-to-rmcp/";
+/// A prefix that makes a method unknown to rmcp, for HTTP, where rmcp itself parses the requests. Clients cannot use
+/// it.
+const UNKNOWN_TO_RMCP: &str = "exa-mcp-server/unknown-to-rmcp/";
 
-/// Returns the method with a mark that makes it unknown to rmcp.
+/// Adds the prefix that makes a method unknown to rmcp.
 pub(crate) fn marked(method: &str) -> String {
-    format!("{MARK}{method}")
+    format!("{UNKNOWN_TO_RMCP}{method}")
 }
 
-/// Returns the method behind the mark.
+/// Removes that prefix, if there is one.
 pub(crate) fn unmarked(method: &str) -> Option<&str> {
-    method.strip_prefix(MARK)
+    method.strip_prefix(UNKNOWN_TO_RMCP)
 }
 
-/// Returns the version that a request names, if it makes no handshake.
-pub(crate) fn named_version(params: Option<&Value>) -> Option<&Value> {
+/// Returns the protocol version that a stateless request declares.
+pub(crate) fn declared_version(params: Option<&Value>) -> Option<&Value> {
     params?.get("_meta")?.get(VERSION_KEY)
 }
 
-/// The id that the client gave a request. It travels with the request, whose own number is ours.
+/// The request id of the client, as an extension of a request that has an id of ours.
 #[derive(Clone, Debug)]
 pub(crate) struct ClientRequestId(pub(crate) Value);
 
-/// Travels with a request that was made at another server and is played again here.
+/// An extension of requests that another server received and that are replayed here.
 #[derive(Clone, Copy)]
 pub(crate) struct Replayed;
 
-/// Lets other servers know what the client of a session is subscribed to.
+/// Shares the subscriptions of sessions with other servers.
 pub(crate) trait SharedSubscriptions: Send + Sync {
-    /// Notes that the client of a session subscribes to a resource, or no longer.
+    /// Records that the client of a session subscribed to a resource, or unsubscribed.
     fn record<'a>(&'a self, session: &'a str, uri: &'a str, subscribed: bool) -> BoxFuture<'a, ()>;
 }
 
-/// Travels with the requests of sessions that other servers know, too.
+/// An extension of requests of sessions that are shared with other servers.
 #[derive(Clone)]
 pub(crate) struct SharedSessions(pub(crate) Arc<dyn SharedSubscriptions>);
 
-/// Returns whether a request was made at another server and is played again here.
+/// Returns whether a request is a replay of one that another server received.
 pub(super) fn is_replayed(parts: &Parts) -> bool {
     parts.extensions.get::<Replayed>().is_some()
 }
 
-/// Lets other servers know that the client of a session subscribes to a resource, or no longer.
+/// Shares with other servers that the client of a session subscribed to a resource, or unsubscribed.
 pub(super) async fn share_subscription(parts: &Parts, uri: &str, subscribed: bool) {
     let session = parts.headers.get(SESSION_HEADER);
     let session = session.and_then(|session| session.to_str().ok());

@@ -1,4 +1,4 @@
-//! Resources as MCP shows them.
+//! Lists and reads resources.
 
 use rmcp::model::{
     Annotations, ErrorData, ListResourceTemplatesResult, ListResourcesResult, ReadResourceResult,
@@ -7,36 +7,36 @@ use rmcp::model::{
 use serde_json::json;
 
 use super::{
-    pages::{Page, unknown_cursor},
-    version::{Era, FRESH_FOR, KEPT_BY},
+    pagination::{Page, unknown_cursor},
+    version::{CACHE_SCOPE, CACHE_TTL_MS, McpVersion},
 };
 use crate::tools::Address;
 use crate::tools::resources::{Content, Entry, ReadError, Resources, Template};
 use exa_mcp_model::Identity;
 
-/// How many resources one page holds.
+/// Resources per page.
 const PAGE_SIZE: usize = 100;
 
-/// The longest address that is repeated in an error, in characters.
-const LONGEST_SHOWN: usize = 200;
+/// The longest URI that is quoted in an error, in characters.
+const MAX_URI: usize = 200;
 
-/// A page of what can be read.
+/// Returns a page of resources.
 pub(super) async fn list(
     resources: &Resources,
     owner: &Identity,
-    era: &Era,
+    protocol: &McpVersion,
     cursor: Option<&str>,
 ) -> Result<ListResourcesResult, ErrorData> {
-    let leaf = resources.page(owner, cursor, PAGE_SIZE).await;
-    let leaf = leaf.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-    let leaf = leaf.ok_or_else(unknown_cursor)?;
-    let resources = leaf.entries.iter().map(|entry| era.resource(entry));
+    let page = resources.page(owner, cursor, PAGE_SIZE).await;
+    let page = page.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+    let page = page.ok_or_else(unknown_cursor)?;
+    let resources = page.entries.iter().map(|entry| protocol.resource(entry));
     let mut result = ListResourcesResult::with_all_items(resources.collect());
-    result.next_cursor = leaf.next;
-    result.meta = era.result_meta();
-    if era.is_stateless() {
-        // The next call may add to the list.
-        result = result.with_ttl_ms(0).with_cache_scope(KEPT_BY);
+    result.next_cursor = page.next;
+    result.meta = protocol.result_meta();
+    if protocol.is_stateless() {
+        // The list may change with the next call.
+        result = result.with_ttl_ms(0).with_cache_scope(CACHE_SCOPE);
     }
     Ok(result)
 }
@@ -45,27 +45,27 @@ pub(super) async fn list(
 pub(super) async fn read(
     resources: &Resources,
     owner: &Identity,
-    era: &Era,
+    protocol: &McpVersion,
     uri: &str,
 ) -> Result<ReadResourceResult, ErrorData> {
-    let address = address(uri)?;
+    let address = parse_address(uri)?;
     match resources.read(owner, &address).await {
-        Ok(content) => Ok(era.read_result(uri, content)),
-        Err(error) => Err(unread(uri, &error)),
+        Ok(content) => Ok(protocol.read_result(uri, content)),
+        Err(error) => Err(read_error(uri, &error)),
     }
 }
 
-/// The address that a client wrote.
-pub(super) fn address(uri: &str) -> Result<Address, ErrorData> {
+/// Parses the URI of a resource.
+pub(super) fn parse_address(uri: &str) -> Result<Address, ErrorData> {
     Address::parse(uri).ok_or_else(|| {
-        let hint = "its form is none of those in resources/templates/list";
-        unread(uri, &ReadError::NotFound(hint.to_owned()))
+        let hint = "it matches none of the templates in resources/templates/list";
+        read_error(uri, &ReadError::NotFound(hint.to_owned()))
     })
 }
 
-/// Why a resource was not read. rmcp gives the error for what is not there the code of the version.
-pub(super) fn unread(uri: &str, error: &ReadError) -> ErrorData {
-    let shown: String = uri.chars().take(LONGEST_SHOWN).collect();
+/// Returns the error of a failed read. rmcp translates the code of a missing resource for each version.
+pub(super) fn read_error(uri: &str, error: &ReadError) -> ErrorData {
+    let shown: String = uri.chars().take(MAX_URI).collect();
     let data = Some(json!({"uri": shown}));
     match error {
         ReadError::NotFound(why) => {
@@ -75,30 +75,31 @@ pub(super) fn unread(uri: &str, error: &ReadError) -> ErrorData {
     }
 }
 
-impl Era {
-    /// A resource as this version lists it.
+impl McpVersion {
+    /// Converts a resource for this version.
     pub(super) fn resource(&self, entry: &Entry) -> Resource {
         let mut resource = Resource::new(entry.address.to_string(), entry.name.clone())
             .with_description(entry.description.clone())
             .with_mime_type(entry.mime)
             .with_annotations(self.resource_annotations(entry));
-        let size = entry.size.filter(|_| self.knows_annotations());
+        let size = entry.size.filter(|_| self.supports_annotations());
         resource.size = size.map(|size| size as u64);
-        resource.title = entry.title.clone().filter(|_| self.knows_titles());
+        resource.title = entry.title.clone().filter(|_| self.supports_titles());
         resource
     }
 
     fn resource_annotations(&self, entry: &Entry) -> Annotations {
-        let audience = match entry.for_people {
-            true => vec![Role::User, Role::Assistant],
-            false => vec![Role::Assistant],
+        let audience = if entry.for_people {
+            vec![Role::User, Role::Assistant]
+        } else {
+            vec![Role::Assistant]
         };
         let mut annotations = Annotations::default().with_audience(audience);
-        annotations.last_modified = entry.modified.clone().filter(|_| self.knows_titles());
+        annotations.last_modified = entry.modified.clone().filter(|_| self.supports_titles());
         annotations
     }
 
-    /// A page of patterns of addresses.
+    /// Converts a page of resource templates for this version.
     pub(super) fn template_list(
         &self,
         page: Page<&'static Template>,
@@ -111,18 +112,19 @@ impl Era {
         list.next_cursor = page.next;
         list.meta = self.result_meta();
         if self.is_stateless() {
-            list = list.with_ttl_ms(FRESH_FOR).with_cache_scope(KEPT_BY);
+            list = list.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CACHE_SCOPE);
         }
         list
     }
 
     fn template(&self, template: &Template) -> ResourceTemplate {
-        let shown = ResourceTemplate::new(template.pattern, template.name)
+        let converted = ResourceTemplate::new(template.pattern, template.name)
             .with_description(template.description)
             .with_mime_type(template.mime);
-        match self.knows_titles() {
-            true => shown.with_title(template.title),
-            false => shown,
+        if self.supports_titles() {
+            converted.with_title(template.title)
+        } else {
+            converted
         }
     }
 
@@ -131,9 +133,9 @@ impl Era {
         let mut result = ReadResourceResult::new(vec![contents]);
         result.meta = self.result_meta();
         if self.is_stateless() {
-            let fresh_for = if content.is_final { FRESH_FOR } else { 0 };
-            result.ttl_ms = Some(fresh_for);
-            result.cache_scope = Some(KEPT_BY);
+            let ttl = if content.is_final { CACHE_TTL_MS } else { 0 };
+            result.ttl_ms = Some(ttl);
+            result.cache_scope = Some(CACHE_SCOPE);
         }
         result
     }

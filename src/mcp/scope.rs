@@ -1,4 +1,4 @@
-//! What is offered to whoever makes a request.
+//! What a request may use: the tools, limits and identity of its requester.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use rmcp::{
 use serde_json::json;
 
 use super::{
-    client::Detected,
-    handler::{LONGEST_NAME, unknown_method},
+    client::ClientFeatures,
+    errors::{MAX_NAME, unknown_method},
     tasks::Tasks,
     tools::{ParsedCall, Tools},
-    version::Era,
+    version::McpVersion,
 };
 use crate::{
     telemetry,
@@ -28,35 +28,35 @@ use exa_mcp_accounts::{
 };
 use exa_mcp_model::{Identity, LimitExceeded, LocalUser, Owner};
 
-/// How many names are offered for one that is unknown, and how like they must be.
-const MOST_NAMES: usize = 3;
-const LEAST_LIKENESS: f64 = 0.7;
+/// The most names that are suggested for an unknown one, and their least similarity.
+const MAX_SUGGESTIONS: usize = 3;
+const MIN_SIMILARITY: f64 = 0.7;
 
-/// What is offered to whoever makes a request.
+/// What a request may use.
 #[derive(Clone)]
-pub(super) struct Scope<T> {
-    /// To whom belongs what the request leaves behind.
+pub(super) struct RequestScope<T> {
+    /// The owner of everything that the request creates.
     pub(super) owner: Owner,
     pub(super) tools: T,
-    /// Calls that go on after they were answered, where there is a store for them.
+    /// Tasks, if there is a store for them.
     pub(super) tasks: Option<Tasks<T>>,
-    /// Where requests are counted, if they are.
+    /// Counts usage, if enabled.
     pub(super) meter: Option<UsageMeter>,
-    /// What limits calls, if anything does.
+    /// Limits calls, if there are limits.
     allowance: Option<Allowance>,
-    /// Notes that Exa has accepted the requester's own key.
+    /// Records that Exa accepted the requester's own key.
     key_proof: Option<KeyProof>,
-    /// What ends the request before its time, if anything does.
+    /// The credential of the requester, which may expire while the request runs.
     credential: Option<Credential>,
 }
 
-impl<T: Tools> Scope<T> {
-    /// What is offered to whoever started this process.
+impl<T: Tools> RequestScope<T> {
+    /// Returns the scope of the user who started this process.
     pub(super) fn local(tools: T, user: LocalUser) -> Self {
         Self::new(tools, Owner::Local(user))
     }
 
-    /// What is offered over HTTP to a request that does not say who makes it.
+    /// Returns the scope of HTTP requests without a requester.
     pub(super) fn remote(tools: T) -> Self {
         Self::new(tools, Owner::Remote(Identity::anonymous("unknown")))
     }
@@ -76,13 +76,13 @@ impl<T: Tools> Scope<T> {
         }
     }
 
-    /// The same for someone who makes a request over HTTP.
-    pub(super) fn of(&self, requester: &Requester) -> Self {
+    /// Returns the scope of a requester over HTTP.
+    pub(super) fn for_requester(&self, requester: &Requester) -> Self {
         let tools = self.tools.for_requester(requester);
         let tasks = self.tasks.as_ref();
         Self {
             owner: Owner::Remote(requester.owner.clone()),
-            tasks: tasks.map(|tasks| tasks.of(tools.clone(), requester)),
+            tasks: tasks.map(|tasks| tasks.for_requester(tools.clone(), requester)),
             tools,
             meter: requester.meter.clone(),
             allowance: requester.allowance.clone(),
@@ -91,26 +91,19 @@ impl<T: Tools> Scope<T> {
         }
     }
 
-    /// Does something for the request as long as its credential is valid; what is not done then is
-    /// dropped, so that nothing more is sent to Exa.
-    pub(super) async fn while_admitted<R>(
+    /// Runs a future as long as the credential of the request is valid, then drops it, so that nothing more is sent to
+    /// Exa.
+    pub(super) async fn run_while_valid<R>(
         &self,
         served: impl Future<Output = Result<R, ErrorData>>,
     ) -> Result<R, ErrorData> {
         let Some(credential) = &self.credential else {
             return served.await;
         };
-        tokio::select! {
-            biased;
-            served = served => served,
-            why = credential.wait_until_invalid() => {
-                let text = format!("The call was stopped: {}", ended(why));
-                Err(ErrorData::invalid_request(text, None))
-            }
-        }
+        tokio::select! { biased; served = served => served, reason = credential.wait_until_invalid() => { let text = format!("The call was stopped: {}", end_reason(reason)); Err(ErrorData::invalid_request(text, None)) } }
     }
 
-    /// Lets a call begin, unless a limit is reached.
+    /// Admits a call, unless a limit is reached.
     pub(super) async fn admit_call(&self, call: &T::Call) -> Result<CallPermit, LimitExceeded> {
         match &self.allowance {
             Some(allowance) => allowance.start_call(call.start_cost()).await,
@@ -118,7 +111,7 @@ impl<T: Tools> Scope<T> {
         }
     }
 
-    /// The tools for a call that was let in.
+    /// Returns the tools for an admitted call.
     pub(super) fn tools_for(&self, permit: &CallPermit) -> T {
         match &self.allowance {
             Some(allowance) => self.tools.paid_by(allowance, permit),
@@ -126,8 +119,8 @@ impl<T: Tools> Scope<T> {
         }
     }
 
-    /// Counts a call that has come to its end. It is in the store when this returns.
-    pub(super) async fn count(&self, tool: &str, outcome: Option<&ToolOutcome>) {
+    /// Records the usage of a finished call. It is stored when this returns.
+    pub(super) async fn record_usage(&self, tool: &str, outcome: Option<&ToolOutcome>) {
         let stats = outcome.and_then(ToolOutcome::stats);
         if let Some(proof) = &self.key_proof
             && stats.is_some_and(|stats| !stats.cost.is_zero())
@@ -141,42 +134,44 @@ impl<T: Tools> Scope<T> {
             meter.add(format!("tool:{tool}"), 1);
         }
         if let Some(outcome) = outcome {
-            note(meter, outcome);
+            record_outcome(meter, outcome);
         }
         meter.commit().await;
     }
 
-    /// Describes the server to a client of this era.
-    pub(super) fn describe(&self, era: &Era) -> ServerConfig {
-        ServerConfig::new(era.capabilities(self.tools.resources().is_some(), self.tasks.is_some()))
-            .with_server_info(era.server_info())
-            .with_instructions(self.tools.instructions())
+    /// Returns the server info and capabilities for a protocol version.
+    pub(super) fn describe(&self, protocol: &McpVersion) -> ServerConfig {
+        ServerConfig::new(
+            protocol.capabilities(self.tools.resources().is_some(), self.tasks.is_some()),
+        )
+        .with_server_info(protocol.server_info())
+        .with_instructions(self.tools.instructions())
     }
 
-    /// What can be read; where nothing can, the methods that read are unknown.
+    /// Returns the resources; without any, the resource methods are unknown.
     pub(super) fn resources(&self, method: &str) -> Result<Resources, ErrorData> {
         let resources = self.tools.resources().cloned();
         resources.ok_or_else(|| unknown_method(method))
     }
 
-    /// The tasks, for a client of 2026-07-28 that knows them.
+    /// Returns the tasks, if the client is of 2026-07-28 and supports them.
     pub(super) fn tasks_for(&self, context: &RequestContext<RoleServer>) -> Option<&Tasks<T>> {
-        let era = Era::of(context.protocol_version());
-        let declared = Detected::of(context, &era).tasks;
+        let protocol = McpVersion::new(context.protocol_version());
+        let declared = ClientFeatures::of(context, &protocol).tasks;
         self.tasks
             .as_ref()
-            .filter(|_| declared && era.is_stateless())
+            .filter(|_| declared && protocol.is_stateless())
     }
 
-    /// Refuses a call of 2026-07-28 that could only be answered by a task to a client that knows none.
-    pub(super) fn demand_tasks(
+    /// Rejects a call of 2026-07-28 that can only run as a task if the client does not support tasks.
+    pub(super) fn require_task_support(
         &self,
         name: &str,
         context: &RequestContext<RoleServer>,
-        era: &Era,
+        protocol: &McpVersion,
     ) -> Result<(), ErrorData> {
-        let demands = era.is_stateless() && self.tools.needs_tasks(name);
-        if !demands || self.tasks_for(context).is_some() {
+        let needs_tasks = protocol.is_stateless() && self.tools.needs_tasks(name);
+        if !needs_tasks || self.tasks_for(context).is_some() {
             return Ok(());
         }
         let extension = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
@@ -185,34 +180,35 @@ impl<T: Tools> Scope<T> {
         Err(ErrorData::missing_required_client_capability(required))
     }
 
-    /// Whether a tool takes tasks at all.
-    pub(super) fn admit_task(&self, name: &str) -> Result<(), ErrorData> {
+    /// Checks that a tool exists and supports tasks.
+    pub(super) fn check_task_support(&self, name: &str) -> Result<(), ErrorData> {
         let definitions = self.tools.definitions();
         match definitions.iter().find(|tool| tool.name == name) {
             None => Err(self.unknown_tool(name)),
             Some(tool) if tool.starts_work => Ok(()),
             Some(_) => {
-                let text = format!("The tool {name} does not take tasks; call it without `task`");
+                let text =
+                    format!("The tool {name} does not support tasks; call it without `task`");
                 Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, text, None))
             }
         }
     }
 
-    /// Refuses a tool that is not offered, with the names of those that may be meant.
+    /// Returns the error for an unknown tool, with similar names.
     pub(super) fn unknown_tool(&self, name: &str) -> ErrorData {
-        let shown: String = name.chars().take(LONGEST_NAME).collect();
+        let shown: String = name.chars().take(MAX_NAME).collect();
         let definitions = self.tools.definitions();
         let names = definitions.iter().map(|tool| -> &str { &tool.name });
-        let mut nearest = similar_names::find_similar(&shown, names, LEAST_LIKENESS);
-        nearest.truncate(MOST_NAMES);
+        let mut nearest = similar_names::find_similar(&shown, names, MIN_SIMILARITY);
+        nearest.truncate(MAX_SUGGESTIONS);
         let data = (!nearest.is_empty()).then(|| json!({"nearest": nearest}));
         ErrorData::invalid_params(format!("Unknown tool: {shown}"), data)
     }
 }
 
-/// Why a token admits nobody any more.
-pub(super) fn ended(why: AuthError) -> &'static str {
-    match why {
+/// Returns why a token is no longer valid.
+pub(super) fn end_reason(denied: AuthError) -> &'static str {
+    match denied {
         AuthError::Revoked => "its token was revoked",
         AuthError::Expired => "its token has expired",
         AuthError::Unknown | AuthError::NotAdmin | AuthError::Throttled(_) => {
@@ -221,8 +217,8 @@ pub(super) fn ended(why: AuthError) -> &'static str {
     }
 }
 
-/// Notes the facts about an answer; money is counted where requests are sent.
-pub(super) fn note(meter: &UsageMeter, outcome: &ToolOutcome) {
+/// Records errors, tokens and cache hits of an outcome. The cost is recorded where requests are sent.
+pub(super) fn record_outcome(meter: &UsageMeter, outcome: &ToolOutcome) {
     if outcome.is_failure() {
         meter.add(daily::ERRORS, 1);
     }
@@ -236,7 +232,7 @@ pub(super) fn note(meter: &UsageMeter, outcome: &ToolOutcome) {
     }
 }
 
-/// Lets operators know of a call of a tool that there is.
+/// Records metrics and span attributes of a tool call.
 pub(super) fn observe(tool: &str, outcome: Option<&ToolOutcome>, took: Duration) {
     if let Some(metrics) = telemetry::metrics() {
         let failed = outcome.is_none_or(ToolOutcome::is_failure);

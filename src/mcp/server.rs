@@ -1,4 +1,4 @@
-//! The MCP server of a set of tools, without the transports that carry its messages.
+//! The MCP server of a set of tools, independent of transports.
 
 use std::collections::BTreeMap;
 use std::future::{Future, ready};
@@ -8,45 +8,45 @@ use std::time::Duration;
 use rmcp::ServerHandler;
 use rmcp::model::{ClientJsonRpcMessage, ClientNotification, JsonRpcMessage};
 
-use super::calls::Calls;
+use super::call_limiter::CallLimiter;
 use super::handler::Handler;
-use super::scope::Scope;
+use super::scope::RequestScope;
 use super::tools::Tools;
-use super::traced::Traced;
+use super::traced_handler::TracedHandler;
 use crate::telemetry::Gauges;
 use exa_mcp_accounts::{PayerLookup, Requester, TokenDirectory};
 use exa_mcp_exa_client::KeyPool;
 use exa_mcp_model::LocalUser;
 use exa_mcp_store::StoreError;
 
-/// How many calls run at once, of everybody together; further ones wait for their turn.
-const CALLS_AT_ONCE: usize = 4_096;
+/// The limit of concurrent calls of all users together; further ones wait.
+const MAX_CONCURRENT_CALLS: usize = 4_096;
 
-/// Makes handlers, which share everything that is not of one session.
-pub trait Handlers: Clone + Send + Sync + 'static {
-    /// What serves one session, or one request.
+/// Creates handlers, which share everything except the state of a session.
+pub trait HandlerFactory: Clone + Send + Sync + 'static {
+    /// The handler of a session or a request.
     type Handler: ServerHandler;
 
-    /// A handler for requests that say who makes them.
+    /// Creates a handler for requests that carry their requester.
     fn handler(&self) -> Self::Handler;
 
-    /// A handler for all requests of one client.
+    /// Creates a handler for all requests of one client.
     fn handler_for(&self, requester: &Requester) -> Self::Handler;
 
-    /// Says why a list of tools cannot be used.
+    /// Checks a list of tools.
     fn check_list(&self, list: &str) -> Result<(), String>;
 
-    /// How tasks and keys stand.
+    /// Returns the gauges of tasks and keys.
     fn gauges(&self) -> Gauges {
         Gauges::default()
     }
 
-    /// The keys with which Exa is called, if there is a pool of them.
+    /// Returns the key pool, if there is one.
     fn keys(&self) -> Option<KeyPool> {
         None
     }
 
-    /// How many tasks there are in each state.
+    /// Returns the number of tasks by status.
     fn tasks(&self) -> impl Future<Output = Result<BTreeMap<String, u64>, StoreError>> + Send {
         ready(Ok(BTreeMap::new()))
     }
@@ -55,28 +55,28 @@ pub trait Handlers: Clone + Send + Sync + 'static {
 /// The MCP server of a set of tools.
 #[derive(Clone)]
 pub struct McpServer<T> {
-    scope: Scope<T>,
-    calls: Arc<Calls>,
+    scope: RequestScope<T>,
+    limiter: Arc<CallLimiter>,
 }
 
 impl<T: Tools> McpServer<T> {
-    /// The server of whoever started this process.
+    /// Creates the server of the user who started this process.
     pub(crate) fn local(tools: T, user: LocalUser) -> Self {
         Self {
-            scope: Scope::local(tools, user),
-            calls: Arc::new(Calls::default()),
+            scope: RequestScope::local(tools, user),
+            limiter: Arc::new(CallLimiter::default()),
         }
     }
 
-    /// The server of everybody who makes requests over HTTP.
+    /// Creates the server of all HTTP clients.
     pub fn remote(tools: T) -> Self {
         Self {
-            scope: Scope::remote(tools),
-            calls: Arc::new(Calls::new(CALLS_AT_ONCE)),
+            scope: RequestScope::remote(tools),
+            limiter: Arc::new(CallLimiter::new(MAX_CONCURRENT_CALLS)),
         }
     }
 
-    /// Makes tasks depend on those who pay for them and on the tokens of their owners.
+    /// Sets the accounts that pay for tasks, and the tokens that their owners need.
     pub(crate) fn govern_tasks(
         &self,
         payers: Option<PayerLookup>,
@@ -89,11 +89,11 @@ impl<T: Tools> McpServer<T> {
             tasks.set_payers(payers);
         }
         if let Some(tokens) = tokens {
-            tasks.depend_on(tokens);
+            tasks.require_tokens(tokens);
         }
     }
 
-    /// Takes up the tasks of earlier processes, or waits for their owners where only they have the keys.
+    /// Resumes the tasks of earlier processes, or waits for their owners if only they have the keys.
     pub(crate) fn resume_tasks(&self) {
         match self.scope.tasks.clone() {
             Some(tasks) if self.scope.tools.has_key() => {
@@ -104,8 +104,8 @@ impl<T: Tools> McpServer<T> {
         }
     }
 
-    /// Returns the handler of the only connection, and what must see each message before it is handled. The handler
-    /// hears of the tasks of earlier processes, which are taken up.
+    /// Returns the handler of the only connection, and a callback for each message before it is handled. Resumes the
+    /// tasks of earlier processes, whose log messages go to this connection.
     pub(crate) fn only_handler(
         &self,
     ) -> (
@@ -116,36 +116,38 @@ impl<T: Tools> McpServer<T> {
         if let Some(tasks) = self.scope.tasks.clone() {
             let resume = async move { tasks.resume().await };
             tokio::spawn(handler.listener().during(resume));
-        }
-        // rmcp handles a notification beside the requests after it, which must not rely on what it takes back.
+        } // rmcp handles a notification concurrently with later requests, which must not use outdated roots.
         let roots = handler.roots.clone();
         let received = move |message: &ClientJsonRpcMessage| {
             if let JsonRpcMessage::Notification(message) = message
                 && let ClientNotification::RootsListChangedNotification(_) = &message.notification
             {
-                roots.forget();
+                roots.invalidate();
             }
         };
-        (Traced::piped(handler), received)
+        (TracedHandler::stdio(handler), received)
     }
 
-    /// Waits until Exa has answered the starts on their way, but not for long.
-    pub(crate) async fn settle(&self, patience: Duration) {
+    /// Waits until Exa has responded to pending starts, but not longer than `timeout`.
+    pub(crate) async fn settle(&self, timeout: Duration) {
         if let Some(tasks) = &self.scope.tasks {
-            tasks.settle(patience).await;
+            tasks.settle(timeout).await;
         }
     }
 }
 
-impl<T: Tools> Handlers for McpServer<T> {
+impl<T: Tools> HandlerFactory for McpServer<T> {
     type Handler = Handler<T>;
 
     fn handler(&self) -> Handler<T> {
-        Handler::new(self.scope.clone(), Arc::clone(&self.calls))
+        Handler::new(self.scope.clone(), Arc::clone(&self.limiter))
     }
 
     fn handler_for(&self, requester: &Requester) -> Handler<T> {
-        Handler::new(self.scope.of(requester), Arc::clone(&self.calls))
+        Handler::new(
+            self.scope.for_requester(requester),
+            Arc::clone(&self.limiter),
+        )
     }
 
     fn check_list(&self, list: &str) -> Result<(), String> {
@@ -166,7 +168,7 @@ impl<T: Tools> Handlers for McpServer<T> {
 
     async fn tasks(&self) -> Result<BTreeMap<String, u64>, StoreError> {
         match &self.scope.tasks {
-            Some(tasks) => tasks.census().await,
+            Some(tasks) => tasks.count_by_status().await,
             None => Ok(BTreeMap::new()),
         }
     }

@@ -1,7 +1,7 @@
-//! Telling clients of changes, in the way of either era.
+//! Notifies clients of changed resources, in both protocol generations.
 //!
-//! Up to 2025-11-25 a client names single resources by `resources/subscribe` and hears of changes of the
-//! list unasked; from 2026-07-28 on it asks for both with one `subscriptions/listen` that stays open.
+//! Up to 2025-11-25 a client subscribes to single resources with `resources/subscribe`, and always receives changes of
+//! the list. Since 2026-07-28 it requests both with one `subscriptions/listen` that stays open.
 
 use std::{
     collections::HashMap,
@@ -25,55 +25,57 @@ use crate::tools::resources::{Event, ExpectedWatch, Watch};
 use crate::tools::watchers::Followed;
 use exa_mcp_model::lock;
 
-/// How many resources one client may follow.
-const MOST: usize = 1_000;
+/// The most resources that one client may subscribe to.
+const MAX_SUBSCRIPTIONS: usize = 1_000;
 
-/// The least time between two messages that the list has changed: clients fetch it anew each time.
+/// The least time between two notifications that the list changed: clients fetch the list again each time.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// What a client of the older eras wants to hear of.
+/// The subscriptions of a client up to 2025-11-25.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    followed: Arc<Mutex<Followed>>,
-    /// Listens from the handshake on, so that nothing is missed until the client is ready.
+    resources: Arc<Mutex<Followed>>,
+    /// Collects events from the handshake on, so that none is missed until the client is ready.
     watch: Mutex<Option<Watch>>,
     task: Mutex<Option<AbortHandle>>,
 }
 
 impl Subscriptions {
-    /// Begins to listen.
+    /// Starts collecting events.
     pub(super) fn prepare(&self, watch: Watch) {
-        watch.only(Arc::clone(&self.followed));
+        watch.only(Arc::clone(&self.resources));
         *lock(&self.watch) = Some(watch);
     }
 
-    /// Begins to tell the client; it has said that it is ready.
+    /// Starts notifying the client, after it reported that it is ready.
     pub(super) fn start(&self, peer: Peer<RoleServer>) {
         let Some(watch) = lock(&self.watch).take() else {
             return;
         };
-        let followed = Arc::clone(&self.followed);
+        let resources = Arc::clone(&self.resources);
         let task = tokio::spawn(async move {
-            let wanted = |event: &Event| touched(&lock(&followed), event);
-            forward(watch, wanted, &peer).await;
+            let affected = |event: &Event| affected(&lock(&resources), event);
+            forward(watch, affected, &peer).await;
         });
         *lock(&self.task) = Some(task.abort_handle());
     }
 
-    /// Follows a resource.
-    pub(super) fn follow(&self, uri: String, address: Address) -> Result<(), ErrorData> {
-        let mut followed = lock(&self.followed);
-        if followed.len() >= MOST && !followed.contains_key(&uri) {
-            let text = format!("At most {MOST} resources can be followed; unsubscribe from some");
+    /// Subscribes to a resource.
+    pub(super) fn subscribe(&self, uri: String, address: Address) -> Result<(), ErrorData> {
+        let mut resources = lock(&self.resources);
+        if resources.len() >= MAX_SUBSCRIPTIONS && !resources.contains_key(&uri) {
+            let text = format!(
+                "At most {MAX_SUBSCRIPTIONS} subscriptions are allowed; unsubscribe from some"
+            );
             return Err(ErrorData::invalid_params(text, None));
         }
-        followed.insert(uri, address);
+        resources.insert(uri, address);
         Ok(())
     }
 
-    /// Follows a resource no longer.
-    pub(super) fn leave(&self, uri: &str) {
-        lock(&self.followed).remove(uri);
+    /// Unsubscribes from a resource.
+    pub(super) fn unsubscribe(&self, uri: &str) {
+        lock(&self.resources).remove(uri);
     }
 }
 
@@ -85,10 +87,12 @@ impl Drop for Subscriptions {
     }
 }
 
-/// The part of what a client asks for that it gets: changes of the list, and addresses of ours.
+/// Returns the supported part of a requested filter: changes of the list, and our own URIs.
 pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let uris = requested.resource_subscriptions.iter().flatten();
-    let ours = uris.filter(|uri| Address::parse(uri).is_some()).take(MOST);
+    let ours = uris
+        .filter(|uri| Address::parse(uri).is_some())
+        .take(MAX_SUBSCRIPTIONS);
     let mut accepted = SubscriptionFilter::builder().resource_subscriptions(ours.cloned());
     if requested.resources_list_changed == Some(true) {
         accepted = accepted.resources_list_changed();
@@ -96,61 +100,61 @@ pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     accepted.build()
 }
 
-/// Watches that began before their clients were told so. rmcp acknowledges a `subscriptions/listen` before it
-/// hands the request over, and a client may rely on the acknowledgement at once.
+/// Watches that start before their request is handled. rmcp acknowledges a `subscriptions/listen` before it passes on
+/// the request, and a client may rely on the acknowledgement at once.
 #[derive(Default)]
 pub(super) struct ExpectedWatches(Mutex<HashMap<task::Id, ExpectedWatch>>);
 
 impl ExpectedWatches {
-    /// Keeps the watch of the request that the present task answers.
-    pub(super) fn begin(&self, watch: ExpectedWatch) {
+    /// Stores the watch of the request that the current task handles.
+    pub(super) fn insert(&self, watch: ExpectedWatch) {
         if let Some(task) = task::try_id() {
             lock(&self.0).insert(task, watch);
         }
     }
 
-    /// Takes the watch of the request that the present task answers.
+    /// Removes the watch of the request that the current task handles.
     pub(super) fn take(&self) -> Option<ExpectedWatch> {
         lock(&self.0).remove(&task::try_id()?)
     }
 }
 
-/// Tells of changes until the client has heard enough.
+/// Notifies the client of changes until it cancels the subscription.
 pub(super) async fn listen(context: SubscriptionContext, watch: Watch) {
     let accepted = context.accepted();
     let uris = accepted.resource_subscriptions.iter().flatten();
     let known = uris.filter_map(|uri| Some((uri.clone(), Address::parse(uri)?)));
-    let followed: Followed = known.collect();
+    let resources: Followed = known.collect();
     if accepted.resources_list_changed != Some(true) {
         watch.ignore_lists();
     }
-    let followed = Arc::new(Mutex::new(followed));
-    watch.only(Arc::clone(&followed));
-    let wanted = |event: &Event| touched(&lock(&followed), event);
+    let resources = Arc::new(Mutex::new(resources));
+    watch.only(Arc::clone(&resources));
+    let affected = |event: &Event| affected(&lock(&resources), event);
     tokio::select! {
         () = context.cancelled() => {}
-        () = forward(watch, wanted, context.sink()) => {}
+        () = forward(watch, affected, context.sink()) => {}
     }
 }
 
-/// The followed resources that an event is about.
-fn touched(followed: &Followed, event: &Event) -> Vec<String> {
-    let is_touched = |address: &Address| match event {
+/// Returns the URIs of the subscribed resources that an event affects.
+fn affected(resources: &Followed, event: &Event) -> Vec<String> {
+    let is_affected = |address: &Address| match event {
         Event::Listed => false,
         Event::Changed(changed) => address.is_within(changed),
         Event::Missed => true,
     };
-    let touched = followed.iter().filter(|(_, address)| is_touched(address));
-    touched.map(|(uri, _)| uri.clone()).collect()
+    let affected = resources.iter().filter(|(_, address)| is_affected(address));
+    affected.map(|(uri, _)| uri.clone()).collect()
 }
 
-/// Someone to tell. The answers say whether it is still there.
-trait Listener {
+/// Receives notifications. The methods return whether the receiver is still connected.
+trait NotificationSink {
     fn list_changed(&self) -> impl Future<Output = bool> + Send;
     fn updated(&self, uri: String) -> impl Future<Output = bool> + Send;
 }
 
-impl Listener for Peer<RoleServer> {
+impl NotificationSink for Peer<RoleServer> {
     async fn list_changed(&self) -> bool {
         self.notify_resource_list_changed().await.is_ok()
     }
@@ -161,7 +165,7 @@ impl Listener for Peer<RoleServer> {
     }
 }
 
-impl Listener for SubscriptionSink {
+impl NotificationSink for SubscriptionSink {
     async fn list_changed(&self) -> bool {
         self.notify_resource_list_changed().await.is_ok()
     }
@@ -171,26 +175,26 @@ impl Listener for SubscriptionSink {
     }
 }
 
-/// Tells a listener of what it wants to hear, until it is gone.
+/// Forwards events to a sink until it is disconnected.
 async fn forward(
     mut watch: Watch,
-    wanted: impl Fn(&Event) -> Vec<String>,
-    listener: &impl Listener,
+    affected: impl Fn(&Event) -> Vec<String>,
+    sink: &impl NotificationSink,
 ) {
-    // When it may next be told of the list.
+    // When the next notification about the list may be sent.
     let mut pause_ends: Option<Instant> = None;
     loop {
         tokio::select! {
             event = watch.next() => {
                 if event == Event::Listed {
-                    if !listener.list_changed().await {
+                    if !sink.list_changed().await {
                         return;
                     }
                     watch.pause_lists();
                     pause_ends = Some(Instant::now() + PAUSE);
                 }
-                for uri in wanted(&event) {
-                    if !listener.updated(uri).await {
+                for uri in affected(&event) {
+                    if !sink.updated(uri).await {
                         return;
                     }
                 }
@@ -210,52 +214,55 @@ mod tests {
     use tokio::time::sleep;
 
     use super::*;
-    use crate::operations::Caller;
+    use crate::operations::OperationExecutor;
     use crate::tools::{ResultCache, ToolExecutor};
     use exa_mcp_exa_client::{ExaConfig, ExaHttp};
     use exa_mcp_model::Identity;
 
-    /// Remembers what it was told, and hears only so much.
+    /// Records notifications, and disconnects after a number of them.
     #[derive(Clone)]
-    struct Ear {
-        heard: Arc<Mutex<Vec<String>>>,
-        patience: usize,
+    struct RecordingSink {
+        received: Arc<Mutex<Vec<String>>>,
+        limit: usize,
     }
 
-    impl Ear {
-        fn new(patience: usize) -> Self {
-            let heard = Arc::default();
-            Self { heard, patience }
+    impl RecordingSink {
+        fn new(limit: usize) -> Self {
+            let received = Arc::default();
+            Self { received, limit }
         }
 
-        fn hear(&self, word: String) -> bool {
-            let mut heard = lock(&self.heard);
-            heard.push(word);
-            heard.len() < self.patience
+        fn record(&self, notification: String) -> bool {
+            let mut received = lock(&self.received);
+            received.push(notification);
+            received.len() < self.limit
         }
 
-        fn heard(&self) -> String {
-            std::mem::take(&mut *lock(&self.heard)).join(" ")
+        fn take_received(&self) -> String {
+            std::mem::take(&mut *lock(&self.received)).join(" ")
         }
     }
 
-    impl Listener for Ear {
+    impl NotificationSink for RecordingSink {
         async fn list_changed(&self) -> bool {
-            self.hear("list".to_owned())
+            self.record("list".to_owned())
         }
 
         async fn updated(&self, uri: String) -> bool {
-            self.hear(uri)
+            self.record(uri)
         }
     }
 
-    /// Someone who listens to what happens to the answers that a cache keeps.
-    fn listening(lists: bool, ear: &Ear) -> (ResultCache, tokio::task::JoinHandle<()>) {
+    /// Forwards the changes of a result cache to a sink.
+    fn forward_changes(
+        lists: bool,
+        sink: &RecordingSink,
+    ) -> (ResultCache, tokio::task::JoinHandle<()>) {
         let cache = ResultCache::default();
         let http = ExaHttp::new(ExaConfig::default()).unwrap();
         let executor = ToolExecutor::new(
             "default",
-            Caller::new(
+            OperationExecutor::new(
                 http,
                 None,
                 std::sync::Arc::new(crate::operations::spend::Unlimited),
@@ -264,7 +271,7 @@ mod tests {
         )
         .unwrap();
         let watch = executor.resources().watch(&Identity::local());
-        let ear = ear.clone();
+        let sink = sink.clone();
         let task = tokio::spawn(async move {
             let _alive = executor;
             if !lists {
@@ -276,56 +283,56 @@ mod tests {
                     Event::Changed(address) => vec![address.to_string()],
                     _ => Vec::new(),
                 },
-                &ear,
+                &sink,
             )
             .await;
         });
         (cache, task)
     }
 
-    fn keep(cache: &ResultCache) -> String {
-        let kept = cache.add(&Identity::local(), "t", "search", &json!({"results": []}));
-        format!("exa://results/{}", kept.id)
+    fn add_result(cache: &ResultCache) -> String {
+        let cached = cache.add(&Identity::local(), "t", "search", &json!({"results": []}));
+        format!("exa://results/{}", cached.id)
     }
 
     #[tokio::test(start_paused = true)]
-    async fn many_changes_of_the_list_are_told_as_few() {
-        let ear = Ear::new(usize::MAX);
-        let (cache, _task) = listening(true, &ear);
-        keep(&cache);
+    async fn throttles_notifications_about_the_list() {
+        let sink = RecordingSink::new(usize::MAX);
+        let (cache, _task) = forward_changes(true, &sink);
+        add_result(&cache);
         sleep(PAUSE / 100).await;
-        assert_eq!(ear.heard(), "list", "the first one at once");
+        assert_eq!(sink.take_received(), "list", "the first one at once");
         for _ in 0..20 {
-            keep(&cache);
+            add_result(&cache);
             sleep(PAUSE / 100).await;
         }
-        assert_eq!(ear.heard(), "");
+        assert_eq!(sink.take_received(), "");
         sleep(PAUSE).await;
-        assert_eq!(ear.heard(), "list");
+        assert_eq!(sink.take_received(), "list");
         sleep(10 * PAUSE).await;
-        assert_eq!(ear.heard(), "", "nothing is told twice");
+        assert_eq!(sink.take_received(), "", "no duplicate notification");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn resources_are_told_at_once_and_lists_only_on_request() {
-        let ear = Ear::new(usize::MAX);
-        let (cache, _task) = listening(false, &ear);
-        let uri = keep(&cache);
+    async fn notifies_of_resources_at_once_and_of_the_list_only_on_request() {
+        let sink = RecordingSink::new(usize::MAX);
+        let (cache, _task) = forward_changes(false, &sink);
+        let uri = add_result(&cache);
         cache.forget_oldest();
         sleep(PAUSE / 100).await;
-        assert_eq!(ear.heard(), uri);
+        assert_eq!(sink.take_received(), uri);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_listener_that_has_left_is_not_told_for_ever() {
-        let ear = Ear::new(1);
-        let (cache, task) = listening(true, &ear);
-        keep(&cache);
+    async fn stops_when_the_sink_is_disconnected() {
+        let sink = RecordingSink::new(1);
+        let (cache, task) = forward_changes(true, &sink);
+        add_result(&cache);
         task.await.unwrap();
     }
 
     #[test]
-    fn only_what_is_ours_is_accepted() {
+    fn accepts_only_supported_subscriptions() {
         let requested = SubscriptionFilter::builder()
             .tools_list_changed()
             .resource_subscriptions(["note:///a", "file:///b", "exa://websets/c"])
@@ -335,11 +342,11 @@ mod tests {
         assert_eq!(accepted.tools_list_changed, None);
         let uris = accepted.resource_subscriptions.unwrap();
         assert_eq!(uris, ["note:///a", "exa://websets/c"]);
-        let many = (0..2 * MOST).map(|number| format!("note:///{number}"));
+        let many = (0..2 * MAX_SUBSCRIPTIONS).map(|number| format!("note:///{number}"));
         let requested = SubscriptionFilter::builder()
             .resource_subscriptions(many)
             .build();
         let accepted = super::accepted(&requested).resource_subscriptions;
-        assert_eq!(accepted.unwrap().len(), MOST);
+        assert_eq!(accepted.unwrap().len(), MAX_SUBSCRIPTIONS);
     }
 }

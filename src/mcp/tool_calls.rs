@@ -1,4 +1,4 @@
-//! Calls that may ask their client something before they are done.
+//! Runs tool calls, which may request input from their client, and creates tasks.
 
 use std::time::Instant;
 
@@ -12,281 +12,309 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use super::{
-    client::{self, Asked, Conversation, Detected, Ended, Patience},
-    handler::{Handler, era, limited, listening},
-    progress::Steps,
+    client::{self, ClientFeatures, InputChannel, InputTimeouts, InteractiveCall, RoundOutcome},
+    errors::limit_error,
+    handler::{Handler, request_version, with_listener},
+    progress::ProgressForwarder,
     resources,
-    scope::{Scope, observe},
-    tasks::{TaskParams, Tasks, Watcher},
-    tools::{ParsedCall, Prepared, Tools},
-    version::Era,
+    scope::{RequestScope, observe},
+    tasks::{TaskObserver, TaskParams, Tasks},
+    tools::{ParsedCall, PreparedCall, Tools},
+    version::McpVersion,
 };
 use crate::{
-    operations::client::{ClientCapabilities, ClientHandle, Visit},
+    operations::client::{ClientCapabilities, ClientHandle, UrlRequest},
     telemetry,
     telemetry::logging::Listener,
     tools::{Address, ToolContext, ToolError, ToolOutcome},
 };
 use exa_mcp_accounts::{CallPermit, KeyPage};
 
-/// The user must visit a page first.
+/// JSON-RPC error code: the user must open a page first.
 const URL_ELICITATION_REQUIRED: i32 = -32042;
 
-/// A call that was let in, and what the client sent with it.
-pub(super) struct Admitted<C> {
+/// An admitted call, with the client's input.
+pub(super) struct AdmittedCall<C> {
     pub(super) call: C,
-    /// What the client carried back.
+    /// The request state that the client sent back.
     pub(super) state: Option<String>,
-    /// What the client answers.
+    /// The client's responses to input requests.
     pub(super) responses: Option<InputResponses>,
     pub(super) permit: CallPermit,
 }
 
 impl<T: Tools> Handler<T> {
-    /// Runs a call that was let in, or begins a task for it.
+    /// Runs an admitted call, or creates a task for it.
     pub(super) async fn call(
         &self,
-        scope: &Scope<T>,
-        admitted: Admitted<T::Call>,
+        scope: &RequestScope<T>,
+        admitted: AdmittedCall<T::Call>,
         context: &RequestContext<RoleServer>,
-        era: &Era,
+        protocol: &McpVersion,
     ) -> Result<CallToolResponse, ErrorData> {
-        let Admitted {
+        let AdmittedCall {
             call,
             state,
             responses,
             permit,
         } = admitted;
-        let asked = Asked {
+        let interactive = InteractiveCall {
             owner: &scope.owner,
             tool: call.name(),
             arguments: call.arguments(),
             state,
             responses,
         };
-        let (client, conversation) = self.converse(scope, context, era, asked)?;
+        let (client, channel) = self.open_channel(scope, context, protocol, interactive)?;
         if scope.tasks_for(context).is_some() && call.starts_work() && !call.waits() {
-            let who = ToolContext::new(scope.owner.clone(), Default::default()).of_client(client);
-            let task = self.create_task(scope, call, (who, conversation, permit), context);
+            let tool_context =
+                ToolContext::new(scope.owner.clone(), Default::default()).of_client(client);
+            let task = self.create_task(scope, call, (tool_context, channel, permit), context);
             return Box::pin(task).await;
         }
         let name = call.name().to_owned();
-        let (progress, steps) = Steps::of(context);
-        let who = ToolContext::new(scope.owner.clone(), progress).of_client(client);
-        // A call is large, and is handed through several others.
+        let (progress, forwarder) = ProgressForwarder::for_request(context);
+        let tool_context = ToolContext::new(scope.owner.clone(), progress).of_client(client); // The future is large, and several others wrap it.
         let call = Box::pin(telemetry::inherited(
-            scope.tools_for(&permit).run(call, who),
+            scope.tools_for(&permit).run(call, tool_context),
         ));
-        let run = Box::pin(steps.until(self.calls.run(call, context.ct.cancelled())));
+        let run =
+            Box::pin(forwarder.forward_during(self.limiter.run(call, context.ct.cancelled())));
         let started = Instant::now();
-        let ended = conversation.until(run).await;
-        let outcome = match &ended {
-            Ok(Ended::Done(Ok(outcome))) => Some(outcome),
+        let result = channel.run(run).await;
+        let outcome = match &result {
+            Ok(RoundOutcome::Done(Ok(outcome))) => Some(outcome),
             _ => None,
         };
         observe(&name, outcome, started.elapsed());
-        scope.count(&name, outcome).await;
-        match ended? {
-            Ended::Asks(question) => Ok((*question).into()),
-            Ended::Done(outcome) => Self::answer(scope, outcome?, &permit.warnings, (context, era)),
+        scope.record_usage(&name, outcome).await;
+        match result? {
+            RoundOutcome::InputRequired(request) => Ok((*request).into()),
+            RoundOutcome::Done(outcome) => {
+                Self::respond(scope, outcome?, &permit.warnings, (context, protocol))
+            }
         }
     }
 
-    /// Begins a task of 2026-07-28. What it cannot begin without is asked before.
+    /// Creates a task of 2026-07-28. Requests the input that it needs first.
     async fn create_task(
         &self,
-        scope: &Scope<T>,
+        scope: &RequestScope<T>,
         call: T::Call,
-        (who, conversation, permit): (ToolContext, Conversation, CallPermit),
+        (tool_context, channel, permit): (ToolContext, InputChannel, CallPermit),
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let capabilities = in_task(who.client.capabilities());
-        let prepared = Box::pin(telemetry::inherited(scope.tools.prepare(call, who)));
-        let run = self.calls.run(prepared, context.ct.cancelled());
-        let Prepared { call, client } = match conversation.until(run).await? {
-            Ended::Asks(question) => return Ok((*question).into()),
-            Ended::Done(prepared) => prepared?,
+        let capabilities = task_capabilities(tool_context.client.capabilities());
+        let prepared = Box::pin(telemetry::inherited(
+            scope.tools.prepare(call, tool_context),
+        ));
+        let run = self.limiter.run(prepared, context.ct.cancelled());
+        let PreparedCall { call, client } = match channel.run(run).await? {
+            RoundOutcome::InputRequired(request) => return Ok((*request).into()),
+            RoundOutcome::Done(prepared) => prepared?,
         };
         let client = match client {
             Ok(client) => client,
-            Err(error) => return Self::answer(scope, error.into(), &[], (context, &era(context))),
+            Err(error) => {
+                return Self::respond(
+                    scope,
+                    error.into(),
+                    &[],
+                    (context, &request_version(context)),
+                );
+            }
         };
         let Some(tasks) = &scope.tasks else {
-            return Err(ErrorData::internal_error("There are no tasks", None));
-        };
-        // There progress of tasks is told to those who ask for their state, and in no other way.
-        let watcher = Watcher {
+            return Err(ErrorData::internal_error("Tasks are not available", None));
+        }; // In this version, clients learn the progress of a task only by polling its state.
+        let observer = TaskObserver {
             client,
             capabilities,
             permit,
-            ..Watcher::nobody()
+            ..TaskObserver::none()
         };
         let name = call.name().to_owned();
-        let task = tasks.create(scope.owner.identity(), call, None, watcher);
+        let task = tasks.create(scope.owner.identity(), call, None, observer);
         let task = task.await;
-        scope.count(&name, None).await;
+        scope.record_usage(&name, None).await;
         Ok(CreateTaskResult::new(task?.task()).into())
     }
 
-    /// Answers a call of 2025-11-25 that asks for a task.
+    /// Runs a call of 2025-11-25 with `task`.
     pub(super) async fn call_as_task(
         &self,
-        scope: &Scope<T>,
+        scope: &RequestScope<T>,
         tasks: &Tasks<T>,
         params: Option<Value>,
-        (context, era): (&RequestContext<RoleServer>, &Era),
+        (context, protocol): (&RequestContext<RoleServer>, &McpVersion),
         listener: Option<Listener>,
     ) -> Result<CustomResult, ErrorData> {
         let name = params.as_ref().and_then(|params| params.get("name"));
         let name = name.and_then(Value::as_str).unwrap_or_default();
-        scope.count(name, None).await;
+        scope.record_usage(name, None).await;
         let TaskParams {
             tool,
             arguments,
             ttl,
-        } = TaskParams::read(params, |tool| scope.admit_task(tool))?;
+        } = TaskParams::parse(params, |tool| scope.check_task_support(tool))?;
         let call = scope.tools.parse(&tool, arguments);
         let permit = scope.admit_call(&call).await.map_err(|over| {
             tracing::info!(limit = over.limit, "denied: over a limit");
-            limited(&over)
+            limit_error(&over)
         })?;
-        let (progress, steps) = Steps::of(context);
+        let (progress, forwarder) = ProgressForwarder::for_request(context);
         let served = Box::pin(async {
-            let (call, client, capabilities) = self.prepare_task(scope, call, context, era).await?;
-            let watcher = Watcher {
+            let (call, client, capabilities) =
+                self.prepare_task(scope, call, context, protocol).await?;
+            let observer = TaskObserver {
                 peer: Some(context.peer.clone()),
                 progress,
-                steps,
+                forwarder,
                 client,
                 capabilities,
                 permit,
             };
-            let task = tasks.create(scope.owner.identity(), call, ttl, watcher);
+            let task = tasks.create(scope.owner.identity(), call, ttl, observer);
             Ok(CustomResult::new(json!({"task": task.await?.legacy()})))
         });
-        listening(listener, served).await
+        with_listener(listener, served).await
     }
 
-    /// Asks for what a task of 2025-11-25 cannot begin without, and gives a client that knows it and what
-    /// the task may ask for itself. What is not given is left for the task to complain about: such a call
-    /// must be answered by a task.
+    /// Requests the input that a task of 2025-11-25 needs. Returns a client that remembers the input, and the
+    /// capabilities that the task may use itself. If input is missing, the task itself fails: the response to such a
+    /// call must be a task.
     async fn prepare_task(
         &self,
-        scope: &Scope<T>,
+        scope: &RequestScope<T>,
         call: T::Call,
         context: &RequestContext<RoleServer>,
-        era: &Era,
+        protocol: &McpVersion,
     ) -> Result<(T::Call, ClientHandle, ClientCapabilities), ErrorData> {
-        let asked = Asked {
+        let interactive = InteractiveCall {
             owner: &scope.owner,
             tool: call.name(),
             arguments: call.arguments(),
             state: None,
             responses: None,
         };
-        let (client, conversation) = self.converse(scope, context, era, asked)?;
-        let capabilities = in_task(client.capabilities());
-        let who = ToolContext::new(scope.owner.clone(), Default::default()).of_client(client);
-        let prepared = Box::pin(telemetry::inherited(scope.tools.prepare(call, who)));
-        let run = self.calls.run(prepared, context.ct.cancelled());
-        let Ended::Done(prepared) = conversation.until(run).await? else {
-            let text = "A call with a handshake cannot ask by its answer";
+        let (client, channel) = self.open_channel(scope, context, protocol, interactive)?;
+        let capabilities = task_capabilities(client.capabilities());
+        let tool_context =
+            ToolContext::new(scope.owner.clone(), Default::default()).of_client(client);
+        let prepared = Box::pin(telemetry::inherited(
+            scope.tools.prepare(call, tool_context),
+        ));
+        let run = self.limiter.run(prepared, context.ct.cancelled());
+        let RoundOutcome::Done(prepared) = channel.run(run).await? else {
+            let text = "Input requests in results require protocol version 2026-07-28";
             return Err(ErrorData::internal_error(text, None));
         };
-        let Prepared { call, client } = prepared?;
+        let PreparedCall { call, client } = prepared?;
         match client.map_err(|error| *error) {
             Ok(client) => Ok((call, client, capabilities)),
-            Err(ToolError::KeyRequired(visit)) => {
-                let content = ToolOutcome::InputRequired(visit.clone()).into_content(&[]);
-                match Self::must_visit(scope, &visit, &content.text, (context, era)) {
+            Err(ToolError::KeyRequired(page)) => {
+                let content = ToolOutcome::InputRequired(page.clone()).into_content(&[]);
+                match Self::url_required(scope, &page, &content.text, (context, protocol)) {
                     Some(error) => Err(error),
-                    None => Ok((call, ClientHandle::mute(), ClientCapabilities::default())),
+                    None => Ok((
+                        call,
+                        ClientHandle::non_interactive(),
+                        ClientCapabilities::default(),
+                    )),
                 }
             }
-            Err(_) => Ok((call, ClientHandle::mute(), ClientCapabilities::default())),
+            Err(_) => Ok((
+                call,
+                ClientHandle::non_interactive(),
+                ClientCapabilities::default(),
+            )),
         }
     }
 
-    fn converse(
+    fn open_channel(
         &self,
-        scope: &Scope<T>,
+        scope: &RequestScope<T>,
         context: &RequestContext<RoleServer>,
-        era: &Era,
-        asked: Asked<'_>,
-    ) -> Result<(ClientHandle, Conversation), ErrorData> {
-        let patience = Patience::of(scope.tools.patience());
-        client::converse(context, era, &self.roots, patience, asked)
+        protocol: &McpVersion,
+        call: InteractiveCall<'_>,
+    ) -> Result<(ClientHandle, InputChannel), ErrorData> {
+        let timeouts = InputTimeouts::new(scope.tools.input_timeout());
+        client::open_channel(context, protocol, &self.roots, timeouts, call)
     }
 
-    /// The answer to a call.
-    fn answer(
-        scope: &Scope<T>,
+    /// Returns the response to a call.
+    fn respond(
+        scope: &RequestScope<T>,
         outcome: ToolOutcome,
         warnings: &[String],
-        (context, era): (&RequestContext<RoleServer>, &Era),
+        (context, protocol): (&RequestContext<RoleServer>, &McpVersion),
     ) -> Result<CallToolResponse, ErrorData> {
-        let visit = match &outcome {
-            ToolOutcome::InputRequired(visit) => Some(visit.clone()),
+        let page = match &outcome {
+            ToolOutcome::InputRequired(page) => Some(page.clone()),
             ToolOutcome::Success(_) | ToolOutcome::Failure(_) => None,
         };
         let content = outcome.into_content(warnings);
-        if let Some(visit) = visit
-            && let Some(error) = Self::must_visit(scope, &visit, &content.text, (context, era))
+        if let Some(page) = page
+            && let Some(error) =
+                Self::url_required(scope, &page, &content.text, (context, protocol))
         {
             return Err(error);
         }
-        Ok(era.call_result(content).into())
+        Ok(protocol.call_result(content).into())
     }
 
-    /// The error that says which page the user must visit first, in the version that has it. The client
-    /// is told when to try again.
-    fn must_visit(
-        scope: &Scope<T>,
-        visit: &Visit,
+    /// Returns the error that asks the user to open a page first, in the version that has it. The client is notified
+    /// when it can try again.
+    fn url_required(
+        scope: &RequestScope<T>,
+        page: &UrlRequest,
         message: &str,
-        (context, era): (&RequestContext<RoleServer>, &Era),
+        (context, protocol): (&RequestContext<RoleServer>, &McpVersion),
     ) -> Option<ErrorData> {
-        if !era.knows_url_errors() || !Detected::of(context, era).elicitation_url {
+        if !protocol.supports_url_errors() || !ClientFeatures::of(context, protocol).elicitation_url
+        {
             return None;
         }
-        let (peer, page) = (context.peer.clone(), scope.tools.key_page());
+        let (peer, key_page) = (context.peer.clone(), scope.tools.key_page());
         tokio::spawn(async move {
-            if let Some(page) = page.await {
-                tell_when_done(&peer, page).await;
+            if let Some(key_page) = key_page.await {
+                notify_when_done(&peer, key_page).await;
             }
         });
-        Some(visit_error(message, elicitation(&visit.id, &visit.url)))
+        Some(url_error(message, elicitation(&page.id, &page.url)))
     }
 
-    /// Reading a webset needs a key. Such a request cannot ask, but in one version say where to go first.
-    pub(super) async fn demand_key(
+    /// Checks that there is a key before a webset is read. `resources/read` cannot request input, but in one version
+    /// its error can name the page on which the user enters the key.
+    pub(super) async fn require_key(
         &self,
-        scope: &Scope<T>,
+        scope: &RequestScope<T>,
         context: &RequestContext<RoleServer>,
-        era: &Era,
+        protocol: &McpVersion,
         uri: &str,
     ) -> Result<(), ErrorData> {
-        let lives_at_exa = matches!(
-            resources::address(uri),
+        let needs_key = matches!(
+            resources::parse_address(uri),
             Ok(Address::Webset(_) | Address::WebsetItems(_))
         );
-        let able = era.knows_url_errors() && Detected::of(context, era).elicitation_url;
-        if !lives_at_exa || !able {
+        let supports_urls =
+            protocol.supports_url_errors() && ClientFeatures::of(context, protocol).elicitation_url;
+        if !needs_key || !supports_urls {
             return Ok(());
         }
         let Some(page) = scope.tools.key_page().await else {
             return Ok(());
         };
-        let error = visit_error(KEY_FIRST, elicitation(&page.id, &page.url));
+        let error = url_error(KEY_REQUIRED, elicitation(&page.id, &page.url));
         let peer = context.peer.clone();
-        tokio::spawn(async move { tell_when_done(&peer, page).await });
+        tokio::spawn(async move { notify_when_done(&peer, page).await });
         Err(error)
     }
 }
 
-/// What a task may ask for itself. A page is none of it: it is gone with the process that offers it, and
-/// its address would be kept in the store.
-fn in_task(capabilities: ClientCapabilities) -> ClientCapabilities {
+/// Returns the capabilities that a task may use itself. URLs are excluded: a page disappears with its process, and
+/// its URL would be stored.
+fn task_capabilities(capabilities: ClientCapabilities) -> ClientCapabilities {
     let urls = false;
     ClientCapabilities {
         urls,
@@ -294,22 +322,22 @@ fn in_task(capabilities: ClientCapabilities) -> ClientCapabilities {
     }
 }
 
-const KEY_FIRST: &str =
+const KEY_REQUIRED: &str =
     "The server needs an Exa API key first; the user enters it on a page of this computer";
 
-/// Tells the client that it can try again.
-async fn tell_when_done(peer: &Peer<RoleServer>, page: KeyPage) {
+/// Notifies the client when it can try again.
+async fn notify_when_done(peer: &Peer<RoleServer>, page: KeyPage) {
     if page.is_done().await {
-        client::tell_visited(peer, page.id).await;
+        client::notify_url_completed(peer, page.id).await;
     }
 }
 
 fn elicitation(id: &str, url: &str) -> Value {
-    let visit = json!({"mode": "url", "elicitationId": id, "url": url, "message": KEY_FIRST});
-    json!({"elicitations": [visit]})
+    let page = json!({"mode": "url", "elicitationId": id, "url": url, "message": KEY_REQUIRED});
+    json!({"elicitations": [page]})
 }
 
-fn visit_error(message: &str, data: Value) -> ErrorData {
+fn url_error(message: &str, data: Value) -> ErrorData {
     let code = ErrorCode(URL_ELICITATION_REQUIRED);
     ErrorData::new(code, message.to_owned(), Some(data))
 }

@@ -1,4 +1,4 @@
-//! What the handler needs of the tools.
+//! The interface between the handler and the tools.
 
 use std::future::{Future, ready};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use rmcp::model::JsonObject;
 
 use crate::operations::client::ClientHandle;
-use crate::spending::{AccountGuard, NobodyPays};
+use crate::spending::{AccountGuard, NoPayer};
 use crate::telemetry::Gauges;
 use crate::tools::resources::Resources;
 use crate::tools::{
@@ -17,7 +17,7 @@ use exa_mcp_accounts::{Allowance, CallPermit, KeyPage, Requester};
 use exa_mcp_exa_client::{KeyOwner, KeyPool, hold_response_memory};
 use exa_mcp_store::Store;
 
-/// A parsed call, which says what it will do.
+/// A parsed tool call.
 pub trait ParsedCall: Send + Sync + 'static {
     /// Returns the name of the tool.
     fn name(&self) -> &str;
@@ -25,26 +25,26 @@ pub trait ParsedCall: Send + Sync + 'static {
     /// Returns the arguments as they were given.
     fn arguments(&self) -> &JsonObject;
 
-    /// Returns what the call can cost if it starts work that takes long, in millionths of a dollar;
-    /// `None` for other calls.
+    /// Returns the highest cost of a call that starts a long-running job, in millionths of a dollar; `None` for other
+    /// calls.
     fn start_cost(&self) -> Option<u64>;
 
-    /// Returns whether the call starts work that takes long.
+    /// Returns whether the call starts a long-running job.
     fn starts_work(&self) -> bool {
         self.start_cost().is_some()
     }
 
-    /// Returns whether the call says itself how long it waits.
+    /// Returns whether the arguments set how long the call waits.
     fn waits(&self) -> bool {
         false
     }
 }
 
 /// A call that is about to become a task.
-pub struct Prepared<C> {
-    /// The call, with what was answered.
+pub struct PreparedCall<C> {
+    /// The call, completed with the client's input.
     pub call: C,
-    /// A client that knows what was answered, or why the call cannot be made.
+    /// A client that remembers the input, or why the call cannot be made.
     pub client: Result<ClientHandle, Box<ToolError>>,
 }
 
@@ -53,87 +53,87 @@ pub trait Tools: Clone + Send + Sync + 'static {
     /// A parsed call of a tool.
     type Call: ParsedCall;
 
-    /// The tools as this requester may use them.
+    /// Returns the tools that a requester may use.
     fn for_requester(&self, _requester: &Requester) -> Self {
         self.clone()
     }
 
-    /// The same tools for one call, which the holder of a token pays for.
+    /// Returns the tools for one call that an account pays for.
     fn paid_by(&self, _allowance: &Allowance, _permit: &CallPermit) -> Self {
         self.clone()
     }
 
-    /// The same tools for work that nobody pays for any more.
+    /// Returns the tools for a task whose account no longer exists.
     fn unpaid(&self) -> Self {
         self.clone()
     }
 
-    /// The keys with which Exa is called, if there is a pool of them.
+    /// Returns the key pool, if there is one.
     fn keys(&self) -> Option<KeyPool> {
         None
     }
 
-    /// Whether there is a key to call Exa with.
+    /// Returns whether there is an API key.
     fn has_key(&self) -> bool {
         true
     }
 
-    /// How the keys stand, and whether Exa answers.
+    /// Returns the gauges of the keys and of Exa's health.
     fn gauges(&self) -> Gauges {
         Gauges::default()
     }
 
-    /// Says why a list that narrows the tools down cannot be used.
+    /// Checks a list that restricts the tools.
     fn check_list(&self, _list: &str) -> Result<(), String> {
         Ok(())
     }
 
-    /// What a model should know before it uses the tools.
+    /// Returns the instructions for models.
     fn instructions(&self) -> String;
 
-    /// The tools in the order in which they are listed.
+    /// Returns the tools in listing order.
     fn definitions(&self) -> Vec<ToolDefinition>;
 
-    /// Says whether there is a tool of this name.
+    /// Returns whether there is a tool with this name.
     fn has(&self, name: &str) -> bool;
 
-    /// What can be read beside calling tools, if anything.
+    /// Returns the resources, if there are any.
     fn resources(&self) -> Option<&Resources> {
         None
     }
 
-    /// How to call an operation of Exa with these tools, in the words of a prompt.
-    fn way_to(&self, _operation: &str) -> Option<String> {
+    /// Describes, for a prompt, how to call an operation with these tools.
+    fn route_to(&self, _operation: &str) -> Option<String> {
         None
     }
 
-    /// Where tasks are kept; without a store there are none.
+    /// Returns the store of tasks; without a store, tasks are disabled.
     fn store(&self) -> Option<Arc<dyn Store>> {
         None
     }
 
-    /// How long tasks live, and how many there may be.
+    /// Returns the limits of tasks.
     fn task_limits(&self) -> TaskLimits {
         TaskLimits::default()
     }
 
-    /// Whether a tool can be answered by a task alone. None of Exa's is such a tool: who knows no tasks gets
-    /// plain answers.
+    /// Returns whether a tool can only run as a task. None of Exa's tools is like that: a client without tasks gets
+    /// ordinary results.
     fn needs_tasks(&self, _name: &str) -> bool {
         false
     }
 
-    /// Stops work at Exa; says whether that was possible, `None` where Exa offers no way.
+    /// Cancels a job at Exa and returns whether that succeeded; `None` if Exa cannot cancel it.
     fn stop(&self, _work: Work) -> impl Future<Output = Option<bool>> + Send + 'static {
         ready(None)
     }
 
-    /// How long a client may take to answer a question, if not as long as usual.
-    fn patience(&self) -> Option<Duration> {
+    /// Returns the timeout of requests to the client, if it is not the default.
+    fn input_timeout(&self) -> Option<Duration> {
         None
     }
 
-    /// The page on which a missing key can be entered, if there is one.
+    /// Returns the page on which the user can enter a missing key, if there is one.
     fn key_page(&self) -> impl Future<Output = Option<KeyPage>> + Send + 'static {
         ready(None)
     }
@@ -141,14 +141,14 @@ pub trait Tools: Clone + Send + Sync + 'static {
     /// Parses and validates a call.
     fn parse(&self, name: &str, arguments: JsonObject) -> Self::Call;
 
-    /// Asks for what a call needs before it becomes a task.
+    /// Requests the input that a call needs before it becomes a task.
     fn prepare(
         &self,
         call: Self::Call,
         _context: ToolContext,
-    ) -> impl Future<Output = Prepared<Self::Call>> + Send + 'static {
-        let client = Ok(ClientHandle::mute());
-        ready(Prepared { call, client })
+    ) -> impl Future<Output = PreparedCall<Self::Call>> + Send + 'static {
+        let client = Ok(ClientHandle::non_interactive());
+        ready(PreparedCall { call, client })
     }
 
     /// Runs a call.
@@ -194,7 +194,7 @@ impl Tools for ToolExecutor {
             own.read_only()
         } else {
             own
-        }; // What a token allows and what its holder asks for: both must name a tool.
+        }; // A tool must be in both lists: the token's and the requested one.
         let lists = [&requester.allowed_tools, &requester.tools];
         let lists = lists.into_iter().flatten();
         lists.fold(own, |own, list| own.only(list))
@@ -206,7 +206,7 @@ impl Tools for ToolExecutor {
     }
 
     fn unpaid(&self) -> Self {
-        self.with_guard(Arc::new(NobodyPays))
+        self.with_guard(Arc::new(NoPayer))
     }
 
     fn keys(&self) -> Option<KeyPool> {
@@ -218,10 +218,10 @@ impl Tools for ToolExecutor {
     }
 
     fn gauges(&self) -> Gauges {
-        let caller = self.caller();
+        let executor = self.caller();
         Gauges {
-            keys: caller.keys().counts(),
-            upstream: caller.is_exa_well(),
+            keys: executor.keys().counts(),
+            upstream: executor.is_exa_healthy(),
             ..Gauges::default()
         }
     }
@@ -247,7 +247,7 @@ impl Tools for ToolExecutor {
         Some(self.resources())
     }
 
-    fn way_to(&self, operation: &str) -> Option<String> {
+    fn route_to(&self, operation: &str) -> Option<String> {
         self.registry().route_to(operation)
     }
 
@@ -264,7 +264,7 @@ impl Tools for ToolExecutor {
         async move { ToolExecutor::stop(&tools, &work).await }
     }
 
-    fn patience(&self) -> Option<Duration> {
+    fn input_timeout(&self) -> Option<Duration> {
         self.prompt_policy().patience
     }
 
@@ -281,11 +281,11 @@ impl Tools for ToolExecutor {
         &self,
         call: ToolCall,
         context: ToolContext,
-    ) -> impl Future<Output = Prepared<ToolCall>> + Send + 'static {
+    ) -> impl Future<Output = PreparedCall<ToolCall>> + Send + 'static {
         let tools = self.clone();
         Box::pin(async move {
             let client = tools.ask_before_task(&call, &context).await;
-            Prepared { call, client }
+            PreparedCall { call, client }
         })
     }
 
@@ -294,7 +294,7 @@ impl Tools for ToolExecutor {
         call: ToolCall,
         context: ToolContext,
     ) -> impl Future<Output = ToolOutcome> + Send + 'static {
-        let tools = self.clone(); // Every wrapper around a call holds it twice; boxed, it is but a pointer to them.
+        let tools = self.clone(); // Boxed, because every wrapper around the future would hold it twice.
         Box::pin(hold_response_memory(async move {
             ToolExecutor::run(&tools, call, &context).await
         }))

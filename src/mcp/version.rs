@@ -1,4 +1,4 @@
-//! What the versions of the protocol know, and how things look to each.
+//! Features of the protocol versions, and the version-specific form of results.
 
 use std::sync::Arc;
 
@@ -9,112 +9,112 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use super::pages::Page;
+use super::pagination::Page;
 use crate::tools::{Link, ToolContent, ToolDefinition};
 
 const NAME: &str = "exa-mcp-server";
 const TITLE: &str = "Exa";
 const WEBSITE: &str = "https://exa.ai";
 
-/// Where a result names the server. rmcp does so in discovery alone.
+/// The metadata key with which a result names the server. rmcp sets it in discovery only.
 const SERVER_KEY: &str = "io.modelcontextprotocol/serverInfo";
 
-/// How long a client may keep a list, in milliseconds: the tools are fixed when the server starts,
-/// and five minutes are soon over after it was started anew with others.
-pub(super) const FRESH_FOR: u64 = 300_000;
+/// How long a client may cache a list, in milliseconds. The tools only change when the server restarts with another
+/// configuration.
+pub(super) const CACHE_TTL_MS: u64 = 300_000;
 
-/// The client alone may keep it: over HTTP the tools depend on who asks.
-pub(super) const KEPT_BY: CacheScope = CacheScope::Private;
+/// Lists must not be cached for several users: over HTTP the tools depend on the requester.
+pub(super) const CACHE_SCOPE: CacheScope = CacheScope::Private;
 
-/// One version of the protocol.
+/// A protocol version and its features.
 #[derive(Clone, Debug)]
-pub(super) struct Era(ProtocolVersion);
+pub(super) struct McpVersion(ProtocolVersion);
 
-impl Era {
-    /// The era of a version; without one the newest that has a handshake.
-    pub(super) fn of(version: Option<ProtocolVersion>) -> Self {
+impl McpVersion {
+    /// Wraps a version; the default is the newest with a handshake.
+    pub(super) fn new(version: Option<ProtocolVersion>) -> Self {
         Self(version.unwrap_or(ProtocolVersion::LATEST_WITH_INITIALIZE))
     }
 
-    /// Every request introduces itself, every result says what kind it is.
+    /// There is no handshake: every request declares its version, and every result its type.
     pub(super) fn is_stateless(&self) -> bool {
         self.0 >= ProtocolVersion::V_2026_07_28
     }
 
-    /// Hints on tools, sizes of resources, and completion as a capability came with one version.
-    pub(super) fn knows_annotations(&self) -> bool {
+    /// Tool annotations, resource sizes, and the completions capability.
+    pub(super) fn supports_annotations(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_03_26
     }
 
-    /// Titles beside names, links to resources in results, and times of change came with one version.
-    pub(super) fn knows_titles(&self) -> bool {
+    /// Titles and modification times.
+    pub(super) fn supports_titles(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_06_18
     }
 
-    fn knows_resource_links(&self) -> bool {
+    fn supports_resource_links(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_06_18
     }
 
-    fn knows_structured_content(&self) -> bool {
+    fn supports_structured_content(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_06_18
     }
 
-    /// Calls that go on after they were answered.
-    pub(super) fn knows_tasks(&self) -> bool {
+    /// Tasks.
+    pub(super) fn supports_tasks(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_11_25
     }
 
-    /// Forms for the user.
-    pub(super) fn knows_elicitation(&self) -> bool {
+    /// Elicitation by form.
+    pub(super) fn supports_elicitation(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_06_18
     }
 
-    /// Pages for the user.
-    pub(super) fn knows_elicitation_by_url(&self) -> bool {
+    /// Elicitation by URL.
+    pub(super) fn supports_elicitation_by_url(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_11_25
     }
 
-    /// An error that says which page the user must visit first; later a call asks by its answer.
-    pub(super) fn knows_url_errors(&self) -> bool {
+    /// The error that asks the user to open a page first. Later versions use multi-round-trip requests.
+    pub(super) fn supports_url_errors(&self) -> bool {
         self.0 == ProtocolVersion::V_2025_11_25
     }
 
-    /// Tools for the client's model.
-    pub(super) fn knows_sampling_with_tools(&self) -> bool {
+    /// Sampling with tools.
+    pub(super) fn supports_sampling_with_tools(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_11_25
     }
 
-    fn knows_websites(&self) -> bool {
+    fn supports_websites(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_11_25
     }
 
-    /// Who we are.
+    /// Returns the name and version of the server.
     pub(super) fn server_info(&self) -> Implementation {
         let mut info = Implementation::new(NAME, env!("CARGO_PKG_VERSION"));
-        if self.knows_titles() {
+        if self.supports_titles() {
             info = info.with_title(TITLE);
         }
-        if self.knows_websites() {
+        if self.supports_websites() {
             info = info.with_website_url(WEBSITE);
         }
         info
     }
 
-    /// Names the server in a result: without a handshake the client learns it from there.
+    /// Returns the metadata that names the server in results of stateless versions.
     pub(super) fn result_meta(&self) -> Option<MetaObject> {
         let server = || json!({"name": NAME, "version": env!("CARGO_PKG_VERSION")});
         let meta = || JsonObject::from_iter([(SERVER_KEY.to_owned(), server())]);
         self.is_stateless().then(|| MetaObject(meta()))
     }
 
-    /// What we can do; `reads` says that there is something to read beside the tools.
-    pub(super) fn capabilities(&self, reads: bool, tasks: bool) -> ServerCapabilities {
+    /// Returns the server capabilities, with or without resources and tasks.
+    pub(super) fn capabilities(&self, resources: bool, tasks: bool) -> ServerCapabilities {
         let mut tools = ToolsCapability::default();
         tools.list_changed = Some(false);
         let mut capabilities = ServerCapabilities::default();
         capabilities.tools = Some(tools);
         capabilities.logging = Some(JsonObject::new());
-        if reads {
+        if resources {
             let mut resources = ResourcesCapability::default();
             resources.subscribe = Some(true);
             resources.list_changed = Some(true);
@@ -122,9 +122,9 @@ impl Era {
             prompts.list_changed = Some(false);
             capabilities.resources = Some(resources);
             capabilities.prompts = Some(prompts);
-            capabilities.completions = self.knows_annotations().then(JsonObject::new);
+            capabilities.completions = self.supports_annotations().then(JsonObject::new);
         }
-        if tasks && self.knows_tasks() {
+        if tasks && self.supports_tasks() {
             let extension = (TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
             capabilities
                 .extensions
@@ -134,7 +134,7 @@ impl Era {
         capabilities
     }
 
-    /// A tool as this version lists it.
+    /// Converts a tool for this version.
     pub(super) fn tool(&self, definition: &ToolDefinition) -> Tool {
         self.tool_with(definition, Arc::clone(definition.input_schema.shared()))
     }
@@ -142,16 +142,16 @@ impl Era {
     fn tool_with(&self, definition: &ToolDefinition, schema: Arc<JsonObject>) -> Tool {
         let name = definition.name.to_owned();
         let mut tool = Tool::new(name, definition.description.to_owned(), schema);
-        if self.knows_annotations() {
+        if self.supports_annotations() {
             tool = tool.with_annotations(self.annotations(definition));
         }
-        if self.knows_titles() {
+        if self.supports_titles() {
             tool = tool.with_title(definition.title.to_owned());
         }
         tool
     }
 
-    /// The hints. One version kept the title among them; to later ones it would be said twice.
+    /// Returns the annotations. Only 2025-03-26 has the title among them; later versions would get it twice.
     fn annotations(&self, definition: &ToolDefinition) -> ToolAnnotations {
         let hints = &definition.hints;
         let mut annotations = ToolAnnotations::new()
@@ -159,11 +159,11 @@ impl Era {
             .destructive(hints.destructive)
             .idempotent(hints.idempotent)
             .open_world(hints.open_world);
-        annotations.title = (!self.knows_titles()).then(|| definition.title.to_owned());
+        annotations.title = (!self.supports_titles()).then(|| definition.title.to_owned());
         annotations
     }
 
-    /// A page of tools. rmcp sends the caching hints to all versions, so they are set for one only.
+    /// Converts a page of tools. rmcp sends caching hints to all versions, so they are set for stateless ones only.
     pub(super) fn tool_list(&self, page: Page<ToolDefinition>) -> ListToolsResult {
         let tools = page.items.iter().map(|tool| self.tool(tool)).collect();
         self.list_of(tools, page.next)
@@ -174,21 +174,21 @@ impl Era {
         list.next_cursor = next;
         list.meta = self.result_meta();
         if self.is_stateless() {
-            list = list.with_ttl_ms(FRESH_FOR).with_cache_scope(KEPT_BY);
+            list = list.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CACHE_SCOPE);
         }
         list
     }
 
-    /// A page of tools as JSON, with what one version says about tasks.
+    /// Converts a page of tools to JSON, with the task support of 2025-11-25.
     pub(super) fn tool_list_json(&self, page: Page<ToolDefinition>, tasks: bool) -> Value {
-        // The schemas are the bulk of the list, so they are moved into it as they are read.
+        // The schemas are the bulk of the list, so they are moved into it instead of copied.
         let none = Arc::new(JsonObject::new());
         let tools = page.items.iter();
         let tools = tools.map(|tool| self.tool_with(tool, Arc::clone(&none)));
         let list = self.list_of(tools.collect(), page.next);
         let mut list = serde_json::to_value(list).unwrap_or_default();
         if let Value::Object(list) = &mut list {
-            // Only later versions say what kind of result it is.
+            // Only later versions have a result type.
             list.shift_remove("resultType");
         }
         let tools = list.get_mut("tools").and_then(Value::as_array_mut);
@@ -198,31 +198,31 @@ impl Era {
                 "inputSchema".to_owned(),
                 definition.input_schema.owned().into(),
             );
-            if tasks && definition.starts_work && self.knows_tasks() {
+            if tasks && definition.starts_work && self.supports_tasks() {
                 tool.insert("execution".to_owned(), json!({"taskSupport": "optional"}));
             }
         }
         list
     }
 
-    /// The result of a call.
+    /// Converts the result of a call for this version.
     pub(super) fn call_result(&self, outcome: ToolContent) -> CallToolResult {
         let mut content = vec![ContentBlock::text(outcome.text)];
-        if self.knows_resource_links() {
+        if self.supports_resource_links() {
             content.extend(outcome.links.into_iter().map(resource_link));
         }
         let mut result = CallToolResult::success(content);
         result.is_error = Some(outcome.is_error);
         result.meta = self.result_meta();
-        // Some clients show nothing but the structured part, so an empty one must not hide the text.
-        if self.knows_structured_content() && !outcome.structured.is_empty() {
+        // Some clients show only the structured content, so an empty one must not hide the text.
+        if self.supports_structured_content() && !outcome.structured.is_empty() {
             result.structured_content = Some(Value::Object(outcome.structured));
         }
         result
     }
 }
 
-/// A resource that holds more.
+/// Returns a link to a resource.
 fn resource_link(link: Link) -> ContentBlock {
     let mut resource = Resource::new(link.uri, link.name);
     resource.description = Some(link.description);
@@ -237,9 +237,9 @@ mod tests {
     use super::*;
     use crate::tools::Hints;
 
-    fn eras() -> impl Iterator<Item = (String, Era)> {
+    fn versions() -> impl Iterator<Item = (String, McpVersion)> {
         let versions = ProtocolVersion::KNOWN_VERSIONS.iter();
-        versions.map(|version| (version.to_string(), Era(version.clone())))
+        versions.map(|version| (version.to_string(), McpVersion(version.clone())))
     }
 
     fn definition() -> ToolDefinition {
@@ -259,9 +259,9 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_has_the_fields_of_the_version() {
-        for (version, era) in eras() {
-            let tool = serde_json::to_value(era.tool(&definition())).unwrap();
+    fn tools_have_the_fields_of_the_version() {
+        for (version, protocol) in versions() {
+            let tool = serde_json::to_value(protocol.tool(&definition())).unwrap();
             let keys: Vec<_> = tool.as_object().unwrap().keys().collect();
             let expected: &[&str] = match version.as_str() {
                 "2024-11-05" => &["name", "description", "inputSchema"],
@@ -273,9 +273,9 @@ mod tests {
     }
 
     #[test]
-    fn hints_are_all_said_and_the_title_once() {
-        for (version, era) in eras().skip(1) {
-            let annotations = era.tool(&definition()).annotations;
+    fn annotations_have_all_hints_and_the_title_once() {
+        for (version, protocol) in versions().skip(1) {
+            let annotations = protocol.tool(&definition()).annotations;
             let mut expected = json!({
                 "readOnlyHint": true,
                 "destructiveHint": false,
@@ -291,8 +291,8 @@ mod tests {
     }
 
     #[test]
-    fn structured_content_goes_to_those_who_know_it() {
-        for (version, era) in eras() {
+    fn structured_content_requires_version_support() {
+        for (version, protocol) in versions() {
             let structured = json!({"a": 1}).as_object().unwrap().clone();
             let outcome = ToolContent {
                 text: "t".to_owned(),
@@ -300,7 +300,7 @@ mod tests {
                 links: Vec::new(),
                 is_error: true,
             };
-            let result = serde_json::to_value(era.call_result(outcome)).unwrap();
+            let result = serde_json::to_value(protocol.call_result(outcome)).unwrap();
             let structured = result.get("structuredContent").is_some();
             assert_eq!(structured, *version >= *"2025-06-18", "{version}");
             assert_eq!(result["isError"], json!(true));
@@ -309,21 +309,21 @@ mod tests {
     }
 
     #[test]
-    fn nothing_structured_is_left_out() {
+    fn omits_empty_structured_content() {
         let outcome = ToolContent {
             text: String::new(),
             structured: JsonObject::new(),
             links: Vec::new(),
             is_error: false,
         };
-        let result = Era(ProtocolVersion::LATEST).call_result(outcome);
+        let result = McpVersion(ProtocolVersion::LATEST).call_result(outcome);
         assert_eq!(result.structured_content, None);
     }
 
     #[test]
-    fn the_server_introduces_itself_by_version() {
-        for (version, era) in eras() {
-            let info = serde_json::to_value(era.server_info()).unwrap();
+    fn server_info_has_the_fields_of_the_version() {
+        for (version, protocol) in versions() {
+            let info = serde_json::to_value(protocol.server_info()).unwrap();
             assert_eq!(info["name"], json!("exa-mcp-server"));
             let title = info.get("title").is_some();
             assert_eq!(title, *version >= *"2025-06-18", "{version}");
@@ -333,28 +333,29 @@ mod tests {
     }
 
     #[test]
-    fn the_capabilities_are_those_of_the_version() {
-        for (version, era) in eras() {
-            let claimed = |reads| serde_json::to_value(era.capabilities(reads, false)).unwrap();
+    fn capabilities_depend_on_the_version() {
+        for (version, protocol) in versions() {
+            let declared =
+                |resources| serde_json::to_value(protocol.capabilities(resources, false)).unwrap();
             let mut expected = json!({"tools": {"listChanged": false}, "logging": {}});
-            assert_eq!(claimed(false), expected, "{version}");
+            assert_eq!(declared(false), expected, "{version}");
             expected["resources"] = json!({"subscribe": true, "listChanged": true});
             expected["prompts"] = json!({"listChanged": false});
             if *version >= *"2025-03-26" {
                 expected["completions"] = json!({});
             }
-            assert_eq!(claimed(true), expected, "{version}");
+            assert_eq!(declared(true), expected, "{version}");
         }
     }
 
     #[test]
-    fn caching_hints_and_our_name_go_to_the_newest_only() {
-        for (version, era) in eras() {
+    fn only_the_newest_version_gets_caching_hints_and_server_name() {
+        for (version, protocol) in versions() {
             let page = Page {
                 items: vec![definition()],
                 next: None,
             };
-            let list = era.tool_list(page);
+            let list = protocol.tool_list(page);
             let newest = version == "2026-07-28";
             let hinted = list.ttl_ms.is_some() && list.cache_scope.is_some();
             assert_eq!(hinted, newest, "{version}");

@@ -1,30 +1,30 @@
-//! Checking the arguments of a call.
+//! Validates the arguments of a call.
 
 use serde_json::Value;
 
 use super::{input_schema, validation};
 use exa_mcp_model::Operation;
 
-/// Corrects and checks the arguments of a call.
-pub(super) fn checked(
+/// Corrects and validates the arguments of a call.
+pub(super) fn validate(
     operation: &'static Operation,
     arguments: Value,
-) -> Result<validation::Checked, validation::ValidationError> {
+) -> Result<validation::ValidatedArguments, validation::ValidationError> {
     let aliases: Vec<(&str, &str)> = operation
         .arguments
         .iter()
         .flat_map(|argument| argument.aliases.iter().map(|alias| (*alias, argument.name)))
         .collect();
-    let subject = validation::Subject::new(input_schema(operation))
+    let spec = validation::ArgumentSpec::new(input_schema(operation))
         .with_aliases(&aliases)
         .with_behavior(&operation.behavior);
-    validation::check(&subject, arguments)
+    validation::validate(&spec, arguments)
 }
 
-/// Returns the refusal of arguments in which only the API could see what is wrong.
-pub(super) fn refused(
+/// Returns the error for problems that were found after validation, when the request was built.
+pub(super) fn validation_error(
     operation: &'static Operation,
-    problems: Vec<validation::Problem>,
+    problems: Vec<validation::ArgumentProblem>,
 ) -> validation::ValidationError {
     validation::ValidationError {
         problems,

@@ -1,4 +1,4 @@
-//! What the log and the telemetry say of a call.
+//! Log lines and metrics of calls.
 
 use std::future::Future;
 use std::pin::pin;
@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::caller::Exchanged;
+use super::executor::CompletedCall;
 use crate::telemetry::{self, Ended};
 use exa_mcp_exa_client::CallError;
 use exa_mcp_exa_client::ExaResponse;
 use exa_mcp_model::Operation;
 
-/// An answer that takes longer than this is slow.
+/// A call that takes longer than this is logged as slow.
 const SLOW: Duration = Duration::from_secs(10);
 
-/// Waits for an answer, and says once that it takes long.
-pub(super) async fn watched<T>(operation: &Operation, exchange: impl Future<Output = T>) -> T {
+/// Waits for a call, and logs once if it is slow.
+pub(super) async fn log_if_slow<T>(operation: &Operation, exchange: impl Future<Output = T>) -> T {
     let mut exchange = pin!(exchange);
     match timeout(SLOW, &mut exchange).await {
         Ok(outcome) => outcome,
@@ -28,34 +28,37 @@ pub(super) async fn watched<T>(operation: &Operation, exchange: impl Future<Outp
     }
 }
 
-/// Says in the log what may still come of a call that nobody waits for any more.
-pub(super) struct Sent {
+/// Logs, when dropped, that a call was abandoned although it may take effect.
+pub(super) struct AbandonedCallLog {
     operation: &'static Operation,
-    pub(super) is_answered: bool,
+    pub(super) is_finished: bool,
 }
 
-impl Sent {
+impl AbandonedCallLog {
     pub(super) fn new(operation: &'static Operation) -> Self {
         Self {
             operation,
-            is_answered: false,
+            is_finished: false,
         }
     }
 }
 
-impl Drop for Sent {
+impl Drop for AbandonedCallLog {
     fn drop(&mut self) {
-        if !self.is_answered && !self.operation.read_only {
+        if !self.is_finished && !self.operation.read_only {
             let operation = self.operation.name;
-            tracing::info!(operation, "no longer waited for; it may take effect at Exa");
+            tracing::info!(
+                operation,
+                "the caller stopped waiting; the call may still take effect at Exa"
+            );
         }
     }
 }
 
-/// How a call ended; never in the words of Exa.
-pub(super) fn ended(answer: &Result<ExaResponse, CallError>) -> Ended {
-    let (code, error) = match answer {
-        Ok(answer) => (Some(answer.status), None),
+/// Returns how a call ended, without any text from Exa.
+pub(super) fn ended(result: &Result<ExaResponse, CallError>) -> Ended {
+    let (code, error) = match result {
+        Ok(response) => (Some(response.status), None),
         Err(CallError::Exa(error)) => (error.status, Some(error.kind.class())),
         Err(CallError::Arguments(_)) => (None, Some("invalid_request".into())),
         Err(CallError::Limit(_)) => (None, Some("limit_reached".into())),
@@ -66,30 +69,30 @@ pub(super) fn ended(answer: &Result<ExaResponse, CallError>) -> Ended {
     }
 }
 
-/// One line a call: what, how long, how it ended; never what was asked or answered.
+/// Logs one line per call: operation, duration and outcome, but neither arguments nor response.
 pub(super) fn log(
     operation: &Operation,
-    outcome: &Result<Exchanged, CallError>,
+    outcome: &Result<CompletedCall, CallError>,
     elapsed: Duration,
 ) {
     let (name, milliseconds) = (operation.name, elapsed.as_millis());
     if let Some(metrics) = telemetry::metrics() {
         match outcome {
-            Ok(exchanged) => metrics.called(name, exchanged.answer.status, elapsed),
+            Ok(call) => metrics.called(name, call.response.status, elapsed),
             Err(CallError::Exa(error)) => match error.status {
                 Some(status) => metrics.called(name, status, elapsed),
                 None => metrics.called(name, "no answer", elapsed),
             },
-            // Nothing was sent.
+            // No request was sent.
             Err(CallError::Arguments(_) | CallError::Limit(_)) => {}
         }
     }
     match outcome {
-        Ok(Exchanged { answer, .. }) => {
-            let request_id = answer.request_id.as_deref().unwrap_or("-");
+        Ok(CompletedCall { response, .. }) => {
+            let request_id = response.request_id.as_deref().unwrap_or("-");
             tracing::info!(
                 operation = name,
-                status = answer.status,
+                status = response.status,
                 milliseconds,
                 request_id,
                 "answered"
@@ -105,9 +108,9 @@ pub(super) fn log(
                 "failed"
             );
         }
-        Err(CallError::Arguments(_)) => tracing::info!(operation = name, "refused"),
+        Err(CallError::Arguments(_)) => tracing::info!(operation = name, "invalid arguments"),
         Err(CallError::Limit(over)) => {
-            tracing::info!(operation = name, limit = over.limit, "not allowed");
+            tracing::info!(operation = name, limit = over.limit, "limit reached");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Asking whoever calls: the model of the client, the person in front of it, its folders.
+//! Requests to the MCP client: sampling, elicitation and roots.
 //!
-//! Nothing here knows how a question travels. The protocol room carries it in one of two ways; a client
-//! that did not say it can be asked is never asked.
+//! How a request reaches the client is up to the `mcp` layer, which implements [`ClientInteraction`]. A client is
+//! never asked for something that it did not declare as a capability.
 
 use std::fmt;
 use std::future::{Future, ready};
@@ -13,41 +13,43 @@ use serde_json::{Map, Value};
 
 use exa_mcp_model::{LocalUser, Owner};
 
-/// What a client said it can be asked for.
+/// The kinds of requests that a client supports.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ClientCapabilities {
-    /// Its model writes a text.
+    /// Sampling.
     #[serde(rename = "sampling")]
     pub sampling: bool,
-    /// Its model calls a tool of ours.
+    /// Sampling with a tool of ours.
     #[serde(rename = "samplingWithTools")]
     pub sampling_with_tools: bool,
-    /// Its user fills in a form.
+    /// Elicitation by form.
     #[serde(rename = "forms")]
     pub forms: bool,
-    /// Its user visits a page.
+    /// Elicitation by URL.
     #[serde(rename = "urls")]
     pub urls: bool,
-    /// It tells its folders.
+    /// Roots.
     #[serde(rename = "roots")]
     pub roots: bool,
 }
 
 impl ClientCapabilities {
-    /// Whether they are enough for a question.
-    pub fn allow(&self, question: &Question) -> bool {
-        match question {
-            Question::Sample(Sampling { tool: Some(_), .. }) => self.sampling_with_tools,
-            Question::Sample(_) => self.sampling,
-            Question::Form(_) => self.forms,
-            Question::Visit(_) => self.urls,
-            Question::Roots => self.roots,
+    /// Returns whether the client supports a request.
+    pub fn supports(&self, request: &InputRequest) -> bool {
+        match request {
+            InputRequest::Sampling(SamplingRequest { tool: Some(_), .. }) => {
+                self.sampling_with_tools
+            }
+            InputRequest::Sampling(_) => self.sampling,
+            InputRequest::Form(_) => self.forms,
+            InputRequest::Url(_) => self.urls,
+            InputRequest::Roots => self.roots,
         }
     }
 
-    /// The part of them that counts for a call of this owner. The roots of a remote client name folders
-    /// of another machine, so it is not asked for them.
+    /// Returns the capabilities that apply to calls of this owner. The roots of a remote client are folders of
+    /// another machine, so it is not asked for them.
     #[must_use]
     pub fn allowed_for(self, owner: &Owner) -> Self {
         Self {
@@ -56,9 +58,9 @@ impl ClientCapabilities {
         }
     }
 
-    /// These and others.
+    /// Returns the union of two sets of capabilities.
     #[must_use]
-    pub fn and(self, others: Self) -> Self {
+    pub fn union(self, others: Self) -> Self {
         Self {
             sampling: self.sampling || others.sampling,
             sampling_with_tools: self.sampling_with_tools || others.sampling_with_tools,
@@ -69,30 +71,30 @@ impl ClientCapabilities {
     }
 }
 
-/// What is asked of the client's model.
+/// A request for a completion by the client's model.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Sampling {
-    /// What the model is told about its task.
+pub struct SamplingRequest {
+    /// The system prompt.
     #[serde(rename = "system")]
     pub system: String,
-    /// The task.
+    /// The user message.
     #[serde(rename = "message")]
     pub message: String,
-    /// The tool that it must call, if its answer is to be one.
+    /// The tool that the model must call, if any.
     #[serde(rename = "tool")]
     pub tool: Option<SamplingTool>,
-    /// How much it may write.
+    /// The most tokens that the model may generate.
     #[serde(rename = "max_tokens")]
     pub max_tokens: u32,
 }
 
-/// A tool that exists only to give an answer a form.
+/// A tool that exists only to give the model's output a structure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SamplingTool {
     /// Its name.
     #[serde(rename = "name")]
     pub name: String,
-    /// What it is for.
+    /// Its description.
     #[serde(rename = "description")]
     pub description: String,
     /// JSON Schema of its input.
@@ -100,118 +102,118 @@ pub struct SamplingTool {
     pub input_schema: Map<String, Value>,
 }
 
-/// What the client's model said.
+/// The output of the client's model.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Sampled {
-    /// The model, in the client's words.
+pub struct SamplingResult {
+    /// The model name, as the client reports it.
     pub model: Option<String>,
     /// Its text.
     pub text: String,
-    /// The inputs with which it called the tool.
+    /// The inputs of the tool calls.
     pub inputs: Vec<Map<String, Value>>,
 }
 
-/// A form for the user. Never for secrets: the client and its model see what is written into it.
+/// A form for the user. Must not ask for secrets: the client and its model see the input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Form {
-    /// Why it is asked.
+pub struct FormRequest {
+    /// The reason, shown to the user.
     #[serde(rename = "message")]
     pub message: String,
-    /// An object schema whose properties are single values.
+    /// An object schema whose properties are primitive values.
     #[serde(rename = "schema")]
     pub schema: Map<String, Value>,
 }
 
-/// A page that the user is to visit.
+/// A page that the user is asked to open.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Visit {
-    /// Why.
+pub struct UrlRequest {
+    /// The reason, shown to the user.
     #[serde(rename = "message")]
     pub message: String,
-    /// Its address.
+    /// Its URL.
     #[serde(rename = "url")]
     pub url: String,
-    /// Names the visit when it is over.
+    /// The elicitation id.
     #[serde(rename = "id")]
     pub id: String,
 }
 
-/// Anything that a client is asked.
+/// A request to the client.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind")]
-pub enum Question {
-    /// Of its model.
+pub enum InputRequest {
+    /// To its model.
     #[serde(rename = "sample")]
-    Sample(Sampling),
-    /// Of its user.
+    Sampling(SamplingRequest),
+    /// To its user, by form.
     #[serde(rename = "form")]
-    Form(Form),
-    /// Of its user, on a page.
+    Form(FormRequest),
+    /// To its user, by URL.
     #[serde(rename = "visit")]
-    Visit(Visit),
-    /// Of itself.
+    Url(UrlRequest),
+    /// To the client itself.
     #[serde(rename = "roots")]
     Roots,
 }
 
-/// The answer to a question of the same kind.
+/// The response to a request of the same kind.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Reply {
-    /// What the model said.
-    Sampled(Sampled),
-    /// What the user wrote.
-    Filled(Map<String, Value>),
-    /// The user agreed to visit the page; what happens there, the page knows.
-    Visiting,
-    /// The addresses of its folders.
+pub enum InputResponse {
+    /// The output of the model.
+    Sampling(SamplingResult),
+    /// The content of the form.
+    Form(Map<String, Value>),
+    /// The user agreed to open the page. Whether they completed it is up to the page.
+    UrlAccepted,
+    /// The URIs of the roots.
     Roots(Vec<String>),
 }
 
-/// Why there is no answer. None of these is a failure of the call itself.
+/// Why the client gave no response. The tool call itself can continue without one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-pub enum NoReply {
-    /// It never said it could.
-    #[error("the client cannot be asked for this")]
+pub enum InputError {
+    /// The client lacks the capability.
+    #[error("the client does not support this")]
     #[serde(rename = "Unable")]
     Unable,
-    /// The user said no.
+    /// The user declined.
     #[error("the user declined")]
     #[serde(rename = "Declined")]
     Declined,
-    /// The user closed the question.
-    #[error("the user closed the question without an answer")]
+    /// The user dismissed the request.
+    #[error("the user dismissed the request")]
     #[serde(rename = "Cancelled")]
     Cancelled,
-    /// Nobody answered.
-    #[error("no answer came in time")]
+    /// The client did not respond in time.
+    #[error("the client did not respond in time")]
     #[serde(rename = "TimedOut")]
     TimedOut,
-    /// The client could not ask, or its answer makes no sense.
-    #[error("the client gave no usable answer ({0})")]
+    /// The client failed, or its response is invalid.
+    #[error("the client gave no usable response ({0})")]
     #[serde(rename = "Failed")]
     Failed(String),
 }
 
-impl NoReply {
-    /// Someone decided against it; asking in another way would not respect that.
+impl InputError {
+    /// Returns whether the user decided against it. Asking by other means would not respect that.
     pub fn is_decision(&self) -> bool {
         matches!(self, Self::Declined | Self::Cancelled)
     }
 }
 
-/// What a question comes to.
-pub type ReplyFuture = Pin<Box<dyn Future<Output = Result<Reply, NoReply>> + Send>>;
+/// The eventual response to a request.
+pub type InputFuture = Pin<Box<dyn Future<Output = Result<InputResponse, InputError>> + Send>>;
 
-/// A way to the client.
+/// Sends requests to a client.
 pub trait ClientInteraction: Send + Sync {
-    /// What it can be asked for.
+    /// Returns the requests that the client supports.
     fn capabilities(&self) -> ClientCapabilities;
 
-    /// Asks; only what the capabilities allow arrives here.
-    fn ask(&self, question: Question) -> ReplyFuture;
+    /// Sends a request, which the capabilities support.
+    fn request(&self, request: InputRequest) -> InputFuture;
 
-    /// Tells that what a page was for is done.
-    fn visited(&self, _id: &str) {}
+    /// Notifies the client that the purpose of a page is fulfilled.
+    fn url_completed(&self, _id: &str) {}
 }
 
 /// The client of a call. Cheap to clone.
@@ -219,119 +221,122 @@ pub trait ClientInteraction: Send + Sync {
 pub struct ClientHandle(Arc<dyn ClientInteraction>);
 
 impl ClientHandle {
-    /// The client behind this way.
+    /// Wraps an implementation.
     pub fn new(client: impl ClientInteraction + 'static) -> Self {
         Self(Arc::new(client))
     }
 
-    /// A client that can be asked for nothing.
-    pub fn mute() -> Self {
-        Self::new(Mute)
+    /// Returns a client that supports no requests.
+    pub fn non_interactive() -> Self {
+        Self::new(NonInteractive)
     }
 
-    /// What it can be asked for.
+    /// Returns the requests that the client supports.
     pub fn capabilities(&self) -> ClientCapabilities {
         self.0.capabilities()
     }
 
-    /// Asks its model.
-    pub async fn sample(&self, sampling: Sampling) -> Result<Sampled, NoReply> {
-        match self.ask(Question::Sample(sampling)).await? {
-            Reply::Sampled(sampled) => Ok(sampled),
-            _ => Err(astray()),
+    /// Requests a completion by the client's model.
+    pub async fn sample(&self, sampling: SamplingRequest) -> Result<SamplingResult, InputError> {
+        match self.request(InputRequest::Sampling(sampling)).await? {
+            InputResponse::Sampling(result) => Ok(result),
+            _ => Err(mismatched_response()),
         }
     }
 
-    /// Has its user fill in a form.
-    pub async fn fill(&self, form: Form) -> Result<Map<String, Value>, NoReply> {
-        match self.ask(Question::Form(form)).await? {
-            Reply::Filled(content) => Ok(content),
-            _ => Err(astray()),
+    /// Asks the user to fill in a form.
+    pub async fn fill_form(&self, form: FormRequest) -> Result<Map<String, Value>, InputError> {
+        match self.request(InputRequest::Form(form)).await? {
+            InputResponse::Form(content) => Ok(content),
+            _ => Err(mismatched_response()),
         }
     }
 
-    /// Sends its user to a page; `Ok` says that they agreed to go there.
-    pub async fn visit(&self, visit: Visit) -> Result<(), NoReply> {
-        match self.ask(Question::Visit(visit)).await? {
-            Reply::Visiting => Ok(()),
-            _ => Err(astray()),
+    /// Asks the user to open a page; `Ok` means that they agreed.
+    pub async fn open_url(&self, page: UrlRequest) -> Result<(), InputError> {
+        match self.request(InputRequest::Url(page)).await? {
+            InputResponse::UrlAccepted => Ok(()),
+            _ => Err(mismatched_response()),
         }
     }
 
-    /// The addresses of its folders. They mean something only where the client runs on this machine.
-    pub async fn roots(&self, _user: &LocalUser) -> Result<Vec<String>, NoReply> {
-        match self.ask(Question::Roots).await? {
-            Reply::Roots(roots) => Ok(roots),
-            _ => Err(astray()),
+    /// Returns the URIs of the client's roots. They are meaningful only if the client runs on this machine.
+    pub async fn roots(&self, _user: &LocalUser) -> Result<Vec<String>, InputError> {
+        match self.request(InputRequest::Roots).await? {
+            InputResponse::Roots(roots) => Ok(roots),
+            _ => Err(mismatched_response()),
         }
     }
 
-    /// Tells that what a page was for is done.
-    pub fn visited(&self, id: &str) {
-        self.0.visited(id);
+    /// Notifies the client that the purpose of a page is fulfilled.
+    pub fn url_completed(&self, id: &str) {
+        self.0.url_completed(id);
     }
 
-    /// Asks anything that it can be asked for.
-    pub async fn ask(&self, question: Question) -> Result<Reply, NoReply> {
-        match self.capabilities().allow(&question) {
-            true => self.0.ask(question).await,
-            false => Err(NoReply::Unable),
+    /// Sends a request, if the client supports it.
+    pub async fn request(&self, request: InputRequest) -> Result<InputResponse, InputError> {
+        if self.capabilities().supports(&request) {
+            self.0.request(request).await
+        } else {
+            Err(InputError::Unable)
         }
     }
 }
 
 impl Default for ClientHandle {
     fn default() -> Self {
-        Self::mute()
+        Self::non_interactive()
     }
 }
 
 impl fmt::Debug for ClientHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Client").field(&self.capabilities()).finish()
+        f.debug_tuple("ClientHandle")
+            .field(&self.capabilities())
+            .finish()
     }
 }
 
-struct Mute;
+struct NonInteractive;
 
-impl ClientInteraction for Mute {
+impl ClientInteraction for NonInteractive {
     fn capabilities(&self) -> ClientCapabilities {
         ClientCapabilities::default()
     }
 
-    fn ask(&self, _question: Question) -> ReplyFuture {
-        Box::pin(ready(Err(NoReply::Unable)))
+    fn request(&self, _request: InputRequest) -> InputFuture {
+        Box::pin(ready(Err(InputError::Unable)))
     }
 }
 
-fn astray() -> NoReply {
-    NoReply::Failed("an answer to another question".to_owned())
+fn mismatched_response() -> InputError {
+    InputError::Failed("the response does not match the request".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Would answer anything, but says that it can do nothing.
-    struct Eager(ClientCapabilities);
+    /// Responds to every request with an empty list of roots, whatever its capabilities.
+    struct RootsOnly(ClientCapabilities);
 
-    impl ClientInteraction for Eager {
+    impl ClientInteraction for RootsOnly {
         fn capabilities(&self) -> ClientCapabilities {
             self.0
         }
 
-        fn ask(&self, _question: Question) -> ReplyFuture {
-            Box::pin(ready(Ok(Reply::Roots(Vec::new()))))
+        fn request(&self, _request: InputRequest) -> InputFuture {
+            Box::pin(ready(Ok(InputResponse::Roots(Vec::new()))))
         }
     }
 
-    fn sampling(tool: bool) -> Sampling {
+    fn sampling(tool: bool) -> SamplingRequest {
         let tool = tool.then(|| SamplingTool {
             name: "t".to_owned(),
             description: String::new(),
             input_schema: Map::new(),
         });
-        Sampling {
+        SamplingRequest {
             system: String::new(),
             message: "m".to_owned(),
             tool,
@@ -340,39 +345,42 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_declared_nothing_is_asked_nothing() {
-        let client = ClientHandle::new(Eager(ClientCapabilities::default()));
-        let form = Form {
+    async fn rejects_requests_without_the_capability() {
+        let client = ClientHandle::new(RootsOnly(ClientCapabilities::default()));
+        let form = FormRequest {
             message: String::new(),
             schema: Map::new(),
         };
         assert_eq!(
             client.roots(&LocalUser::of_this_process()).await,
-            Err(NoReply::Unable)
+            Err(InputError::Unable)
         );
-        assert_eq!(client.fill(form).await, Err(NoReply::Unable));
-        assert_eq!(client.sample(sampling(false)).await, Err(NoReply::Unable));
+        assert_eq!(client.fill_form(form).await, Err(InputError::Unable));
+        assert_eq!(
+            client.sample(sampling(false)).await,
+            Err(InputError::Unable)
+        );
         let plain = ClientCapabilities {
             sampling: true,
             ..ClientCapabilities::default()
         };
-        let client = ClientHandle::new(Eager(plain));
-        assert_eq!(client.sample(sampling(true)).await, Err(NoReply::Unable));
+        let client = ClientHandle::new(RootsOnly(plain));
+        assert_eq!(client.sample(sampling(true)).await, Err(InputError::Unable));
     }
 
     #[tokio::test]
-    async fn an_answer_to_another_question_is_none() {
+    async fn rejects_a_response_of_another_kind() {
         let all = ClientCapabilities {
             sampling: true,
             roots: true,
             ..ClientCapabilities::default()
         };
-        let client = ClientHandle::new(Eager(all));
+        let client = ClientHandle::new(RootsOnly(all));
         assert_eq!(
             client.roots(&LocalUser::of_this_process()).await,
             Ok(Vec::new())
         );
-        let sampled = client.sample(sampling(false)).await;
-        assert!(matches!(sampled, Err(NoReply::Failed(_))));
+        let result = client.sample(sampling(false)).await;
+        assert!(matches!(result, Err(InputError::Failed(_))));
     }
 }

@@ -1,17 +1,17 @@
-//! The operations of the Exa API: what they are called, what they take, how they are called.
+//! The operations of the Exa API: their registry, the validation of their arguments, and their execution.
 //!
-//! The table itself is generated; nothing here names a single operation.
+//! The table of operations is generated; nothing here names a single operation.
 
 mod call_arguments;
 mod call_log;
-mod caller;
 pub mod client;
-mod follow;
+mod executor;
 mod import;
-mod pages;
+mod pagination;
 pub mod price;
 mod progress;
 mod registry;
+mod remote_job;
 pub(crate) mod roots;
 pub(crate) mod spend;
 mod stream;
@@ -19,21 +19,21 @@ pub mod validation;
 
 #[cfg(test)]
 #[allow(clippy::indexing_slicing, clippy::unwrap_used)]
-mod several_keys_tests;
+mod key_pool_tests;
 
 use exa_mcp_model::Operation;
 use serde_json::Value;
 
-pub(crate) use caller::{Called, Caller, Exchanged, Refusal};
-pub(crate) use follow::{Followed, Following, Found, Undecided};
+pub(crate) use executor::{CompletedCall, OperationError, OperationExecutor};
 pub(crate) use import::{Folders, IMPORT_DIR_VARIABLE};
-pub use pages::is_paged;
-pub(crate) use pages::{Paged, Stopped};
-pub use progress::{Progress, Step};
+pub use pagination::is_paged;
+pub(crate) use pagination::{PagedCall, PagingStop};
+pub use progress::{ProgressReporter, ProgressUpdate};
 pub use registry::{all, find};
 pub(crate) use registry::{closest, input_schema, nearest};
+pub(crate) use remote_job::{JobMatches, JobSearchError, PollOutcome, RemoteJob};
 
-/// A minimal call of an operation that would be accepted.
+/// Returns minimal valid arguments for an operation.
 pub(crate) fn example(operation: &'static Operation) -> Value {
     validation::example(&operation.behavior.example, input_schema(operation))
 }

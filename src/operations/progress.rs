@@ -1,67 +1,69 @@
-//! Telling how far a call is.
+//! Progress of a call.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// How far a call is.
+/// One progress update of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Step {
-    /// What is done; never less than before.
+pub struct ProgressUpdate {
+    /// The work done so far; never decreases.
     pub done: f64,
-    /// What there is to do, where that is known.
+    /// The total work, if known.
     pub total: Option<f64>,
-    /// The same in words.
+    /// A description of the progress.
     pub message: String,
-    /// The words are a piece of the answer itself, which others wrote.
+    /// The message quotes the response itself, which is untrusted text.
     pub is_quoted: bool,
 }
 
-/// Someone who wants to know how far a call is; most callers do not.
+/// Sends progress updates to a listener, if there is one.
 #[derive(Clone, Default)]
-pub struct Progress(Option<Arc<dyn Fn(Step) + Send + Sync>>);
+pub struct ProgressReporter(Option<Arc<dyn Fn(ProgressUpdate) + Send + Sync>>);
 
-impl Progress {
-    /// Tells every step to `listener`.
-    pub fn to(listener: impl Fn(Step) + Send + Sync + 'static) -> Self {
+impl ProgressReporter {
+    /// Creates a reporter that sends every update to `listener`.
+    pub fn new(listener: impl Fn(ProgressUpdate) + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(listener)))
     }
 
-    /// Tells nobody.
-    pub fn none() -> Self {
+    /// Creates a reporter that discards all updates.
+    pub fn disabled() -> Self {
         Self(None)
     }
 
-    /// Whether somebody listens.
-    pub fn is_wanted(&self) -> bool {
+    /// Returns whether there is a listener.
+    pub fn is_enabled(&self) -> bool {
         self.0.is_some()
     }
 
-    /// The same listener for work that follows what was already told: its steps begin at `start`.
+    /// Returns a reporter for work that follows earlier progress: its updates start at `offset`.
     #[must_use]
-    pub fn beyond(&self, start: f64) -> Self {
-        if start <= 0.0 || self.0.is_none() {
+    pub fn with_offset(&self, offset: f64) -> Self {
+        if offset <= 0.0 || self.0.is_none() {
             return self.clone();
         }
-        let first = self.clone();
-        Self::to(move |step| {
-            first.tell(Step {
-                done: step.done + start,
-                total: step.total.map(|total| total + start),
-                ..step
+        let inner = self.clone();
+        Self::new(move |update| {
+            inner.report(ProgressUpdate {
+                done: update.done + offset,
+                total: update.total.map(|total| total + offset),
+                ..update
             });
         })
     }
 
-    /// Tells a step.
-    pub fn tell(&self, step: Step) {
+    /// Sends an update.
+    pub fn report(&self, update: ProgressUpdate) {
         if let Some(listener) = &self.0 {
-            listener(step);
+            listener(update);
         }
     }
 }
 
-impl fmt::Debug for Progress {
+impl fmt::Debug for ProgressReporter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Progress").field(&self.is_wanted()).finish()
+        f.debug_tuple("ProgressReporter")
+            .field(&self.is_enabled())
+            .finish()
     }
 }

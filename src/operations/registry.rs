@@ -1,4 +1,4 @@
-//! Looking operations up by name.
+//! Looks up operations by name.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -9,15 +9,15 @@ use super::validation::InputSchema;
 use exa_mcp_generated::operations::OPERATIONS;
 use exa_mcp_model::Operation;
 
-/// Names less similar than this are no help.
+/// The least similarity of a name that is suggested.
 const SIMILAR: f64 = 0.7;
 
-/// All operations, sorted by name.
+/// Returns all operations, sorted by name.
 pub fn all() -> &'static [Operation] {
     &OPERATIONS
 }
 
-/// The operation of this name.
+/// Returns the operation with this name.
 pub fn find(name: &str) -> Option<&'static Operation> {
     let index = OPERATIONS
         .binary_search_by(|operation| operation.name.cmp(name))
@@ -25,27 +25,27 @@ pub fn find(name: &str) -> Option<&'static Operation> {
     OPERATIONS.get(index)
 }
 
-/// The JSON Schema of an operation's arguments, read once and kept.
+/// Returns the JSON Schema of an operation's arguments, which is parsed once.
 ///
-/// The largest is some ten kilobytes; reading it for every call would cost more than the call.
+/// The largest schema has about ten kilobytes; parsing it for every call would cost more than the call.
 pub(crate) fn input_schema(operation: &'static Operation) -> &'static InputSchema {
     static SCHEMAS: LazyLock<Vec<OnceLock<InputSchema>>> =
         LazyLock::new(|| OPERATIONS.iter().map(|_| OnceLock::new()).collect());
-    static NONE: InputSchema = InputSchema::new(Value::Null);
+    static EMPTY: InputSchema = InputSchema::new(Value::Null);
     let index = OPERATIONS.binary_search_by(|known| known.name.cmp(operation.name));
     let slot = index.ok().and_then(|index| SCHEMAS.get(index));
-    slot.map_or(&NONE, |slot| {
-        let read = || serde_json::from_str(operation.input_schema).unwrap_or_default();
-        slot.get_or_init(|| InputSchema::new(read()))
+    slot.map_or(&EMPTY, |slot| {
+        let parse = || serde_json::from_str(operation.input_schema).unwrap_or_default();
+        slot.get_or_init(|| InputSchema::new(parse()))
     })
 }
 
-/// The name that was probably meant.
+/// Returns the operation name most similar to `name`, if any is similar.
 pub(crate) fn nearest(name: &str) -> Option<&'static str> {
     closest(name, OPERATIONS.iter().map(|operation| operation.name))
 }
 
-/// The candidate that resembles `name` most, if any does.
+/// Returns the candidate most similar to `name`, if any is similar.
 pub(crate) fn closest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_operation_is_found_by_its_name() {
+    fn finds_every_operation_by_name() {
         for operation in all() {
             let found = find(operation.name).map(|found| found.path);
             assert_eq!(found, Some(operation.path), "{}", operation.name);
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_finds_its_operation() {
+    fn suggests_the_operation_for_a_misspelt_name() {
         assert_eq!(nearest("items_list"), Some("items.list"));
         assert_eq!(nearest("webset.create"), Some("websets.create"));
         assert_eq!(nearest("qqqqq"), None);

@@ -1,22 +1,22 @@
-//! The folders that a client has open, as directories of this machine.
+//! The roots of a client, as local directories.
 
 use std::path::PathBuf;
 
 use url::Url;
 
-use super::client::{ClientHandle, NoReply};
+use super::client::{ClientHandle, InputError};
 use exa_mcp_model::LocalUser;
 
-/// The directories out of which the client of the local user lets files be read: canonical, without those that do not
-/// exist. The error is half a sentence that says why there are none.
+/// Returns the directories that the client of the local user exposes as roots: canonical, and only those that exist.
+/// The error is a clause that says why there are none.
 pub(crate) async fn folders(user: LocalUser, client: ClientHandle) -> Result<Vec<PathBuf>, String> {
     let roots = match client.roots(&user).await {
         Ok(roots) => roots,
-        Err(NoReply::Unable) => return Err("the client does not tell its roots".to_owned()),
-        Err(why) => return Err(format!("the client was asked for its roots, but {why}")),
+        Err(InputError::Unable) => return Err("the client does not support roots".to_owned()),
+        Err(error) => return Err(format!("the client was asked for its roots, but {error}")),
     };
     let directories: Vec<PathBuf> = roots.iter().filter_map(|root| directory(root)).collect();
-    // Looking at a network drive may take long.
+    // A network drive may respond slowly.
     let canonical = move || -> Vec<PathBuf> {
         let found = directories
             .into_iter()
@@ -25,14 +25,14 @@ pub(crate) async fn folders(user: LocalUser, client: ClientHandle) -> Result<Vec
     };
     let found = tokio::task::spawn_blocking(canonical).await;
     match found.unwrap_or_default() {
-        none if none.is_empty() => {
+        folders if folders.is_empty() => {
             Err("none of the client's roots is a directory of this machine".to_owned())
         }
         folders => Ok(folders),
     }
 }
 
-/// The directory that a `file://` address names. One on another machine is none of ours.
+/// Returns the local directory of a `file://` URL.
 fn directory(root: &str) -> Option<PathBuf> {
     let url = Url::parse(root).ok().filter(|url| url.scheme() == "file")?;
     url.to_file_path().ok()
@@ -45,7 +45,7 @@ mod tests {
 
     use super::*;
     use crate::operations::client::{
-        ClientCapabilities, ClientInteraction, Question, Reply, ReplyFuture,
+        ClientCapabilities, ClientInteraction, InputFuture, InputRequest, InputResponse,
     };
 
     struct Roots(Vec<String>);
@@ -58,19 +58,19 @@ mod tests {
             }
         }
 
-        fn ask(&self, _question: Question) -> ReplyFuture {
-            Box::pin(ready(Ok(Reply::Roots(self.0.clone()))))
+        fn request(&self, _request: InputRequest) -> InputFuture {
+            Box::pin(ready(Ok(InputResponse::Roots(self.0.clone()))))
         }
     }
 
-    async fn of(roots: &[String]) -> Result<Vec<PathBuf>, String> {
+    async fn folders_of(roots: &[String]) -> Result<Vec<PathBuf>, String> {
         let user = LocalUser::of_this_process();
         folders(user, ClientHandle::new(Roots(roots.to_vec()))).await
     }
 
     #[cfg(unix)]
     #[tokio::test]
-    async fn addresses_are_decoded_and_resolved() {
+    async fn decodes_and_canonicalizes_file_urls() {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().join("with space & ümlaut");
         std::fs::create_dir(&real).unwrap();
@@ -79,12 +79,12 @@ mod tests {
         assert!(url.contains("%20"), "{url}");
         let link = Url::from_file_path(folder.path().join("link")).unwrap();
         let canonical = real.canonicalize().unwrap();
-        assert_eq!(of(&[url]).await, Ok(vec![canonical.clone()]));
-        assert_eq!(of(&[link.to_string()]).await, Ok(vec![canonical]));
+        assert_eq!(folders_of(&[url]).await, Ok(vec![canonical.clone()]));
+        assert_eq!(folders_of(&[link.to_string()]).await, Ok(vec![canonical]));
     }
 
     #[tokio::test]
-    async fn what_is_no_directory_here_is_left_out() {
+    async fn skips_roots_that_are_not_local_directories() {
         let odd = [
             "https://example.com/",
             "file://elsewhere/share",
@@ -93,8 +93,12 @@ mod tests {
             "",
         ];
         let odd = odd.map(str::to_owned);
-        assert!(of(&odd).await.is_err());
+        assert!(folders_of(&odd).await.is_err());
         let user = LocalUser::of_this_process();
-        assert!(folders(user, ClientHandle::mute()).await.is_err());
+        assert!(
+            folders(user, ClientHandle::non_interactive())
+                .await
+                .is_err()
+        );
     }
 }

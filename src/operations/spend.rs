@@ -1,5 +1,5 @@
-//! The guard that every request to Exa passes: it sets money aside before the request is sent, and settles
-//! what was spent after it.
+//! The spend guard that every request to Exa passes: it reserves the highest cost before the request is sent, and
+//! settles the actual cost afterwards.
 
 use std::fmt;
 use std::future::ready;
@@ -7,21 +7,21 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value};
 
-use super::Following;
+use super::RemoteJob;
 use super::price::{self, CostSource, Estimate, MicroDollars};
 use exa_mcp_exa_client::{Attempt, AttemptGuard, BoxFuture, ExaError, ExaErrorKind};
 use exa_mcp_model::Operation;
 use exa_mcp_model::{LimitExceeded, lock};
 
-/// Decides whether a request may be sent, and keeps account of what it costs.
+/// Decides whether a request may be sent, and accounts for its cost.
 pub(crate) trait SpendGuard: Send + Sync {
-    /// Sets aside the most that one attempt of a request can cost.
+    /// Reserves the highest cost of one attempt of a request.
     fn reserve<'a>(
         &'a self,
         request: &'a SpendRequest,
     ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, LimitExceeded>>;
 
-    /// Learns the state of a run that passes by, so that a run that has ended is charged at once.
+    /// Observes the state of a run in a response, so that a finished run is charged at once.
     fn observe(&self, _run: &StartedRun, _state: RunState) -> BoxFuture<'_, ()> {
         Box::pin(ready(()))
     }
@@ -32,44 +32,44 @@ pub(crate) trait SpendGuard: Send + Sync {
 pub(crate) struct SpendRequest {
     /// The operation.
     pub operation: &'static Operation,
-    /// What it can cost.
+    /// The estimated cost.
     pub estimate: Estimate,
 }
 
-/// Money that is set aside for one attempt. If it is dropped instead of ended, the response is lost and all of
-/// it is spent.
+/// The reserved cost of one attempt. Dropping it without releasing or settling it means that the response is lost,
+/// and charges all of it.
 pub(crate) trait OpenReservation: Send {
-    /// Ends it without a cost.
+    /// Releases the reservation without a charge.
     fn release(self: Box<Self>) -> BoxFuture<'static, ()>;
 
-    /// Ends it with what was spent, or hands it over to a run that goes on.
+    /// Charges the actual cost, or transfers the reservation to a run.
     fn settle(self: Box<Self>, settlement: Settlement) -> BoxFuture<'static, ()>;
 }
 
-/// How an answered request is charged.
+/// How a request with a response is charged.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Settlement {
-    /// The response says so.
+    /// The response reports the cost.
     Cost(MicroDollars),
-    /// All that was set aside, because the response does not say.
+    /// The response does not report the cost, so the whole reservation is charged.
     Unknown,
-    /// The request started a run, which is charged once, when it has ended.
+    /// The request started a run, which is charged once, when it finishes.
     Run(StartedRun, RunState),
 }
 
-/// How a run stands.
+/// The state of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunState {
-    /// It goes on.
+    /// Still running.
     Running,
-    /// It has ended; its state says what it cost, or does not.
+    /// Finished, with its cost if reported.
     Ended(Option<MicroDollars>),
 }
 
 /// A run at Exa.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StartedRun {
-    /// Names the run among all runs.
+    /// Identifies the run.
     pub key: String,
     /// The operation that reads it.
     pub get: &'static str,
@@ -78,18 +78,18 @@ pub(crate) struct StartedRun {
 }
 
 impl StartedRun {
-    /// The run that is followed like this.
-    pub(crate) fn of(following: &Following) -> Self {
-        let (get, arguments) = following.check_with();
+    /// Returns the run behind a remote job.
+    pub(crate) fn of(job: &RemoteJob) -> Self {
+        let (get, arguments) = job.poll_call();
         Self {
-            key: following.key(),
+            key: job.key(),
             get,
             arguments,
         }
     }
 }
 
-/// A guard that lets every request pass and counts nothing: for a user who pays for themself.
+/// A guard that admits every request without accounting, for a user who pays for themself.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unlimited;
 
@@ -112,23 +112,23 @@ impl OpenReservation for Unlimited {
     }
 }
 
-/// The reservation of a request that may have started a run although its response is lost. Dropped, all of it is
-/// spent; if the run is found, it is handed over to the run.
+/// The reservation of a request that may have started a run although its response is lost. It is transferred to the
+/// run if the run is found, and charged in full when dropped.
 #[derive(Clone, Default)]
 pub(crate) struct LostReservation(Arc<Mutex<Option<Box<dyn OpenReservation>>>>);
 
 impl LostReservation {
     fn put(&self, reservation: Box<dyn OpenReservation>) {
-        // Of several, only the last one can be found.
+        // Only the last of several attempts can be found.
         *lock(&self.0) = Some(reservation);
     }
 
-    /// Hands it over to the run that was found; says whether there was one.
-    pub(crate) async fn hand_over(&self, following: &Following) -> bool {
+    /// Transfers the reservation to the run that was found; returns whether there was one.
+    pub(crate) async fn transfer_to(&self, job: &RemoteJob) -> bool {
         let Some(reservation) = lock(&self.0).take() else {
             return false;
         };
-        let run = StartedRun::of(following);
+        let run = StartedRun::of(job);
         let running = Settlement::Run(run, RunState::Running);
         reservation.settle(running).await;
         true
@@ -140,7 +140,7 @@ pub(super) struct RequestGuard {
     guard: Arc<dyn SpendGuard>,
     request: SpendRequest,
     arguments: Arc<Map<String, Value>>,
-    refusal: Mutex<Option<LimitExceeded>>,
+    rejection: Mutex<Option<LimitExceeded>>,
     lost: Option<LostReservation>,
 }
 
@@ -157,19 +157,19 @@ impl RequestGuard {
                 estimate: price::estimate(operation, arguments),
             },
             arguments: Arc::new(arguments.clone()),
-            refusal: Mutex::default(),
+            rejection: Mutex::default(),
             lost: None,
         }
     }
 
-    /// Keeps the reservation of a start here if its response is lost, instead of spending it.
-    pub(super) fn keeping(self, lost: Option<LostReservation>) -> Self {
+    /// Holds the reservation in `lost` if the response is lost, instead of charging it.
+    pub(super) fn holding_lost(self, lost: Option<LostReservation>) -> Self {
         Self { lost, ..self }
     }
 
-    /// Why the request was not sent, if the guard is the reason.
-    pub(super) fn refusal(&self) -> Option<LimitExceeded> {
-        lock(&self.refusal).take()
+    /// Returns why the guard rejected the request, if it did.
+    pub(super) fn rejection(&self) -> Option<LimitExceeded> {
+        lock(&self.rejection).take()
     }
 }
 
@@ -195,7 +195,7 @@ impl AttemptGuard for RequestGuard {
                 }
                 Err(over) => {
                     let error = ExaError::new(ExaErrorKind::NotAllowed, over.message.clone());
-                    *lock(&self.refusal) = Some(over);
+                    *lock(&self.rejection) = Some(over);
                     Err(error)
                 }
             }
@@ -205,7 +205,7 @@ impl AttemptGuard for RequestGuard {
 
 struct GuardedAttempt {
     guard: Arc<dyn SpendGuard>,
-    /// There until it is handed over to a run.
+    /// Set until it is released, settled or transferred to a run.
     reservation: Option<Box<dyn OpenReservation>>,
     request: SpendRequest,
     arguments: Arc<Map<String, Value>>,
@@ -238,11 +238,10 @@ impl Attempt for GuardedAttempt {
 
     fn failed_at_gateway(self: Box<Self>) -> BoxFuture<'static, ()> {
         if self.charged() == CostSource::AtEndOfRun {
-            // The run may exist, so the response is lost.
+            // The run may exist, so this counts as a lost response.
             drop(self);
             return Box::pin(ready(()));
-        }
-        // Exa does not charge for what it does not answer.
+        } // Exa does not charge for a request that a gateway answered.
         self.rejected()
     }
 
@@ -252,12 +251,12 @@ impl Attempt for GuardedAttempt {
                 return;
             }
             let operation = self.request.operation;
-            let Some(following) = Following::of(operation, &self.arguments, response) else {
+            let Some(job) = RemoteJob::from_call(operation, &self.arguments, response) else {
                 return;
             };
             if let Some(reservation) = self.reservation.take() {
-                let run = StartedRun::of(&following);
-                let state = run_state(&following, response);
+                let run = StartedRun::of(&job);
+                let state = run_state(&job, response);
                 reservation.settle(Settlement::Run(run, state)).await;
             }
         })
@@ -269,24 +268,23 @@ impl Attempt for GuardedAttempt {
             let SpendRequest {
                 operation,
                 estimate,
-            } = &self.request;
-            // Somebody else follows the run: it was read, or it has the reservation already.
-            let is_followed = estimate.charged == CostSource::Nothing || reservation.is_none();
+            } = &self.request; // The run is accounted for elsewhere: this request only read it, or the run holds the reservation.
+            let is_accounted = estimate.charged == CostSource::Nothing || reservation.is_none();
             if let Some(reservation) = reservation {
                 let started = settlement(operation, estimate, &self.arguments, response);
                 reservation.settle(started).await;
             }
-            if is_followed
-                && let Some(following) = Following::of(operation, &self.arguments, response)
+            if is_accounted
+                && let Some(job) = RemoteJob::from_call(operation, &self.arguments, response)
             {
-                let state = run_state(&following, response);
-                self.guard.observe(&StartedRun::of(&following), state).await;
+                let state = run_state(&job, response);
+                self.guard.observe(&StartedRun::of(&job), state).await;
             }
         })
     }
 }
 
-/// How a request is charged that was answered with this.
+/// Returns how a request with this response is charged.
 fn settlement(
     operation: &'static Operation,
     estimate: &Estimate,
@@ -300,19 +298,19 @@ fn settlement(
     match estimate.charged {
         CostSource::Nothing => Settlement::Cost(MicroDollars::ZERO),
         CostSource::InResponse => reported(),
-        CostSource::AtEndOfRun => match Following::of(operation, arguments, response) {
-            Some(following) => {
-                let state = run_state(&following, response);
-                Settlement::Run(StartedRun::of(&following), state)
+        CostSource::AtEndOfRun => match RemoteJob::from_call(operation, arguments, response) {
+            Some(job) => {
+                let state = run_state(&job, response);
+                Settlement::Run(StartedRun::of(&job), state)
             }
             None => reported(),
         },
     }
 }
 
-/// How a run stands whose state this is.
-pub(crate) fn run_state(following: &Following, response: &Value) -> RunState {
-    if following.is_final(response) {
+/// Returns the state of a run from a response.
+pub(crate) fn run_state(job: &RemoteJob, response: &Value) -> RunState {
+    if job.is_final(response) {
         RunState::Ended(price::actual(response))
     } else {
         RunState::Running

@@ -1,4 +1,4 @@
-//! The guard of an account.
+//! Spend guards backed by the ledger of accounts.
 
 use std::future::ready;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use exa_mcp_accounts::budget::{BudgetAccount, Charge, RunOutcome, RunRecord, Wor
 use exa_mcp_exa_client::BoxFuture;
 use exa_mcp_model::LimitExceeded;
 
-/// When to come back where nobody pays any more.
-const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
+/// The `Retry-After` of a rejection that will not go away.
+const ONE_DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Lets requests pass that an account can pay for.
+/// Admits the requests that an account can pay for.
 #[derive(Clone, Debug)]
 pub(crate) struct AccountGuard(BudgetAccount);
 
 impl AccountGuard {
-    /// The guard of an account.
+    /// Creates the guard of an account.
     pub(crate) fn new(account: BudgetAccount) -> Self {
         Self(account)
     }
@@ -38,8 +38,8 @@ impl SpendGuard for AccountGuard {
                 unpriced: estimate.unpriced,
                 starts_run: estimate.charged == CostSource::AtEndOfRun,
             });
-            let open: Box<dyn OpenReservation> = Box::new(Open(charge.await?));
-            Ok(open)
+            let reservation: Box<dyn OpenReservation> = Box::new(AccountReservation(charge.await?));
+            Ok(reservation)
         })
     }
 
@@ -49,9 +49,10 @@ impl SpendGuard for AccountGuard {
     }
 }
 
-struct Open(Charge);
+/// A reservation in the ledger.
+struct AccountReservation(Charge);
 
-impl OpenReservation for Open {
+impl OpenReservation for AccountReservation {
     fn release(self: Box<Self>) -> BoxFuture<'static, ()> {
         Box::pin(self.0.release())
     }
@@ -82,25 +83,19 @@ fn outcome(state: RunState) -> RunOutcome {
     }
 }
 
-/// Refuses what costs something: whoever began the work cannot pay for it any more.
+/// Rejects every request that costs money, because the token that would pay for it no longer exists.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NobodyPays;
+pub(crate) struct NoPayer;
 
-impl SpendGuard for NobodyPays {
+impl SpendGuard for NoPayer {
     fn reserve<'a>(
         &'a self,
         request: &'a SpendRequest,
     ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, LimitExceeded>> {
         let is_free = request.estimate.charged == CostSource::Nothing && !request.estimate.unpriced;
-        let free = || Box::new(Open(Charge::Free)) as Box<dyn OpenReservation>;
-        let gone = LimitExceeded {
-            limit: "token",
-            message: "The token for which this was begun does not exist any more, so nobody pays for it. The call \
-                      was not made."
-                .to_owned(),
-            retry_after: NEVER,
-            budget: None,
-        };
-        Box::pin(ready(is_free.then(free).ok_or(gone)))
+        let free = || Box::new(AccountReservation(Charge::Free)) as Box<dyn OpenReservation>;
+        let rejection = LimitExceeded { limit: "token", message: "The token that started this no longer exists, so no budget can pay for it. The call was not \
+                      made." .to_owned(), retry_after: ONE_DAY, budget: None, };
+        Box::pin(ready(is_free.then(free).ok_or(rejection)))
     }
 }

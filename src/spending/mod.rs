@@ -1,21 +1,22 @@
-//! Connects the ledger of accounts with the guard that requests to Exa pass, and follows runs to their end.
+//! Connects the account ledger to the [`SpendGuard`](crate::operations::spend::SpendGuard) of requests to Exa, and
+//! settles the cost of long-running jobs.
 
 mod guard;
 mod runs;
 
 use std::sync::Arc;
 
-pub(crate) use guard::{AccountGuard, NobodyPays};
+pub(crate) use guard::{AccountGuard, NoPayer};
 pub(crate) use runs::{check_runs, follow_runs};
 
 use exa_mcp_accounts::TokenLimits;
 use exa_mcp_accounts::budget::{BudgetAccount, BudgetLedger, BudgetPolicy};
 use exa_mcp_store::Store;
 
-/// Who pays for what the user of this computer asks for.
+/// The account of the local user.
 const LOCAL: &str = "local";
 
-/// The account of the user of this computer; `None` if nothing limits them. Must be called inside a runtime.
+/// Returns the account of the local user; `None` without a budget. Must be called inside a runtime.
 pub(crate) fn local_account(
     limits: &TokenLimits,
     policy: BudgetPolicy,
@@ -26,7 +27,7 @@ pub(crate) fn local_account(
     }
     if !store.is_shared() {
         tracing::warn!(
-            "what is spent is forgotten when this process ends; set EXA_MCP_STORE to sqlite:PATH to keep it"
+            "the spent budget is lost when this process ends; set EXA_MCP_STORE to sqlite:PATH to persist it"
         );
     }
     let ledger = BudgetLedger::new(store, policy);

@@ -2,7 +2,7 @@
 
 use super::work::TaskCall;
 use crate::operations::client::ClientHandle;
-use crate::operations::{Folders, Progress};
+use crate::operations::{Folders, ProgressReporter};
 use exa_mcp_model::Owner;
 
 /// Who calls a tool, and who is told how far the call is.
@@ -11,7 +11,7 @@ pub struct ToolContext {
     /// To whom the answer belongs, and where they are.
     pub owner: Owner,
     /// Told how far the call is.
-    pub progress: Progress,
+    pub progress: ProgressReporter,
     /// The task that the call is made for.
     pub task: Option<TaskCall>,
     /// Folders of the client out of which files may be read, beside those of the operator.
@@ -22,7 +22,7 @@ pub struct ToolContext {
 
 impl ToolContext {
     /// The context of a call that is answered when it is done.
-    pub fn new(owner: Owner, progress: Progress) -> Self {
+    pub fn new(owner: Owner, progress: ProgressReporter) -> Self {
         let folders = match owner {
             Owner::Local(_) => None,
             Owner::Remote(_) => Some(Folders::of_remote_client()),
@@ -32,7 +32,7 @@ impl ToolContext {
             progress,
             task: None,
             folders,
-            client: ClientHandle::mute(),
+            client: ClientHandle::non_interactive(),
         }
     }
 

@@ -22,8 +22,8 @@ pub(super) struct NoteCall {
 
 /// Validates the arguments of the tool.
 pub(super) fn parse(tool: &Tool, arguments: Map<String, Value>) -> ToolResult<NoteCall> {
-    let subject = validation::Subject::new(tool.schema());
-    let checked = validation::check(&subject, arguments.into());
+    let subject = validation::ArgumentSpec::new(tool.schema());
+    let checked = validation::validate(&subject, arguments.into());
     let checked = checked.map_err(|refused| ToolError::invalid(tool.name(), refused))?;
     // What a model writes down may come from a web page, with what pages hide in their text.
     let mut arguments = Value::Object(checked.arguments);

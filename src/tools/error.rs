@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::cache::Limits;
-use crate::operations::Refusal;
-use crate::operations::client::Visit;
+use crate::operations::OperationError;
+use crate::operations::client::UrlRequest;
 use crate::operations::validation::ValidationError;
 use crate::render::ViewError;
 use exa_mcp_exa_client::{ExaError, KeyOwner, KeyPoolError};
@@ -44,7 +44,7 @@ pub enum ToolError {
     /// There is no key, and asking for one gave none.
     KeyNotProvided(String),
     /// The user must enter a key on a page first.
-    KeyRequired(Visit),
+    KeyRequired(UrlRequest),
     /// Exa turned every key away.
     NoKeyReady(KeyPoolError),
     /// A limit of the caller is reached; the call was not made.
@@ -142,13 +142,13 @@ impl ToolError {
     }
 
     /// A call of an operation that gave no answer.
-    pub(super) fn refused(operation: &'static Operation, refusal: Refusal) -> Box<Self> {
+    pub(super) fn refused(operation: &'static Operation, refusal: OperationError) -> Box<Self> {
         Box::new(match refusal {
-            Refusal::NoKey(holder) => Self::NoKey(holder),
-            Refusal::KeysOut(out) => Self::NoKeyReady(out),
-            Refusal::Limit(over) => Self::LimitExceeded(over),
-            Refusal::Arguments(refused) => return Self::invalid(operation.name, *refused),
-            Refusal::Exa(error) => Self::Exa {
+            OperationError::NoKey(holder) => Self::NoKey(holder),
+            OperationError::KeysUnavailable(out) => Self::NoKeyReady(out),
+            OperationError::Limit(over) => Self::LimitExceeded(over),
+            OperationError::Arguments(refused) => return Self::invalid(operation.name, *refused),
+            OperationError::Exa(error) => Self::Exa {
                 operation: operation.name,
                 error,
                 hints: &operation.behavior.hints,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::cache::Limits;
 use super::error::{InvalidCall, ToolError, Unconfirmed, Unfinished};
 use super::outcome::{ToolContent, as_object, put};
-use crate::operations::client::Visit;
+use crate::operations::client::UrlRequest;
 use crate::render::ViewError;
 use exa_mcp_exa_client::{ExaError, ExaErrorKind, KeyFault, KeyOwner, KeyPoolError};
 use exa_mcp_model::LimitExceeded;
@@ -137,14 +137,14 @@ fn validation(invalid: &InvalidCall) -> Message {
     let summary = format!("`{operation}` was not called; its arguments do not fit");
     let mut lines = vec![format!("{summary}:")];
     for problem in &error.problems {
-        lines.push(format!("- {}: {}", problem.place, problem.text));
+        lines.push(format!("- {}: {}", problem.path, problem.message));
     }
     lines.push(format!("A minimal valid call: {}", error.example));
     lines.extend(common_issues(&error.hints));
     let problems: Vec<Value> = error
         .problems
         .iter()
-        .map(|problem| json!({"field": problem.place, "problem": problem.text}))
+        .map(|problem| json!({"field": problem.path, "problem": problem.message}))
         .collect();
     let mut data = fields(code::INVALID_PARAMS, "INVALID_PARAMS", &summary);
     put(&mut data, "operation", json!(operation));
@@ -232,7 +232,7 @@ fn key_not_provided(why: &str) -> Message {
     message
 }
 
-fn key_required(visit: &Visit) -> Message {
+fn key_required(visit: &UrlRequest) -> Message {
     let message = format!(
         "The call waits for the Exa API key. The user enters it at {} (elicitation {}; on this computer, open for \
          five minutes); then make the call again.",

@@ -13,7 +13,7 @@ use super::registry::{SelectError, ToolRegistry};
 use super::resources::Resources;
 use super::work::{TaskLimits, Work};
 use super::{ResultCache, create_note, suggest};
-use crate::operations::Caller;
+use crate::operations::OperationExecutor;
 use crate::operations::client::ClientHandle;
 use crate::operations::spend::SpendGuard;
 use exa_mcp_accounts::{KeyPage, KeyPrompt};
@@ -25,7 +25,7 @@ use exa_mcp_store::{MemoryStore, Store};
 #[derive(Clone)]
 pub(crate) struct ToolExecutor {
     registry: ToolRegistry,
-    caller: Caller,
+    caller: OperationExecutor,
     cache: ResultCache,
     resources: Resources,
     store: Arc<dyn Store>,
@@ -37,14 +37,18 @@ pub(crate) struct ToolExecutor {
 
 impl ToolExecutor {
     /// Creates an executor of the sets and tools in a list, with notes and tasks in memory.
-    pub(crate) fn new(list: &str, caller: Caller, cache: ResultCache) -> Result<Self, SelectError> {
+    pub(crate) fn new(
+        list: &str,
+        caller: OperationExecutor,
+        cache: ResultCache,
+    ) -> Result<Self, SelectError> {
         Self::with_store(list, caller, cache, Arc::new(MemoryStore::default()))
     }
 
     /// Creates an executor of the sets and tools in a list, with notes and tasks in this store.
     pub(crate) fn with_store(
         list: &str,
-        caller: Caller,
+        caller: OperationExecutor,
         cache: ResultCache,
         store: Arc<dyn Store>,
     ) -> Result<Self, SelectError> {
@@ -110,7 +114,7 @@ impl ToolExecutor {
         self.with_caller(self.caller.with_guard(guard))
     }
 
-    fn with_caller(&self, caller: Caller) -> Self {
+    fn with_caller(&self, caller: OperationExecutor) -> Self {
         Self {
             resources: self.resources.with_caller(caller.clone()),
             caller,
@@ -156,7 +160,7 @@ impl ToolExecutor {
     }
 
     /// Returns the way to Exa.
-    pub(crate) fn caller(&self) -> &Caller {
+    pub(crate) fn caller(&self) -> &OperationExecutor {
         &self.caller
     }
 

@@ -4,19 +4,19 @@ use serde_json::{Map, Value, json};
 
 use super::plan::{Entry, Named, Plan};
 use super::registry::{Tool, ToolRegistry};
-use crate::operations::Following;
+use crate::operations::RemoteJob;
 
 /// Returns how to read work and how to end it.
 pub(super) fn next_calls(
     registry: &ToolRegistry,
     tool: &Tool,
-    following: &Following,
+    following: &RemoteJob,
 ) -> Map<String, Value> {
-    let (get, arguments) = following.check_with();
+    let (get, arguments) = following.poll_call();
     let mut next = Map::new();
     let check = next_call(registry, tool, get, &arguments);
     next.extend(check.map(|check| ("checkWith".to_owned(), check)));
-    if let Some((cancel, arguments)) = following.cancel_with() {
+    if let Some((cancel, arguments)) = following.cancel_call() {
         let cancel = next_call(registry, tool, cancel, &arguments);
         next.extend(cancel.map(|cancel| ("cancelWith".to_owned(), cancel)));
     }
@@ -112,7 +112,7 @@ mod tests {
     fn next(tools: &str, tool: &str, start: &str, sent: Value, answer: Value) -> Value {
         let registry = ToolRegistry::new(tools).unwrap();
         let sent = sent.as_object().unwrap();
-        let following = Following::of(find(start).unwrap(), sent, &answer).unwrap();
+        let following = RemoteJob::from_call(find(start).unwrap(), sent, &answer).unwrap();
         next_calls(&registry, registry.find(tool).unwrap(), &following).into()
     }
 

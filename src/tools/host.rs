@@ -41,10 +41,10 @@ pub(super) fn arguments(
 pub(super) fn in_own_words(entry: &Entry, mut refused: ValidationError) -> ValidationError {
     for (own, behind) in &entry.rename {
         for problem in &mut refused.problems {
-            problem.place = renamed(&problem.place, behind, own);
+            problem.path = renamed(&problem.path, behind, own);
             for end in ["`", ".", "["] {
                 let (old, new) = (format!("`{behind}{end}"), format!("`{own}{end}"));
-                problem.text = problem.text.replace(&old, &new);
+                problem.message = problem.message.replace(&old, &new);
             }
         }
         for name in &mut refused.missing {
@@ -207,7 +207,7 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing)]
 
     use super::*;
-    use crate::operations::validation::Problem;
+    use crate::operations::validation::ArgumentProblem;
 
     fn entry(extra: Value) -> Entry {
         let mut entry =
@@ -291,9 +291,9 @@ mod tests {
         let entry = entry(json!({
             "rename": {"searchParams": "behavior.config", "type": "types"},
             "defaults": {"behavior.type": "search", "behavior.config.count": 10}}));
-        let problem = |place: &str, text: &str| Problem {
-            place: place.to_owned(),
-            text: text.to_owned(),
+        let problem = |place: &str, text: &str| ArgumentProblem {
+            path: place.to_owned(),
+            message: text.to_owned(),
         };
         let refused = ValidationError {
             problems: vec![
@@ -310,10 +310,10 @@ mod tests {
             missing: vec!["types".to_owned()],
         };
         let told = in_own_words(&entry, refused);
-        let places: Vec<&str> = told.problems.iter().map(|it| it.place.as_str()).collect();
+        let places: Vec<&str> = told.problems.iter().map(|it| it.path.as_str()).collect();
         assert_eq!(places, ["searchParams.count", "type[0]", "behavior"]);
         assert_eq!(
-            told.problems[0].text,
+            told.problems[0].message,
             "`searchParams.count` must be at least 1"
         );
         assert_eq!(told.missing, ["type"]);

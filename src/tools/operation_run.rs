@@ -12,8 +12,8 @@ use super::polling::Polling;
 use super::shared_cache::SharedCache;
 use super::{elicitation, error_messages};
 use crate::operations::spend::LostReservation;
-use crate::operations::validation::Checked;
-use crate::operations::{Called, Caller, Paged, Stopped, is_paged, price};
+use crate::operations::validation::ValidatedArguments;
+use crate::operations::{CompletedCall, OperationExecutor, PagedCall, PagingStop, is_paged, price};
 use crate::render::View;
 use exa_mcp_exa_client::blocking;
 use exa_mcp_model::Identity;
@@ -147,7 +147,7 @@ impl<'a> OperationRun<'a> {
         if let Some(resumed) = polling.resume(&arguments).await {
             return resumed;
         }
-        let mut checked = Checked {
+        let mut checked = ValidatedArguments {
             arguments,
             corrections: Vec::new(),
         };
@@ -167,7 +167,7 @@ impl<'a> OperationRun<'a> {
             let paged = caller.send_all(operation, checked, most, progress).await;
             let mut paged = paged.map_err(refused)?;
             warnings.extend(stopped(operation, &mut paged, most));
-            paged.called
+            paged.call
         } else {
             if options.all() {
                 warnings.push(format!(
@@ -177,7 +177,7 @@ impl<'a> OperationRun<'a> {
             }
             let sent = task.is_some().then(|| checked.arguments.clone());
             let (caller, lost) = match (self.caller(), task) {
-                (caller, Some(_)) => caller.keeping_lost(),
+                (caller, Some(_)) => caller.holding_lost_reservation(),
                 (caller, None) => (caller, LostReservation::default()),
             };
             match caller.send(operation, checked, progress).await {
@@ -188,10 +188,10 @@ impl<'a> OperationRun<'a> {
         warnings.extend(recurring_cost(operation, &called.arguments));
         let resources = self.tools.resources();
         resources.heed(self.owner, operation, &called);
-        let Called {
-            answer,
+        let CompletedCall {
+            response: answer,
             arguments,
-            told,
+            reported_progress: told,
             ..
         } = called;
         let mut answered = Answered {
@@ -204,7 +204,7 @@ impl<'a> OperationRun<'a> {
     }
 
     /// Returns the way to Exa for the call, with the folders that its client opened.
-    fn caller(&self) -> Caller {
+    fn caller(&self) -> OperationExecutor {
         let caller = self.tools.caller();
         match &self.context.folders {
             Some(folders) => caller.with_folders(folders.and(caller.folders())),
@@ -257,18 +257,18 @@ pub(super) async fn cleaned(mut answer: Value) -> Value {
 }
 
 /// Why a list was not followed to its end, and where to go on.
-fn stopped(operation: &'static Operation, paged: &mut Paged, most: usize) -> Option<String> {
-    let reason = match paged.stopped.take()? {
-        Stopped::Enough => format!("{most} results are enough"),
-        Stopped::Circle => "Exa gave the same pages again".to_owned(),
-        Stopped::Endless => format!("after {} pages there were still more", paged.pages),
-        Stopped::Failed(refusal) => {
+fn stopped(operation: &'static Operation, paged: &mut PagedCall, most: usize) -> Option<String> {
+    let reason = match paged.stop.take()? {
+        PagingStop::LimitReached => format!("{most} results are enough"),
+        PagingStop::RepeatedCursor => "Exa gave the same pages again".to_owned(),
+        PagingStop::TooManyPages => format!("after {} pages there were still more", paged.pages),
+        PagingStop::Failed(refusal) => {
             let error = ToolError::refused(operation, refusal);
             let first = error_messages::headline(&error);
             format!("page {} failed: {first}", paged.pages + 1)
         }
     };
-    let answer = &paged.called.answer.value;
+    let answer = &paged.call.response.value;
     let mut cursor = answer.get("nextCursor").cloned().unwrap_or_default();
     clean_json(&mut cursor, LONGEST_TEXT);
     let cursor = cursor.as_str().unwrap_or_default();

@@ -79,9 +79,9 @@ impl Options {
         if self.0.is_empty() {
             return Ok(self);
         }
-        let subject = validation::Subject::new(&SCHEMA);
+        let subject = validation::ArgumentSpec::new(&SCHEMA);
         let given = self.0.clone();
-        match validation::check(&subject, self.0.into()) {
+        match validation::validate(&subject, self.0.into()) {
             Ok(checked) => {
                 mended.extend(checked.corrections);
                 Ok(Self(checked.arguments))
@@ -200,9 +200,9 @@ pub(super) fn unfit(error: &ViewError) -> validation::ValidationError {
         ViewError::Date { .. } => Map::from_iter([("filters".to_owned(), Value::Null)]),
     };
     validation::ValidationError {
-        problems: vec![validation::Problem {
-            place,
-            text: error.to_string(),
+        problems: vec![validation::ArgumentProblem {
+            path: place,
+            message: error.to_string(),
         }],
         example: Box::new(example(&given)),
         hints: Vec::new(),
@@ -332,6 +332,6 @@ mod tests {
                 .clone(),
         );
         let refused = options.view(Level::Standard).unwrap_err();
-        assert_eq!(refused.problems[0].place, "filters.afterDate");
+        assert_eq!(refused.problems[0].path, "filters.afterDate");
     }
 }

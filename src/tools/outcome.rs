@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::error::ToolError;
 use super::error_messages;
-use crate::operations::client::Visit;
+use crate::operations::client::UrlRequest;
 use crate::render::{Format, Link, Rendered};
 use exa_mcp_model::CallStats;
 
@@ -16,7 +16,7 @@ pub enum ToolOutcome {
     /// The call failed.
     Failure(Box<ToolError>),
     /// The user must visit a page before the call can be made.
-    InputRequired(Visit),
+    InputRequired(UrlRequest),
 }
 
 /// What a step of a tool call comes to.

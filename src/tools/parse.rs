@@ -11,8 +11,8 @@ use super::outcome::ToolResult;
 use super::plan::{self, Plan};
 use super::registry::{Tool, ToolRegistry};
 use super::{create_note, discovery, host, name_limits, named, suggest, upstream, work};
-use crate::operations::validation::{self, Checked, ValidationError};
-use crate::operations::{self, Caller, Refusal, price};
+use crate::operations::validation::{self, ValidatedArguments, ValidationError};
+use crate::operations::{self, OperationError, OperationExecutor, price};
 use crate::render::{Level, Rendered};
 use exa_mcp_model::Operation;
 
@@ -180,11 +180,11 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
         Source::Cache(id.to_owned())
     } else {
         let sent_filters = send_filters(operation, &options, &mut arguments, &request.filled);
-        let checked = Caller::check(operation, arguments).map_err(|refusal| {
+        let checked = OperationExecutor::validate(operation, arguments).map_err(|refusal| {
             let refusal = in_own_words(call::entry(tool, request.entry), refusal);
             ToolError::refused(operation, refusal)
         })?;
-        let Checked {
+        let ValidatedArguments {
             arguments,
             corrections: found,
             ..
@@ -215,10 +215,10 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
 }
 
 /// A refusal with the names that the caller of a host's entry knows.
-fn in_own_words(entry: Option<&plan::Entry>, refusal: Refusal) -> Refusal {
+fn in_own_words(entry: Option<&plan::Entry>, refusal: OperationError) -> OperationError {
     match (entry, refusal) {
-        (Some(entry), Refusal::Arguments(refused)) => {
-            Refusal::Arguments(Box::new(host::in_own_words(entry, *refused)))
+        (Some(entry), OperationError::Arguments(refused)) => {
+            OperationError::Arguments(Box::new(host::in_own_words(entry, *refused)))
         }
         (_, refusal) => refusal,
     }
@@ -234,7 +234,8 @@ fn unfit_options(
     let Some(arguments) = arguments else {
         return ToolError::invalid(operation.name, refused);
     };
-    if let Err(Refusal::Arguments(more)) = Caller::check(operation, arguments) {
+    if let Err(OperationError::Arguments(more)) = OperationExecutor::validate(operation, arguments)
+    {
         refused.problems.extend(more.problems);
         refused.hints = more.hints;
     }
@@ -310,10 +311,10 @@ fn named_call(
     }
     let names: Vec<&str> = main.arguments.iter().map(|it| it.name).collect();
     // What the tool does not know may still be known to the operation.
-    let subject = validation::Subject::new(tool.schema())
-        .with_beyond(&names)
+    let subject = validation::ArgumentSpec::new(tool.schema())
+        .with_extra_names(&names)
         .with_example(&plan.example);
-    let checked = validation::check(&subject, arguments.into()).map_err(|refused| {
+    let checked = validation::validate(&subject, arguments.into()).map_err(|refused| {
         let refused = request.options.refusing(refused);
         ToolError::invalid(tool.name(), refused)
     })?;

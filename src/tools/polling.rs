@@ -15,7 +15,7 @@ use super::outcome::ToolResult;
 use super::work::{Attempt, TaskCall, Work};
 use super::{error_messages, follow_up};
 use crate::operations::spend::LostReservation;
-use crate::operations::{Followed, Following, Found, Refusal, Undecided};
+use crate::operations::{JobMatches, JobSearchError, OperationError, PollOutcome, RemoteJob};
 use exa_mcp_exa_client::ExaErrorKind;
 use exa_mcp_model::Operation;
 use exa_mcp_model::time::milliseconds;
@@ -44,7 +44,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// What an earlier process left behind.
 enum Left {
     /// Work to follow.
-    Work(Following),
+    Work(RemoteJob),
     /// Nothing: the call may be made.
     Nothing,
 }
@@ -104,11 +104,11 @@ impl<'a> Polling<'a> {
     async fn go_on(
         &self,
         arguments: &Map<String, Value>,
-        following: &Following,
+        following: &RemoteJob,
     ) -> ToolResult<Answered> {
         let mut answered = Answered::new(Value::Null, arguments.clone());
-        match following.look(self.tools.caller()).await {
-            Ok(state) => answered.answer = state.answer,
+        match following.poll(self.tools.caller()).await {
+            Ok(state) => answered.answer = state.response,
             Err(refusal) if following.is_lost(&refusal) => return Err(self.refused(refusal)),
             Err(_) => {}
         }
@@ -116,7 +116,7 @@ impl<'a> Polling<'a> {
         Ok(answered)
     }
 
-    fn refused(&self, refusal: Refusal) -> Box<ToolError> {
+    fn refused(&self, refusal: OperationError) -> Box<ToolError> {
         ToolError::refused(self.operation, refusal)
     }
 
@@ -124,7 +124,7 @@ impl<'a> Polling<'a> {
     pub(super) async fn unanswered(
         &self,
         arguments: Option<Map<String, Value>>,
-        refusal: Refusal,
+        refusal: OperationError,
         lost: LostReservation,
     ) -> ToolResult<Answered> {
         let (Some(task), Some(arguments)) = (&self.context.task, arguments) else {
@@ -137,9 +137,11 @@ impl<'a> Polling<'a> {
         match self.left_behind(task, &arguments, 1).await {
             Ok(Left::Work(following)) => {
                 // An error is not charged, so nothing was kept of its reservation.
-                if !lost.hand_over(&following).await && is_api_error(&refusal) {
+                if !lost.transfer_to(&following).await && is_api_error(&refusal) {
                     let caller = self.tools.caller();
-                    caller.adopt(self.operation, &arguments, &following).await;
+                    caller
+                        .charge_recovered_job(self.operation, &arguments, &following)
+                        .await;
                 }
                 self.go_on(&arguments, &following).await
             }
@@ -161,7 +163,7 @@ impl<'a> Polling<'a> {
         for look in 1.. {
             let deadline = task.deadline;
             let found =
-                Following::find(caller, self.operation, arguments, task.created, deadline).await;
+                RemoteJob::find(caller, self.operation, arguments, task.created, deadline).await;
             let found =
                 found.ok_or_else(|| unconfirmed("Exa does not list what it starts".to_owned()))?;
             let found = found.map_err(|undecided| unconfirmed(reason(undecided)))?;
@@ -209,7 +211,7 @@ impl<'a> Polling<'a> {
         // Who only looks at work does not own it.
         let task = self.context.task.as_ref();
         let task = task.filter(|_| !operation.read_only);
-        let named = Following::of(operation, &answered.arguments, &answered.answer);
+        let named = RemoteJob::from_call(operation, &answered.arguments, &answered.answer);
         let following = match (named, before) {
             (Some(following), _) => {
                 if let Some(task) = task
@@ -238,7 +240,7 @@ impl<'a> Polling<'a> {
     }
 
     /// Records that work belongs to a call that is no task. The answer does not wait for that.
-    fn claim_for_call(&self, following: &Following) {
+    fn claim_for_call(&self, following: &RemoteJob) {
         let store = self.tools.store();
         // A store that nobody made holds no tasks.
         if self.operation.read_only || !store.may_contain_data() {
@@ -253,7 +255,7 @@ impl<'a> Polling<'a> {
     }
 
     /// Waits for the end of what a call started or looked at, as long as the caller wants to.
-    async fn follow(&self, following: &Following, answered: &mut Answered) -> ToolResult<()> {
+    async fn follow(&self, following: &RemoteJob, answered: &mut Answered) -> ToolResult<()> {
         let (task, options) = (&self.context.task, &self.call.options);
         let mut state = following.state(answered.answer.take());
         let mut lost = None;
@@ -262,14 +264,15 @@ impl<'a> Polling<'a> {
             None => Instant::now() + options.wait(),
         };
         if deadline > Instant::now() && !state.is_final && !state.is_blocked {
-            let progress = self.context.progress.beyond(answered.told);
-            let followed = following.until_end(self.tools.caller(), deadline, &progress, state);
+            let progress = self.context.progress.with_offset(answered.told);
+            let followed =
+                following.poll_until_done(self.tools.caller(), deadline, &progress, state);
             match followed.await {
-                Followed::Ended(ended) => state = ended,
-                Followed::TimeUp(latest) => state = latest,
-                Followed::Lost { latest, refusal } => {
+                PollOutcome::Finished(ended) => state = ended,
+                PollOutcome::TimedOut(latest) => state = latest,
+                PollOutcome::Lost { latest, error } => {
                     state = latest;
-                    lost = Some(ToolError::refused(following.operation(), refusal));
+                    lost = Some(ToolError::refused(following.operation(), error));
                 }
             }
         }
@@ -295,7 +298,7 @@ impl<'a> Polling<'a> {
                 answered.work.extend(next());
             }
         }
-        answered.answer = cleaned(state.answer).await;
+        answered.answer = cleaned(state.response).await;
         Ok(())
     }
 
@@ -307,15 +310,18 @@ impl<'a> Polling<'a> {
         }
         let found = self.recent(arguments).await;
         let found = found?.ok()?;
-        Some(found.same.iter().map(Work::of).collect())
+        Some(found.matching.iter().map(Work::of).collect())
     }
 
     /// Work of the kind that the operation starts, as far back as clocks may differ.
-    async fn recent(&self, arguments: &Map<String, Value>) -> Option<Result<Found, Undecided>> {
+    async fn recent(
+        &self,
+        arguments: &Map<String, Value>,
+    ) -> Option<Result<JobMatches, JobSearchError>> {
         let since = milliseconds(SystemTime::now() - RECENT);
         let deadline = Instant::now() + PATIENCE;
         let caller = self.tools.caller();
-        Following::find(caller, self.operation, arguments, since, deadline).await
+        RemoteJob::find(caller, self.operation, arguments, since, deadline).await
     }
 
     /// The work that a call has started without naming it.
@@ -324,11 +330,11 @@ impl<'a> Polling<'a> {
         task: Option<&TaskCall>,
         arguments: &Map<String, Value>,
         before: &[Work],
-    ) -> Option<Following> {
+    ) -> Option<RemoteJob> {
         for _ in 0..MOST_LOOKS {
             let found = self.recent(arguments).await;
             let found = found?.unwrap_or_default();
-            let works = found.same.into_iter().map(|one| (Work::of(&one), one));
+            let works = found.matching.into_iter().map(|one| (Work::of(&one), one));
             for (work, following) in works.filter(|(work, _)| !before.contains(work)) {
                 match task {
                     Some(task) if !task.keeper.adopt(work).await => {}
@@ -375,8 +381,8 @@ fn names_nothing(operation: &Operation) -> bool {
 }
 
 /// The oldest work that no other task has; `None` if it cannot be told.
-async fn claim(task: &TaskCall, found: Found) -> Option<Left> {
-    for following in found.same {
+async fn claim(task: &TaskCall, found: JobMatches) -> Option<Left> {
+    for following in found.matching {
         if task.keeper.adopt(Work::of(&following)).await {
             return Some(Left::Work(following));
         }
@@ -384,7 +390,7 @@ async fn claim(task: &TaskCall, found: Found) -> Option<Left> {
             return Some(Left::Nothing);
         }
     }
-    for following in found.unclear {
+    for following in found.possible {
         if !task.keeper.is_taken(Work::of(&following)).await {
             return None;
         }
@@ -393,16 +399,16 @@ async fn claim(task: &TaskCall, found: Found) -> Option<Left> {
 }
 
 /// Why it cannot be decided whether there is some work.
-fn reason(undecided: Undecided) -> String {
+fn reason(undecided: JobSearchError) -> String {
     match undecided {
-        Undecided::Refused { list, refusal } => {
-            let first = error_messages::headline(&ToolError::refused(list, refusal));
+        JobSearchError::ListFailed { list, error } => {
+            let first = error_messages::headline(&ToolError::refused(list, error));
             format!("`{}` failed: {}", list.name, first.trim_end_matches('.'))
         }
-        Undecided::NoEnd { list, why } => {
-            format!("`{}` cannot be read to its end: {why}", list.name)
+        JobSearchError::Endless { list, reason } => {
+            format!("`{}` cannot be read to its end: {reason}", list.name)
         }
-        Undecided::TimeUp { list, pages } => format!(
+        JobSearchError::TimedOut { list, pages } => format!(
             "the time was over after {pages} pages of `{}`, before its end",
             list.name
         ),
@@ -410,8 +416,8 @@ fn reason(undecided: Undecided) -> String {
 }
 
 /// Whether a call that failed like this may have taken effect.
-fn may_have_arrived(refusal: &Refusal) -> bool {
-    let Refusal::Exa(error) = refusal else {
+fn may_have_arrived(refusal: &OperationError) -> bool {
+    let OperationError::Exa(error) = refusal else {
         return false;
     };
     match error.kind {
@@ -422,6 +428,6 @@ fn may_have_arrived(refusal: &Refusal) -> bool {
     }
 }
 
-fn is_api_error(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Exa(error) if matches!(error.kind, ExaErrorKind::Api(_)))
+fn is_api_error(refusal: &OperationError) -> bool {
+    matches!(refusal, OperationError::Exa(error) if matches!(error.kind, ExaErrorKind::Api(_)))
 }

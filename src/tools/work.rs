@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use tokio::time::Instant;
 
 use super::plan::Plan;
-use crate::operations::{self, Following};
+use crate::operations::{self, RemoteJob};
 use exa_mcp_model::Operation;
 
 /// What goes on at Exa: the operation that looks at it, and its arguments.
@@ -35,8 +35,8 @@ impl fmt::Display for Work {
 
 impl Work {
     /// The work that is followed like this.
-    pub(super) fn of(following: &Following) -> Self {
-        let (get, arguments) = following.check_with();
+    pub(super) fn of(following: &RemoteJob) -> Self {
+        let (get, arguments) = following.poll_call();
         Self {
             get: get.to_owned(),
             arguments,
@@ -49,8 +49,8 @@ impl Work {
     }
 
     /// How it is followed; `None` if the operation does not exist any more.
-    pub(super) fn following(&self) -> Option<Following> {
-        Following::again(&self.get, self.arguments.clone())
+    pub(super) fn following(&self) -> Option<RemoteJob> {
+        RemoteJob::from_poll(&self.get, self.arguments.clone())
     }
 }
 

@@ -8,7 +8,7 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 
-use crate::mcp::request::named_version;
+use crate::mcp::request::declared_version;
 
 /// Whether a request belongs to the tasks of 2025-11-25. A request that introduces itself belongs to a
 /// later version. Lists of tools say there which tools take tasks.
@@ -25,12 +25,12 @@ pub(super) fn is_legacy_task(method: &str, params: Option<&Value>) -> bool {
 
 /// Whether a request introduces itself.
 pub(super) fn introduces(params: Option<&Value>) -> bool {
-    named_version(params).is_some()
+    declared_version(params).is_some()
 }
 
 /// Whether a request introduces itself as one of a version without a handshake that we know.
 pub(super) fn is_stateless(params: Option<&Value>) -> bool {
-    let named = named_version(params).and_then(Value::as_str);
+    let named = declared_version(params).and_then(Value::as_str);
     let mut versions = ProtocolVersion::KNOWN_VERSIONS.iter();
     versions
         .any(|version| *version >= ProtocolVersion::V_2026_07_28 && named == Some(version.as_str()))

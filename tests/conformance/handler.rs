@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use exa_mcp_server::mcp::{Handlers, McpServer};
+use exa_mcp_server::mcp::{HandlerFactory, McpServer};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams,
     CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, DiscoverResult, ErrorData,
@@ -32,7 +32,7 @@ use super::tools::ConformanceTools;
 /// How long a client may cache a list, in milliseconds.
 const LIST_TTL: u64 = 300_000;
 
-type InnerHandler = <McpServer<ConformanceTools> as Handlers>::Handler;
+type InnerHandler = <McpServer<ConformanceTools> as HandlerFactory>::Handler;
 
 /// The handler that the suite talks to.
 pub(super) struct ConformanceHandler {

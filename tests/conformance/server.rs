@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use exa_mcp_accounts::{KnownKeys, Requester, Secret};
-use exa_mcp_server::mcp::{Handlers, McpServer};
+use exa_mcp_server::mcp::{HandlerFactory, McpServer};
 use exa_mcp_server::transport::http::{
     self, Gate, Guests, Hosts, HttpConfig, HttpLimits, Origins, Proxies,
 };
@@ -40,7 +40,7 @@ struct ConformanceServer {
     changes: broadcast::Sender<ListChange>,
 }
 
-impl Handlers for ConformanceServer {
+impl HandlerFactory for ConformanceServer {
     type Handler = ConformanceHandler;
 
     fn handler(&self) -> ConformanceHandler {

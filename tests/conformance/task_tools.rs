@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use exa_mcp_server::mcp::Prepared;
-use exa_mcp_server::operations::client::{ClientHandle, Form};
+use exa_mcp_server::mcp::PreparedCall;
+use exa_mcp_server::operations::client::{ClientHandle, FormRequest};
 use exa_mcp_server::tools::{ToolContext, ToolOutcome};
 use rmcp::model::JsonObject;
 use serde_json::{Value, json};
@@ -25,22 +25,22 @@ pub(super) const TASK_TOOLS: [&str; 6] = [
 pub(super) async fn prepare(
     mut call: ConformanceCall,
     context: ToolContext,
-) -> Prepared<ConformanceCall> {
-    let mut client = Ok(ClientHandle::mute());
+) -> PreparedCall<ConformanceCall> {
+    let mut client = Ok(ClientHandle::non_interactive());
     if call.name == "test_tool_with_task" {
         let form = form("What is your name?", "name", "string");
-        match context.client.fill(form).await {
+        match context.client.fill_form(form).await {
             Ok(filled) => call.arguments.extend(filled),
             Err(reason) => client = Err(error(&reason.to_string())),
         }
     }
-    Prepared { call, client }
+    PreparedCall { call, client }
 }
 
-fn form(message: &str, field: &str, kind: &str) -> Form {
+fn form(message: &str, field: &str, kind: &str) -> FormRequest {
     let properties = json!({field: {"type": kind}});
     let schema = json!({"type": "object", "properties": properties, "required": [field]});
-    Form {
+    FormRequest {
         message: message.to_owned(),
         schema: schema.as_object().cloned().unwrap_or_default(),
     }
@@ -61,13 +61,13 @@ pub(super) async fn run(name: &str, arguments: &JsonObject, call: &ToolContext) 
         "protocol_error_job" => crash(),
         "confirm_delete" => {
             let form = form("Delete the file?", "confirm", "boolean");
-            match call.client.fill(form).await {
+            match call.client.fill_form(form).await {
                 Ok(_) => success("Deleted."),
                 Err(reason) => failure(&reason.to_string()),
             }
         }
         "multi_input" => {
-            let ask = |message: &str| call.client.fill(form(message, "name", "string"));
+            let ask = |message: &str| call.client.fill_form(form(message, "name", "string"));
             match tokio::try_join!(ask("The first name?"), ask("The second name?")) {
                 Ok(_) => success("Both names are known."),
                 Err(reason) => failure(&reason.to_string()),

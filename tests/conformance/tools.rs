@@ -4,8 +4,8 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use exa_mcp_server::mcp::{ParsedCall, Prepared, Tools};
-use exa_mcp_server::operations::{Progress, Step};
+use exa_mcp_server::mcp::{ParsedCall, PreparedCall, Tools};
+use exa_mcp_server::operations::{ProgressReporter, ProgressUpdate};
 use exa_mcp_server::render::{Format, Rendered};
 use exa_mcp_server::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
 use exa_mcp_store::Store;
@@ -171,7 +171,7 @@ impl Tools for ConformanceTools {
         &self,
         call: ConformanceCall,
         context: ToolContext,
-    ) -> impl Future<Output = Prepared<ConformanceCall>> + Send + 'static {
+    ) -> impl Future<Output = PreparedCall<ConformanceCall>> + Send + 'static {
         task_tools::prepare(call, context)
     }
 
@@ -225,9 +225,9 @@ pub(super) fn error(text: &str) -> Box<ToolError> {
 }
 
 /// Reports three steps to a hundred.
-async fn report_progress(progress: &Progress) {
+async fn report_progress(progress: &ProgressReporter) {
     for done in [0.0, 50.0, 100.0] {
-        progress.tell(Step {
+        progress.report(ProgressUpdate {
             done,
             total: Some(100.0),
             message: format!("{done} of 100"),

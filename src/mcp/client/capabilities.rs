@@ -1,57 +1,60 @@
-//! What the client of a request can do. This is the one place that reads it.
+//! The features that the client of a request declares. Nothing else reads its capabilities.
 
 use rmcp::{RoleServer, model, service::RequestContext};
 
-use super::super::version::Era;
+use super::super::version::McpVersion;
 use crate::operations::client::ClientCapabilities;
 
-/// What a client can do beside calling tools, which is all that may be taken for granted.
+/// The optional features of a client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(in super::super) struct Detected {
-    /// It takes tasks in place of results.
+pub(in super::super) struct ClientFeatures {
+    /// It accepts tasks instead of results.
     pub(in super::super) tasks: bool,
-    /// Its model can be asked.
+    /// It supports sampling.
     pub(in super::super) sampling: bool,
-    /// Its model can be asked with a tool.
+    /// It supports sampling with tools.
     pub(in super::super) sampling_with_tools: bool,
-    /// Its user can be asked by a form.
+    /// It supports elicitation by form.
     pub(in super::super) elicitation_form: bool,
-    /// Its user can be sent to a page.
+    /// It supports elicitation by URL.
     pub(in super::super) elicitation_url: bool,
-    /// It tells its folders.
+    /// It exposes roots.
     pub(in super::super) roots: bool,
-    /// It tells when its folders change.
+    /// It notifies of changed roots.
     pub(in super::super) roots_changes: bool,
-    /// It wants to know how far this request is.
+    /// It requests progress of this request.
     pub(in super::super) progress: bool,
 }
 
-impl Detected {
-    /// What the client of a request can do: as the request says, or else the handshake.
-    pub(in super::super) fn of(context: &RequestContext<RoleServer>, era: &Era) -> Self {
+impl ClientFeatures {
+    /// Reads the features from a request, or else from the handshake.
+    pub(in super::super) fn of(
+        context: &RequestContext<RoleServer>,
+        protocol: &McpVersion,
+    ) -> Self {
         let declared = context.client_capabilities().unwrap_or_default();
         Self {
             progress: context.meta.get_progress_token().is_some(),
-            ..Self::declared(&declared, era)
+            ..Self::declared(&declared, protocol)
         }
     }
 
-    /// What these capabilities mean in this era. A client cannot mean what its version does not know.
-    fn declared(client: &model::ClientCapabilities, era: &Era) -> Self {
+    /// Interprets capabilities in a protocol version; ignores those that the version does not define.
+    fn declared(client: &model::ClientCapabilities, protocol: &McpVersion) -> Self {
         let elicitation = client
             .elicitation
             .as_ref()
-            .filter(|_| era.knows_elicitation());
+            .filter(|_| protocol.supports_elicitation());
         let sampling = client.sampling.as_ref();
         let url = elicitation.is_some_and(|modes| modes.url.is_some());
         Self {
             tasks: client.supports_tasks(),
             sampling: sampling.is_some(),
-            sampling_with_tools: era.knows_sampling_with_tools()
+            sampling_with_tools: protocol.supports_sampling_with_tools()
                 && sampling.is_some_and(|sampling| sampling.tools.is_some()),
-            // The first version of elicitation had forms alone and no words for it.
+            // The first version with elicitation had only forms, without a name for the mode.
             elicitation_form: elicitation.is_some_and(|modes| modes.form.is_some() || !url),
-            elicitation_url: url && era.knows_elicitation_by_url(),
+            elicitation_url: url && protocol.supports_elicitation_by_url(),
             roots: client.roots.is_some(),
             roots_changes: client
                 .roots
@@ -61,7 +64,7 @@ impl Detected {
         }
     }
 
-    /// The same as what it can be asked for.
+    /// Returns the requests that the client supports.
     pub(in super::super) fn capabilities(&self) -> ClientCapabilities {
         ClientCapabilities {
             sampling: self.sampling,
@@ -81,21 +84,21 @@ mod tests {
 
     use super::*;
 
-    fn detected(version: ProtocolVersion, client: Value) -> Detected {
+    fn features(version: ProtocolVersion, client: Value) -> ClientFeatures {
         let client = serde_json::from_value(client).unwrap();
-        Detected::declared(&client, &Era::of(Some(version)))
+        ClientFeatures::declared(&client, &McpVersion::new(Some(version)))
     }
 
     #[test]
-    fn nothing_declared_is_nothing_detected() {
+    fn declares_nothing_by_default() {
         for version in ProtocolVersion::KNOWN_VERSIONS {
-            let found = detected(version.clone(), json!({}));
-            assert_eq!(found, Detected::default(), "{version}");
+            let found = features(version.clone(), json!({}));
+            assert_eq!(found, ClientFeatures::default(), "{version}");
         }
     }
 
     #[test]
-    fn forms_are_the_older_way_to_elicit() {
+    fn elicitation_without_a_mode_means_forms() {
         let cases = [
             (json!({}), (true, false)),
             (json!({"form": {}}), (true, false)),
@@ -103,7 +106,7 @@ mod tests {
             (json!({"form": {}, "url": {}}), (true, true)),
         ];
         for (modes, expected) in cases {
-            let found = detected(
+            let found = features(
                 ProtocolVersion::V_2025_11_25,
                 json!({"elicitation": modes.clone()}),
             );
@@ -113,11 +116,11 @@ mod tests {
     }
 
     #[test]
-    fn a_version_bounds_what_can_be_meant() {
+    fn ignores_capabilities_that_the_version_does_not_define() {
         let all = json!({
             "sampling": {"tools": {}}, "elicitation": {"form": {}, "url": {}}, "roots": {"listChanged": true},
         });
-        let of = |version| detected(version, all.clone()).capabilities();
+        let of = |version| features(version, all.clone()).capabilities();
         let oldest = ClientCapabilities {
             sampling: true,
             roots: true,
@@ -140,8 +143,8 @@ mod tests {
     }
 
     #[test]
-    fn tasks_are_an_extension() {
+    fn tasks_are_declared_as_an_extension() {
         let declared = json!({"extensions": {"io.modelcontextprotocol/tasks": {}}});
-        assert!(detected(ProtocolVersion::V_2026_07_28, declared).tasks);
+        assert!(features(ProtocolVersion::V_2026_07_28, declared).tasks);
     }
 }

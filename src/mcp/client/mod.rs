@@ -1,11 +1,12 @@
-//! The way to the client in the two eras of the protocol. Everything that asks the client is written
-//! once, against [`crate::operations::client::Client`]; this is what carries the questions.
+//! Requests to the client in both protocol generations. Tools use [`ClientInteraction`], which is implemented here.
+//!
+//! [`ClientInteraction`]: crate::operations::client::ClientInteraction
 
 mod capabilities;
 mod multi_round_trip;
+mod request_state;
 mod roots;
 mod session;
-mod state;
 mod wire;
 
 use std::future::Future;
@@ -17,102 +18,110 @@ use rmcp::{
     service::RequestContext,
 };
 
-pub(super) use capabilities::Detected;
-pub(super) use multi_round_trip::Ended;
+pub(super) use capabilities::ClientFeatures;
+pub(super) use multi_round_trip::RoundOutcome;
+pub(crate) use request_state::set_shared_state_key;
 pub(super) use roots::KnownRoots;
-pub(super) use session::{Carried, carry, tell_visited};
-pub(crate) use state::share_key;
-pub(super) use wire::{input, key, reply, short};
+pub(super) use session::{TaskInputOutcome, notify_url_completed, request_for_task};
+pub(super) use wire::{check_length, parse_response, request_key, to_input_request};
 
-use super::version::Era;
-use crate::operations::client::ClientHandle;
+use super::version::McpVersion;
+use crate::operations::client::{ClientHandle, InputRequest};
 use exa_mcp_model::Owner;
 
-/// How long a question may stay without an answer.
+/// Timeouts of requests to the client.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
-    /// Of a model.
+pub(super) struct InputTimeouts {
+    /// For the client's model.
     model: Duration,
-    /// Of a person.
+    /// For the user.
     person: Duration,
-    /// Of the client itself.
+    /// For the client itself.
     client: Duration,
 }
 
-impl Patience {
-    /// The usual patience, or one that the operator chose.
-    pub(super) fn of(chosen: Option<Duration>) -> Self {
-        let or = |seconds| chosen.unwrap_or(Duration::from_secs(seconds));
+impl InputTimeouts {
+    /// Returns the configured timeout for all requests, or the defaults.
+    pub(super) fn new(configured: Option<Duration>) -> Self {
+        let or = |seconds| configured.unwrap_or(Duration::from_secs(seconds));
         Self {
             model: or(120),
             person: or(300),
             client: or(20),
         }
     }
+
+    /// Returns the timeout of a request.
+    fn of(&self, request: &InputRequest) -> Duration {
+        match request {
+            InputRequest::Sampling(_) => self.model,
+            InputRequest::Form(_) | InputRequest::Url(_) => self.person,
+            InputRequest::Roots => self.client,
+        }
+    }
 }
 
-/// One call and what comes with it.
-pub(super) struct Asked<'a> {
-    /// To whom the call belongs.
+/// A call that may request input, and the input that came with it.
+pub(super) struct InteractiveCall<'a> {
+    /// The owner of the call.
     pub(super) owner: &'a Owner,
     /// The tool.
     pub(super) tool: &'a str,
     /// Its arguments.
     pub(super) arguments: &'a JsonObject,
-    /// What the client carried back.
+    /// The request state that the client sent back.
     pub(super) state: Option<String>,
-    /// What the client answers.
+    /// The client's responses to input requests.
     pub(super) responses: Option<InputResponses>,
 }
 
-/// What carries the questions of one call.
-pub(super) enum Conversation {
-    /// There are none.
-    Silent,
-    /// Requests of our own.
-    Session(session::Messenger),
-    /// The answer of the call.
-    Rounds(multi_round_trip::Round),
+/// The channel for the input requests of one call.
+pub(super) enum InputChannel {
+    /// The client supports no requests.
+    None,
+    /// Requests to the client within the session.
+    Session(session::SessionMessenger),
+    /// Input requests in the result of the call.
+    MultiRoundTrip(multi_round_trip::MultiRoundTrip),
 }
 
-/// The client of a call, and what carries its questions.
-pub(super) fn converse(
+/// Returns the client of a call, and the channel for its input requests.
+pub(super) fn open_channel(
     context: &RequestContext<RoleServer>,
-    era: &Era,
+    protocol: &McpVersion,
     roots: &KnownRoots,
-    patience: Patience,
-    asked: Asked<'_>,
-) -> Result<(ClientHandle, Conversation), ErrorData> {
-    let detected = Detected::of(context, era);
-    let capabilities = detected.capabilities().allowed_for(asked.owner);
-    if era.is_stateless() {
-        let binding = state::binding(asked.owner.identity(), asked.tool, asked.arguments);
-        let (client, round) = multi_round_trip::open(
-            capabilities,
-            binding,
-            asked.state.as_deref(),
-            asked.responses,
-        )?;
-        return Ok((ClientHandle::new(client), Conversation::Rounds(round)));
+    timeouts: InputTimeouts,
+    call: InteractiveCall<'_>,
+) -> Result<(ClientHandle, InputChannel), ErrorData> {
+    let features = ClientFeatures::of(context, protocol);
+    let capabilities = features.capabilities().allowed_for(call.owner);
+    if protocol.is_stateless() {
+        let binding = request_state::binding(call.owner.identity(), call.tool, call.arguments);
+        let (client, round) =
+            multi_round_trip::open(capabilities, binding, call.state.as_deref(), call.responses)?;
+        return Ok((
+            ClientHandle::new(client),
+            InputChannel::MultiRoundTrip(round),
+        ));
     }
     if capabilities == Default::default() {
-        return Ok((ClientHandle::mute(), Conversation::Silent));
+        return Ok((ClientHandle::non_interactive(), InputChannel::None));
     }
-    let roots = roots.telling(detected.roots_changes);
-    let (client, messenger) = session::open(capabilities, roots, context.peer.clone(), patience);
-    Ok((ClientHandle::new(client), Conversation::Session(messenger)))
+    let roots = roots.with_change_notifications(features.roots_changes);
+    let (client, messenger) = session::open(capabilities, roots, context.peer.clone(), timeouts);
+    Ok((ClientHandle::new(client), InputChannel::Session(messenger)))
 }
 
-impl Conversation {
-    /// Runs a call until it is done or, where only its answer can ask, asks.
-    pub(super) async fn until<T>(
+impl InputChannel {
+    /// Runs a call until it is done or, in a multi-round-trip, requests input.
+    pub(super) async fn run<T>(
         self,
         call: impl Future<Output = T>,
-    ) -> Result<Ended<T>, ErrorData> {
+    ) -> Result<RoundOutcome<T>, ErrorData> {
         match self {
-            Self::Silent => Ok(Ended::Done(call.await)),
-            Self::Session(messenger) => Ok(Ended::Done(messenger.until(call).await)),
-            Self::Rounds(round) => round.until(call).await,
+            Self::None => Ok(RoundOutcome::Done(call.await)),
+            Self::Session(messenger) => Ok(RoundOutcome::Done(messenger.run(call).await)),
+            Self::MultiRoundTrip(round) => round.run(call).await,
         }
     }
 }

@@ -1,6 +1,7 @@
-//! From 2026-07-28 on a server asks by its answer: the client sends the same call again, with what was
-//! asked for. The call then runs from its beginning and finds the answer there, so nothing is kept here
-//! between two rounds. Calls ask before they change anything.
+//! Multi-round-trip requests of 2026-07-28: a result requests input, and the client repeats the call with the input.
+//!
+//! The repeated call runs from its beginning and finds the input in its request state, so the server stores nothing
+//! between rounds. Calls request input before they change anything.
 
 use std::future::{Future, pending, ready};
 use std::pin::pin;
@@ -9,107 +10,111 @@ use std::sync::Arc;
 use rmcp::model::{ErrorData, InputRequests, InputRequiredResult, InputResponses};
 use tokio::sync::mpsc;
 
-use super::state::{Binding, State};
+use super::request_state::{Binding, RequestState};
 use super::wire;
 use crate::operations::client::{
-    ClientCapabilities, ClientInteraction, NoReply, Question, ReplyFuture,
+    ClientCapabilities, ClientInteraction, InputError, InputFuture, InputRequest,
 };
 
-/// How often one call may come back with a question: less often than clients bear (ten times, mostly), so
-/// that one that answers nothing still gets a result. It would go on
-/// for ever.
-const MOST_ROUNDS: u8 = 8;
+/// The most rounds of one call. Most clients stop after ten rounds; with fewer, a client that never sends the input
+/// still gets a result.
+const MAX_ROUNDS: u8 = 8;
 
-/// The client of a call that has been asked some questions already.
-pub(super) struct Rounds {
+/// The client of a call with the input of earlier rounds.
+pub(super) struct MultiRoundClient {
     capabilities: ClientCapabilities,
-    state: Arc<State>,
-    questions: mpsc::UnboundedSender<Question>,
+    state: Arc<RequestState>,
+    requests: mpsc::UnboundedSender<InputRequest>,
 }
 
-/// Turns the first question without an answer into the answer of the call.
-pub(in super::super) struct Round {
-    state: Arc<State>,
+/// Turns the first input request without a response into the result of the call.
+pub(in super::super) struct MultiRoundTrip {
+    state: Arc<RequestState>,
     binding: Binding,
-    questions: mpsc::UnboundedReceiver<Question>,
+    requests: mpsc::UnboundedReceiver<InputRequest>,
 }
 
-/// How a round ended.
-pub(in super::super) enum Ended<T> {
+/// The outcome of a round.
+pub(in super::super) enum RoundOutcome<T> {
     /// The call is done.
     Done(T),
-    /// The call waits for an answer.
-    Asks(Box<InputRequiredResult>),
+    /// The call needs input.
+    InputRequired(Box<InputRequiredResult>),
 }
 
-/// The two ends for one call. What came back with it is checked here.
+/// Creates the client and the round-trip of one call, and checks its request state.
 pub(super) fn open(
     capabilities: ClientCapabilities,
     binding: Binding,
     state: Option<&str>,
     responses: Option<InputResponses>,
-) -> Result<(Rounds, Round), ErrorData> {
+) -> Result<(MultiRoundClient, MultiRoundTrip), ErrorData> {
     let mut state = match state {
-        Some(sealed) => State::open(sealed, &binding)?,
-        None => State::default(),
+        Some(sealed) => RequestState::open(sealed, &binding)?,
+        None => RequestState::default(),
     };
-    // An answer counts only where the state says that it was asked for.
+    // A response counts only if the request state proves that it was requested.
     state.take(responses.unwrap_or_default());
     let state = Arc::new(state);
-    let (sender, questions) = mpsc::unbounded_channel();
-    let rounds = Rounds {
+    let (sender, requests) = mpsc::unbounded_channel();
+    let client = MultiRoundClient {
         capabilities,
         state: Arc::clone(&state),
-        questions: sender,
+        requests: sender,
     };
-    let round = Round {
+    let round = MultiRoundTrip {
         state,
         binding,
-        questions,
+        requests,
     };
-    Ok((rounds, round))
+    Ok((client, round))
 }
 
-impl ClientInteraction for Rounds {
+impl ClientInteraction for MultiRoundClient {
     fn capabilities(&self) -> ClientCapabilities {
         self.capabilities
     }
 
-    fn ask(&self, question: Question) -> ReplyFuture {
-        if let Some(answer) = self.state.answer(&wire::key(&question)) {
-            return Box::pin(ready(wire::reply(&question, answer)));
+    fn request(&self, request: InputRequest) -> InputFuture {
+        if let Some(response) = self.state.response(&wire::request_key(&request)) {
+            return Box::pin(ready(wire::parse_response(&request, response)));
         }
-        if self.state.rounds >= MOST_ROUNDS {
-            return Box::pin(ready(Err(NoReply::Cancelled)));
+        if self.state.rounds >= MAX_ROUNDS {
+            return Box::pin(ready(Err(InputError::Cancelled)));
         }
-        match self.questions.send(question) {
-            // The round ends with this question; the call is dropped while it waits here.
+        match self.requests.send(request) {
+            // The round ends with this request; the call is dropped while it waits here.
             Ok(()) => Box::pin(pending()),
-            Err(_) => Box::pin(ready(Err(NoReply::Cancelled))),
+            Err(_) => Box::pin(ready(Err(InputError::Cancelled))),
         }
     }
 }
 
-impl Round {
-    /// Runs the call until it is done or asks.
-    pub(super) async fn until<T>(
+impl MultiRoundTrip {
+    /// Runs the call until it is done or requests input.
+    pub(super) async fn run<T>(
         mut self,
         call: impl Future<Output = T>,
-    ) -> Result<Ended<T>, ErrorData> {
+    ) -> Result<RoundOutcome<T>, ErrorData> {
         let mut call = pin!(call);
         tokio::select! {
             biased;
-            Some(question) = self.questions.recv() => self.ask(&question).map(Ended::Asks),
-            outcome = &mut call => Ok(Ended::Done(outcome)),
+            Some(request) = self.requests.recv() => {
+                self.input_required(&request).map(RoundOutcome::InputRequired)
+            }
+            outcome = &mut call => Ok(RoundOutcome::Done(outcome)),
         }
     }
 
-    fn ask(&self, question: &Question) -> Result<Box<InputRequiredResult>, ErrorData> {
-        let unasked = || ErrorData::internal_error("A question could not be put into words", None);
-        let request = wire::input(question).ok_or_else(unasked)?;
-        let key = wire::key(question);
-        let state = self.state.asking(&key).seal(&self.binding)?;
-        let requests = InputRequests::from_iter([(key, request)]);
+    fn input_required(
+        &self,
+        request: &InputRequest,
+    ) -> Result<Box<InputRequiredResult>, ErrorData> {
+        let invalid = || ErrorData::internal_error("An input request could not be encoded", None);
+        let input = wire::to_input_request(request).ok_or_else(invalid)?;
+        let key = wire::request_key(request);
+        let state = self.state.requesting(&key).seal(&self.binding)?;
+        let requests = InputRequests::from_iter([(key, input)]);
         Ok(Box::new(InputRequiredResult::new(
             Some(requests),
             Some(state),
@@ -122,9 +127,9 @@ impl Round {
 mod tests {
     use serde_json::{Map, Value, json};
 
-    use super::super::state::binding;
+    use super::super::request_state::binding;
     use super::*;
-    use crate::operations::client::{ClientHandle, Form};
+    use crate::operations::client::{ClientHandle, FormRequest};
     use exa_mcp_model::{Identity, LocalUser};
 
     const ALL: ClientCapabilities = ClientCapabilities {
@@ -139,15 +144,15 @@ mod tests {
         binding(&Identity::local(), "tool", &Map::new())
     }
 
-    /// Asks for the roots, then by a form.
+    /// Requests the roots, then a form.
     async fn call(client: ClientHandle) -> String {
         let roots = client.roots(&LocalUser::of_this_process()).await;
         let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
-        let form = Form {
+        let form = FormRequest {
             message: "?".to_owned(),
             schema: schema.as_object().unwrap().clone(),
         };
-        format!("{roots:?} {:?}", client.fill(form).await)
+        format!("{roots:?} {:?}", client.fill_form(form).await)
     }
 
     async fn round(
@@ -155,9 +160,9 @@ mod tests {
         responses: Option<InputResponses>,
     ) -> Result<String, (String, String)> {
         let (client, round) = open(ALL, bound(), state, responses).unwrap();
-        match round.until(call(ClientHandle::new(client))).await.unwrap() {
-            Ended::Done(text) => Ok(text),
-            Ended::Asks(result) => {
+        match round.run(call(ClientHandle::new(client))).await.unwrap() {
+            RoundOutcome::Done(text) => Ok(text),
+            RoundOutcome::InputRequired(result) => {
                 let requests = result.input_requests.unwrap();
                 let (key, _) = requests.into_iter().next().unwrap();
                 Err((key, result.request_state.unwrap()))
@@ -165,18 +170,18 @@ mod tests {
         }
     }
 
-    fn answers(key: &str, answer: Value) -> Option<InputResponses> {
-        Some(InputResponses::from_iter([(key.to_owned(), answer)]))
+    fn responses(key: &str, response: Value) -> Option<InputResponses> {
+        Some(InputResponses::from_iter([(key.to_owned(), response)]))
     }
 
     #[tokio::test]
-    async fn answers_of_all_rounds_are_found() {
+    async fn remembers_the_input_of_all_rounds() {
         let (key, state) = round(None, None).await.unwrap_err();
         assert!(key.starts_with("roots_"));
-        let given = answers(&key, json!({"roots": [{"uri": "file:///a"}]}));
+        let given = responses(&key, json!({"roots": [{"uri": "file:///a"}]}));
         let (key, state) = round(Some(&state), given).await.unwrap_err();
         assert!(key.starts_with("form_"));
-        let given = answers(&key, json!({"action": "accept", "content": {"a": "b"}}));
+        let given = responses(&key, json!({"action": "accept", "content": {"a": "b"}}));
         let done = round(Some(&state), given).await.unwrap();
         assert!(
             done.contains("file:///a") && done.contains("\"b\""),
@@ -185,17 +190,17 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_question_without_an_answer_is_asked_again_but_not_for_ever() {
+    async fn repeats_a_request_without_response_until_the_limit() {
         let (first, mut state) = round(None, None).await.unwrap_err();
         let mut rounds = 1;
         loop {
             match round(Some(&state), None).await {
-                Err((key, next)) if rounds < MOST_ROUNDS => {
+                Err((key, next)) if rounds < MAX_ROUNDS => {
                     assert_eq!(key, first);
                     state = next;
                     rounds += 1;
                 }
-                Err(_) => panic!("asked too often"),
+                Err(_) => panic!("too many rounds"),
                 Ok(done) => {
                     assert_eq!(done, "Err(Cancelled) Err(Cancelled)");
                     break;
@@ -205,9 +210,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn answers_that_nobody_asked_for_do_not_count() {
+    async fn ignores_responses_that_were_not_requested() {
         let (key, _) = round(None, None).await.unwrap_err();
-        let given = answers(&key, json!({"roots": [{"uri": "file:///a"}]}));
+        let given = responses(&key, json!({"roots": [{"uri": "file:///a"}]}));
         assert!(round(None, given).await.is_err());
     }
 }

@@ -1,58 +1,58 @@
-//! The folders of a session's client, remembered for as long as the client would tell of changes.
+//! The roots of a session's client, cached if the client notifies of changes.
 
 use exa_mcp_model::lock;
 use std::sync::{Arc, Mutex};
 
-/// What is known of a client's folders. Clones share it.
+/// A cache of a client's roots. Clones share it.
 #[derive(Clone, Default)]
 pub(in super::super) struct KnownRoots {
-    /// The client tells of changes, so what it said stays true until it does.
-    tells_changes: bool,
-    inner: Arc<Mutex<Inner>>,
+    /// The client notifies of changes, so the cached roots are valid until it does.
+    notifies_changes: bool,
+    cache: Arc<Mutex<RootsCache>>,
 }
 
 #[derive(Default)]
-struct Inner {
+struct RootsCache {
     /// Counts the changes.
-    moment: u64,
+    generation: u64,
     roots: Option<Vec<String>>,
 }
 
 impl KnownRoots {
-    /// The same memory, for a client that does or does not tell of changes.
-    pub(super) fn telling(&self, tells_changes: bool) -> Self {
+    /// Sets whether the client notifies of changes.
+    pub(super) fn with_change_notifications(&self, notifies_changes: bool) -> Self {
         Self {
-            tells_changes,
-            inner: Arc::clone(&self.inner),
+            notifies_changes,
+            cache: Arc::clone(&self.cache),
         }
     }
 
-    /// What the client said, if it is still true.
-    pub(super) fn known(&self) -> Option<Vec<String>> {
-        lock(&self.inner)
+    /// Returns the cached roots, if they are valid.
+    pub(super) fn get(&self) -> Option<Vec<String>> {
+        lock(&self.cache)
             .roots
             .clone()
-            .filter(|_| self.tells_changes)
+            .filter(|_| self.notifies_changes)
     }
 
-    /// When a question was asked.
-    pub(super) fn moment(&self) -> u64 {
-        lock(&self.inner).moment
+    /// Returns the current generation, which a request notes before it is sent.
+    pub(super) fn generation(&self) -> u64 {
+        lock(&self.cache).generation
     }
 
-    /// Remembers an answer, unless the folders changed since the question.
-    pub(super) fn learn(&self, asked: u64, roots: &[String]) {
-        let mut inner = lock(&self.inner);
-        if inner.moment == asked {
-            inner.roots = Some(roots.to_vec());
+    /// Caches the response to a request of this generation, unless the roots have changed since.
+    pub(super) fn put(&self, generation: u64, roots: &[String]) {
+        let mut cache = lock(&self.cache);
+        if cache.generation == generation {
+            cache.roots = Some(roots.to_vec());
         }
     }
 
-    /// The client says that its folders changed.
-    pub(in super::super) fn forget(&self) {
-        let mut inner = lock(&self.inner);
-        inner.moment += 1;
-        inner.roots = None;
+    /// Invalidates the cache, because the client notified of a change.
+    pub(in super::super) fn invalidate(&self) {
+        let mut cache = lock(&self.cache);
+        cache.generation += 1;
+        cache.roots = None;
     }
 }
 
@@ -61,22 +61,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_answer_from_before_a_change_is_not_remembered() {
-        let known = KnownRoots::default().telling(true);
-        let asked = known.moment();
-        known.forget();
-        known.learn(asked, &["file:///old".to_owned()]);
-        assert_eq!(known.known(), None);
-        known.learn(known.moment(), &["file:///new".to_owned()]);
-        assert_eq!(known.known(), Some(vec!["file:///new".to_owned()]));
-        known.forget();
-        assert_eq!(known.known(), None);
+    fn does_not_cache_a_response_from_before_a_change() {
+        let known = KnownRoots::default().with_change_notifications(true);
+        let generation = known.generation();
+        known.invalidate();
+        known.put(generation, &["file:///old".to_owned()]);
+        assert_eq!(known.get(), None);
+        known.put(known.generation(), &["file:///new".to_owned()]);
+        assert_eq!(known.get(), Some(vec!["file:///new".to_owned()]));
+        known.invalidate();
+        assert_eq!(known.get(), None);
     }
 
     #[test]
-    fn who_does_not_tell_of_changes_is_asked_every_time() {
-        let known = KnownRoots::default().telling(false);
-        known.learn(known.moment(), &["file:///a".to_owned()]);
-        assert_eq!(known.known(), None);
+    fn does_not_cache_without_change_notifications() {
+        let known = KnownRoots::default().with_change_notifications(false);
+        known.put(known.generation(), &["file:///a".to_owned()]);
+        assert_eq!(known.get(), None);
     }
 }

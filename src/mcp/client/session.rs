@@ -1,8 +1,7 @@
-//! Up to 2025-11-25 a server asks by requests of its own, in the middle of a call.
+//! Requests to the client within a session, up to 2025-11-25: the server sends them while a call runs.
 
 use std::future::{Future, ready};
 use std::pin::{Pin, pin};
-use std::time::Duration;
 
 use rmcp::{
     Peer, RoleServer, ServiceError,
@@ -13,101 +12,108 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::sleep;
 
-use super::super::progress::related;
+use super::super::progress::related_task_meta;
 use super::roots::KnownRoots;
-use super::{Patience, wire};
+use super::{InputTimeouts, wire};
 use crate::operations::client::{
-    ClientCapabilities, ClientInteraction, NoReply, Question, Reply, ReplyFuture,
+    ClientCapabilities, ClientInteraction, InputError, InputFuture, InputRequest, InputResponse,
 };
 
-/// The code with which clients tell that their user said no.
-const REJECTED: i32 = -1;
+/// The error code with which clients report that their user declined.
+const USER_DECLINED: i32 = -1;
 
-/// The client's end of a session, as a call sees it.
-pub(super) struct Session {
+/// The client of a call in a session.
+pub(super) struct SessionClient {
     capabilities: ClientCapabilities,
     roots: KnownRoots,
-    errands: mpsc::UnboundedSender<Errand>,
+    messages: mpsc::UnboundedSender<OutgoingMessage>,
 }
 
-/// What is to be carried to the client.
-enum Errand {
-    /// A question, and where its answer goes.
-    Ask(Question, oneshot::Sender<Result<Reply, NoReply>>),
-    /// What a page was for is done.
-    Visited(String),
+/// A message to the client.
+enum OutgoingMessage {
+    /// A request, and the sender for its response.
+    Request(
+        InputRequest,
+        oneshot::Sender<Result<InputResponse, InputError>>,
+    ),
+    /// The purpose of a page is fulfilled.
+    UrlCompleted(String),
 }
 
-/// Carries the questions of one call to its client. It works inside the request, so that a transport
-/// with several streams knows to which of them a question belongs.
-pub(in super::super) struct Messenger {
-    errands: mpsc::UnboundedReceiver<Errand>,
+/// Sends the messages of one call to its client. It runs inside the request, so that a transport with several streams
+/// knows to which of them a message belongs.
+pub(in super::super) struct SessionMessenger {
+    messages: mpsc::UnboundedReceiver<OutgoingMessage>,
     peer: Peer<RoleServer>,
-    patience: Patience,
+    timeouts: InputTimeouts,
 }
 
-/// The two ends for one call.
+/// Creates the client of one call and its messenger.
 pub(super) fn open(
     capabilities: ClientCapabilities,
     roots: KnownRoots,
     peer: Peer<RoleServer>,
-    patience: Patience,
-) -> (Session, Messenger) {
-    let (sender, errands) = mpsc::unbounded_channel();
-    let session = Session {
+    timeouts: InputTimeouts,
+) -> (SessionClient, SessionMessenger) {
+    let (sender, messages) = mpsc::unbounded_channel();
+    let client = SessionClient {
         capabilities,
         roots,
-        errands: sender,
+        messages: sender,
     };
-    let messenger = Messenger {
-        errands,
+    let messenger = SessionMessenger {
+        messages,
         peer,
-        patience,
+        timeouts,
     };
-    (session, messenger)
+    (client, messenger)
 }
 
-impl ClientInteraction for Session {
+impl ClientInteraction for SessionClient {
     fn capabilities(&self) -> ClientCapabilities {
         self.capabilities
     }
 
-    fn ask(&self, question: Question) -> ReplyFuture {
-        let is_roots = question == Question::Roots;
-        if let Some(roots) = self.roots.known().filter(|_| is_roots) {
-            return Box::pin(ready(Ok(Reply::Roots(roots))));
+    fn request(&self, request: InputRequest) -> InputFuture {
+        let is_roots = request == InputRequest::Roots;
+        if let Some(roots) = self.roots.get().filter(|_| is_roots) {
+            return Box::pin(ready(Ok(InputResponse::Roots(roots))));
         }
-        let (reply, answered) = oneshot::channel();
-        let sent = self.errands.send(Errand::Ask(question, reply));
-        let (roots, asked) = (self.roots.clone(), self.roots.moment());
+        let (sender, receiver) = oneshot::channel();
+        let sent = self
+            .messages
+            .send(OutgoingMessage::Request(request, sender));
+        let (roots, generation) = (self.roots.clone(), self.roots.generation());
         Box::pin(async move {
-            let over = || NoReply::Failed("the call has ended".to_owned());
-            sent.map_err(|_| over())?;
-            let reply = answered.await.map_err(|_| over())?;
-            if let Ok(Reply::Roots(found)) = &reply {
-                roots.learn(asked, found);
+            let ended = || InputError::Failed("the call has ended".to_owned());
+            sent.map_err(|_| ended())?;
+            let response = receiver.await.map_err(|_| ended())?;
+            if let Ok(InputResponse::Roots(found)) = &response {
+                roots.put(generation, found);
             }
-            reply
+            response
         })
     }
 
-    fn visited(&self, id: &str) {
-        // A call that has ended tells nobody.
-        let _ = self.errands.send(Errand::Visited(id.to_owned()));
+    fn url_completed(&self, id: &str) {
+        // Sending fails if the call has ended.
+        let _ = self
+            .messages
+            .send(OutgoingMessage::UrlCompleted(id.to_owned()));
     }
 }
 
-impl Messenger {
-    /// Carries errands until the call is done.
-    pub(super) async fn until<T>(mut self, call: impl Future<Output = T>) -> T {
+impl SessionMessenger {
+    /// Sends messages until the call is done.
+    pub(super) async fn run<T>(mut self, call: impl Future<Output = T>) -> T {
         let mut call = pin!(call);
         loop {
             tokio::select! {
                 biased;
-                Some(errand) = self.errands.recv() => match errand {
-                    Errand::Visited(id) => tell_visited(&self.peer, id).await,
-                    Errand::Ask(question, reply) => {
-                        if let Some(outcome) = self.carry(question, reply, call.as_mut()).await {
+                Some(message) = self.messages.recv() => match message {
+                    OutgoingMessage::UrlCompleted(id) => notify_url_completed(&self.peer, id).await,
+                    OutgoingMessage::Request(request, sender) => {
+                        if let Some(outcome) = self.request(request, sender, call.as_mut()).await {
                             return outcome;
                         }
                     }
@@ -117,142 +123,134 @@ impl Messenger {
         }
     }
 
-    /// Asks one question. A call that ends meanwhile takes it back.
-    async fn carry<T>(
+    /// Sends one request and waits for its response. Withdraws it if the call ends meanwhile.
+    async fn request<T>(
         &self,
-        question: Question,
-        reply: oneshot::Sender<Result<Reply, NoReply>>,
+        request: InputRequest,
+        sender: oneshot::Sender<Result<InputResponse, InputError>>,
         call: Pin<&mut impl Future<Output = T>>,
     ) -> Option<T> {
-        let mut handle = match send(&self.peer, &question, None).await {
+        let mut handle = match send(&self.peer, &request, None).await {
             Ok(handle) => handle,
             Err(error) => {
-                let _ = reply.send(Err(refused(&error)));
+                let _ = sender.send(Err(input_error(&error)));
                 return None;
             }
         };
-        let (answer, outcome) = tokio::select! {
+        let (response, outcome) = tokio::select! {
             biased;
-            answer = &mut handle.rx => {
-                let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
-                let answer = answer.map_err(|error| refused(&error));
-                let answer = answer.and_then(|answer| wire::reply(&question, &value(answer)));
-                (answer, None)
+            result = &mut handle.rx => {
+                let result = result.unwrap_or(Err(ServiceError::TransportClosed));
+                let result = result.map_err(|error| input_error(&error));
+                let response =
+                    result.and_then(|result| wire::parse_response(&request, &to_value(result)));
+                (response, None)
             }
-            () = sleep(self.patience.with(&question)) => {
-                take_back(handle, "nobody answered in time").await;
-                (Err(NoReply::TimedOut), None)
+            () = sleep(self.timeouts.of(&request)) => {
+                withdraw(handle, "no response in time").await;
+                (Err(InputError::TimedOut), None)
             }
             outcome = call => {
-                take_back(handle, "the call has ended").await;
-                (Err(NoReply::Cancelled), Some(outcome))
+                withdraw(handle, "the call has ended").await;
+                (Err(InputError::Cancelled), Some(outcome))
             }
         };
-        let _ = reply.send(answer);
+        let _ = sender.send(response);
         outcome
     }
 }
 
-/// What became of a question that a task asks.
-pub(in super::super) enum Carried {
-    /// It was answered, or will not be.
-    Answered(Result<Value, NoReply>),
-    /// It was taken back.
-    Moot,
-    /// The client is not there any more; another connection may be asked.
-    Gone,
+/// The outcome of an input request of a task.
+pub(in super::super) enum TaskInputOutcome {
+    /// The client responded, or will not.
+    Answered(Result<Value, InputError>),
+    /// The request was withdrawn.
+    Withdrawn,
+    /// The connection is closed; another connection may receive the request.
+    Disconnected,
 }
 
-/// Asks one question of a task, in the middle of a request that waits for its result, until that does
-/// not matter any more.
-pub(in super::super) async fn carry(
+/// Sends an input request of a task, within a request that waits for the result of the task. Withdraws it when
+/// `obsolete` completes.
+pub(in super::super) async fn request_for_task(
     peer: &Peer<RoleServer>,
-    question: &Question,
+    request: &InputRequest,
     task: &str,
-    patience: Patience,
-    moot: impl Future<Output = ()>,
-) -> Carried {
-    let handle = send(peer, question, Some(task)).await;
+    timeouts: InputTimeouts,
+    obsolete: impl Future<Output = ()>,
+) -> TaskInputOutcome {
+    let handle = send(peer, request, Some(task)).await;
     let mut handle = match handle {
         Ok(handle) => handle,
-        Err(error) => return told(Err(error)),
+        Err(error) => return outcome(Err(error)),
     };
     tokio::select! {
         biased;
-        answer = &mut handle.rx => told(answer.unwrap_or(Err(ServiceError::TransportClosed))),
-        () = moot => {
-            take_back(handle, "the answer does not matter any more").await;
-            Carried::Moot
+        result = &mut handle.rx => outcome(result.unwrap_or(Err(ServiceError::TransportClosed))),
+        () = obsolete => {
+            withdraw(handle, "the response is no longer needed").await;
+            TaskInputOutcome::Withdrawn
         }
-        () = sleep(patience.with(question)) => {
-            take_back(handle, "nobody answered in time").await;
-            Carried::Answered(Err(NoReply::TimedOut))
+        () = sleep(timeouts.of(request)) => {
+            withdraw(handle, "no response in time").await;
+            TaskInputOutcome::Answered(Err(InputError::TimedOut))
         }
     }
 }
 
-fn told(answer: Result<ClientResult, ServiceError>) -> Carried {
-    match answer {
-        Ok(answer) => Carried::Answered(Ok(value(answer))),
-        Err(error @ ServiceError::McpError(_)) => Carried::Answered(Err(refused(&error))),
-        Err(_) => Carried::Gone,
+fn outcome(result: Result<ClientResult, ServiceError>) -> TaskInputOutcome {
+    match result {
+        Ok(result) => TaskInputOutcome::Answered(Ok(to_value(result))),
+        Err(error @ ServiceError::McpError(_)) => {
+            TaskInputOutcome::Answered(Err(input_error(&error)))
+        }
+        Err(_) => TaskInputOutcome::Disconnected,
     }
 }
 
 async fn send(
     peer: &Peer<RoleServer>,
-    question: &Question,
+    request: &InputRequest,
     task: Option<&str>,
 ) -> Result<RequestHandle<RoleServer>, ServiceError> {
-    let (method, mut params) = wire::request(question);
+    let (method, mut params) = wire::method_and_params(request);
     if let Some(task) = task {
         let params = params.get_or_insert_with(|| json!({}));
         if let Value::Object(params) = params {
-            params.insert("_meta".to_owned(), Value::Object(related(task)));
+            params.insert("_meta".to_owned(), Value::Object(related_task_meta(task)));
         }
     }
-    tracing::debug!(question = method, "asking the client");
+    tracing::debug!(method, "sending a request to the client");
     let request = ServerRequest::CustomRequest(CustomRequest::new(method, params));
     let options = PeerRequestOptions::no_options();
     peer.send_cancellable_request(request, options).await
 }
 
-/// Tells a client of 2025-11-25 that what a page was for is done.
-pub(in super::super) async fn tell_visited(peer: &Peer<RoleServer>, id: String) {
+/// Notifies a client of 2025-11-25 that the purpose of a page is fulfilled.
+pub(in super::super) async fn notify_url_completed(peer: &Peer<RoleServer>, id: String) {
     let params = json!({"elicitationId": id});
-    let told = CustomNotification::new("notifications/elicitation/complete", Some(params));
-    // A client that went away needs not be told.
+    let notification = CustomNotification::new("notifications/elicitation/complete", Some(params));
+    // A closed connection is not an error here.
     let _ = peer
-        .send_notification(ServerNotification::CustomNotification(told))
+        .send_notification(ServerNotification::CustomNotification(notification))
         .await;
 }
 
-/// Tells the client that an answer is not wanted any more.
-async fn take_back(handle: RequestHandle<RoleServer>, reason: &str) {
-    // A client that went away needs not be told.
+/// Cancels a request to the client.
+async fn withdraw(handle: RequestHandle<RoleServer>, reason: &str) {
+    // A closed connection is not an error here.
     let _ = handle.cancel(Some(reason.to_owned())).await;
 }
 
-fn value(answer: ClientResult) -> Value {
-    serde_json::to_value(answer).unwrap_or_default()
+fn to_value(result: ClientResult) -> Value {
+    serde_json::to_value(result).unwrap_or_default()
 }
 
-/// Why the client did not answer. Its own words are not repeated: they may be anything.
-fn refused(error: &ServiceError) -> NoReply {
+/// Converts an error of the client. Its message is dropped, because it is untrusted text.
+fn input_error(error: &ServiceError) -> InputError {
     match error {
-        ServiceError::McpError(error) if error.code.0 == REJECTED => NoReply::Declined,
-        ServiceError::McpError(error) => NoReply::Failed(format!("error {}", error.code.0)),
-        _ => NoReply::Failed("the connection is closed".to_owned()),
-    }
-}
-
-impl Patience {
-    /// How long an answer to this question may take.
-    fn with(&self, question: &Question) -> Duration {
-        match question {
-            Question::Sample(_) => self.model,
-            Question::Form(_) | Question::Visit(_) => self.person,
-            Question::Roots => self.client,
-        }
+        ServiceError::McpError(error) if error.code.0 == USER_DECLINED => InputError::Declined,
+        ServiceError::McpError(error) => InputError::Failed(format!("error {}", error.code.0)),
+        _ => InputError::Failed("the connection is closed".to_owned()),
     }
 }

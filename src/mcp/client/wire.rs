@@ -1,62 +1,65 @@
-//! Questions and answers as the protocol writes them. Both eras use the same words; only the way they
-//! travel differs.
+//! Encodes requests to the client and parses its responses. The encoding is the same in all protocol versions.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use rmcp::model::InputRequest;
+use rmcp::model;
 use serde_json::{Map, Value, json};
 
-use crate::operations::client::{NoReply, Question, Reply, Sampled, Sampling};
+use crate::operations::client::{
+    InputError, InputRequest, InputResponse, SamplingRequest, SamplingResult,
+};
 
-/// Folders of a client beyond this number are not looked at.
-const MOST_ROOTS: usize = 1_000;
+/// The most roots of a client that are used.
+const MAX_ROOTS: usize = 1_000;
 
-/// Bytes of an answer that is read.
-const LONGEST_ANSWER: usize = 256 * 1024;
+/// The longest response that is parsed, in bytes.
+const MAX_RESPONSE: usize = 256 * 1024;
 
-/// The method of a question and its parameters.
-pub(super) fn request(question: &Question) -> (&'static str, Option<Value>) {
-    match question {
-        Question::Sample(sampling) => ("sampling/createMessage", Some(sample(sampling))),
-        // Without `mode` it is a form in every version.
-        Question::Form(form) => (
+/// Returns the method and the parameters of a request.
+pub(super) fn method_and_params(request: &InputRequest) -> (&'static str, Option<Value>) {
+    match request {
+        InputRequest::Sampling(sampling) => {
+            ("sampling/createMessage", Some(sampling_params(sampling)))
+        }
+        // Without `mode`, the elicitation is a form in every version.
+        InputRequest::Form(form) => (
             "elicitation/create",
             Some(json!({"message": form.message, "requestedSchema": form.schema})),
         ),
-        Question::Visit(visit) => (
+        InputRequest::Url(page) => (
             "elicitation/create",
             Some(json!({
-                "mode": "url", "message": visit.message, "url": visit.url, "elicitationId": visit.id,
+                "mode": "url", "message": page.message, "url": page.url, "elicitationId": page.id,
             })),
         ),
-        Question::Roots => ("roots/list", None),
+        InputRequest::Roots => ("roots/list", None),
     }
 }
 
-/// A question as a part of an answer or of a task.
-pub(in super::super) fn input(question: &Question) -> Option<InputRequest> {
-    let (method, params) = request(question);
+/// Converts a request for the result of a call or the state of a task.
+pub(in super::super) fn to_input_request(request: &InputRequest) -> Option<model::InputRequest> {
+    let (method, params) = method_and_params(request);
     let mut input = Map::from_iter([("method".to_owned(), json!(method))]);
     input.extend(params.map(|params| ("params".to_owned(), params)));
     serde_json::from_value(Value::Object(input)).ok()
 }
 
-/// The name of a question: its kind and what it says. A call that asks something else in the next
-/// round, because the world has changed, is not given the old answer.
-pub(in super::super) fn key(question: &Question) -> String {
-    let kind = match question {
-        Question::Sample(_) => "sampling",
-        Question::Form(_) => "form",
-        Question::Visit(_) => "page",
-        Question::Roots => "roots",
+/// Returns the key of a request: its kind and a hash of its content. A repeated call with a different request does not
+/// get the earlier response.
+pub(in super::super) fn request_key(request: &InputRequest) -> String {
+    let kind = match request {
+        InputRequest::Sampling(_) => "sampling",
+        InputRequest::Form(_) => "form",
+        InputRequest::Url(_) => "page",
+        InputRequest::Roots => "roots",
     };
     let mut hasher = DefaultHasher::new();
-    let text = serde_json::to_string(question).unwrap_or_default();
+    let text = serde_json::to_string(request).unwrap_or_default();
     text.hash(&mut hasher);
     format!("{kind}_{:016x}", hasher.finish())
 }
 
-fn sample(sampling: &Sampling) -> Value {
+fn sampling_params(sampling: &SamplingRequest) -> Value {
     let content = json!({"type": "text", "text": sampling.message});
     let mut params = json!({
         "messages": [{"role": "user", "content": content}],
@@ -73,60 +76,62 @@ fn sample(sampling: &Sampling) -> Value {
     params
 }
 
-/// Refuses an answer that is too long to be read.
-pub(in super::super) fn short(answer: Value) -> Result<Value, NoReply> {
-    match is_long(&answer) {
-        true => Err(nonsense("an answer that is too long")),
-        false => Ok(answer),
+/// Rejects a response that is too long.
+pub(in super::super) fn check_length(response: &Value) -> Result<(), InputError> {
+    if response.to_string().len() > MAX_RESPONSE {
+        return Err(invalid("a response that is too long"));
     }
+    Ok(())
 }
 
-fn is_long(answer: &Value) -> bool {
-    answer.to_string().len() > LONGEST_ANSWER
-}
-
-/// Reads the answer to a question.
-pub(in super::super) fn reply(question: &Question, answer: &Value) -> Result<Reply, NoReply> {
-    if is_long(answer) {
-        return Err(nonsense("an answer that is too long"));
-    }
-    match question {
-        Question::Sample(sampling) => sampled(sampling, answer).map(Reply::Sampled),
-        Question::Form(_) => {
-            decided(answer)?;
-            match answer.get("content") {
-                Some(Value::Object(content)) => Ok(Reply::Filled(content.clone())),
-                _ => Err(nonsense("a filled-in form without content")),
+/// Parses the response to a request.
+pub(in super::super) fn parse_response(
+    request: &InputRequest,
+    response: &Value,
+) -> Result<InputResponse, InputError> {
+    check_length(response)?;
+    match request {
+        InputRequest::Sampling(sampling) => {
+            sampling_result(sampling, response).map(InputResponse::Sampling)
+        }
+        InputRequest::Form(_) => {
+            check_action(response)?;
+            match response.get("content") {
+                Some(Value::Object(content)) => Ok(InputResponse::Form(content.clone())),
+                _ => Err(invalid("a filled-in form without content")),
             }
         }
-        Question::Visit(_) => decided(answer).map(|()| Reply::Visiting),
-        Question::Roots => {
-            let roots = answer.get("roots").and_then(Value::as_array);
-            let roots = roots.ok_or_else(|| nonsense("no list of roots"))?;
+        InputRequest::Url(_) => check_action(response).map(|()| InputResponse::UrlAccepted),
+        InputRequest::Roots => {
+            let roots = response.get("roots").and_then(Value::as_array);
+            let roots = roots.ok_or_else(|| invalid("no list of roots"))?;
             let uri = |root: &Value| root.get("uri")?.as_str().map(str::to_owned);
-            Ok(Reply::Roots(
-                roots.iter().filter_map(uri).take(MOST_ROOTS).collect(),
+            Ok(InputResponse::Roots(
+                roots.iter().filter_map(uri).take(MAX_ROOTS).collect(),
             ))
         }
     }
 }
 
-/// What the user decided.
-fn decided(answer: &Value) -> Result<(), NoReply> {
-    match answer.get("action").and_then(Value::as_str) {
+/// Checks that the user accepted an elicitation.
+fn check_action(response: &Value) -> Result<(), InputError> {
+    match response.get("action").and_then(Value::as_str) {
         Some("accept") => Ok(()),
-        Some("decline") => Err(NoReply::Declined),
-        Some("cancel") => Err(NoReply::Cancelled),
-        _ => Err(nonsense("neither accept, decline nor cancel")),
+        Some("decline") => Err(InputError::Declined),
+        Some("cancel") => Err(InputError::Cancelled),
+        _ => Err(invalid("an action other than accept, decline or cancel")),
     }
 }
 
-/// What the model said: one block or several.
-fn sampled(sampling: &Sampling, answer: &Value) -> Result<Sampled, NoReply> {
-    let blocks = match answer.get("content") {
+/// Parses the output of the model, which has one content block or several.
+fn sampling_result(
+    sampling: &SamplingRequest,
+    response: &Value,
+) -> Result<SamplingResult, InputError> {
+    let blocks = match response.get("content") {
         Some(Value::Array(blocks)) => blocks.iter().collect(),
         Some(block @ Value::Object(_)) => vec![block],
-        _ => return Err(nonsense("a message without content")),
+        _ => return Err(invalid("a message without content")),
     };
     let kind = |block: &&&Value, kind: &str| block.get("type").is_some_and(|it| it == kind);
     let texts: Vec<&str> = blocks
@@ -141,8 +146,8 @@ fn sampled(sampling: &Sampling, answer: &Value) -> Result<Sampled, NoReply> {
         .filter(|block| block.get("name").and_then(Value::as_str) == tool)
         .filter_map(|block| block.get("input")?.as_object().cloned())
         .collect();
-    Ok(Sampled {
-        model: answer
+    Ok(SamplingResult {
+        model: response
             .get("model")
             .and_then(Value::as_str)
             .map(str::to_owned),
@@ -151,31 +156,31 @@ fn sampled(sampling: &Sampling, answer: &Value) -> Result<Sampled, NoReply> {
     })
 }
 
-fn nonsense(what: &str) -> NoReply {
-    NoReply::Failed(what.to_owned())
+fn invalid(what: &str) -> InputError {
+    InputError::Failed(what.to_owned())
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::panic)]
 mod tests {
     use super::*;
-    use crate::operations::client::{Form, SamplingTool, Visit};
+    use crate::operations::client::{FormRequest, SamplingTool, UrlRequest};
 
-    fn form() -> Question {
+    fn form() -> InputRequest {
         let schema = json!({"type": "object", "properties": {"a": {"type": "string"}}});
-        Question::Form(Form {
+        InputRequest::Form(FormRequest {
             message: "Which?".to_owned(),
             schema: schema.as_object().unwrap().clone(),
         })
     }
 
-    fn sampling(tool: bool) -> Question {
+    fn sampling(tool: bool) -> InputRequest {
         let tool = tool.then(|| SamplingTool {
             name: "give".to_owned(),
             description: "d".to_owned(),
             input_schema: Map::new(),
         });
-        Question::Sample(Sampling {
+        InputRequest::Sampling(SamplingRequest {
             system: "s".to_owned(),
             message: "m".to_owned(),
             tool,
@@ -184,11 +189,11 @@ mod tests {
     }
 
     #[test]
-    fn a_form_names_no_mode_and_a_page_does() {
-        let (method, params) = request(&form());
+    fn only_url_elicitation_has_a_mode() {
+        let (method, params) = method_and_params(&form());
         assert_eq!(method, "elicitation/create");
         assert_eq!(params.unwrap().get("mode"), None);
-        let visit = Question::Visit(Visit {
+        let page = InputRequest::Url(UrlRequest {
             message: "m".to_owned(),
             url: "http://127.0.0.1:1/x".to_owned(),
             id: "v".to_owned(),
@@ -196,15 +201,15 @@ mod tests {
         let expected = json!({
             "mode": "url", "message": "m", "url": "http://127.0.0.1:1/x", "elicitationId": "v",
         });
-        assert_eq!(request(&visit).1, Some(expected));
+        assert_eq!(method_and_params(&page).1, Some(expected));
     }
 
     #[test]
-    fn a_tool_must_be_called() {
-        let params = request(&sampling(true)).1.unwrap();
+    fn requires_the_tool_call() {
+        let params = method_and_params(&sampling(true)).1.unwrap();
         assert_eq!(params.pointer("/toolChoice/mode"), Some(&json!("required")));
         assert_eq!(params.pointer("/tools/0/name"), Some(&json!("give")));
-        let params = request(&sampling(false)).1.unwrap();
+        let params = method_and_params(&sampling(false)).1.unwrap();
         assert_eq!(
             (params.get("tools"), params.get("toolChoice")),
             (None, None)
@@ -212,15 +217,21 @@ mod tests {
     }
 
     #[test]
-    fn decisions_are_told_apart() {
-        let read = |answer: Value| reply(&form(), &answer);
+    fn parses_elicitation_actions() {
+        let parse = |response: Value| parse_response(&form(), &response);
         let content = json!({"a": "b"}).as_object().unwrap().clone();
         assert_eq!(
-            read(json!({"action": "accept", "content": {"a": "b"}})),
-            Ok(Reply::Filled(content))
+            parse(json!({"action": "accept", "content": {"a": "b"}})),
+            Ok(InputResponse::Form(content))
         );
-        assert_eq!(read(json!({"action": "decline"})), Err(NoReply::Declined));
-        assert_eq!(read(json!({"action": "cancel"})), Err(NoReply::Cancelled));
+        assert_eq!(
+            parse(json!({"action": "decline"})),
+            Err(InputError::Declined)
+        );
+        assert_eq!(
+            parse(json!({"action": "cancel"})),
+            Err(InputError::Cancelled)
+        );
         for odd in [
             json!({}),
             json!(null),
@@ -229,36 +240,36 @@ mod tests {
             json!({"action": "accept"}),
             json!({"action": "accept", "content": "b"}),
         ] {
-            assert!(matches!(read(odd), Err(NoReply::Failed(_))));
+            assert!(matches!(parse(odd), Err(InputError::Failed(_))));
         }
     }
 
     #[test]
-    fn one_block_or_several_are_read() {
-        let read = |answer: Value| match reply(&sampling(true), &answer) {
-            Ok(Reply::Sampled(sampled)) => sampled,
+    fn parses_one_content_block_or_several() {
+        let parse = |response: Value| match parse_response(&sampling(true), &response) {
+            Ok(InputResponse::Sampling(result)) => result,
             other => panic!("{other:?}"),
         };
-        let one = read(json!({"model": "x", "content": {"type": "text", "text": "hi"}}));
+        let one = parse(json!({"model": "x", "content": {"type": "text", "text": "hi"}}));
         assert_eq!((one.text.as_str(), one.model.as_deref()), ("hi", Some("x")));
         let call =
             |name: &str| json!({"type": "tool_use", "id": "1", "name": name, "input": {"n": 1}});
-        let several = read(json!({"content": [call("other"), call("give"), {"type": "image"}]}));
+        let several = parse(json!({"content": [call("other"), call("give"), {"type": "image"}]}));
         assert_eq!(several.inputs.len(), 1);
-        assert!(reply(&sampling(true), &json!({"model": "x"})).is_err());
+        assert!(parse_response(&sampling(true), &json!({"model": "x"})).is_err());
     }
 
     #[test]
-    fn long_answers_are_not_read() {
-        let answer = json!({"content": {"type": "text", "text": "x".repeat(LONGEST_ANSWER)}});
-        assert!(reply(&sampling(false), &answer).is_err());
+    fn rejects_long_responses() {
+        let response = json!({"content": {"type": "text", "text": "x".repeat(MAX_RESPONSE)}});
+        assert!(parse_response(&sampling(false), &response).is_err());
     }
 
     #[test]
-    fn roots_without_an_address_are_left_out() {
-        let answer = json!({"roots": [{"uri": "file:///a"}, {"name": "b"}, 7]});
-        let roots = Reply::Roots(vec!["file:///a".to_owned()]);
-        assert_eq!(reply(&Question::Roots, &answer), Ok(roots));
-        assert!(reply(&Question::Roots, &json!({"roots": {}})).is_err());
+    fn skips_roots_without_a_uri() {
+        let response = json!({"roots": [{"uri": "file:///a"}, {"name": "b"}, 7]});
+        let roots = InputResponse::Roots(vec!["file:///a".to_owned()]);
+        assert_eq!(parse_response(&InputRequest::Roots, &response), Ok(roots));
+        assert!(parse_response(&InputRequest::Roots, &json!({"roots": {}})).is_err());
     }
 }

@@ -1,21 +1,21 @@
-//! Prompts: listed, checked, filled in.
+//! Lists prompts, validates their arguments and renders them.
 
 mod template;
 
 use rmcp::model::{
     ContentBlock, EmbeddedResource, ErrorData, GetPromptResult, JsonObject, ListPromptsResult,
-    Prompt as Listed, PromptArgument, PromptMessage, ResourceContents, Role,
+    Prompt as ListedPrompt, PromptArgument, PromptMessage, ResourceContents, Role,
 };
 use serde_json::{Value, json};
 
 pub(super) use exa_mcp_model::PromptArgumentKind;
 use exa_mcp_model::{Prompt, PromptArgument as Argument};
-use template::{Given, Kit, Renderer, members};
+use template::{ArgumentValues, AvailableTools, Renderer, list_entries};
 
 use super::{
-    pages::Page,
+    pagination::Page,
     tools::Tools,
-    version::{Era, FRESH_FOR, KEPT_BY},
+    version::{CACHE_SCOPE, CACHE_TTL_MS, McpVersion},
 };
 use crate::tools::notes::Note;
 use crate::tools::resources::{PLAIN, Resources};
@@ -23,34 +23,37 @@ use exa_mcp_generated::tools::PROMPTS;
 use exa_mcp_model::Identity;
 
 /// The longest argument, in characters.
-const LONGEST_ARGUMENT: usize = 5_000;
+const MAX_ARGUMENT: usize = 5_000;
 
-/// How many notes a prompt carries, and how many bytes of them together.
-const MOST_NOTES: usize = 100;
-const MOST_BYTES: usize = 256 * 1024;
+/// The most notes that a prompt includes, and their most bytes together.
+const MAX_NOTES: usize = 100;
+const MAX_NOTE_BYTES: usize = 256 * 1024;
 
-/// The prompts that are offered with these tools.
-fn offered(tools: &impl Tools) -> Vec<&'static Prompt> {
-    with_kit(tools, |kit| {
+/// Returns the prompts that these tools support.
+fn available(tools: &impl Tools) -> Vec<&'static Prompt> {
+    with_available_tools(tools, |tools| {
         let prompts = PROMPTS.prompts.iter();
-        prompts.filter(|prompt| kit.allows(prompt)).collect()
+        prompts.filter(|prompt| tools.support(prompt)).collect()
     })
 }
 
-fn with_kit<T>(tools: &impl Tools, work: impl FnOnce(&Kit<'_>) -> T) -> T {
-    work(&Kit {
-        way_to: &|operation| tools.way_to(operation),
+fn with_available_tools<T>(
+    tools: &impl Tools,
+    use_tools: impl FnOnce(&AvailableTools<'_>) -> T,
+) -> T {
+    use_tools(&AvailableTools {
+        route_to: &|operation| tools.route_to(operation),
         has: &|tool| tools.has(tool),
     })
 }
 
-/// The prompts as this version lists them.
-pub(super) fn all(tools: &impl Tools, era: &Era) -> Vec<Listed> {
-    let prompts = offered(tools).into_iter();
-    prompts.map(|prompt| era.prompt(prompt)).collect()
+/// Returns the available prompts in the form of a protocol version.
+pub(super) fn all(tools: &impl Tools, protocol: &McpVersion) -> Vec<ListedPrompt> {
+    let prompts = available(tools).into_iter();
+    prompts.map(|prompt| protocol.prompt(prompt)).collect()
 }
 
-/// What an argument of a prompt takes.
+/// Returns the values that an argument of a prompt accepts.
 pub(super) fn takes(
     tools: &impl Tools,
     name: &str,
@@ -66,7 +69,7 @@ pub(super) fn takes(
             .collect();
         let text = format!(
             "The prompt {name} has no argument {}; it has {}",
-            brief(argument),
+            shorten(argument),
             known.join(", ")
         );
         ErrorData::invalid_params(text, None)
@@ -74,51 +77,54 @@ pub(super) fn takes(
 }
 
 fn find(tools: &impl Tools, name: &str) -> Result<&'static Prompt, ErrorData> {
-    let offered = offered(tools);
-    let found = offered.iter().find(|prompt| prompt.name == name);
+    let available = available(tools);
+    let found = available.iter().find(|prompt| prompt.name == name);
     found.copied().ok_or_else(|| {
-        let known: Vec<&str> = offered.iter().map(|prompt| prompt.name.as_str()).collect();
+        let known: Vec<&str> = available
+            .iter()
+            .map(|prompt| prompt.name.as_str())
+            .collect();
         let data = json!({"prompts": known});
-        ErrorData::invalid_params(format!("Unknown prompt: {}", brief(name)), Some(data))
+        ErrorData::invalid_params(format!("Unknown prompt: {}", shorten(name)), Some(data))
     })
 }
 
-fn brief(text: &str) -> String {
+fn shorten(text: &str) -> String {
     text.chars().take(100).collect()
 }
 
-/// Fills a prompt in.
+/// Renders a prompt.
 pub(super) async fn get<T: Tools>(
     tools: &T,
     owner: &Identity,
-    era: &Era,
+    protocol: &McpVersion,
     name: &str,
     arguments: JsonObject,
 ) -> Result<GetPromptResult, ErrorData> {
     let prompt = find(tools, name)?;
-    let given = check(prompt, arguments)?;
-    let text = with_kit(tools, |kit| {
+    let values = validate(prompt, arguments)?;
+    let text = with_available_tools(tools, |tools| {
         let renderer = Renderer {
             file: &PROMPTS,
             prompt,
-            given: &given,
-            kit,
+            values: &values,
+            tools,
         };
-        renderer.text()
+        renderer.render()
     });
     let mut messages = match tools.resources() {
-        Some(resources) if prompt.notes => note_messages(resources, owner, &given).await?,
+        Some(resources) if prompt.notes => note_messages(resources, owner, &values).await?,
         _ => Vec::new(),
     };
     messages.push(PromptMessage::new_text(Role::User, text));
     let mut result = GetPromptResult::new(messages).with_description(&prompt.description);
-    result.meta = era.result_meta();
+    result.meta = protocol.result_meta();
     Ok(result)
 }
 
-/// The arguments as they fit, or everything that does not.
-fn check(prompt: &'static Prompt, arguments: JsonObject) -> Result<Given, ErrorData> {
-    let mut given = Given::new();
+/// Validates the arguments, or reports all problems with them.
+fn validate(prompt: &'static Prompt, arguments: JsonObject) -> Result<ArgumentValues, ErrorData> {
+    let mut values = ArgumentValues::new();
     let mut problems = Vec::new();
     for argument in &prompt.arguments {
         let text = match arguments.get(&argument.name) {
@@ -126,14 +132,14 @@ fn check(prompt: &'static Prompt, arguments: JsonObject) -> Result<Given, ErrorD
             Some(Value::String(text)) => text.trim().to_owned(),
             Some(other) => other.to_string(),
         };
-        match fit(argument, text) {
-            Ok(Some(text)) => drop(given.insert(&argument.name, text)),
+        match validate_value(argument, text) {
+            Ok(Some(text)) => drop(values.insert(&argument.name, text)),
             Ok(None) => {}
             Err(problem) => problems.push(format!("`{}` {problem}", argument.name)),
         }
     }
     if problems.is_empty() {
-        return Ok(given);
+        return Ok(values);
     }
     let text = format!(
         "Invalid arguments for {}: {}",
@@ -143,7 +149,7 @@ fn check(prompt: &'static Prompt, arguments: JsonObject) -> Result<Given, ErrorD
     Err(ErrorData::invalid_params(text, None))
 }
 
-fn fit(argument: &Argument, text: String) -> Result<Option<String>, String> {
+fn validate_value(argument: &Argument, text: String) -> Result<Option<String>, String> {
     if text.is_empty() {
         return if argument.required {
             Err("is required".to_owned())
@@ -151,8 +157,8 @@ fn fit(argument: &Argument, text: String) -> Result<Option<String>, String> {
             Ok(None)
         };
     }
-    if text.chars().count() > LONGEST_ARGUMENT {
-        return Err(format!("is longer than {LONGEST_ARGUMENT} characters"));
+    if text.chars().count() > MAX_ARGUMENT {
+        return Err(format!("is longer than {MAX_ARGUMENT} characters"));
     }
     match &argument.takes {
         PromptArgumentKind::Number(most) => match text.parse::<u32>() {
@@ -167,36 +173,36 @@ fn fit(argument: &Argument, text: String) -> Result<Option<String>, String> {
         PromptArgumentKind::Suggested(_) if !(2..=200).contains(&text.chars().count()) => {
             Err("must have 2 to 200 characters".to_owned())
         }
-        PromptArgumentKind::Several { least, .. } if members(&text).len() < *least => {
+        PromptArgumentKind::Several { least, .. } if list_entries(&text).len() < *least => {
             Err(format!("must name at least {least}, separated by commas"))
         }
         _ => Ok(Some(text)),
     }
 }
 
-/// The notes themselves, as resources.
+/// Returns messages that embed the notes as resources.
 async fn note_messages(
     resources: &Resources,
     owner: &Identity,
-    given: &Given,
+    values: &ArgumentValues,
 ) -> Result<Vec<PromptMessage>, ErrorData> {
-    let wanted = members(given.get("notes").map_or("", String::as_str));
+    let wanted = list_entries(values.get("notes").map_or("", String::as_str));
     let notes = notes(resources, owner, &wanted).await?;
     if notes.is_empty() {
-        let text = "There are no notes yet; `create_note` makes one.";
+        let text = "There are no notes yet; `create_note` creates one.";
         return Ok(vec![PromptMessage::new_text(Role::User, text)]);
     }
-    let mut room = MOST_BYTES;
+    let mut remaining = MAX_NOTE_BYTES;
     let mut messages = vec![PromptMessage::new_text(Role::User, "These are my notes:")];
     let mut left_out = Vec::new();
     for note in notes {
         let text = note.text();
-        match room
+        match remaining
             .checked_sub(text.len())
-            .filter(|_| messages.len() <= MOST_NOTES)
+            .filter(|_| messages.len() <= MAX_NOTES)
         {
             Some(rest) => {
-                room = rest;
+                remaining = rest;
                 messages.push(note_message(&note, text));
             }
             None => left_out.push(format!("{} ({})", note.address(), note.draft.title)),
@@ -225,18 +231,15 @@ async fn notes(
         return Ok(Vec::new());
     };
     if wanted.is_empty() {
-        // More than are shown, so that it can be told which were left out.
-        return notes
-            .list(owner, None, 2 * MOST_NOTES)
-            .await
-            .map_err(failed);
+        // More than are included, so that the rest can be listed.
+        return notes.list(owner, None, 2 * MAX_NOTES).await.map_err(failed);
     }
     let mut found = Vec::new();
     for id in wanted {
         let id = id.strip_prefix("note:///").unwrap_or(id);
         let note = notes.get(owner, id).await.map_err(failed)?;
         found.push(note.ok_or_else(|| {
-            let text = format!("`notes`: there is no note {}", brief(id));
+            let text = format!("`notes`: there is no note {}", shorten(id));
             ErrorData::invalid_params(text, None)
         })?);
     }
@@ -249,34 +252,34 @@ fn note_message(note: &Note, text: String) -> PromptMessage {
     PromptMessage::new(Role::User, ContentBlock::Resource(resource))
 }
 
-impl Era {
-    fn prompt(&self, prompt: &Prompt) -> Listed {
+impl McpVersion {
+    fn prompt(&self, prompt: &Prompt) -> ListedPrompt {
         let arguments = prompt.arguments.iter().map(|argument| {
-            let shown = PromptArgument::new(&argument.name)
+            let converted = PromptArgument::new(&argument.name)
                 .with_description(&argument.description)
                 .with_required(argument.required);
-            if self.knows_titles() {
-                shown.with_title(&argument.title)
+            if self.supports_titles() {
+                converted.with_title(&argument.title)
             } else {
-                shown
+                converted
             }
         });
         let arguments = Some(arguments.collect());
-        let listed = Listed::new(&prompt.name, Some(&prompt.description), arguments);
-        if self.knows_titles() {
+        let listed = ListedPrompt::new(&prompt.name, Some(&prompt.description), arguments);
+        if self.supports_titles() {
             listed.with_title(&prompt.title)
         } else {
             listed
         }
     }
 
-    /// A page of prompts.
-    pub(super) fn prompt_list(&self, page: Page<Listed>) -> ListPromptsResult {
+    /// Converts a page of prompts for this version.
+    pub(super) fn prompt_list(&self, page: Page<ListedPrompt>) -> ListPromptsResult {
         let mut list = ListPromptsResult::with_all_items(page.items);
         list.next_cursor = page.next;
         list.meta = self.result_meta();
         if self.is_stateless() {
-            list = list.with_ttl_ms(FRESH_FOR).with_cache_scope(KEPT_BY);
+            list = list.with_ttl_ms(CACHE_TTL_MS).with_cache_scope(CACHE_SCOPE);
         }
         list
     }

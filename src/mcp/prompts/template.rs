@@ -1,55 +1,54 @@
 //! Renders the templates of prompts.
 //!
-//! A prompt speaks only of tools that are offered, and is itself offered only where its work can be done
-//! with them.
+//! A prompt mentions only available tools, and is itself available only if its task can be done with them.
 
 use exa_mcp_model::{
     Prompt, PromptArgumentKind, PromptFile, PromptRequirement, PromptStep, PromptValue,
 };
 use serde_json::{Map, Value, json};
 
-/// Conditions of a webset, and characters of one of them.
-const MOST_CRITERIA: usize = 5;
-const LONGEST_CRITERION: usize = 1_000;
+/// The most criteria of a webset, and the most characters of each.
+const MAX_CRITERIA: usize = 5;
+const MAX_CRITERION: usize = 1_000;
 
-/// The tools as far as prompts speak of them.
-pub(super) struct Kit<'a> {
-    /// How an operation can be called, if at all.
-    pub(super) way_to: &'a dyn Fn(&str) -> Option<String>,
-    /// Whether there is a tool of this name.
+/// The available tools, as prompts see them.
+pub(super) struct AvailableTools<'a> {
+    /// Describes how to call an operation, if that is possible.
+    pub(super) route_to: &'a dyn Fn(&str) -> Option<String>,
+    /// Returns whether there is a tool with this name.
     pub(super) has: &'a dyn Fn(&str) -> bool,
 }
 
-impl Kit<'_> {
-    /// Whether the work of a prompt can be done.
-    pub(super) fn allows(&self, prompt: &Prompt) -> bool {
+impl AvailableTools<'_> {
+    /// Returns whether the task of a prompt can be done.
+    pub(super) fn support(&self, prompt: &Prompt) -> bool {
         match &prompt.needs {
-            PromptRequirement::Operation(operation) => (self.way_to)(operation).is_some(),
+            PromptRequirement::Operation(operation) => (self.route_to)(operation).is_some(),
             PromptRequirement::Tool(tool) => (self.has)(tool),
         }
     }
 }
 
-/// The arguments of a call by name; blank ones are left out.
-pub(super) type Given = std::collections::BTreeMap<&'static str, String>;
+/// The arguments of a prompt by name, without blank ones.
+pub(super) type ArgumentValues = std::collections::BTreeMap<&'static str, String>;
 
-/// The members of a list that someone typed.
-pub(super) fn members(text: &str) -> Vec<&str> {
-    let members = text.split([',', '\n']).map(str::trim);
-    members.filter(|member| !member.is_empty()).collect()
+/// Splits a list at commas and line breaks.
+pub(super) fn list_entries(text: &str) -> Vec<&str> {
+    let entries = text.split([',', '\n']).map(str::trim);
+    entries.filter(|entry| !entry.is_empty()).collect()
 }
 
-/// A prompt with the arguments of a call, rendered for the tools that are offered.
+/// Renders a prompt with its arguments for the available tools.
 pub(super) struct Renderer<'a> {
     pub(super) file: &'a PromptFile,
     pub(super) prompt: &'a Prompt,
-    pub(super) given: &'a Given,
-    pub(super) kit: &'a Kit<'a>,
+    pub(super) values: &'a ArgumentValues,
+    pub(super) tools: &'a AvailableTools<'a>,
 }
 
 impl Renderer<'_> {
-    /// The whole text.
-    pub(super) fn text(&self) -> String {
+    /// Returns the rendered text.
+    pub(super) fn render(&self) -> String {
         let steps = self.prompt.steps.iter().filter_map(|step| self.step(step));
         let steps: Vec<String> = steps
             .zip(1..)
@@ -58,24 +57,24 @@ impl Renderer<'_> {
         self.fill(&self.prompt.text, "steps", &steps.join("\n"))
     }
 
-    /// A step, unless it cannot be taken or is not wanted.
+    /// Renders a step; `None` if it is impossible or does not apply.
     fn step(&self, step: &PromptStep) -> Option<String> {
-        let wanted = |(name, value): (&String, &String)| self.argument(name) == value;
-        let has_tool = step.tool.as_ref().is_none_or(|tool| (self.kit.has)(tool));
-        if !has_tool || !step.when.iter().all(wanted) {
+        let applies = |(name, value): (&String, &String)| self.argument(name) == value;
+        let has_tool = step.tool.as_ref().is_none_or(|tool| (self.tools.has)(tool));
+        if !has_tool || !step.when.iter().all(applies) {
             return None;
         }
-        let preferred = step.prefer.as_ref().filter(|tool| (self.kit.has)(tool));
+        let preferred = step.prefer.as_ref().filter(|tool| (self.tools.has)(tool));
         let call = match (preferred, &step.operation) {
             (Some(tool), _) => format!("`{tool}`"),
-            (None, Some(operation)) => (self.kit.way_to)(operation)?,
+            (None, Some(operation)) => (self.tools.route_to)(operation)?,
             (None, None) => String::new(),
         };
         Some(self.fill(&step.text, "call", &call))
     }
 
-    /// A template with its placeholders filled in; `own` is one that only this template has. What is
-    /// filled in is not looked at again: it may come from the caller.
+    /// Replaces the placeholders of a template; `own` is one that only this template has. Values are not expanded
+    /// again, because they may come from the user.
     fn fill(&self, template: &str, own: &str, value: &str) -> String {
         fill(template, |name| {
             if name == own {
@@ -102,32 +101,32 @@ impl Renderer<'_> {
             PromptValue::List {
                 argument,
                 otherwise,
-            } => match members(self.argument(argument)).as_slice() {
+            } => match list_entries(self.argument(argument)).as_slice() {
                 [] => otherwise.clone(),
-                members => members.join(", "),
+                entries => entries.join(", "),
             },
             PromptValue::Given { argument, text } => match self.argument(argument) {
                 "" => String::new(),
-                given => fill(text, |name| (name == "value").then(|| given.to_owned())),
+                value => fill(text, |name| (name == "value").then(|| value.to_owned())),
             },
-            PromptValue::Call { operation, text } => match (self.kit.way_to)(operation) {
+            PromptValue::Call { operation, text } => match (self.tools.route_to)(operation) {
                 Some(call) => fill(text, |name| (name == "call").then(|| call.clone())),
                 None => String::new(),
             },
-            PromptValue::WebsetArguments => webset_arguments(self.prompt, self.given).to_string(),
+            PromptValue::WebsetArguments => webset_arguments(self.prompt, self.values).to_string(),
         }
     }
 
     fn argument(&self, name: &str) -> &str {
-        argument(self.given, name)
+        argument(self.values, name)
     }
 }
 
-fn argument<'a>(given: &'a Given, name: &str) -> &'a str {
-    given.get(name).map_or("", String::as_str)
+fn argument<'a>(values: &'a ArgumentValues, name: &str) -> &'a str {
+    values.get(name).map_or("", String::as_str)
 }
 
-/// Replaces every `{name}` by its value; one without a value stays as it is.
+/// Replaces every `{name}` by its value; leaves unknown ones unchanged.
 fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
     let mut text = String::with_capacity(template.len());
     let mut rest = template;
@@ -149,15 +148,15 @@ fn fill(template: &str, value: impl Fn(&str) -> Option<String>) -> String {
     text
 }
 
-/// The arguments for creating the webset that a call of a prompt asks for.
-pub(super) fn webset_arguments(prompt: &Prompt, given: &Given) -> Value {
+/// Returns the arguments for creating the webset that a prompt requests.
+pub(super) fn webset_arguments(prompt: &Prompt, values: &ArgumentValues) -> Value {
     let mut search = Map::new();
     let mut put = |name: &str, value: Value| drop(search.insert(name.to_owned(), value));
-    put("query", json!(argument(given, "description")));
-    let count = given.get("count").and_then(|count| count.parse().ok());
+    put("query", json!(argument(values, "description")));
+    let count = values.get("count").and_then(|count| count.parse().ok());
     put("count", json!(count.unwrap_or(10_u32)));
-    if let Some(kind) = given.get("entity") {
-        let known = kinds(prompt).find(|known| known.eq_ignore_ascii_case(kind));
+    if let Some(kind) = values.get("entity") {
+        let known = entity_types(prompt).find(|known| known.eq_ignore_ascii_case(kind));
         put(
             "entity",
             match known {
@@ -166,18 +165,13 @@ pub(super) fn webset_arguments(prompt: &Prompt, given: &Given) -> Value {
             },
         );
     }
-    let criteria = argument(given, "criteria")
+    let criteria = argument(values, "criteria")
         .split([';', '\n'])
         .map(str::trim);
     let criteria: Vec<Value> = criteria
         .filter(|criterion| !criterion.is_empty())
-        .take(MOST_CRITERIA)
-        .map(|criterion| {
-            criterion
-                .chars()
-                .take(LONGEST_CRITERION)
-                .collect::<String>()
-        })
+        .take(MAX_CRITERIA)
+        .map(|criterion| criterion.chars().take(MAX_CRITERION).collect::<String>())
         .map(|criterion| json!({"description": criterion}))
         .collect();
     if !criteria.is_empty() {
@@ -186,8 +180,8 @@ pub(super) fn webset_arguments(prompt: &Prompt, given: &Given) -> Value {
     json!({"search": search})
 }
 
-/// The kinds of entities that Exa knows by name: those that the prompt suggests.
-fn kinds(prompt: &Prompt) -> impl Iterator<Item = &String> {
+/// Returns the entity types of Exa, which are the ones that the prompt suggests.
+fn entity_types(prompt: &Prompt) -> impl Iterator<Item = &String> {
     let arguments = prompt.arguments.iter();
     let suggested = arguments.filter(|argument| argument.name == "entity");
     suggested.flat_map(|argument| match &argument.takes {

@@ -1,9 +1,9 @@
-//! What prompts say, and what they refuse.
+//! Rendering of prompts and validation of their arguments.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use super::template::webset_arguments;
 use super::*;
-use crate::operations::{self, Caller, validation};
+use crate::operations::{self, OperationExecutor, validation};
 use crate::tools::notes::Draft;
 use crate::tools::{ResultCache, ToolExecutor};
 use exa_mcp_exa_client::{ExaConfig, ExaHttp};
@@ -12,7 +12,7 @@ fn executor(tools: &str) -> ToolExecutor {
     let http = ExaHttp::new(ExaConfig::default()).unwrap();
     ToolExecutor::new(
         tools,
-        Caller::new(
+        OperationExecutor::new(
             http,
             None,
             std::sync::Arc::new(crate::operations::spend::Unlimited),
@@ -27,11 +27,11 @@ fn object(value: Value) -> JsonObject {
 }
 
 async fn get(tools: &str, name: &str, arguments: Value) -> Result<Vec<Value>, ErrorData> {
-    let era = Era::of(None);
+    let protocol = McpVersion::new(None);
     let result = super::get(
         &executor(tools),
         &Identity::local(),
-        &era,
+        &protocol,
         name,
         object(arguments),
     )
@@ -45,16 +45,16 @@ async fn text(tools: &str, name: &str, arguments: Value) -> String {
     messages[0]["content"]["text"].as_str().unwrap().to_owned()
 }
 
-async fn refused(name: &str, arguments: Value) -> String {
+async fn rejection(name: &str, arguments: Value) -> String {
     let error = get("default,notes", name, arguments).await.unwrap_err();
     assert_eq!(error.code.0, -32602);
     error.message.into_owned()
 }
 
 #[test]
-fn a_prompt_is_offered_where_its_work_can_be_done() {
+fn lists_only_prompts_that_the_tools_support() {
     let names = |tools: &str| -> String {
-        let prompts = all(&executor(tools), &Era::of(None));
+        let prompts = all(&executor(tools), &McpVersion::new(None));
         let names: Vec<String> = prompts.into_iter().map(|prompt| prompt.name).collect();
         names.join(" ")
     };
@@ -72,9 +72,9 @@ fn a_prompt_is_offered_where_its_work_can_be_done() {
 }
 
 #[tokio::test]
-async fn prompts_speak_of_the_tools_that_are_there() {
+async fn prompts_mention_only_available_tools() {
     let topic = json!({"topic": "heat pumps", "depth": "deep"});
-    let said = text("default", "research_topic", topic.clone()).await;
+    let rendered = text("default", "research_topic", topic.clone()).await;
     for part in [
         "Topic: heat pumps",
         "`web_search_exa`",
@@ -82,33 +82,33 @@ async fn prompts_speak_of_the_tools_that_are_there() {
         "`exa_api` with operation `research.create`",
         "`exa_api` with operation `research.get`",
     ] {
-        assert!(said.contains(part), "no {part} in {said}");
+        assert!(rendered.contains(part), "no {part} in {rendered}");
     }
     assert!(
-        !said.contains("create_note") && !said.contains("exa-sync"),
-        "{said}"
+        !rendered.contains("create_note") && !rendered.contains("exa-sync"),
+        "{rendered}"
     );
-    let said = text("toolhost,notes", "research_topic", topic).await;
+    let rendered = text("toolhost,notes", "research_topic", topic).await;
     for part in [
         "`exa-sync` with operation `search`",
         "`exa-async` with operation `start_research`",
         "`create_note`",
     ] {
-        assert!(said.contains(part), "no {part} in {said}");
+        assert!(rendered.contains(part), "no {part} in {rendered}");
     }
     let companies = json!({"companies": "Exa, Acme"});
-    let said = text("classic", "compare_companies", companies.clone()).await;
-    assert!(said.contains("`company_research_exa`"), "{said}");
-    let said = text("web_search_exa", "compare_companies", companies).await;
+    let rendered = text("classic", "compare_companies", companies.clone()).await;
+    assert!(rendered.contains("`company_research_exa`"), "{rendered}");
+    let rendered = text("web_search_exa", "compare_companies", companies).await;
     assert!(
-        said.contains("`web_search_exa`") && !said.contains("_fetch_"),
-        "{said}"
+        rendered.contains("`web_search_exa`") && !rendered.contains("_fetch_"),
+        "{rendered}"
     );
 }
 
 #[tokio::test]
-async fn depth_decides_how_much_is_asked_for() {
-    let said = async |depth| {
+async fn depth_determines_the_extent_of_research() {
+    let rendered = async |depth| {
         text(
             "default",
             "research_topic",
@@ -116,7 +116,11 @@ async fn depth_decides_how_much_is_asked_for() {
         )
         .await
     };
-    let (quick, usual, deep) = (said("Quick").await, said("").await, said("deep").await);
+    let (quick, usual, deep) = (
+        rendered("Quick").await,
+        rendered("").await,
+        rendered("deep").await,
+    );
     assert!(quick.contains("half a page") && usual.contains("two pages"));
     assert!(deep.contains("research.create") && !usual.contains("research.create"));
     assert_eq!(
@@ -125,11 +129,11 @@ async fn depth_decides_how_much_is_asked_for() {
     );
 }
 
-/// What the prompt suggests to send must be something that Exa takes.
+/// The suggested arguments must be valid.
 #[test]
-fn the_suggested_webset_fits_the_operation() {
+fn suggested_webset_arguments_are_valid() {
     let operation = operations::find("websets.create").unwrap();
-    let subject = validation::Subject::new(operations::input_schema(operation));
+    let spec = validation::ArgumentSpec::new(operations::input_schema(operation));
     let mut prompts = PROMPTS.prompts.iter();
     let prompt = prompts.find(|it| it.name == "build_webset").unwrap();
     for entity in [
@@ -139,7 +143,7 @@ fn the_suggested_webset_fits_the_operation() {
         "research_paper",
         "open-source databases",
     ] {
-        let given = Given::from([
+        let given = ArgumentValues::from([
             ("description", "databases".to_owned()),
             ("count", "25".to_owned()),
             ("criteria", "written in Rust; a; b;; c; d; e; f".to_owned()),
@@ -148,27 +152,27 @@ fn the_suggested_webset_fits_the_operation() {
         let arguments = webset_arguments(prompt, &given);
         assert_eq!(arguments["search"]["count"], 25);
         assert_eq!(arguments["search"]["criteria"].as_array().unwrap().len(), 5);
-        let checked = validation::check(&subject, arguments).unwrap();
+        let checked = validation::validate(&spec, arguments).unwrap();
         assert_eq!(checked.corrections, Vec::<String>::new(), "{entity}");
     }
-    let least = Given::from([("description", "databases".to_owned())]);
+    let least = ArgumentValues::from([("description", "databases".to_owned())]);
     let expected = json!({"search": {"query": "databases", "count": 10}});
     assert_eq!(webset_arguments(prompt, &least), expected);
 }
 
 #[tokio::test]
-async fn what_does_not_fit_is_named() {
-    let said = refused("research_topic", json!({"topic": " ", "depth": "endless"})).await;
-    assert!(said.contains("`topic` is required"), "{said}");
+async fn reports_invalid_arguments() {
+    let rendered = rejection("research_topic", json!({"topic": " ", "depth": "endless"})).await;
+    assert!(rendered.contains("`topic` is required"), "{rendered}");
     assert!(
-        said.contains("`depth` must be one of quick, standard, deep"),
-        "{said}"
+        rendered.contains("`depth` must be one of quick, standard, deep"),
+        "{rendered}"
     );
     for count in ["0", "1001", "many", "1.5", "-1"] {
-        let said = refused("build_webset", json!({"description": "x", "count": count})).await;
+        let rendered = rejection("build_webset", json!({"description": "x", "count": count})).await;
         assert!(
-            said.contains("`count` must be a whole number"),
-            "{count}: {said}"
+            rendered.contains("`count` must be a whole number"),
+            "{count}: {rendered}"
         );
     }
     get(
@@ -178,12 +182,18 @@ async fn what_does_not_fit_is_named() {
     )
     .await
     .unwrap();
-    let said = refused("compare_companies", json!({"companies": "Exa, "})).await;
-    assert!(said.contains("`companies` must name at least 2"), "{said}");
-    let said = refused("research_topic", json!({"topic": "x".repeat(5_001)})).await;
-    assert!(said.contains("longer") && said.len() < 200, "{said}");
-    let said = refused("summarize_notes", json!({"notes": "nope"})).await;
-    assert!(said.contains("no note nope"), "{said}");
+    let rendered = rejection("compare_companies", json!({"companies": "Exa, "})).await;
+    assert!(
+        rendered.contains("`companies` must name at least 2"),
+        "{rendered}"
+    );
+    let rendered = rejection("research_topic", json!({"topic": "x".repeat(5_001)})).await;
+    assert!(
+        rendered.contains("longer") && rendered.len() < 200,
+        "{rendered}"
+    );
+    let rendered = rejection("summarize_notes", json!({"notes": "nope"})).await;
+    assert!(rendered.contains("no note nope"), "{rendered}");
     let error = get("default", "summarize_notes", json!({}))
         .await
         .unwrap_err();
@@ -193,26 +203,26 @@ async fn what_does_not_fit_is_named() {
 }
 
 #[tokio::test]
-async fn notes_come_with_the_prompt_as_far_as_they_fit() {
+async fn includes_notes_up_to_the_size_limit() {
     let tools = executor("notes");
-    let era = Era::of(None);
+    let protocol = McpVersion::new(None);
     let summarize = async |arguments| {
         let arguments = object(arguments);
         let result = super::get(
             &tools,
             &Identity::local(),
-            &era,
+            &protocol,
             "summarize_notes",
             arguments,
         )
         .await;
         json!(result.unwrap().messages)
     };
-    let said = summarize(json!({})).await;
-    assert!(said.to_string().contains("no notes yet"), "{said}");
+    let rendered = summarize(json!({})).await;
+    assert!(rendered.to_string().contains("no notes yet"), "{rendered}");
     let notes = tools.resources().notes().unwrap();
     let mut ids = Vec::new();
-    for (title, length) in [("small", 10), ("large", MOST_BYTES), ("late", 10)] {
+    for (title, length) in [("small", 10), ("large", MAX_NOTE_BYTES), ("late", 10)] {
         let draft = Draft {
             title: title.to_owned(),
             content: "x".repeat(length),
@@ -221,23 +231,25 @@ async fn notes_come_with_the_prompt_as_far_as_they_fit() {
         let note = notes.create(&Identity::local(), draft).await.unwrap();
         ids.push(note.id);
     }
-    let said = summarize(json!({"focus": "cost"})).await;
-    let resources: Vec<&Value> = (1..=2).map(|n| &said[n]["content"]["resource"]).collect();
+    let rendered = summarize(json!({"focus": "cost"})).await;
+    let resources: Vec<&Value> = (1..=2)
+        .map(|n| &rendered[n]["content"]["resource"])
+        .collect();
     assert_eq!(resources[0]["uri"], format!("note:///{}", ids[2]));
     assert_eq!(resources[1]["text"], "small\n\nxxxxxxxxxx");
     assert_eq!(resources[1]["mimeType"], "text/plain");
-    let left_out = said[3]["content"]["text"].as_str().unwrap();
+    let left_out = rendered[3]["content"]["text"].as_str().unwrap();
     assert!(
         left_out.contains(&format!("note:///{} (large)", ids[1])),
         "{left_out}"
     );
     assert!(
-        said[4]["content"]["text"]
+        rendered[4]["content"]["text"]
             .as_str()
             .unwrap()
             .contains("cost")
     );
     let one = format!(" note:///{} ", ids[0]);
-    let said = summarize(json!({"notes": one})).await;
-    assert_eq!(said.as_array().unwrap().len(), 3);
+    let rendered = summarize(json!({"notes": one})).await;
+    assert_eq!(rendered.as_array().unwrap().len(), 3);
 }

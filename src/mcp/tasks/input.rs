@@ -1,5 +1,4 @@
-//! What a task asks its client, as it is kept: whoever comes with an answer, at whichever server, finds the
-//! question there.
+//! The stored input requests and responses of a task. They are stored so that a response may reach any server.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,118 +7,120 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::super::client;
-use crate::operations::client::{ClientCapabilities, NoReply, Question};
+use crate::operations::client::{ClientCapabilities, InputError, InputRequest};
 
-/// What came of a question, before it is read.
-pub(super) type Answer = Result<Value, NoReply>;
+/// The unparsed response to an input request, or why there is none.
+pub(super) type RawResponse = Result<Value, InputError>;
 
-/// Questions and answers of one task.
+/// The input requests of one task and the responses to them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Questions {
-    /// What the client can be asked for.
+pub(super) struct TaskInput {
+    /// The requests that the client supports.
     #[serde(rename = "powers")]
     pub(super) capabilities: ClientCapabilities,
-    /// Those that wait for an answer, by their names.
+    /// Requests without a response, by key.
     #[serde(rename = "open")]
-    open: BTreeMap<String, Question>,
-    /// Those that a process asked which has ended. An answer to them may still be on its way.
+    open: BTreeMap<String, InputRequest>,
+    /// Requests of a process that has ended. A response may still arrive.
     #[serde(rename = "left")]
-    left: BTreeSet<String>,
+    orphaned: BTreeSet<String>,
     #[serde(rename = "answers")]
-    answers: BTreeMap<String, Answer>,
-    /// Nothing has been sent to Exa since the open ones were asked. Stays set when they are answered: the process
-    /// that runs the task clears it before it goes on, and that process may have ended.
+    responses: BTreeMap<String, RawResponse>,
+    /// Nothing was sent to Exa before the open requests. Stays set when responses arrive: the process that runs the task
+    /// clears it before it continues, and that process may have ended.
     #[serde(rename = "untouched")]
     untouched: bool,
 }
 
-impl Questions {
-    /// Those of a task whose client can be asked for this much.
-    pub(super) fn of(capabilities: ClientCapabilities) -> Self {
+impl TaskInput {
+    /// Creates the input of a task whose client supports these requests.
+    pub(super) fn new(capabilities: ClientCapabilities) -> Self {
         Self {
             capabilities,
             ..Self::default()
         }
     }
 
-    /// Whether there is nothing to keep.
-    pub(super) fn is_nothing(&self) -> bool {
+    /// Returns whether there is nothing to store.
+    pub(super) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether an answer is waited for.
-    pub(super) fn are_open(&self) -> bool {
+    /// Returns whether a response is pending.
+    pub(super) fn is_pending(&self) -> bool {
         !self.open.is_empty()
     }
 
-    /// Those that wait for an answer.
-    pub(super) fn open(&self) -> impl Iterator<Item = (&String, &Question)> {
+    /// Returns the requests without a response.
+    pub(super) fn open(&self) -> impl Iterator<Item = (&String, &InputRequest)> {
         self.open.iter()
     }
 
-    /// Whether an answer to a question is of use: it is open, or its process has ended and the next one has not
-    /// asked anything yet.
+    /// Returns whether a response to a request is useful: the request is open, or its process has ended and the next one
+    /// has not made a request yet.
     pub(super) fn is_awaited(&self, key: &str) -> bool {
-        self.open.contains_key(key) || (self.left.contains(key) && !self.are_open())
+        self.open.contains_key(key) || (self.orphaned.contains(key) && !self.is_pending())
     }
 
-    /// What came of a question, once nothing else is waited for.
-    pub(super) fn answer(&self, key: &str) -> Option<&Answer> {
-        self.answers.get(key).filter(|_| !self.are_open())
+    /// Returns the response to a request, once no other response is pending.
+    pub(super) fn response(&self, key: &str) -> Option<&RawResponse> {
+        self.responses.get(key).filter(|_| !self.is_pending())
     }
 
-    /// Opens a question, unless it has been answered.
-    pub(super) fn ask(&mut self, key: &str, question: &Question, untouched: bool) -> bool {
-        if self.answers.contains_key(key) {
+    /// Adds a request, unless it has a response.
+    pub(super) fn request(&mut self, key: &str, request: &InputRequest, untouched: bool) -> bool {
+        if self.responses.contains_key(key) {
             return false;
         }
-        self.left.remove(key);
-        self.open.insert(key.to_owned(), question.clone());
+        self.orphaned.remove(key);
+        self.open.insert(key.to_owned(), request.clone());
         self.untouched = untouched;
         true
     }
 
-    /// Takes an answer to what was asked; others do not count.
-    pub(super) fn take(&mut self, key: &str, answer: &Answer) -> bool {
-        let asked = self.open.remove(key).is_some() | self.left.remove(key);
-        if asked {
-            let answer = answer.clone().and_then(client::short);
-            self.answers.insert(key.to_owned(), answer);
+    /// Adds the response to a request; ignores others.
+    pub(super) fn respond(&mut self, key: &str, response: &RawResponse) -> bool {
+        let is_requested = self.open.remove(key).is_some() | self.orphaned.remove(key);
+        if is_requested {
+            let response = response
+                .clone()
+                .and_then(|value| client::check_length(&value).map(|()| value));
+            self.responses.insert(key.to_owned(), response);
         }
-        asked
+        is_requested
     }
 
-    /// The process that runs the task goes on and may send something to Exa from now on. Says whether that is
-    /// new.
-    pub(super) fn go_on(&mut self) -> bool {
+    /// Records that the task continues and may send something to Exa from now on. Returns whether that is new.
+    pub(super) fn resume(&mut self) -> bool {
         std::mem::take(&mut self.untouched)
     }
 
-    /// Takes back what a process asked that has ended. Says whether that process had sent nothing to Exa.
-    pub(super) fn leave(&mut self) -> bool {
+    /// Withdraws the requests of a process that has ended. Returns whether that process had sent nothing to Exa.
+    pub(super) fn orphan(&mut self) -> bool {
         let open = std::mem::take(&mut self.open);
-        self.left.extend(open.into_keys());
-        self.go_on()
+        self.orphaned.extend(open.into_keys());
+        self.resume()
     }
 
-    /// The open ones in the form of the extension of 2026-07-28.
+    /// Returns the open requests in the form of 2026-07-28.
     pub(super) fn requests(&self) -> InputRequests {
         let requests = self.open.iter();
-        let requests = requests.filter_map(|(key, it)| Some((key.clone(), client::input(it)?)));
+        let requests =
+            requests.filter_map(|(key, it)| Some((key.clone(), client::to_input_request(it)?)));
         requests.collect()
     }
 
-    /// What is waited for, in words.
-    pub(super) fn in_words(&self) -> String {
-        let words = |question: &Question| match question {
-            Question::Sample(_) => "an answer of the client's model".to_owned(),
-            Question::Form(form) => form.message.clone(),
-            Question::Visit(visit) => visit.message.clone(),
-            Question::Roots => "the client's folders".to_owned(),
+    /// Describes the pending input.
+    pub(super) fn description(&self) -> String {
+        let describe = |request: &InputRequest| match request {
+            InputRequest::Sampling(_) => "a response of the client's model".to_owned(),
+            InputRequest::Form(form) => form.message.clone(),
+            InputRequest::Url(page) => page.message.clone(),
+            InputRequest::Roots => "the client's roots".to_owned(),
         };
-        let words: Vec<String> = self.open.values().map(words).collect();
-        format!("waits for the client: {}", words.join(" "))
+        let descriptions: Vec<String> = self.open.values().map(describe).collect();
+        format!("waiting for the client: {}", descriptions.join(" "))
     }
 }
 
@@ -129,91 +130,85 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::operations::client::Form;
+    use crate::operations::client::FormRequest;
 
-    fn form(message: &str) -> Question {
-        Question::Form(Form {
+    fn form(message: &str) -> InputRequest {
+        InputRequest::Form(FormRequest {
             message: message.to_owned(),
             schema: Default::default(),
         })
     }
 
-    fn asking(keys: &[&str]) -> Questions {
-        let mut questions = Questions::default();
+    fn requesting(keys: &[&str]) -> TaskInput {
+        let mut input = TaskInput::default();
         for key in keys {
-            assert!(questions.ask(key, &form(key), true));
+            assert!(input.request(key, &form(key), true));
         }
-        questions
+        input
     }
 
     #[test]
-    fn nothing_is_answered_before_everything_is() {
-        let mut questions = asking(&["a", "b"]);
+    fn returns_responses_only_when_none_is_pending() {
+        let mut input = requesting(&["a", "b"]);
         let yes = Ok(json!({"action": "accept"}));
-        assert!(questions.take("a", &yes));
-        assert!(!questions.take("a", &yes), "it is answered once");
-        assert!(!questions.take("c", &yes), "nobody asked");
-        assert_eq!(
-            (questions.answer("a"), questions.is_awaited("b")),
-            (None, true)
-        );
-        assert!(questions.take("b", &Err(NoReply::Declined)));
-        assert_eq!(questions.answer("a"), Some(&yes));
-        assert_eq!(questions.answer("b"), Some(&Err(NoReply::Declined)));
+        assert!(input.respond("a", &yes));
+        assert!(!input.respond("a", &yes), "only one response counts");
+        assert!(!input.respond("c", &yes), "not requested");
+        assert_eq!((input.response("a"), input.is_awaited("b")), (None, true));
+        assert!(input.respond("b", &Err(InputError::Declined)));
+        assert_eq!(input.response("a"), Some(&yes));
+        assert_eq!(input.response("b"), Some(&Err(InputError::Declined)));
     }
 
     #[test]
-    fn the_next_process_finds_the_answers_of_the_one_before() {
-        let mut questions = asking(&["a", "b"]);
-        assert!(questions.take("a", &Ok(json!(1))));
-        assert!(questions.leave(), "nothing was sent");
-        assert!(!questions.are_open());
-        assert!(questions.take("b", &Ok(json!(2))), "it was asked");
-        let kept = serde_json::to_string(&questions).unwrap();
-        let mut questions: Questions = serde_json::from_str(&kept).unwrap();
-        assert!(!questions.ask("a", &form("a"), true));
-        assert_eq!(questions.answer("b"), Some(&Ok(json!(2))));
-        assert!(!questions.leave(), "it is not known any more");
+    fn the_next_process_finds_earlier_responses() {
+        let mut input = requesting(&["a", "b"]);
+        assert!(input.respond("a", &Ok(json!(1))));
+        assert!(input.orphan(), "nothing was sent");
+        assert!(!input.is_pending());
+        assert!(input.respond("b", &Ok(json!(2))), "it was requested");
+        let stored = serde_json::to_string(&input).unwrap();
+        let mut input: TaskInput = serde_json::from_str(&stored).unwrap();
+        assert!(!input.request("a", &form("a"), true));
+        assert_eq!(input.response("b"), Some(&Ok(json!(2))));
+        assert!(!input.orphan(), "it is no longer known");
     }
 
     #[test]
-    fn a_question_is_awaited_until_the_next_process_asks_another_one() {
-        let mut questions = asking(&["a"]);
-        questions.leave();
-        assert!(
-            questions.is_awaited("a"),
-            "the next process may ask it again"
-        );
-        assert!(questions.ask("a", &form("a"), true));
-        assert!(questions.is_awaited("a"));
-        questions.leave();
-        assert!(questions.ask("b", &form("b"), true));
-        assert!(!questions.is_awaited("a"), "something else is asked now");
-        questions.leave();
-        assert!(questions.take("a", &Ok(json!(1))));
-        assert!(!questions.is_awaited("a"), "it is answered");
+    fn awaits_a_response_until_the_next_process_makes_another_request() {
+        let mut input = requesting(&["a"]);
+        input.orphan();
+        assert!(input.is_awaited("a"), "the next process may repeat it");
+        assert!(input.request("a", &form("a"), true));
+        assert!(input.is_awaited("a"));
+        input.orphan();
+        assert!(input.request("b", &form("b"), true));
+        assert!(!input.is_awaited("a"), "another request is open now");
+        input.orphan();
+        assert!(input.respond("a", &Ok(json!(1))));
+        assert!(!input.is_awaited("a"), "it has a response");
     }
 
     #[test]
-    fn an_answer_that_no_process_has_read_sends_nothing() {
-        let mut questions = asking(&["a"]);
-        // The process that asked has ended, and another one takes the answer before it takes up the task.
-        assert!(questions.take("a", &Ok(json!(1))));
-        assert!(questions.leave(), "nothing was sent");
+    fn a_response_that_no_process_has_read_sends_nothing() {
+        let mut input = requesting(&["a"]);
+        // The process that made the request has ended, and another one stores the response before it resumes the task.
+        assert!(input.respond("a", &Ok(json!(1))));
+        assert!(input.orphan(), "nothing was sent");
 
-        let mut questions = asking(&["a"]);
-        assert!(questions.take("a", &Ok(json!(1))));
-        assert!(questions.go_on() && !questions.go_on());
-        assert!(!questions.leave(), "the process that asked went on");
+        let mut input = requesting(&["a"]);
+        assert!(input.respond("a", &Ok(json!(1))));
+        assert!(input.resume() && !input.resume());
+        assert!(!input.orphan(), "the process continued");
     }
 
     #[test]
-    fn a_long_answer_is_not_kept() {
-        let mut questions = asking(&["a"]);
-        assert!(questions.take("a", &Ok(json!("x".repeat(1 << 20)))));
+    fn does_not_store_long_responses() {
+        let mut input = requesting(&["a"]);
+        assert!(input.respond("a", &Ok(json!("x".repeat(1 << 20)))));
         assert!(matches!(
-            questions.answer("a"),
-            Some(Err(NoReply::Failed(_)))
+            input.response("a"),
+            Some(Err(InputError::Failed(_)))
         ));
     }
 }

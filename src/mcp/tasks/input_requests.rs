@@ -1,4 +1,4 @@
-//! A task that asks its client. The question is kept with the task, which waits for input.
+//! Input requests of a task. A request is stored with the task, which waits for input.
 
 use std::sync::Arc;
 
@@ -6,32 +6,32 @@ use rmcp::{Peer, RoleServer};
 use tokio::time::{Instant, sleep_until};
 
 use super::super::client;
-use super::input::Answer;
-use super::run::tell;
-use super::worker::TaskKeeper;
-use super::{Change, Record, Tools};
+use super::input::RawResponse;
+use super::run::notify_status;
+use super::worker::TaskWorker;
+use super::{TaskRecord, TaskUpdate, Tools};
 use crate::operations::client::{
-    ClientCapabilities, ClientHandle, ClientInteraction, NoReply, Question, ReplyFuture,
+    ClientCapabilities, ClientHandle, ClientInteraction, InputError, InputFuture, InputRequest,
 };
 
 /// The client of a task.
 pub(super) struct TaskClient<T: Tools> {
-    pub(super) keeper: Arc<TaskKeeper<T>>,
-    /// What was answered before the task began.
+    pub(super) worker: Arc<TaskWorker<T>>,
+    /// A client that remembers the input from before the task was created.
     pub(super) known: ClientHandle,
     pub(super) capabilities: ClientCapabilities,
-    /// Whether the call is made for the first time, so that nothing has been sent yet.
+    /// This is the first attempt, so that nothing has been sent yet.
     pub(super) is_first: bool,
-    /// Until when an answer can be of use.
+    /// The deadline for responses.
     pub(super) deadline: Instant,
-    /// Told when the task begins and ceases to wait.
+    /// Notified when the task starts and stops waiting.
     pub(super) peer: Option<Peer<RoleServer>>,
 }
 
 impl<T: Tools> Clone for TaskClient<T> {
     fn clone(&self) -> Self {
         Self {
-            keeper: Arc::clone(&self.keeper),
+            worker: Arc::clone(&self.worker),
             known: self.known.clone(),
             peer: self.peer.clone(),
             ..*self
@@ -44,105 +44,107 @@ impl<T: Tools> ClientInteraction for TaskClient<T> {
         self.capabilities
     }
 
-    fn ask(&self, question: Question) -> ReplyFuture {
+    fn request(&self, request: InputRequest) -> InputFuture {
         let this = self.clone();
         Box::pin(async move {
-            if this.known.capabilities().allow(&question) {
-                return this.known.ask(question).await;
+            if this.known.capabilities().supports(&request) {
+                return this.known.request(request).await;
             }
-            let answer = this.answered(&question).await?;
-            client::reply(&question, &answer)
+            let response = this.wait_for_response(&request).await?;
+            client::parse_response(&request, &response)
         })
     }
 }
 
 impl<T: Tools> TaskClient<T> {
-    /// Has the task wait for an answer.
-    async fn answered(&self, question: &Question) -> Answer {
-        let TaskKeeper { tasks, owner, .. } = &*self.keeper;
-        let (id, key) = (self.keeper.id(), client::key(question));
-        if client::input(question).is_none() {
-            return Err(NoReply::Failed("a question without words".to_owned()));
+    /// Stores a request and waits for its response.
+    async fn wait_for_response(&self, request: &InputRequest) -> RawResponse {
+        let TaskWorker { tasks, owner, .. } = &*self.worker;
+        let (id, key) = (self.worker.id(), client::request_key(request));
+        if client::to_input_request(request).is_none() {
+            return Err(InputError::Failed("invalid request".to_owned()));
         }
-        // What waits for an answer is not on its way to Exa.
-        let _pause = self.keeper.pause();
-        let ask = |record: &mut Record| {
-            tasks.is_ours(record) && record.ask(&key, question, self.is_first)
+        // While the task waits, no start is pending at Exa.
+        let _pause = self.worker.pause();
+        let add = |record: &mut TaskRecord| {
+            tasks.is_ours(record) && record.request_input(&key, request, self.is_first)
         };
-        match tasks.shared.shelf.change(owner, id, ask).await {
-            Ok(Change::Made(record)) => {
+        match tasks.shared.task_store.update(owner, id, add).await {
+            Ok(TaskUpdate::Applied(record)) => {
                 if let Some(peer) = &self.peer {
-                    tell(peer, &record).await;
+                    notify_status(peer, &record).await;
                 }
             }
-            Ok(Change::Refused(record)) => {
-                let answer = record.questions.answer(&key).cloned();
-                return answer.unwrap_or(Err(NoReply::Cancelled));
+            Ok(TaskUpdate::Rejected(record)) => {
+                let response = record.input.response(&key).cloned();
+                return response.unwrap_or(Err(InputError::Cancelled));
             }
-            Ok(Change::Gone) => return Err(NoReply::Cancelled),
+            Ok(TaskUpdate::NotFound) => return Err(InputError::Cancelled),
             Err(error) => {
-                tracing::warn!(task = id, %error, "a question could not be kept");
-                return Err(NoReply::Failed("the store did not take it".to_owned()));
+                tracing::warn!(task = id, %error, "an input request could not be stored");
+                return Err(InputError::Failed("the store is not available".to_owned()));
             }
         }
-        tasks.turn(id);
-        let answer = tokio::select! {
+        tasks.notify_input_change(id);
+        let response = tokio::select! {
             biased;
-            answer = self.heard(&key) => answer,
+            response = self.stored_response(&key) => response,
             () = sleep_until(self.deadline) => {
-                let late = [(key.clone(), Err(NoReply::TimedOut))];
-                let _ = tasks.answer(owner, id, late).await;
-                Err(NoReply::TimedOut)
+                let timed_out = [(key.clone(), Err(InputError::TimedOut))];
+                let _ = tasks.respond(owner, id, timed_out).await;
+                Err(InputError::TimedOut)
             }
         };
-        self.go_on().await?;
+        self.resume().await?;
         if let Some(peer) = &self.peer
-            && let Ok(Some(record)) = tasks.shared.shelf.get(owner, id).await
+            && let Ok(Some(record)) = tasks.shared.task_store.get(owner, id).await
             && !record.is_final()
         {
-            tell(peer, &record).await;
+            notify_status(peer, &record).await;
         }
-        answer
+        response
     }
 
-    /// Keeps that the call goes on, before it may send anything: until then, a process that takes the task up
-    /// makes the call as if it were the first.
-    async fn go_on(&self) -> Result<(), NoReply> {
-        let TaskKeeper { tasks, owner, .. } = &*self.keeper;
-        let id = self.keeper.id();
+    /// Stores that the call continues, before it sends anything: until then, a process that resumes the task repeats the
+    /// call as a first attempt.
+    async fn resume(&self) -> Result<(), InputError> {
+        let TaskWorker { tasks, owner, .. } = &*self.worker;
+        let id = self.worker.id();
         let mut is_ours = false;
-        let go_on = |record: &mut Record| {
+        let resume = |record: &mut TaskRecord| {
             is_ours = tasks.is_ours(record);
-            is_ours && record.questions.go_on()
+            is_ours && record.input.resume()
         };
-        match tasks.shared.shelf.change(owner, id, go_on).await {
+        match tasks.shared.task_store.update(owner, id, resume).await {
             Ok(_) if is_ours => Ok(()),
-            // It was cancelled, or another server runs it.
-            Ok(_) => Err(NoReply::Cancelled),
+            // The task was cancelled, or another server runs it.
+            Ok(_) => Err(InputError::Cancelled),
             Err(error) => {
-                tracing::warn!(task = id, %error, "an answer could not be acted on");
-                Err(NoReply::Failed("the store did not take it".to_owned()))
+                tracing::warn!(task = id, %error, "the task could not continue after a response");
+                Err(InputError::Failed("the store is not available".to_owned()))
             }
         }
     }
 
-    /// The answer to a question, when there is one.
-    async fn heard(&self, key: &str) -> Answer {
-        let TaskKeeper { tasks, owner, .. } = &*self.keeper;
-        let id = self.keeper.id();
+    /// Waits until the response to a request is stored.
+    async fn stored_response(&self, key: &str) -> RawResponse {
+        let TaskWorker { tasks, owner, .. } = &*self.worker;
+        let id = self.worker.id();
         loop {
-            let turn = tasks.next_turn(id).ok_or(NoReply::Cancelled)?;
-            match tasks.shared.shelf.get(owner, id).await {
+            let change = tasks.next_input_change(id).ok_or(InputError::Cancelled)?;
+            match tasks.shared.task_store.get(owner, id).await {
                 Ok(Some(record)) if tasks.is_ours(&record) => {
-                    if let Some(answer) = record.questions.answer(key) {
-                        return answer.clone();
+                    if let Some(response) = record.input.response(key) {
+                        return response.clone();
                     }
                 }
-                // It was cancelled, or another server runs it.
-                Ok(_) => return Err(NoReply::Cancelled),
-                Err(error) => tracing::warn!(task = id, %error, "answers cannot be looked for"),
+                // The task was cancelled, or another server runs it.
+                Ok(_) => return Err(InputError::Cancelled),
+                Err(error) => {
+                    tracing::warn!(task = id, %error, "the responses of the client cannot be read")
+                }
             }
-            turn.or_from_elsewhere().await;
+            change.here_or_elsewhere().await;
         }
     }
 }

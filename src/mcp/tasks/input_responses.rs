@@ -1,5 +1,5 @@
-//! The answers to what a task asks. The client of 2026-07-28 finds the questions with the task and updates it;
-//! the one of 2025-11-25 is asked while it waits for the result.
+//! Responses to the input requests of a task. A client of 2026-07-28 reads the requests from the task and updates it; a
+//! client of 2025-11-25 receives them while it waits for the result.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -11,19 +11,19 @@ use rmcp::service::RequestContext;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::super::client::{self, Carried, Detected, Patience};
-use super::super::version::Era;
-use super::input::Answer;
-use super::{Live, Record, Tasks, Tools, unkept};
-use crate::operations::client::{ClientCapabilities, Question};
+use super::super::client::{self, ClientFeatures, InputTimeouts, TaskInputOutcome};
+use super::super::version::McpVersion;
+use super::input::RawResponse;
+use super::{LiveState, TaskRecord, Tasks, Tools, store_error};
+use crate::operations::client::{ClientCapabilities, InputRequest};
 use exa_mcp_model::{Identity, lock};
 use exa_mcp_store::StoreError;
 
-/// How often is looked for what another process may have changed.
+/// How often the store is checked for changes of other processes.
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl<T: Tools> Tasks<T> {
-    /// Takes the answers of a client of 2026-07-28. Those to what is not asked do not count.
+    /// Stores the responses of a client of 2026-07-28; ignores those that were not requested.
     pub(in super::super) async fn update(
         &self,
         owner: &Identity,
@@ -32,159 +32,164 @@ impl<T: Tools> Tasks<T> {
     ) -> Result<(), ErrorData> {
         self.get(owner, id).await?;
         let responses = responses.into_iter();
-        let answers = responses.filter(|(_, answer)| !answer.is_null());
-        let answers = answers
-            .map(|(key, answer)| (key, Ok(answer)))
+        let responses = responses.filter(|(_, response)| !response.is_null());
+        let responses = responses
+            .map(|(key, response)| (key, Ok(response)))
             .collect::<Vec<_>>();
-        self.answer(owner, id, answers).await.map_err(unkept)
+        self.respond(owner, id, responses)
+            .await
+            .map_err(store_error)
     }
 
-    /// Takes answers. With the last one the task goes on.
-    pub(super) async fn answer(
+    /// Stores responses. After the last one, the task continues.
+    pub(super) async fn respond(
         &self,
         owner: &Identity,
         id: &str,
-        answers: impl AsRef<[(String, Answer)]>,
+        responses: impl AsRef<[(String, RawResponse)]>,
     ) -> Result<(), StoreError> {
-        let take = |record: &mut Record| record.take_answers(answers.as_ref());
-        self.shared.shelf.change(owner, id, take).await?;
-        self.turn(id);
+        let add = |record: &mut TaskRecord| record.add_responses(responses.as_ref());
+        self.shared.task_store.update(owner, id, add).await?;
+        self.notify_input_change(id);
         Ok(())
     }
 
-    /// Tells those who wait that a task asks something else now.
-    pub(super) fn turn(&self, id: &str) {
+    /// Wakes up the waiters for the input of a task.
+    pub(super) fn notify_input_change(&self, id: &str) {
         if let Some(running) = self.running().get(id) {
-            running.live.send_modify(|live| live.turns += 1);
+            running.live.send_modify(|live| live.input_changes += 1);
         }
     }
 
-    /// The next time that a task asks something else than now, or is over; `None` if another process runs
-    /// it.
-    pub(super) fn next_turn(&self, id: &str) -> Option<Turn> {
+    /// Returns a future for the next change of a task's input, or its end; `None` if another process runs the task.
+    pub(super) fn next_input_change(&self, id: &str) -> Option<InputChange> {
         let live = self.running().get(id)?.live.subscribe();
-        let seen = live.borrow().turns;
-        let is_shared = self.shared.shelf.store().is_shared();
-        Some(Turn {
+        let seen = live.borrow().input_changes;
+        let is_shared = self.shared.task_store.store().is_shared();
+        Some(InputChange {
             live,
             seen,
             is_shared,
         })
     }
 
-    /// Waits until a task of this owner is final. Meanwhile its client is asked what the task asks.
-    pub(super) async fn finished(
+    /// Waits until a task of this owner is finished. Meanwhile, sends its input requests to the client.
+    pub(super) async fn wait_until_finished(
         &self,
         owner: &Identity,
         id: &str,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Record, ErrorData> {
-        let era = Era::of(context.protocol_version());
-        let capabilities = Detected::of(context, &era).capabilities();
+    ) -> Result<TaskRecord, ErrorData> {
+        let protocol = McpVersion::new(context.protocol_version());
+        let capabilities = ClientFeatures::of(context, &protocol).capabilities();
         loop {
-            let turn = self.next_turn(id);
+            let change = self.next_input_change(id);
             let record = self.get(owner, id).await?;
             if record.is_final() {
                 return Ok(record);
             }
-            let unasked = self.unasked(&record, capabilities);
-            // Many may wait at once, and none of them needs it.
+            let unsent = self.unsent_request(&record, capabilities);
+            // Many requests may wait at the same time, and none of them needs the record.
             drop(record);
-            match unasked {
-                Some((key, question, _asked)) => {
-                    let carried = self.carry(owner, id, &key, &question, context);
-                    Box::pin(carried).await?;
+            match unsent {
+                Some((key, request, _active)) => {
+                    let sent = self.send_request(owner, id, &key, &request, context);
+                    Box::pin(sent).await?;
                 }
                 None => tokio::select! {
-                    () = here(turn) => {}
+                    () = wait_for(change) => {}
                     () = context.ct.cancelled() => return Err(cancelled()),
                 },
             }
         }
     }
 
-    /// Asks one question and takes the answer.
-    async fn carry(
+    /// Sends one request to the client and stores the response.
+    async fn send_request(
         &self,
         owner: &Identity,
         id: &str,
         key: &str,
-        question: &Question,
+        request: &InputRequest,
         context: &RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
-        let patience = Patience::of(self.tools.patience());
-        let moot = async {
+        let timeouts = InputTimeouts::new(self.tools.input_timeout());
+        let obsolete = async {
             tokio::select! {
-                () = self.closed(owner, id, key) => {}
+                () = self.wait_until_closed(owner, id, key) => {}
                 () = context.ct.cancelled() => {}
             }
         };
-        match client::carry(&context.peer, question, id, patience, moot).await {
-            Carried::Answered(answer) => {
-                let answers = [(key.to_owned(), answer)];
-                self.answer(owner, id, answers).await.map_err(unkept)
+        match client::request_for_task(&context.peer, request, id, timeouts, obsolete).await {
+            TaskInputOutcome::Answered(response) => {
+                let responses = [(key.to_owned(), response)];
+                self.respond(owner, id, responses)
+                    .await
+                    .map_err(store_error)
             }
-            Carried::Moot if context.ct.is_cancelled() => Err(cancelled()),
-            Carried::Moot => Ok(()),
-            Carried::Gone => Err(ErrorData::internal_error("The connection is closed", None)),
+            TaskInputOutcome::Withdrawn if context.ct.is_cancelled() => Err(cancelled()),
+            TaskInputOutcome::Withdrawn => Ok(()),
+            TaskInputOutcome::Disconnected => {
+                Err(ErrorData::internal_error("The connection is closed", None))
+            }
         }
     }
 
-    /// Waits until an answer to a question is of no use any more.
-    async fn closed(&self, owner: &Identity, id: &str, key: &str) {
+    /// Waits until a response to a request is no longer useful.
+    async fn wait_until_closed(&self, owner: &Identity, id: &str, key: &str) {
         loop {
-            let turn = self.next_turn(id);
-            match self.shared.shelf.get(owner, id).await {
-                Ok(Some(record)) if record.questions.is_awaited(key) && !record.is_final() => {}
-                // A store that does not answer has not said that it is closed.
+            let change = self.next_input_change(id);
+            match self.shared.task_store.get(owner, id).await {
+                Ok(Some(record)) if record.input.is_awaited(key) && !record.is_final() => {}
+                // A failed read does not prove that the request is closed.
                 Err(_) => sleep(PAUSE).await,
                 Ok(_) => return,
             }
-            match turn {
-                Some(turn) => turn.or_from_elsewhere().await,
+            match change {
+                Some(change) => change.here_or_elsewhere().await,
                 None => sleep(PAUSE).await,
             }
         }
     }
 
-    /// A question of a task that its client can be asked, and is not being asked by this process.
-    fn unasked(
+    /// Returns an input request of a task that its client supports, and that this process is not sending already.
+    fn unsent_request(
         &self,
-        record: &Record,
+        record: &TaskRecord,
         capabilities: ClientCapabilities,
-    ) -> Option<(String, Question, BeingAsked)> {
-        let mut open = record.questions.open();
-        open.find_map(|(key, question)| {
+    ) -> Option<(String, InputRequest, ActiveRequest)> {
+        let mut open = record.input.open();
+        open.find_map(|(key, request)| {
             let live = self
                 .running()
                 .get(&record.id)
                 .map(|it| Arc::clone(&it.live));
-            let asked = capabilities
-                .allow(question)
+            let entry = capabilities
+                .supports(request)
                 .then(|| (record.id.clone(), key.clone()))?;
-            let asked = BeingAsked::enter(&self.shared.asked, asked, live)?;
-            Some((key.clone(), question.clone(), asked))
+            let active = ActiveRequest::enter(&self.shared.active_requests, entry, live)?;
+            Some((key.clone(), request.clone(), active))
         })
     }
 }
 
-/// The next time that a task of this process asks something else.
-pub(super) struct Turn {
-    live: watch::Receiver<Live>,
+/// The next change of the input of a task in this process.
+pub(super) struct InputChange {
+    live: watch::Receiver<LiveState>,
     seen: u64,
     is_shared: bool,
 }
 
-impl Turn {
-    /// Waits for what this process knows of.
+impl InputChange {
+    /// Waits for a change by this process.
     async fn here(mut self) {
         let seen = self.seen;
-        let is_next = |live: &Live| live.is_over || live.turns != seen;
+        let is_next = |live: &LiveState| live.is_over || live.input_changes != seen;
         let _ = self.live.wait_for(is_next).await;
     }
 
-    /// Waits, but not longer than another process may have changed nothing.
-    pub(super) async fn or_from_elsewhere(self) {
+    /// Waits for a change by this process, or until the store should be checked for changes of others.
+    pub(super) async fn here_or_elsewhere(self) {
         let is_shared = self.is_shared;
         tokio::select! {
             () = self.here() => {}
@@ -193,45 +198,45 @@ impl Turn {
     }
 }
 
-/// Waits for the next turn of a task; where another process runs it, for a while.
-async fn here(turn: Option<Turn>) {
-    match turn {
-        Some(turn) => turn.here().await,
+/// Waits for the next change of a task's input; for a while, if another process runs the task.
+async fn wait_for(change: Option<InputChange>) {
+    match change {
+        Some(change) => change.here().await,
         None => sleep(PAUSE).await,
     }
 }
 
-/// Task and name of the questions that a client is being asked in a session.
-pub(super) type Asked = Arc<Mutex<HashSet<(String, String)>>>;
+/// The tasks and keys of the input requests that are being sent in sessions.
+pub(super) type ActiveRequests = Arc<Mutex<HashSet<(String, String)>>>;
 
-/// Marks a question as being asked, for as long as it is.
-struct BeingAsked {
-    asked: Asked,
+/// Marks an input request as being sent, until it is dropped.
+struct ActiveRequest {
+    active: ActiveRequests,
     entry: (String, String),
-    live: Option<Arc<watch::Sender<Live>>>,
+    live: Option<Arc<watch::Sender<LiveState>>>,
 }
 
-impl BeingAsked {
+impl ActiveRequest {
     fn enter(
-        asked: &Asked,
+        active: &ActiveRequests,
         entry: (String, String),
-        live: Option<Arc<watch::Sender<Live>>>,
+        live: Option<Arc<watch::Sender<LiveState>>>,
     ) -> Option<Self> {
-        let entered = lock(asked).insert(entry.clone());
+        let entered = lock(active).insert(entry.clone());
         entered.then(|| Self {
-            asked: Arc::clone(asked),
+            active: Arc::clone(active),
             entry,
             live,
         })
     }
 }
 
-impl Drop for BeingAsked {
+impl Drop for ActiveRequest {
     fn drop(&mut self) {
-        lock(&self.asked).remove(&self.entry);
-        // Someone else who waits for the task may be asked now.
+        lock(&self.active).remove(&self.entry);
+        // Another client that waits for the task may receive the request now.
         if let Some(live) = &self.live {
-            live.send_modify(|live| live.turns += 1);
+            live.send_modify(|live| live.input_changes += 1);
         }
     }
 }

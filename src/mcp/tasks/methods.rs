@@ -1,4 +1,4 @@
-//! The methods of 2025-11-25. rmcp does not know them, so they come and go as custom messages.
+//! The task methods of 2025-11-25. rmcp does not support them, so they are custom messages.
 
 use rmcp::{
     RoleServer,
@@ -7,17 +7,17 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use super::super::handler::unknown_method;
-use super::super::progress::related;
-use super::run::tell;
-use super::{Record, Tasks, Tools};
+use super::super::errors::unknown_method;
+use super::super::progress::related_task_meta;
+use super::run::notify_status;
+use super::{TaskRecord, Tasks, Tools};
 use exa_mcp_model::Identity;
 
-/// Tasks on one page.
-const PAGE: usize = 50;
+/// Tasks per page.
+const PAGE_SIZE: usize = 50;
 
-/// A method that has to do with tasks.
-pub(in super::super) enum Method {
+/// A task method.
+pub(in super::super) enum TaskMethod {
     /// `tools/call` with `task`.
     Call,
     /// `tasks/get`.
@@ -30,9 +30,9 @@ pub(in super::super) enum Method {
     Cancel,
 }
 
-impl Method {
-    /// The method of this name.
-    pub(in super::super) fn named(name: &str) -> Option<Self> {
+impl TaskMethod {
+    /// Returns the method with this name.
+    pub(in super::super) fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "tools/call" => Self::Call,
             "tasks/get" => Self::Get,
@@ -45,10 +45,10 @@ impl Method {
 }
 
 impl<T: Tools> Tasks<T> {
-    /// Answers a method of 2025-11-25.
+    /// Handles a method of 2025-11-25.
     pub(in super::super) async fn serve(
         &self,
-        method: Method,
+        method: TaskMethod,
         owner: &Identity,
         request: CustomRequest,
         context: &RequestContext<RoleServer>,
@@ -57,23 +57,23 @@ impl<T: Tools> Tasks<T> {
         let params = match request.params {
             Some(Value::Object(params)) => params,
             None => JsonObject::new(),
-            Some(_) => return Err(unfit(&name, "params must be an object")),
+            Some(_) => return Err(invalid_params(&name, "params must be an object")),
         };
         let id = || match params.get("taskId") {
             Some(Value::String(id)) => Ok(id.as_str()),
-            _ => Err(unfit(&name, "taskId must be a string")),
+            _ => Err(invalid_params(&name, "taskId must be a string")),
         };
         let result = match method {
-            Method::Call => return Err(unknown_method(&name)),
-            Method::Get => self.get(owner, id()?).await?.legacy(),
-            Method::Result => {
-                let record = self.finished(owner, id()?, context).await?;
+            TaskMethod::Call => return Err(unknown_method(&name)),
+            TaskMethod::Get => self.get(owner, id()?).await?.legacy(),
+            TaskMethod::Result => {
+                let record = self.wait_until_finished(owner, id()?, context).await?;
                 result(&record)?
             }
-            Method::List => self.list(owner, &params).await?,
-            Method::Cancel => {
+            TaskMethod::List => self.list(owner, &params).await?,
+            TaskMethod::Cancel => {
                 let record = self.cancel(owner, id()?).await?;
-                tell(&context.peer, &record).await;
+                notify_status(&context.peer, &record).await;
                 record.legacy()
             }
         };
@@ -85,18 +85,22 @@ impl<T: Tools> Tasks<T> {
             None | Some(Value::Null) => None,
             Some(cursor) => {
                 let number = cursor.as_str().and_then(|cursor| cursor.parse().ok());
-                Some(number.ok_or_else(|| unfit("tasks/list", "unknown cursor"))?)
+                Some(number.ok_or_else(|| invalid_params("tasks/list", "unknown cursor"))?)
             }
         };
-        let page = self.shared.shelf.page(Some(owner), before, PAGE + 1).await;
-        let page = page.map_err(super::unkept)?;
-        let more = page.len() > PAGE;
-        let last = page.iter().take(PAGE).next_back();
-        let last = last.map(|kept| kept.number.to_string());
+        let page = self
+            .shared
+            .task_store
+            .page(Some(owner), before, PAGE_SIZE + 1)
+            .await;
+        let page = page.map_err(super::store_error)?;
+        let more = page.len() > PAGE_SIZE;
+        let last = page.iter().take(PAGE_SIZE).next_back();
+        let last = last.map(|task| task.number.to_string());
         let tasks: Vec<Value> = page
             .into_iter()
-            .take(PAGE)
-            .map(|kept| self.brought_up_to_date(kept.record).legacy())
+            .take(PAGE_SIZE)
+            .map(|task| self.with_live_state(task.record).legacy())
             .collect();
         let mut result = json!({"tasks": tasks});
         if let (true, Some(last), Value::Object(result)) = (more, last, &mut result) {
@@ -110,32 +114,32 @@ impl<T: Tools> Tasks<T> {
 pub(in super::super) struct TaskParams {
     pub(in super::super) tool: String,
     pub(in super::super) arguments: JsonObject,
-    /// How long the task is to live, in milliseconds.
+    /// The requested lifetime of the task, in milliseconds.
     pub(in super::super) ttl: Option<u64>,
 }
 
 impl TaskParams {
-    /// Reads the parameters; `admit` says whether the tool takes tasks.
-    pub(in super::super) fn read(
+    /// Parses the parameters; `check_tool` checks that the tool supports tasks.
+    pub(in super::super) fn parse(
         params: Option<Value>,
-        admit: impl FnOnce(&str) -> Result<(), ErrorData>,
+        check_tool: impl FnOnce(&str) -> Result<(), ErrorData>,
     ) -> Result<Self, ErrorData> {
-        let unfit = |why| unfit("tools/call", why);
+        let invalid_params = |why| invalid_params("tools/call", why);
         let mut params = match params {
             Some(Value::Object(params)) => params,
             _ => JsonObject::new(),
         };
         let Some(Value::String(tool)) = params.shift_remove("name") else {
-            return Err(unfit("name must be a string"));
+            return Err(invalid_params("name must be a string"));
         };
-        admit(&tool)?;
+        check_tool(&tool)?;
         let arguments = match params.shift_remove("arguments") {
             None | Some(Value::Null) => JsonObject::new(),
             Some(Value::Object(arguments)) => arguments,
-            Some(_) => return Err(unfit("arguments must be an object")),
+            Some(_) => return Err(invalid_params("arguments must be an object")),
         };
         let Some(Value::Object(task)) = params.get("task") else {
-            return Err(unfit("task must be an object"));
+            return Err(invalid_params("task must be an object"));
         };
         let milliseconds = |ttl: &Value| {
             let number = || ttl.as_f64().filter(|ttl| *ttl >= 0.0);
@@ -145,7 +149,7 @@ impl TaskParams {
             None | Some(Value::Null) => None,
             Some(ttl) => {
                 let ttl = milliseconds(ttl);
-                Some(ttl.ok_or_else(|| unfit("task.ttl must be milliseconds"))?)
+                Some(ttl.ok_or_else(|| invalid_params("task.ttl must be milliseconds"))?)
             }
         };
         Ok(Self {
@@ -156,22 +160,22 @@ impl TaskParams {
     }
 }
 
-/// What the call would have been answered with.
-fn result(record: &Record) -> Result<Value, ErrorData> {
+/// Returns the result of the call.
+fn result(record: &TaskRecord) -> Result<Value, ErrorData> {
     let Some(mut result) = record.result.clone() else {
         let cancelled =
             || ErrorData::invalid_params(format!("The task {} was cancelled", record.id), None);
         return Err(record.error.clone().unwrap_or_else(cancelled));
     };
-    // Only later versions say what kind of result it is.
+    // Only later versions have a result type.
     result.shift_remove("resultType");
     let meta = result.entry("_meta").or_insert_with(|| json!({}));
     if let Value::Object(meta) = meta {
-        meta.extend(related(&record.id));
+        meta.extend(related_task_meta(&record.id));
     }
     Ok(Value::Object(result))
 }
 
-fn unfit(method: &str, why: &str) -> ErrorData {
+fn invalid_params(method: &str, why: &str) -> ErrorData {
     ErrorData::invalid_params(format!("Invalid params for {method}: {why}"), None)
 }

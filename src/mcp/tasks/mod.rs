@@ -1,15 +1,15 @@
-//! Tasks: calls that go on after they were answered.
+//! Tasks: calls that continue in the background.
 //!
-//! A task is kept in the store from its first moment, together with what it started at Exa. A server
-//! that is started again finds the tasks of one that has ended, and follows them to their end.
+//! A task is stored as soon as it is created, and so is the job that it starts at Exa. After a restart, the server
+//! resumes the stored tasks.
 
 mod input;
 mod input_requests;
 mod input_responses;
 mod methods;
-mod owners;
 mod record;
 mod recovery;
+mod revocation;
 mod run;
 mod store;
 mod worker;
@@ -24,11 +24,11 @@ use tokio::sync::{OnceCell, watch};
 use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
-use input::Questions;
-pub(super) use methods::{Method, TaskParams};
-use record::Record;
-pub(super) use run::Watcher;
-use store::{Change, Shelf};
+use input::TaskInput;
+pub(super) use methods::{TaskMethod, TaskParams};
+use record::TaskRecord;
+pub(super) use run::TaskObserver;
+use store::{TaskStore, TaskUpdate};
 
 use super::tools::{ParsedCall, Tools};
 use crate::tools::{Attempt, TaskLimits, Work};
@@ -40,89 +40,89 @@ use exa_mcp_model::ids;
 use exa_mcp_model::{Identity, LocalUser, lock};
 use exa_mcp_store::{LivenessGuard, Store, StoreError};
 
-/// The most tasks that are counted by their state.
-const MOST_COUNTED: usize = 200;
+/// The most tasks that are counted by status.
+const MAX_COUNTED: usize = 200;
 
-/// The tasks of a server. Clones share everything but the tools, which may be those of one requester.
+/// The tasks of a server. Clones share the tasks, but may have the tools and limits of one requester.
 #[derive(Clone)]
 pub(super) struct Tasks<T> {
     tools: T,
-    /// Where what comes of tasks is counted, if it is.
+    /// Counts usage, if enabled.
     meter: Option<UsageMeter>,
-    /// The local user, where the calls of tasks may be theirs.
+    /// The local user, if tasks may belong to them.
     user: Option<LocalUser>,
-    /// The address whose quota counts, for somebody who has proved nothing.
+    /// The address of a guest, whose quota applies.
     guest_address: Option<ClientAddress>,
-    /// What limits calls, if anything does.
+    /// Limits calls, if there are limits.
     allowance: Option<Allowance>,
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
-struct Shared {
-    shelf: Shelf,
+struct SharedState {
+    task_store: TaskStore,
     limits: TaskLimits,
-    /// Those under way in this process.
-    running: Mutex<HashMap<String, Running>>,
-    /// What other processes know this one by.
-    runner: OnceCell<Runner>,
-    /// Starts that Exa has not answered yet.
+    /// The tasks that run in this process.
+    running: Mutex<HashMap<String, RunningTask>>,
+    /// The identity of this process.
+    runner: OnceCell<RunnerIdentity>,
+    /// The number of starts without a response of Exa.
     starts: watch::Sender<usize>,
-    /// Whether tasks of earlier processes wait for their owners, who alone have the keys for them.
+    /// Tasks of earlier processes wait for their owners, who alone have the keys.
     on_demand: AtomicBool,
-    /// Those who pay for tasks of earlier processes.
+    /// The accounts that pay for tasks of earlier processes.
     payers: OnceLock<PayerLookup>,
-    /// What clients are being asked in sessions.
-    asked: input_responses::Asked,
-    /// The tokens without which nobody's tasks go on, where tokens are needed.
+    /// Input requests that are being sent in sessions.
+    active_requests: input_responses::ActiveRequests,
+    /// The tokens that owners of tasks need, if tokens are required.
     tokens: OnceLock<Arc<TokenDirectory>>,
 }
 
-struct Runner {
+struct RunnerIdentity {
     name: String,
-    _sign: LivenessGuard,
+    _liveness: LivenessGuard,
 }
 
-/// A task under way.
-struct Running {
+/// A task that runs in this process.
+struct RunningTask {
     owner: Identity,
-    live: Arc<watch::Sender<Live>>,
-    /// Ends the run; there is none yet while the task is being kept for the first time.
+    live: Arc<watch::Sender<LiveState>>,
+    /// Aborts the run; `None` while the task is being stored for the first time.
     abort: Option<AbortHandle>,
-    /// The address whose guest began it.
+    /// The address of the guest who created it.
     guest_address: Option<ClientAddress>,
-    /// Its call starts work at Exa.
+    /// The call starts a job at Exa.
     starts_work: bool,
 }
 
-/// What the process that runs a task knows better than the store.
+/// The current state of a running task, which is newer than the stored one.
 #[derive(Clone)]
-struct Live {
+struct LiveState {
     message: String,
     /// Milliseconds since 1970.
     updated: u64,
     work: Option<Work>,
-    /// How often what the task asks may have changed.
-    turns: u64,
+    /// Counts possible changes of the input.
+    input_changes: u64,
     is_over: bool,
 }
 
 impl<T: Tools> Tasks<T> {
-    /// The tasks in a store, of the local user or of anybody else.
+    /// Creates the tasks of a store; `user` is the local user, if tasks may belong to them.
     pub(super) fn new(
         tools: T,
         store: Arc<dyn Store>,
         limits: TaskLimits,
         user: Option<LocalUser>,
     ) -> Self {
-        let shared = Arc::new(Shared {
-            shelf: Shelf::new(store),
+        let shared = Arc::new(SharedState {
+            task_store: TaskStore::new(store),
             limits,
             running: Mutex::default(),
             runner: OnceCell::new(),
             starts: watch::channel(0).0,
             on_demand: AtomicBool::new(false),
             payers: OnceLock::new(),
-            asked: input_responses::Asked::default(),
+            active_requests: input_responses::ActiveRequests::default(),
             tokens: OnceLock::new(),
         });
         Self {
@@ -135,8 +135,8 @@ impl<T: Tools> Tasks<T> {
         }
     }
 
-    /// The same tasks with the tools of someone who calls over HTTP, and counted for them.
-    pub(super) fn of(&self, tools: T, requester: &Requester) -> Self {
+    /// Returns the tasks with the tools and limits of a requester over HTTP.
+    pub(super) fn for_requester(&self, tools: T, requester: &Requester) -> Self {
         Self {
             tools,
             meter: requester.meter.clone(),
@@ -147,8 +147,8 @@ impl<T: Tools> Tasks<T> {
         }
     }
 
-    /// The same tasks for whoever pays for a task of an earlier process, with a permit for it.
-    async fn paid_as(&self, record: &Record) -> (Self, CallPermit) {
+    /// Returns the tasks with the account that pays for a task of an earlier process, and a permit for it.
+    async fn for_payer(&self, record: &TaskRecord) -> (Self, CallPermit) {
         let Some(payer) = &record.payer else {
             return (self.clone(), CallPermit::default());
         };
@@ -174,12 +174,12 @@ impl<T: Tools> Tasks<T> {
         }
     }
 
-    /// Says who pays for tasks of earlier processes.
+    /// Sets the accounts that pay for tasks of earlier processes.
     pub(super) fn set_payers(&self, payers: PayerLookup) {
         let _ = self.shared.payers.set(payers);
     }
 
-    /// The tools for a task that was let in.
+    /// Returns the tools for an admitted task.
     fn tools_for(&self, permit: &CallPermit) -> T {
         match &self.allowance {
             Some(allowance) => self.tools.paid_by(allowance, permit),
@@ -187,55 +187,55 @@ impl<T: Tools> Tasks<T> {
         }
     }
 
-    /// How many tasks there are in each state, of everybody; of the newest, where there are too many.
-    pub(super) async fn census(&self) -> Result<BTreeMap<String, u64>, StoreError> {
-        let mut census = BTreeMap::new();
-        for kept in self.shared.shelf.page(None, None, MOST_COUNTED).await? {
-            let status = serde_json::to_value(kept.record.status).unwrap_or_default();
+    /// Counts the tasks of all owners by status; only the newest, if there are many.
+    pub(super) async fn count_by_status(&self) -> Result<BTreeMap<String, u64>, StoreError> {
+        let mut counts = BTreeMap::new();
+        for task in self.shared.task_store.page(None, None, MAX_COUNTED).await? {
+            let status = serde_json::to_value(task.record.status).unwrap_or_default();
             let status = status.as_str().unwrap_or("unknown").to_owned();
-            *census.entry(status).or_default() += 1;
+            *counts.entry(status).or_default() += 1;
         }
-        Ok(census)
+        Ok(counts)
     }
 
-    /// Begins a task; it is in the store before this returns.
+    /// Creates a task, which is stored before this returns.
     pub(super) async fn create(
         &self,
         owner: &Identity,
         call: T::Call,
         ttl: Option<u64>,
-        watcher: run::Watcher,
-    ) -> Result<Record, ErrorData> {
+        observer: run::TaskObserver,
+    ) -> Result<TaskRecord, ErrorData> {
         let limits = &self.shared.limits;
         let ttl = ttl.map_or(limits.default_ttl, Duration::from_millis);
         let ttl = ttl.max(TaskLimits::SHORTEST_TTL).min(limits.max_ttl);
         let id =
             ids::random_id().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-        let runner = self.runner().await.map_err(unkept)?.to_owned();
+        let runner = self.runner().await.map_err(store_error)?.to_owned();
         let (tool, arguments) = (call.name().to_owned(), call.arguments().clone());
-        let mut record = Record::new(id, tool, arguments, ttl, runner);
-        record.questions = Questions::of(watcher.capabilities);
+        let mut record = TaskRecord::new(id, tool, arguments, ttl, runner);
+        record.input = TaskInput::new(observer.capabilities);
         let payer = self.allowance.as_ref().map(Allowance::token_id);
         record.payer = payer.map(str::to_owned);
         self.reserve(owner, &record, limits, call.starts_work())?;
-        let added = self.shared.shelf.add(owner, &record, limits.per_owner);
+        let added = self.shared.task_store.add(owner, &record, limits.per_owner);
         if let Err(error) = added.await {
             self.running().remove(&record.id);
             return Err(match error {
-                StoreError::TooMany(most) => too_many_of_owner(most),
-                error => unkept(error),
+                StoreError::TooMany(limit) => too_many_of_owner(limit),
+                error => store_error(error),
             });
         }
         let run = (record.clone(), call, Attempt::First);
-        self.launch(owner.clone(), run, watcher);
+        self.launch(owner.clone(), run, observer);
         Ok(record)
     }
 
-    /// Enters a new task among those under way, unless there are more than the limits allow.
+    /// Registers a new task as running, unless a limit is reached.
     fn reserve(
         &self,
         owner: &Identity,
-        record: &Record,
+        record: &TaskRecord,
         limits: &TaskLimits,
         starts_work: bool,
     ) -> Result<(), ErrorData> {
@@ -254,26 +254,26 @@ impl<T: Tools> Tasks<T> {
                 return Err(too_many_of_address(limits.per_guest_address));
             }
         }
-        self.enter(&mut running, owner, record, starts_work);
+        self.register(&mut running, owner, record, starts_work);
         Ok(())
     }
 
-    /// Enters a task among those under way.
-    fn enter(
+    /// Registers a task as running.
+    fn register(
         &self,
-        running: &mut HashMap<String, Running>,
+        running: &mut HashMap<String, RunningTask>,
         owner: &Identity,
-        record: &Record,
+        record: &TaskRecord,
         starts_work: bool,
     ) {
-        let live = Live {
+        let live = LiveState {
             message: record.message.clone(),
             updated: record.updated,
             work: record.work.clone(),
-            turns: 0,
+            input_changes: 0,
             is_over: false,
         };
-        let entry = Running {
+        let entry = RunningTask {
             owner: owner.clone(),
             live: Arc::new(watch::channel(live).0),
             abort: None,
@@ -283,19 +283,19 @@ impl<T: Tools> Tasks<T> {
         running.insert(record.id.clone(), entry);
     }
 
-    /// A task of this owner, as it stands.
-    pub(super) async fn get(&self, owner: &Identity, id: &str) -> Result<Record, ErrorData> {
-        let kept = self.shared.shelf.get(owner, id).await.map_err(unkept)?;
-        let mut kept = kept.ok_or_else(|| unknown(id))?;
-        if self.reclaim(owner, &kept).await.map_err(unkept)? {
-            let taken = self.shared.shelf.get(owner, id).await.map_err(unkept)?;
-            kept = taken.ok_or_else(|| unknown(id))?;
+    /// Returns the current state of a task of this owner.
+    pub(super) async fn get(&self, owner: &Identity, id: &str) -> Result<TaskRecord, ErrorData> {
+        let stored = self.shared.task_store.get(owner, id).await;
+        let mut record = stored.map_err(store_error)?.ok_or_else(|| unknown(id))?;
+        if self.reclaim(owner, &record).await.map_err(store_error)? {
+            let stored = self.shared.task_store.get(owner, id).await;
+            record = stored.map_err(store_error)?.ok_or_else(|| unknown(id))?;
         }
-        Ok(self.brought_up_to_date(kept))
+        Ok(self.with_live_state(record))
     }
 
-    /// The process that runs a task may know more than the store.
-    fn brought_up_to_date(&self, mut record: Record) -> Record {
+    /// Updates a stored record with the state of the running task.
+    fn with_live_state(&self, mut record: TaskRecord) -> TaskRecord {
         if let Some(running) = self.running().get(&record.id)
             && !record.is_final()
         {
@@ -308,31 +308,36 @@ impl<T: Tools> Tasks<T> {
         record
     }
 
-    /// Stops a task and what it started at Exa, as its client wishes.
-    pub(super) async fn cancel(&self, owner: &Identity, id: &str) -> Result<Record, ErrorData> {
+    /// Cancels a task and its job at Exa on behalf of the client.
+    pub(super) async fn cancel(&self, owner: &Identity, id: &str) -> Result<TaskRecord, ErrorData> {
         self.stop(owner, id, "cancelled by the client").await
     }
 
-    /// Stops a task and what it started at Exa.
-    async fn stop(&self, owner: &Identity, id: &str, why: &str) -> Result<Record, ErrorData> {
-        let mut asked = false;
-        let cancel = |record: &mut Record| {
-            asked = record.status == TaskStatus::InputRequired;
-            let moved = record.move_to(TaskStatus::Cancelled, why.to_owned());
-            record.stopping = moved && record.work.is_some();
-            moved
+    /// Stops a task and its job at Exa.
+    async fn stop(
+        &self,
+        owner: &Identity,
+        id: &str,
+        reason: &str,
+    ) -> Result<TaskRecord, ErrorData> {
+        let mut was_waiting = false;
+        let cancel = |record: &mut TaskRecord| {
+            was_waiting = record.status == TaskStatus::InputRequired;
+            let is_changed = record.set_status(TaskStatus::Cancelled, reason.to_owned());
+            record.stopping = is_changed && record.work.is_some();
+            is_changed
         };
-        let change = self.shared.shelf.change(owner, id, cancel).await;
-        let record = match change.map_err(unkept)? {
-            Change::Made(record) => record,
-            Change::Refused(record) => {
-                let text = format!("The task {id} has ended already: {}", record.message);
+        let update = self.shared.task_store.update(owner, id, cancel).await;
+        let record = match update.map_err(store_error)? {
+            TaskUpdate::Applied(record) => record,
+            TaskUpdate::Rejected(record) => {
+                let text = format!("The task {id} has already ended: {}", record.message);
                 return Err(ErrorData::invalid_params(text, None));
             }
-            Change::Gone => return Err(unknown(id)),
-        }; // A start on its way must arrive, or nobody would know what to stop at Exa.
-        let may_start = !asked && record.work.is_none();
-        if let Some(running) = self.leave(id)
+            TaskUpdate::NotFound => return Err(unknown(id)),
+        }; // A pending start must complete, or its job could not be cancelled at Exa.
+        let may_start = !was_waiting && record.work.is_none();
+        if let Some(running) = self.unregister(id)
             && !(may_start && running.starts_work)
         {
             running.abort.inspect(AbortHandle::abort);
@@ -343,58 +348,66 @@ impl<T: Tools> Tasks<T> {
         Ok(record)
     }
 
-    /// Takes a task out of those under way and tells who waits for it.
-    fn leave(&self, id: &str) -> Option<Running> {
+    /// Removes a task from the running ones and wakes up its waiters.
+    fn unregister(&self, id: &str) -> Option<RunningTask> {
         let running = self.running().remove(id)?;
         running.live.send_modify(|live| live.is_over = true);
         Some(running)
     }
 
-    /// Tells Exa to stop; the answer to the client does not wait for that.
+    /// Cancels a job at Exa in the background, so that the response to the client need not wait.
     fn stop_upstream(&self, owner: &Identity, id: &str, work: Work) {
         let (tasks, owner, id) = (self.clone(), owner.clone(), id.to_owned());
         tokio::spawn(async move {
             match tasks.tools.stop(work.clone()).await {
                 Some(true) => tracing::info!(%work, "stopped at Exa"),
-                Some(false) => tracing::warn!(%work, "could not be stopped at Exa; it goes on"),
-                None => tracing::info!(%work, "goes on at Exa, which cannot stop it"),
+                Some(false) => tracing::warn!(%work, "could not be stopped at Exa; it continues"),
+                None => tracing::info!(%work, "continues at Exa, which cannot stop it"),
             }
-            let stopped = |record: &mut Record| std::mem::take(&mut record.stopping);
-            let _ = tasks.shared.shelf.change(&owner, &id, stopped).await;
+            let stopped = |record: &mut TaskRecord| std::mem::take(&mut record.stopping);
+            let _ = tasks.shared.task_store.update(&owner, &id, stopped).await;
         });
     }
 
-    /// Waits until Exa has answered the starts on their way, but not for long: a server that ends in
-    /// between would not know what it started.
-    pub(super) async fn settle(&self, patience: Duration) {
+    /// Waits until Exa has responded to pending starts, but not longer than `limit`: a server that ends before would not
+    /// know what it started.
+    pub(super) async fn settle(&self, limit: Duration) {
         let mut starts = self.shared.starts.subscribe();
-        let _ = timeout(patience, starts.wait_for(|starts| *starts == 0)).await;
+        let _ = timeout(limit, starts.wait_for(|starts| *starts == 0)).await;
     }
 
-    /// The name of this process, which shows a sign of life from now on.
+    /// Returns the name of this process, and announces it as alive from now on.
     async fn runner(&self) -> Result<&str, StoreError> {
         let announce = || async {
             let name =
                 ids::random_id().map_err(|error| StoreError::Unavailable(error.to_string()))?;
-            let sign = self.shared.shelf.store().mark_alive(name.clone()).await?;
-            Ok(Runner { name, _sign: sign })
+            let liveness = self
+                .shared
+                .task_store
+                .store()
+                .announce(name.clone())
+                .await?;
+            Ok(RunnerIdentity {
+                name,
+                _liveness: liveness,
+            })
         };
         let runner = self.shared.runner.get_or_try_init(announce).await?;
         Ok(&runner.name)
     }
 
-    /// How many are under way in this process.
+    /// Returns the number of tasks that run in this process.
     pub(super) fn count(&self) -> usize {
         self.running().len()
     }
 
-    /// Whether a task is this process's to change.
-    fn is_ours(&self, record: &Record) -> bool {
+    /// Returns whether this process runs a task.
+    fn is_ours(&self, record: &TaskRecord) -> bool {
         let runner = self.shared.runner.get();
         !record.is_final() && runner.is_some_and(|runner| runner.name == record.runner)
     }
 
-    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<String, Running>> {
+    fn running(&self) -> std::sync::MutexGuard<'_, HashMap<String, RunningTask>> {
         lock(&self.shared.running)
     }
 }
@@ -402,41 +415,39 @@ impl<T: Tools> Tasks<T> {
 fn unknown(id: &str) -> ErrorData {
     let shown: String = id.chars().take(64).collect();
     ErrorData::invalid_params(
-        format!(
-            "There is no task {shown}: it never was, is another's, or its time to live is over"
-        ),
+        format!("Unknown task {shown}: it never existed, belongs to another user, or has expired"),
         None,
     )
 }
 
-fn unkept(error: StoreError) -> ErrorData {
+fn store_error(error: StoreError) -> ErrorData {
     ErrorData::internal_error(error.to_string(), None)
 }
 
-fn too_many(most: usize) -> ErrorData {
+fn too_many(limit: usize) -> ErrorData {
     ErrorData::internal_error(
         format!(
-            "{most} tasks are under way already; wait for some to end, or raise EXA_MCP_MAX_CONCURRENT_TASKS"
+            "{limit} tasks are running already; wait for some to end, or raise EXA_MCP_MAX_CONCURRENT_TASKS"
         ),
         None,
     )
 }
 
-fn too_many_of_owner(most: usize) -> ErrorData {
+fn too_many_of_owner(limit: usize) -> ErrorData {
     ErrorData::internal_error(
         format!(
-            "{most} of your tasks are under way already, the most for one user; wait for some to end or cancel \
-             some, or ask the operator to raise EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER"
+            "{limit} of your tasks are running already, which is the limit per user; wait for some to end or cancel some, \
+             or ask the operator to raise EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER"
         ),
         None,
     )
 }
 
-fn too_many_of_address(most: usize) -> ErrorData {
+fn too_many_of_address(limit: usize) -> ErrorData {
     ErrorData::internal_error(
         format!(
-            "{most} tasks of clients at your address are under way already; wait for some to end \
-             (EXA_MCP_MAX_TASKS_PER_ADDRESS sets how many there may be)"
+            "{limit} tasks of clients at your address are running already; wait for some to end \
+             (EXA_MCP_MAX_TASKS_PER_ADDRESS sets the limit)"
         ),
         None,
     )

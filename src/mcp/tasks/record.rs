@@ -1,4 +1,4 @@
-//! A task as it is kept.
+//! The stored record of a task.
 
 use std::time::Duration;
 
@@ -6,22 +6,21 @@ use rmcp::model::{DetailedTask, ErrorData, JsonObject, Task, TaskPayload, TaskSt
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::input::{Answer, Questions};
-use crate::operations::client::Question;
+use super::input::{RawResponse, TaskInput};
+use crate::operations::client::InputRequest;
 use crate::tools::Work;
 use exa_mcp_model::time::{format_timestamp, now};
 use exa_mcp_store::format::DocumentFormat;
 
-/// How often a client should ask, in milliseconds.
+/// The poll interval for clients, in milliseconds.
 const POLL_INTERVAL: u64 = 2_000;
 
-/// The longest end of a life, see [`Record::grace`].
-const LONGEST_GRACE: Duration = Duration::from_secs(60);
+/// The longest grace period, see [`TaskRecord::grace`].
+const MAX_GRACE: Duration = Duration::from_secs(60);
 
-/// Everything that is known about a task. It is kept in the store as JSON, so that it outlives the
-/// process.
+/// A task. It is stored as JSON, so that it outlives the process.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(in super::super) struct Record {
+pub(in super::super) struct TaskRecord {
     #[serde(rename = "id")]
     pub(super) id: String,
     #[serde(rename = "tool")]
@@ -43,26 +42,26 @@ pub(in super::super) struct Record {
     /// The process that runs it.
     #[serde(rename = "runner", default)]
     pub(super) runner: String,
-    /// What goes on at Exa, from the moment that Exa confirmed it.
+    /// The job at Exa, once Exa has confirmed it.
     #[serde(rename = "work", default, skip_serializing_if = "Option::is_none")]
     pub(super) work: Option<Work>,
-    /// Exa has yet to be told to stop.
+    /// The job has yet to be cancelled at Exa.
     #[serde(
         rename = "stopping",
         default,
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub(super) stopping: bool,
-    /// The token whose holder pays for it.
+    /// The token whose account pays for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) payer: Option<String>,
-    /// What it asks its client.
+    /// The input requests to its client.
     #[serde(
         rename = "questions",
         default,
-        skip_serializing_if = "Questions::is_nothing"
+        skip_serializing_if = "TaskInput::is_empty"
     )]
-    pub(super) questions: Questions,
+    pub(super) input: TaskInput,
     /// The result of the call.
     #[serde(rename = "result", default, skip_serializing_if = "Option::is_none")]
     pub(super) result: Option<JsonObject>,
@@ -71,12 +70,12 @@ pub(in super::super) struct Record {
     pub(super) error: Option<ErrorData>,
 }
 
-impl DocumentFormat for Record {
+impl DocumentFormat for TaskRecord {
     const KIND: &'static str = "task";
 }
 
-impl Record {
-    /// A task that begins now.
+impl TaskRecord {
+    /// Creates the record of a new task.
     pub(super) fn new(
         id: String,
         tool: String,
@@ -98,35 +97,35 @@ impl Record {
             work: None,
             stopping: false,
             payer: None,
-            questions: Questions::default(),
+            input: TaskInput::default(),
             result: None,
             error: None,
         }
     }
 
-    /// Whether nothing can change any more.
+    /// Returns whether the task has ended.
     pub(in super::super) fn is_final(&self) -> bool {
         self.status.is_terminal()
     }
 
-    /// Whether there is something left to do for it.
+    /// Returns whether a process must still run the task, or cancel its job.
     pub(super) fn is_open(&self) -> bool {
         !self.is_final() || self.stopping
     }
 
-    /// How much of its life is left.
-    pub(super) fn left(&self) -> Duration {
+    /// Returns the remaining lifetime.
+    pub(super) fn remaining(&self) -> Duration {
         let end = self.created.saturating_add(self.ttl);
         Duration::from_millis(end.saturating_sub(now()))
     }
 
-    /// The end of its life, in which it only tells how far it came.
+    /// Returns the grace period at the end of its lifetime, in which the task only reports its state.
     pub(super) fn grace(&self) -> Duration {
-        Duration::from_millis(self.ttl / 10).min(LONGEST_GRACE)
+        Duration::from_millis(self.ttl / 10).min(MAX_GRACE)
     }
 
-    /// Moves on; a final state stays.
-    pub(super) fn move_to(&mut self, status: TaskStatus, message: String) -> bool {
+    /// Sets the status, unless the task has ended; returns whether it did.
+    pub(super) fn set_status(&mut self, status: TaskStatus, message: String) -> bool {
         if self.is_final() {
             return false;
         }
@@ -134,55 +133,53 @@ impl Record {
         self.message = message;
         self.updated = now();
         if self.is_final() {
-            self.questions = Questions::default();
+            self.input = TaskInput::default();
         }
         true
     }
 
-    /// Waits for an answer, unless it is there.
-    pub(super) fn ask(&mut self, key: &str, question: &Question, is_first: bool) -> bool {
+    /// Adds an input request, unless its response is stored already.
+    pub(super) fn request_input(
+        &mut self,
+        key: &str,
+        request: &InputRequest,
+        is_first: bool,
+    ) -> bool {
         let untouched = is_first && self.work.is_none();
-        let asks = !self.is_final() && self.questions.ask(key, question, untouched);
-        asks && self.move_to(TaskStatus::InputRequired, self.questions.in_words())
+        let is_added = !self.is_final() && self.input.request(key, request, untouched);
+        is_added && self.set_status(TaskStatus::InputRequired, self.input.description())
     }
 
-    /// Takes answers, and goes on after the last one.
-    pub(super) fn take_answers(&mut self, answers: &[(String, Answer)]) -> bool {
-        let mut taken = false;
-        for (key, answer) in answers {
-            taken |= self.questions.take(key, answer);
+    /// Adds responses; after the last one, the task is working again.
+    pub(super) fn add_responses(&mut self, responses: &[(String, RawResponse)]) -> bool {
+        let mut is_changed = false;
+        for (key, response) in responses {
+            is_changed |= self.input.respond(key, response);
         }
-        let (status, message) = match self.questions.are_open() {
-            true => (TaskStatus::InputRequired, self.questions.in_words()),
-            false => (TaskStatus::Working, running(&self.tool)),
+        let (status, message) = if self.input.is_pending() {
+            (TaskStatus::InputRequired, self.input.description())
+        } else {
+            (TaskStatus::Working, running(&self.tool))
         };
-        taken && self.move_to(status, message)
+        is_changed && self.set_status(status, message)
     }
 
-    /// Asks nothing more, because the process that asked has ended. Says whether it had sent nothing to
-    /// Exa, so that its call can be made as if it were the first.
-    pub(super) fn take_back(&mut self) -> bool {
-        let untouched = self.questions.leave();
+    /// Withdraws the input requests of a process that has ended. Returns whether it had sent nothing to Exa, so that the
+    /// call can be repeated as a first attempt.
+    pub(super) fn withdraw_requests(&mut self) -> bool {
+        let untouched = self.input.orphan();
         if self.status == TaskStatus::InputRequired {
-            self.move_to(TaskStatus::Working, running(&self.tool));
+            self.set_status(TaskStatus::Working, running(&self.tool));
         }
         untouched
     }
 
-    /// The form of 2025-11-25.
+    /// Returns the task in the form of 2025-11-25.
     pub(in super::super) fn legacy(&self) -> Value {
-        json!({
-            "taskId": self.id,
-            "status": self.status,
-            "statusMessage": self.message,
-            "createdAt": timestamp(self.created),
-            "lastUpdatedAt": timestamp(self.updated),
-            "ttl": self.ttl,
-            "pollInterval": POLL_INTERVAL,
-        })
+        json!({ "taskId": self.id, "status": self.status, "statusMessage": self.message, "createdAt": timestamp(self.created), "lastUpdatedAt": timestamp(self.updated), "ttl": self.ttl, "pollInterval": POLL_INTERVAL, })
     }
 
-    /// The form of the extension of 2026-07-28.
+    /// Returns the task in the form of 2026-07-28.
     pub(in super::super) fn task(&self) -> Task {
         let created = timestamp(self.created);
         let task = Task::new(&self.id, self.status, created, timestamp(self.updated));
@@ -191,7 +188,7 @@ impl Record {
             .with_poll_interval_ms(POLL_INTERVAL)
     }
 
-    /// The same with what came of it. There a call that failed in words is complete.
+    /// Returns the task of 2026-07-28 with its result. A failed tool call counts as completed there.
     pub(in super::super) fn detailed(&self) -> DetailedTask {
         let payload = match (self.status, &self.result) {
             (TaskStatus::Cancelled, _) => TaskPayload::Cancelled,
@@ -202,7 +199,7 @@ impl Record {
                 error: self.error_object(),
             },
             (TaskStatus::InputRequired, _) => TaskPayload::InputRequired {
-                input_requests: self.questions.requests(),
+                input_requests: self.input.requests(),
             },
             _ => TaskPayload::Working,
         };
@@ -219,7 +216,7 @@ impl Record {
     }
 }
 
-/// What is told of a task before anything else is known.
+/// Returns the initial status message.
 fn running(tool: &str) -> String {
     format!("{tool} is running")
 }
@@ -234,38 +231,38 @@ mod tests {
 
     use super::*;
     use crate::operations::client::{
-        ClientCapabilities, Form, NoReply, Sampling, SamplingTool, Visit,
+        ClientCapabilities, FormRequest, InputError, SamplingRequest, SamplingTool, UrlRequest,
     };
     use exa_mcp_store::format::{decode, encode};
 
     #[test]
-    fn a_final_state_stays() {
+    fn a_final_status_does_not_change() {
         let arguments = JsonObject::new();
         let ttl = Duration::from_secs(60);
-        let mut record = Record::new(
+        let mut record = TaskRecord::new(
             "t".to_owned(),
             "x".to_owned(),
             arguments,
             ttl,
             String::new(),
         );
-        assert!(record.move_to(TaskStatus::Cancelled, "cancelled".to_owned()));
-        assert!(!record.move_to(TaskStatus::Completed, "done".to_owned()));
+        assert!(record.set_status(TaskStatus::Cancelled, "cancelled".to_owned()));
+        assert!(!record.set_status(TaskStatus::Completed, "done".to_owned()));
         assert_eq!(record.status, TaskStatus::Cancelled);
         assert_eq!(record.legacy().get("status"), Some(&json!("cancelled")));
-        assert!(record.left() <= ttl);
+        assert!(record.remaining() <= ttl);
     }
 
     fn object(value: Value) -> JsonObject {
         value.as_object().unwrap().clone()
     }
 
-    fn fixed() -> Record {
-        Record {
+    fn fixed() -> TaskRecord {
+        TaskRecord {
             message: "m".to_owned(),
             created: 1,
             updated: 2,
-            ..Record::new(
+            ..TaskRecord::new(
                 "t1".to_owned(),
                 "exa_api".to_owned(),
                 object(json!({"operation": "research.create"})),
@@ -275,14 +272,13 @@ mod tests {
         }
     }
 
-    /// The format of tasks in stores. Whoever changes it breaks the stores of others: see
-    /// docs/upgrading.md.
+    /// The format of stored tasks. Changing it breaks existing stores: see docs/upgrading.md.
     #[test]
-    fn the_format_of_a_stored_task_does_not_change() {
+    fn format_of_stored_tasks_is_stable() {
         let start = r#"{"v":1,"id":"t1","tool":"exa_api","arguments":{"operation":"research.create"},"status":"#;
         let rest = r#""message":"m","created":1,"updated":2,"ttl":3,"runner":"r1""#;
         assert_eq!(encode(&fixed()), format!(r#"{start}"working",{rest}}}"#));
-        let record = Record {
+        let record = TaskRecord {
             status: TaskStatus::Cancelled,
             work: Some(Work {
                 get: "research.get".to_owned(),
@@ -297,7 +293,7 @@ mod tests {
             encode(&record),
             format!(r#"{start}"cancelled",{rest},{work}}}"#)
         );
-        let record = Record {
+        let record = TaskRecord {
             status: TaskStatus::Completed,
             result: Some(object(json!({"isError": false}))),
             ..fixed()
@@ -307,50 +303,49 @@ mod tests {
             encode(&record),
             format!(r#"{start}"completed",{rest},{result}}}"#)
         );
-        let record = Record {
+        let record = TaskRecord {
             status: TaskStatus::Failed,
             error: Some(ErrorData::internal_error("no", None)),
             ..fixed()
         };
         let error = r#""error":{"code":-32603,"message":"no"}"#;
         let failed = format!(r#"{start}"failed",{rest},{error}}}"#);
-        assert_eq!(encode(&record), failed);
-        // What was written before there was a version is read alike.
-        let before: Record = decode(&failed.replacen(r#""v":1,"#, "", 1)).unwrap();
+        assert_eq!(encode(&record), failed); // Records from before the version field are still read.
+        let before: TaskRecord = decode(&failed.replacen(r#""v":1,"#, "", 1)).unwrap();
         assert_eq!(encode(&before), failed);
     }
 
     #[test]
-    fn the_format_of_stored_questions_does_not_change() {
+    fn format_of_stored_input_requests_is_stable() {
         let text = |text: &str| text.to_owned();
         let mut record = fixed();
-        record.questions = Questions::of(ClientCapabilities {
+        record.input = TaskInput::new(ClientCapabilities {
             sampling: true,
             sampling_with_tools: true,
             forms: true,
             urls: true,
             roots: true,
         });
-        for (key, answer) in [
+        for (key, response) in [
             ("a", Ok(json!({"action": "accept"}))),
-            ("b", Err(NoReply::Unable)),
-            ("c", Err(NoReply::Declined)),
-            ("d", Err(NoReply::Cancelled)),
-            ("e", Err(NoReply::TimedOut)),
-            ("f", Err(NoReply::Failed(text("x")))),
+            ("b", Err(InputError::Unable)),
+            ("c", Err(InputError::Declined)),
+            ("d", Err(InputError::Cancelled)),
+            ("e", Err(InputError::TimedOut)),
+            ("f", Err(InputError::Failed(text("x")))),
         ] {
-            record.questions.ask(key, &Question::Roots, true);
-            record.questions.take(key, &answer);
+            record.input.request(key, &InputRequest::Roots, true);
+            record.input.respond(key, &response);
         }
-        record.questions.ask("left", &Question::Roots, true);
-        record.take_back();
-        let questions = [
-            Question::Form(Form {
+        record.input.request("left", &InputRequest::Roots, true);
+        record.withdraw_requests();
+        let requests = [
+            InputRequest::Form(FormRequest {
                 message: text("m"),
                 schema: object(json!({"type": "object"})),
             }),
-            Question::Roots,
-            Question::Sample(Sampling {
+            InputRequest::Roots,
+            InputRequest::Sampling(SamplingRequest {
                 system: text("s"),
                 message: text("m"),
                 tool: Some(SamplingTool {
@@ -360,18 +355,18 @@ mod tests {
                 }),
                 max_tokens: 9,
             }),
-            Question::Visit(Visit {
+            InputRequest::Url(UrlRequest {
                 message: text("m"),
                 url: text("https://x.example"),
                 id: text("i"),
             }),
         ];
-        for (number, question) in questions.iter().enumerate() {
-            record.ask(&format!("q{number}"), question, true);
+        for (number, request) in requests.iter().enumerate() {
+            record.request_input(&format!("q{number}"), request, true);
         }
-        let kept = serde_json::to_string(&record.questions).unwrap();
+        let stored = serde_json::to_string(&record.input).unwrap();
         assert_eq!(
-            kept,
+            stored,
             concat!(
                 r#"{"powers":{"sampling":true,"samplingWithTools":true,"forms":true,"urls":true,"roots":true},"#,
                 r#""open":{"q0":{"kind":"form","message":"m","schema":{"type":"object"}},"q1":{"kind":"roots"},"#,
@@ -382,6 +377,6 @@ mod tests {
             )
         );
         assert!(encode(&record).contains(r#""status":"input_required""#));
-        assert!(encode(&record).contains(&format!(r#""questions":{kept}"#)));
+        assert!(encode(&record).contains(&format!(r#""questions":{stored}"#)));
     }
 }

@@ -1,4 +1,4 @@
-//! Running a task to its end.
+//! Runs a task to its end.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +11,14 @@ use serde_json::Value;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::super::progress::Steps;
+use super::super::progress::ProgressForwarder;
 use super::super::scope;
-use super::super::version::Era;
+use super::super::version::McpVersion;
 use super::input_requests::TaskClient;
-use super::worker::TaskKeeper;
-use super::{Change, ParsedCall, Record, Tasks, Tools};
+use super::worker::TaskWorker;
+use super::{ParsedCall, TaskRecord, TaskUpdate, Tasks, Tools};
 use crate::operations::client::{ClientCapabilities, ClientHandle};
-use crate::operations::{Progress, Step};
+use crate::operations::{ProgressReporter, ProgressUpdate};
 use crate::telemetry;
 use crate::tools::{Attempt, TaskCall, ToolContext, ToolOutcome};
 use exa_mcp_accounts::CallPermit;
@@ -26,52 +26,52 @@ use exa_mcp_model::time::now;
 use exa_mcp_model::{Identity, Owner};
 use exa_mcp_store::StoreError;
 
-/// The longest pause between two tries to keep the end of a task.
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
+/// The longest pause between two attempts to store the end of a task.
+const MAX_PAUSE: Duration = Duration::from_secs(30);
 
-/// The client that is told how a task goes, as long as it is there.
-pub(in super::super) struct Watcher {
+/// The client that observes a task, as long as it is connected.
+pub(in super::super) struct TaskObserver {
     pub(in super::super) peer: Option<Peer<RoleServer>>,
-    pub(in super::super) progress: Progress,
-    pub(in super::super) steps: Steps,
-    /// What the client has been asked already.
+    pub(in super::super) progress: ProgressReporter,
+    pub(in super::super) forwarder: ProgressForwarder,
+    /// A client that remembers earlier input.
     pub(in super::super) client: ClientHandle,
-    /// What the task may ask it for.
+    /// The requests that the task may send.
     pub(in super::super) capabilities: ClientCapabilities,
-    /// Lets the task go on; it counts as under way until it ends.
+    /// The permit of the task, which counts as running until it ends.
     pub(in super::super) permit: CallPermit,
 }
 
-impl Watcher {
-    /// Nobody is there.
-    pub(in super::super) fn nobody() -> Self {
+impl TaskObserver {
+    /// Returns an observer without a client.
+    pub(in super::super) fn none() -> Self {
         Self {
             peer: None,
-            progress: Progress::none(),
-            steps: Steps::none(),
-            client: ClientHandle::mute(),
+            progress: ProgressReporter::disabled(),
+            forwarder: ProgressForwarder::none(),
+            client: ClientHandle::non_interactive(),
             capabilities: ClientCapabilities::default(),
             permit: CallPermit::default(),
         }
     }
 }
 
-/// What came of a call.
-enum End {
+/// The outcome of a call.
+enum TaskEnd {
     Result {
         result: JsonObject,
-        /// The first line of why the call failed, if it did.
+        /// The first line of the error, if the call failed.
         failure: Option<String>,
     },
     Error(ErrorData),
 }
 
-impl From<ToolOutcome> for End {
+impl From<ToolOutcome> for TaskEnd {
     fn from(outcome: ToolOutcome) -> Self {
         let content = outcome.into_content(&[]);
         let first = || content.text.lines().next().unwrap_or("failed").to_owned();
         let failure = content.is_error.then(first);
-        let result = serde_json::to_value(Era::of(None).call_result(content));
+        let result = serde_json::to_value(McpVersion::new(None).call_result(content));
         let result = match result {
             Ok(Value::Object(result)) => result,
             _ => JsonObject::new(),
@@ -81,34 +81,33 @@ impl From<ToolOutcome> for End {
 }
 
 impl<T: Tools> Tasks<T> {
-    /// Runs a task in the background; it is among those under way already.
+    /// Runs a registered task in the background.
     pub(super) fn launch(
         &self,
         owner: Identity,
-        (record, call, attempt): (Record, T::Call, Attempt),
-        watcher: Watcher,
+        (record, call, attempt): (TaskRecord, T::Call, Attempt),
+        observer: TaskObserver,
     ) {
-        let (tasks, id) = (self.clone(), record.id.clone());
-        // Boxed twice: every wrapper holds what it wraps once more, and there may be many tasks.
+        let (tasks, id) = (self.clone(), record.id.clone()); // Boxed, because every wrapper holds the future once more, and there may be many tasks.
         let task = tokio::spawn(telemetry::inherited(Box::pin(async move {
-            let Watcher {
+            let TaskObserver {
                 peer,
                 progress,
-                steps,
+                forwarder,
                 client,
                 permit,
                 ..
-            } = watcher;
+            } = observer;
             let id = record.id.clone();
             let client = (client, peer.clone());
             let tools = tasks.tools_for(&permit);
             let run = (record, call, attempt);
             let run = tasks.run(owner.clone(), tools, run, progress, client);
-            let end = steps.of_task(&id).until(Box::pin(run)).await;
+            let end = forwarder.with_task(&id).forward_during(Box::pin(run)).await;
             let ended = tasks.end(&owner, &id, end).await;
             drop(permit);
             if let (Some(peer), Some(record)) = (peer, ended) {
-                tell(&peer, &record).await;
+                notify_status(&peer, &record).await;
             }
         })));
         if let Some(running) = self.running().get_mut(&id) {
@@ -121,22 +120,22 @@ impl<T: Tools> Tasks<T> {
         &self,
         owner: Identity,
         tools: T,
-        (record, call, attempt): (Record, T::Call, Attempt),
-        progress: Progress,
+        (record, call, attempt): (TaskRecord, T::Call, Attempt),
+        progress: ProgressReporter,
         (known, peer): (ClientHandle, Option<Peer<RoleServer>>),
-    ) -> End {
-        let (now, left) = (Instant::now(), record.left());
-        let keeper = Arc::new(TaskKeeper::new(
+    ) -> TaskEnd {
+        let (now, remaining) = (Instant::now(), record.remaining());
+        let worker = Arc::new(TaskWorker::new(
             self.clone(),
             owner.clone(),
             record.clone(),
             call.starts_work(),
         ));
-        let deadline = now + left.saturating_sub(record.grace());
+        let deadline = now + remaining.saturating_sub(record.grace());
         let owner = Owner::from_stored(owner, self.user.as_ref());
-        let capabilities = record.questions.capabilities.and(known.capabilities());
+        let capabilities = record.input.capabilities.union(known.capabilities());
         let client = ClientHandle::new(TaskClient {
-            keeper: Arc::clone(&keeper),
+            worker: Arc::clone(&worker),
             capabilities: capabilities.allowed_for(&owner),
             known,
             is_first: matches!(attempt, Attempt::First),
@@ -148,89 +147,92 @@ impl<T: Tools> Tasks<T> {
                 deadline,
                 created: record.created,
                 attempt,
-                keeper,
+                keeper: worker,
             }),
-            ..ToolContext::new(owner, self.heard(&record.id, progress)).of_client(client)
+            ..ToolContext::new(owner, self.with_live_progress(&record.id, progress))
+                .of_client(client)
         };
-        let outcome = tools.run(call, context);
-        // A panic must not leave a task that works for ever; and what is no longer wanted must end, so it
-        // is not left alone.
+        let outcome = tools.run(call, context); // A panic must not leave the task working forever, and dropping the set aborts a task that is no longer wanted.
         let mut set = JoinSet::new();
         set.spawn(telemetry::inherited(outcome));
-        match timeout_at(now + left, set.join_next()).await {
+        match timeout_at(now + remaining, set.join_next()).await {
             Ok(Some(Ok(outcome))) => {
                 if let Some(meter) = &self.meter {
-                    scope::note(meter, &outcome);
+                    scope::record_outcome(meter, &outcome);
                     meter.commit().await;
                 }
                 outcome.into()
             }
-            Ok(_) => End::Error(ErrorData::internal_error(
+            Ok(_) => TaskEnd::Error(ErrorData::internal_error(
                 "Internal error: the tool crashed",
                 None,
             )),
-            Err(_) => End::Error(ErrorData::internal_error(
-                "The time to live of the task is over; what it started may go on at Exa",
+            Err(_) => TaskEnd::Error(ErrorData::internal_error(
+                "The task has expired; what it started may continue at Exa",
                 None,
             )),
         }
     }
 
-    /// Progress that is heard by those who ask for the task, too.
-    fn heard(&self, id: &str, told: Progress) -> Progress {
+    /// Returns a reporter that also updates the live state of the task.
+    fn with_live_progress(&self, id: &str, progress: ProgressReporter) -> ProgressReporter {
         let live = self
             .running()
             .get(id)
             .map(|running| Arc::clone(&running.live));
         let Some(live) = live else {
-            return told;
+            return progress;
         };
-        Progress::to(move |step: Step| {
+        ProgressReporter::new(move |update: ProgressUpdate| {
             live.send_modify(|live| {
-                // A state is read as ours, so it repeats nothing of what others wrote.
-                live.message = match step.is_quoted {
-                    true => format!("{} characters or steps of the answer have come", step.done),
-                    false => step.message.clone(),
+                // The status message is trusted, so it must not contain text of the response.
+                live.message = if update.is_quoted {
+                    format!(
+                        "received {} characters or steps of the response",
+                        update.done
+                    )
+                } else {
+                    update.message.clone()
                 };
                 live.updated = now();
             });
-            told.tell(step);
+            progress.report(update);
         })
     }
 
-    /// Keeps the end of a task and tells those who wait for it; `None` if it had ended before.
-    async fn end(&self, owner: &Identity, id: &str, mut end: End) -> Option<Record> {
+    /// Stores the end of a task and wakes up its waiters; `None` if it had ended before.
+    async fn end(&self, owner: &Identity, id: &str, mut end: TaskEnd) -> Option<TaskRecord> {
         let message = self.last_message(id);
         let mut pause = Duration::from_millis(200);
         let ended = loop {
-            let change = |record: &mut Record| {
+            let finish = |record: &mut TaskRecord| {
                 let is_ours = self.is_ours(record);
                 if is_ours {
-                    close(record, &end, message.clone());
+                    set_end(record, &end, message.clone());
                 }
                 is_ours
             };
-            match self.shared.shelf.change(owner, id, change).await {
-                Ok(Change::Made(record)) => break Some(record),
-                Ok(Change::Refused(_) | Change::Gone) => break None,
-                Err(StoreError::Full) if matches!(end, End::Result { .. }) => {
-                    end = End::Error(no_room())
+            match self.shared.task_store.update(owner, id, finish).await {
+                Ok(TaskUpdate::Applied(record)) => break Some(record),
+                Ok(TaskUpdate::Rejected(_) | TaskUpdate::NotFound) => break None,
+                Err(StoreError::Full) if matches!(end, TaskEnd::Result { .. }) => {
+                    end = TaskEnd::Error(store_full());
                 }
                 Err(error) => {
-                    tracing::warn!(task = id, %error, "the end could not be kept");
+                    tracing::warn!(task = id, %error, "the result could not be stored");
                     sleep(pause).await;
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                    if pause == LONGEST_PAUSE {
+                    pause = (pause * 2).min(MAX_PAUSE);
+                    if pause == MAX_PAUSE {
                         break None;
                     }
                 }
             }
         };
-        self.leave(id);
+        self.unregister(id);
         ended
     }
 
-    /// What was told of a task last, if anything was.
+    /// Returns the last progress message, if the task has a job.
     fn last_message(&self, id: &str) -> Option<String> {
         let running = self.running();
         let live = running.get(id)?.live.borrow();
@@ -238,11 +240,11 @@ impl<T: Tools> Tasks<T> {
     }
 }
 
-/// Moves a task to its end.
-fn close(record: &mut Record, end: &End, message: Option<String>) {
+/// Sets the final status of a task.
+fn set_end(record: &mut TaskRecord, end: &TaskEnd, message: Option<String>) {
     let failure = match end {
-        End::Result { failure, .. } => failure.clone(),
-        End::Error(error) => {
+        TaskEnd::Result { failure, .. } => failure.clone(),
+        TaskEnd::Error(error) => {
             let first = error.message.lines().next();
             Some(first.unwrap_or("failed").to_owned())
         }
@@ -254,24 +256,25 @@ fn close(record: &mut Record, end: &End, message: Option<String>) {
             (TaskStatus::Completed, message.unwrap_or_else(done))
         }
     };
-    record.move_to(status, message);
+    record.set_status(status, message);
     match end {
-        End::Result { result, .. } => record.result = Some(result.clone()),
-        End::Error(error) => record.error = Some(error.clone()),
+        TaskEnd::Result { result, .. } => record.result = Some(result.clone()),
+        TaskEnd::Error(error) => record.error = Some(error.clone()),
     }
 }
 
-fn no_room() -> ErrorData {
+fn store_full() -> ErrorData {
     ErrorData::internal_error(
-        "The store has no room for the result. Ask for less, or keep tasks in a file: set EXA_MCP_STORE to sqlite:PATH.",
+        "The store is full, so the result could not be stored. Request less, or store tasks in a file: set EXA_MCP_STORE \
+         to sqlite:PATH.",
         None,
     )
 }
 
-/// Tells a client of 2025-11-25 that a task changed.
-pub(super) async fn tell(peer: &Peer<RoleServer>, record: &Record) {
-    let told = CustomNotification::new("notifications/tasks/status", Some(record.legacy()));
+/// Notifies a client of 2025-11-25 that a task changed.
+pub(super) async fn notify_status(peer: &Peer<RoleServer>, record: &TaskRecord) {
+    let notification = CustomNotification::new("notifications/tasks/status", Some(record.legacy()));
     let _ = peer
-        .send_notification(ServerNotification::CustomNotification(told))
+        .send_notification(ServerNotification::CustomNotification(notification))
         .await;
 }

@@ -1,5 +1,5 @@
-//! Tasks in the store. What is kept there is the truth: several processes may share it, so a change is
-//! made to what is there, and made again if someone else was faster.
+//! Storage of tasks. Several processes may share a store, so an update applies to the stored record, and is repeated
+//! after a conflict.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::sync::OnceCell;
 
-use super::Record;
+use super::TaskRecord;
 use crate::tools::Work;
 use crate::tools::claims::Claims;
 use exa_mcp_model::Identity;
@@ -16,64 +16,64 @@ use exa_mcp_store::{
     Document, DocumentKey, DocumentQuery, ExpectedRevision, Store, StoreError, WriteOptions, format,
 };
 
-/// Where tasks are kept.
+/// The collection of tasks.
 const TASKS: &str = "tasks";
-/// Where earlier versions keep which task a piece of work at Exa belongs to, each owner for itself. Still written
-/// for those that share the store.
+/// The collection in which earlier versions record which task a job belongs to, per owner. Still written for servers of
+/// those versions on the same store.
 const OWNER_CLAIMS: &str = "task_work";
-/// Where it is kept which tasks are open, in a store that is looked through all the time: to read all
-/// results of all tasks each time would be too much.
+/// The collection of the ids of open tasks, for remote stores. They are polled all the time, and reading the results of
+/// all tasks each time would be too expensive.
 const OPEN: &str = "task_open";
 
-/// How long a task may take to be kept after it was entered as open.
-const ENTERING: u64 = 60_000;
+/// How long a task may take to be stored after its id was added to the open tasks, in milliseconds.
+const MAX_STORE_DELAY: u64 = 60_000;
 
-/// Claims that are read at once, and the most that are read.
+/// Claims per page, and the most that are read.
 const CLAIMS_PAGE: usize = 500;
-const MOST_CLAIMS: usize = 100_000;
+const MAX_CLAIMS: usize = 100_000;
 
 /// The tasks in a store.
-pub(super) struct Shelf {
+pub(super) struct TaskStore {
     store: Arc<dyn Store>,
-    /// The claims of all owners when one was first looked for: the tasks that have work, by its name. Those of
-    /// earlier versions are nowhere else.
+    /// The claims of all owners at the first lookup: the tasks that have a job, by the name of the job. Earlier versions
+    /// record claims only there.
     owner_claims: OnceCell<HashMap<String, String>>,
 }
 
-/// How a task came to its work.
+/// How a task got its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
-    /// Exa answered its start with it.
-    Answered,
-    /// It was found in a list, which shows the work of others too.
+pub(super) enum JobOrigin {
+    /// The response to its start contains the job.
+    Started,
+    /// The job was found in a list, which also contains the jobs of others.
     Found,
 }
 
-/// What became of a change.
-pub(super) enum Change {
-    /// It was made.
-    Made(Record),
-    /// The task is such that it was not to be made.
-    Refused(Record),
-    /// There is no such task, or no longer.
-    Gone,
+/// The outcome of an update.
+pub(super) enum TaskUpdate {
+    /// The update was applied.
+    Applied(TaskRecord),
+    /// The update does not apply to the stored record.
+    Rejected(TaskRecord),
+    /// There is no such task.
+    NotFound,
 }
 
-/// A task with what the store knows about it.
-pub(super) struct Kept {
+/// A task with its metadata in the store.
+pub(super) struct StoredTask {
     pub(super) owner: Identity,
-    /// Its place in the order in which tasks were made.
+    /// Its number in the order of creation.
     pub(super) number: u64,
-    pub(super) record: Record,
+    pub(super) record: TaskRecord,
 }
 
-/// Tasks that may be open, and where to go on.
-pub(super) struct Left {
-    pub(super) tasks: Vec<Kept>,
+/// A page of tasks that may be open.
+pub(super) struct OpenTaskPage {
+    pub(super) tasks: Vec<StoredTask>,
     pub(super) next: Option<u64>,
 }
 
-impl Shelf {
+impl TaskStore {
     pub(super) fn new(store: Arc<dyn Store>) -> Self {
         Self {
             store,
@@ -85,31 +85,35 @@ impl Shelf {
         &*self.store
     }
 
-    /// Keeps a new task. Servers on several machines count the open tasks of an owner together.
+    /// Stores a new task. With a remote store, the limit of open tasks per owner applies to all servers together.
     pub(super) async fn add(
         &self,
         owner: &Identity,
-        record: &Record,
-        most_open: usize,
+        record: &TaskRecord,
+        max_open: usize,
     ) -> Result<(), StoreError> {
         if self.store.is_remote() {
-            let open = place(owner, OPEN, &record.id);
-            let rules = WriteOptions {
-                max_documents: Some(most_open),
-                ..rules(record, ExpectedRevision::Any)
+            let open = document_key(owner, OPEN, &record.id);
+            let options = WriteOptions {
+                max_documents: Some(max_open),
+                ..write_options(record, ExpectedRevision::Any)
             };
-            self.store.put(open, String::new(), rules).await?;
+            self.store.put(open, String::new(), options).await?;
         }
         self.put(owner, record, ExpectedRevision::Absent).await
     }
 
-    /// Everybody's tasks that may be open, the newest first.
-    pub(super) async fn left(&self, before: Option<u64>, limit: usize) -> Result<Left, StoreError> {
+    /// Returns the tasks of all owners that may be open, the newest first.
+    pub(super) async fn open_tasks(
+        &self,
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<OpenTaskPage, StoreError> {
         if !self.store.is_remote() {
             let tasks = self.page(None, before, limit).await?;
-            let last = tasks.last().map(|kept| kept.number);
+            let last = tasks.last().map(|task| task.number);
             let next = last.filter(|_| tasks.len() == limit);
-            return Ok(Left { tasks, next });
+            return Ok(OpenTaskPage { tasks, next });
         }
         let query = DocumentQuery {
             owner: None,
@@ -117,42 +121,46 @@ impl Shelf {
             before,
             limit,
         };
-        let entered = self.store.list(query).await?;
-        let last = entered.last().map(|entered| entered.sequence);
-        let next = last.filter(|_| entered.len() == limit);
+        let entries = self.store.list(query).await?;
+        let last = entries.last().map(|entry| entry.sequence);
+        let next = last.filter(|_| entries.len() == limit);
         let mut tasks = Vec::new();
-        for entry in entered {
+        for entry in entries {
             let (owner, number) = (Identity::from_stored(&entry.owner), entry.sequence);
             match self.get(&owner, &entry.id).await? {
-                Some(record) if record.is_open() => tasks.push(Kept {
+                Some(record) if record.is_open() => tasks.push(StoredTask {
                     owner,
                     number,
                     record,
                 }),
-                None if now().saturating_sub(entry.created_at) < ENTERING => {}
-                _ => drop(self.store.delete(place(&owner, OPEN, &entry.id)).await?),
+                None if now().saturating_sub(entry.created_at) < MAX_STORE_DELAY => {}
+                _ => drop(
+                    self.store
+                        .delete(document_key(&owner, OPEN, &entry.id))
+                        .await?,
+                ),
             }
         }
-        Ok(Left { tasks, next })
+        Ok(OpenTaskPage { tasks, next })
     }
 
-    /// A task of this owner.
+    /// Returns a task of this owner.
     pub(super) async fn get(
         &self,
         owner: &Identity,
         id: &str,
-    ) -> Result<Option<Record>, StoreError> {
-        let document = self.store.get(place(owner, TASKS, id)).await?;
+    ) -> Result<Option<TaskRecord>, StoreError> {
+        let document = self.store.get(document_key(owner, TASKS, id)).await?;
         Ok(document.as_ref().and_then(read))
     }
 
-    /// Tasks, the newest first; everybody's without an owner.
+    /// Returns a page of tasks, the newest first; those of all owners if `owner` is `None`.
     pub(super) async fn page(
         &self,
         owner: Option<&Identity>,
         before: Option<u64>,
         limit: usize,
-    ) -> Result<Vec<Kept>, StoreError> {
+    ) -> Result<Vec<StoredTask>, StoreError> {
         let query = DocumentQuery {
             owner: owner.cloned(),
             collection: TASKS,
@@ -160,41 +168,41 @@ impl Shelf {
             limit,
         };
         let documents = self.store.list(query).await?;
-        let kept = documents.iter().filter_map(|document| {
-            Some(Kept {
+        let tasks = documents.iter().filter_map(|document| {
+            Some(StoredTask {
                 owner: Identity::from_stored(&document.owner),
                 number: document.sequence,
                 record: read(document)?,
             })
         });
-        Ok(kept.collect())
+        Ok(tasks.collect())
     }
 
-    /// Changes a task; `change` says whether there is anything to change.
-    pub(super) async fn change(
+    /// Updates a task; `change` returns whether the update applies.
+    pub(super) async fn update(
         &self,
         owner: &Identity,
         id: &str,
-        mut change: impl FnMut(&mut Record) -> bool,
-    ) -> Result<Change, StoreError> {
+        mut change: impl FnMut(&mut TaskRecord) -> bool,
+    ) -> Result<TaskUpdate, StoreError> {
         loop {
-            let document = self.store.get(place(owner, TASKS, id)).await?;
+            let document = self.store.get(document_key(owner, TASKS, id)).await?;
             let Some((document, mut record)) =
                 document.and_then(|document| read(&document).map(|record| (document, record)))
             else {
-                return Ok(Change::Gone);
+                return Ok(TaskUpdate::NotFound);
             };
             if !change(&mut record) {
-                return Ok(Change::Refused(record));
+                return Ok(TaskUpdate::Rejected(record));
             }
             let expected = ExpectedRevision::Exact(document.revision);
             match self.put(owner, &record, expected).await {
                 Ok(()) => {
                     if self.store.is_remote() && !record.is_open() {
-                        // If this fails, whoever looks for open tasks does it.
-                        let _ = self.store.delete(place(owner, OPEN, id)).await;
+                        // If this fails, the next call of `open_tasks` deletes the entry.
+                        let _ = self.store.delete(document_key(owner, OPEN, id)).await;
                     }
-                    return Ok(Change::Made(record));
+                    return Ok(TaskUpdate::Applied(record));
                 }
                 Err(StoreError::Conflict) => {}
                 Err(error) => return Err(error),
@@ -205,37 +213,36 @@ impl Shelf {
     async fn put(
         &self,
         owner: &Identity,
-        record: &Record,
+        record: &TaskRecord,
         expected: ExpectedRevision,
     ) -> Result<(), StoreError> {
         let body = format::encode(record);
-        let rules = rules(record, expected);
-        let place = place(owner, TASKS, &record.id);
-        self.store.put(place, body, rules).await.map(drop)
+        let options = write_options(record, expected);
+        let key = document_key(owner, TASKS, &record.id);
+        self.store.put(key, body, options).await.map(drop)
     }
 
-    /// Gives work to a task, unless somebody else has it.
+    /// Claims a job for a task, unless somebody else has it.
     pub(super) async fn claim(
         &self,
         owner: &Identity,
         work: &Work,
-        record: &Record,
-        origin: Origin,
+        record: &TaskRecord,
+        origin: JobOrigin,
     ) -> Result<bool, StoreError> {
         let claims = Claims::of(&*self.store);
         let is_shared = self.store.is_shared();
         let is_free = match origin {
-            Origin::Answered => true,
-            Origin::Found if self.was_claimed(work, &record.id).await? => false,
-            Origin::Found => claims.take(work, &record.id).await?,
+            JobOrigin::Started => true,
+            JobOrigin::Found if self.was_claimed(work, &record.id).await? => false,
+            JobOrigin::Found => claims.take(work, &record.id).await?,
         };
         if !is_free || (is_shared && !self.claim_of_owner(owner, work, record).await?) {
             return Ok(false);
         }
-        if origin == Origin::Answered {
+        if origin == JobOrigin::Started {
             match claims.record(work, Some(&record.id)).await {
-                Err(error) if is_shared => return Err(error),
-                // There is not much room in memory, and the task can do without.
+                Err(error) if is_shared => return Err(error), // A memory store may be full, and the task works without the claim.
                 _ => {}
             }
         }
@@ -246,12 +253,12 @@ impl Shelf {
         &self,
         owner: &Identity,
         work: &Work,
-        record: &Record,
+        record: &TaskRecord,
     ) -> Result<bool, StoreError> {
-        let claim = || place(owner, OWNER_CLAIMS, &work.to_string());
+        let claim = || document_key(owner, OWNER_CLAIMS, &work.to_string());
         let body = record.id.clone();
-        let rules = rules(record, ExpectedRevision::Absent);
-        match self.store.put(claim(), body, rules).await {
+        let options = write_options(record, ExpectedRevision::Absent);
+        match self.store.put(claim(), body, options).await {
             Ok(_) => Ok(true),
             Err(StoreError::Conflict) => {
                 let document = self.store.get(claim()).await?;
@@ -261,20 +268,20 @@ impl Shelf {
         }
     }
 
-    /// Whether somebody other than this task has some work.
+    /// Returns whether somebody other than this task has a job.
     pub(super) async fn is_taken(&self, work: &Work, task: &str) -> Result<bool, StoreError> {
         let claims = Claims::of(&*self.store);
         Ok(claims.is_taken(work, task).await? || self.was_claimed(work, task).await?)
     }
 
-    /// Whether another task of any owner had the work when claims were first looked for.
+    /// Returns whether another task of any owner had the job at the first lookup.
     async fn was_claimed(&self, work: &Work, task: &str) -> Result<bool, StoreError> {
         if !self.store.is_shared() {
             return Ok(false);
         }
         let known = self.owner_claims.get_or_try_init(|| self.read_claims());
-        let holder = known.await?.get(&work.to_string());
-        Ok(holder.is_some_and(|holder| holder != task))
+        let claimant = known.await?.get(&work.to_string());
+        Ok(claimant.is_some_and(|claimant| claimant != task))
     }
 
     async fn read_claims(&self) -> Result<HashMap<String, String>, StoreError> {
@@ -292,26 +299,26 @@ impl Shelf {
             before = last.filter(|_| page.len() == CLAIMS_PAGE);
             let page = page.into_iter();
             claims.extend(page.map(|claim| (claim.id, claim.body.to_string())));
-            if before.is_none() || claims.len() >= MOST_CLAIMS {
+            if before.is_none() || claims.len() >= MAX_CLAIMS {
                 return Ok(claims);
             }
         }
     }
 }
 
-fn read(document: &Document) -> Option<Record> {
+fn read(document: &Document) -> Option<TaskRecord> {
     format::decode(&document.body)
 }
 
-fn rules(record: &Record, expected: ExpectedRevision) -> WriteOptions {
+fn write_options(record: &TaskRecord, expected: ExpectedRevision) -> WriteOptions {
     WriteOptions {
-        time_to_live: Some(record.left().max(Duration::from_millis(1))),
+        time_to_live: Some(record.remaining().max(Duration::from_millis(1))),
         max_documents: None,
         expected,
     }
 }
 
-fn place(owner: &Identity, collection: &'static str, id: &str) -> DocumentKey {
+fn document_key(owner: &Identity, collection: &'static str, id: &str) -> DocumentKey {
     DocumentKey {
         owner: owner.clone(),
         collection,
@@ -335,60 +342,62 @@ mod tests {
         }
     }
 
-    fn task(id: &str) -> Record {
-        let life = Duration::from_secs(600);
+    fn task(id: &str) -> TaskRecord {
+        let ttl = Duration::from_secs(600);
         let (id, tool) = (id.to_owned(), "exa_api".to_owned());
-        Record::new(id, tool, Map::new(), life, "runner".to_owned())
+        TaskRecord::new(id, tool, Map::new(), ttl, "runner".to_owned())
     }
 
     /// A store in a file and one in memory.
-    fn shelves(folder: &tempfile::TempDir) -> [Shelf; 2] {
+    fn task_stores(folder: &tempfile::TempDir) -> [TaskStore; 2] {
         let file = SqliteStore::new(folder.path().join("store.db"));
         let stores: [Arc<dyn Store>; 2] = [Arc::new(file), Arc::new(MemoryStore::default())];
-        stores.map(Shelf::new)
+        stores.map(TaskStore::new)
     }
 
     #[tokio::test]
-    async fn work_belongs_to_one_task_whoever_owns_it() {
+    async fn a_job_belongs_to_one_task_of_any_owner() {
         let folder = tempfile::tempdir().unwrap();
         let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
-        for shelf in shelves(&folder) {
+        for task_store in task_stores(&folder) {
             let claim = async |owner, id, run, origin| {
-                let claimed = shelf.claim(owner, &work(run), &task(id), origin).await;
+                let claimed = task_store.claim(owner, &work(run), &task(id), origin).await;
                 claimed.unwrap()
             };
-            assert!(claim(&ann, "a", "1", Origin::Found).await);
-            assert!(claim(&ann, "a", "1", Origin::Found).await, "its own");
-            assert!(!claim(&bob, "b", "1", Origin::Found).await);
-            assert!(claim(&bob, "b", "2", Origin::Answered).await);
-            assert!(!claim(&ann, "c", "2", Origin::Found).await);
-            assert!(shelf.is_taken(&work("2"), "c").await.unwrap());
-            assert!(!shelf.is_taken(&work("2"), "b").await.unwrap());
-            let (claims, plain) = (Claims::of(shelf.store()), work("3"));
+            assert!(claim(&ann, "a", "1", JobOrigin::Found).await);
+            assert!(claim(&ann, "a", "1", JobOrigin::Found).await, "its own");
+            assert!(!claim(&bob, "b", "1", JobOrigin::Found).await);
+            assert!(claim(&bob, "b", "2", JobOrigin::Started).await);
+            assert!(!claim(&ann, "c", "2", JobOrigin::Found).await);
+            assert!(task_store.is_taken(&work("2"), "c").await.unwrap());
+            assert!(!task_store.is_taken(&work("2"), "b").await.unwrap());
+            let (claims, plain) = (Claims::of(task_store.store()), work("3"));
             claims.record(&plain, None).await.unwrap();
             assert!(
-                !claim(&ann, "d", "3", Origin::Found).await,
+                !claim(&ann, "d", "3", JobOrigin::Found).await,
                 "a plain call has it"
             );
-            assert!(claim(&ann, "d", "4", Origin::Found).await);
+            assert!(claim(&ann, "d", "4", JobOrigin::Found).await);
         }
     }
 
     #[tokio::test]
-    async fn claims_of_earlier_versions_count() {
+    async fn respects_claims_of_earlier_versions() {
         let folder = tempfile::tempdir().unwrap();
-        let [shelf, _] = shelves(&folder);
+        let [task_store, _] = task_stores(&folder);
         let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
-        let earlier = place(&bob, OWNER_CLAIMS, "agent.runs.get 1");
-        let rules = rules(&task("b"), ExpectedRevision::Absent);
-        shelf
+        let earlier = document_key(&bob, OWNER_CLAIMS, "agent.runs.get 1");
+        let options = write_options(&task("b"), ExpectedRevision::Absent);
+        task_store
             .store()
-            .put(earlier, "b".to_owned(), rules)
+            .put(earlier, "b".to_owned(), options)
             .await
             .unwrap();
         let claim = async |owner, id| {
             let (work, task) = (work("1"), task(id));
-            let claimed = shelf.claim(owner, &work, &task, Origin::Found).await;
+            let claimed = task_store
+                .claim(owner, &work, &task, JobOrigin::Found)
+                .await;
             claimed.unwrap()
         };
         assert!(!claim(&ann, "a").await);

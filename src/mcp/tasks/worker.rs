@@ -1,74 +1,79 @@
-//! Keeping what a task started at Exa, before anything else happens.
+//! Stores the job that a task starts at Exa, before anything else happens.
 
 use std::sync::Mutex;
 
 use futures_util::future::BoxFuture;
 
-use super::store::Origin;
-use super::{Change, Record, Tasks, Tools};
+use super::store::JobOrigin;
+use super::{TaskRecord, TaskUpdate, Tasks, Tools};
 use crate::tools::{Keeper, Work};
 use exa_mcp_model::Identity;
 use exa_mcp_store::StoreError;
 
-/// Keeps the work of one task.
-pub(super) struct TaskKeeper<T: Tools> {
+/// Stores the job of one task.
+pub(super) struct TaskWorker<T: Tools> {
     pub(super) tasks: Tasks<T>,
     pub(super) owner: Identity,
-    record: Record,
-    /// There while the start is not answered.
-    start: Mutex<Option<Start<T>>>,
+    record: TaskRecord,
+    /// Set while the start has no response.
+    start: Mutex<Option<PendingStart<T>>>,
 }
 
-/// A start on its way.
-struct Start<T: Tools>(Tasks<T>);
+/// A start without a response of Exa.
+struct PendingStart<T: Tools>(Tasks<T>);
 
-impl<T: Tools> Start<T> {
+impl<T: Tools> PendingStart<T> {
     fn new(tasks: Tasks<T>) -> Self {
         tasks.shared.starts.send_modify(|starts| *starts += 1);
         Self(tasks)
     }
 }
 
-impl<T: Tools> Drop for Start<T> {
+impl<T: Tools> Drop for PendingStart<T> {
     fn drop(&mut self) {
         self.0.shared.starts.send_modify(|starts| *starts -= 1);
     }
 }
 
-/// A time in which the start is not on its way.
-pub(super) struct Pause<'a, T: Tools> {
-    keeper: &'a TaskKeeper<T>,
-    is_start: bool,
+/// Suspends the pending start while the task waits for input.
+pub(super) struct StartPause<'a, T: Tools> {
+    worker: &'a TaskWorker<T>,
+    was_pending: bool,
 }
 
-impl<T: Tools> Drop for Pause<'_, T> {
+impl<T: Tools> Drop for StartPause<'_, T> {
     fn drop(&mut self) {
-        if let (true, Ok(mut start)) = (self.is_start, self.keeper.start.lock()) {
-            *start = Some(Start::new(self.keeper.tasks.clone()));
+        if let (true, Ok(mut start)) = (self.was_pending, self.worker.start.lock()) {
+            *start = Some(PendingStart::new(self.worker.tasks.clone()));
         }
     }
 }
 
-impl<T: Tools> TaskKeeper<T> {
-    /// The task.
+impl<T: Tools> TaskWorker<T> {
+    /// Returns the id of the task.
     pub(super) fn id(&self) -> &str {
         &self.record.id
     }
 
-    /// Lets a server end that would otherwise wait for the start.
-    pub(super) fn pause(&self) -> Pause<'_, T> {
+    /// Suspends the pending start, so that a shutdown does not wait for it.
+    pub(super) fn pause(&self) -> StartPause<'_, T> {
         let start = self.start.lock();
         let start = start.ok().and_then(|mut start| start.take());
-        Pause {
-            keeper: self,
-            is_start: start.is_some(),
+        StartPause {
+            worker: self,
+            was_pending: start.is_some(),
         }
     }
 
-    /// The keeper of a task that is about to be run.
-    pub(super) fn new(tasks: Tasks<T>, owner: Identity, record: Record, starts_work: bool) -> Self {
+    /// Creates the worker of a task.
+    pub(super) fn new(
+        tasks: Tasks<T>,
+        owner: Identity,
+        record: TaskRecord,
+        starts_work: bool,
+    ) -> Self {
         let starts = record.work.is_none() && starts_work;
-        let start = starts.then(|| Start::new(tasks.clone()));
+        let start = starts.then(|| PendingStart::new(tasks.clone()));
         Self {
             tasks,
             owner,
@@ -77,76 +82,74 @@ impl<T: Tools> TaskKeeper<T> {
         }
     }
 
-    async fn keep_now(&self, work: Work, origin: Origin) -> bool {
+    async fn record_now(&self, work: Work, origin: JobOrigin) -> bool {
         let id = &self.record.id;
-        let kept = match self.try_keep(&work, origin).await {
-            Ok(kept) => kept,
+        let is_recorded = match self.try_record(&work, origin).await {
+            Ok(is_recorded) => is_recorded,
             Err(error) => {
-                // It goes on all the same; only a restart would not find it.
-                tracing::warn!(task = id, %work, %error, "could not be kept");
+                // The task continues all the same; only a restart would not find the job.
+                tracing::warn!(task = id, %work, %error, "the job could not be stored");
                 true
             }
         };
-        if kept && let Some(running) = self.tasks.running().get(id) {
+        if is_recorded && let Some(running) = self.tasks.running().get(id) {
             running.live.send_modify(|live| live.work = Some(work));
         }
-        kept
+        is_recorded
     }
 
-    async fn try_keep(&self, work: &Work, origin: Origin) -> Result<bool, StoreError> {
+    async fn try_record(&self, work: &Work, origin: JobOrigin) -> Result<bool, StoreError> {
         let Self {
             tasks,
             owner,
             record,
             ..
         } = self;
-        let (shelf, id) = (&tasks.shared.shelf, &record.id);
+        let (task_store, id) = (&tasks.shared.task_store, &record.id);
         if self.is_taken_here(work)
-            || (origin == Origin::Found && self.is_paid_by_another(work).await)
-            || !shelf.claim(owner, work, record, origin).await?
+            || (origin == JobOrigin::Found && self.is_paid_by_another(work).await)
+            || !task_store.claim(owner, work, record, origin).await?
         {
             return Ok(false);
         }
-        let keep = |record: &mut Record| {
+        let set_job = |record: &mut TaskRecord| {
             let is_ours = tasks.is_ours(record);
             if is_ours {
                 record.work = Some(work.clone());
             }
             is_ours
         };
-        match shelf.change(owner, id, keep).await? {
-            Change::Made(_) => return Ok(true),
-            Change::Refused(record) if record.is_final() => {}
-            Change::Refused(_) => {
+        match task_store.update(owner, id, set_job).await? {
+            TaskUpdate::Applied(_) => return Ok(true),
+            TaskUpdate::Rejected(record) if record.is_final() => {}
+            TaskUpdate::Rejected(_) => {
                 tracing::warn!(task = id, %work, "another server runs this task now");
                 return Ok(false);
             }
-            Change::Gone => {
-                tracing::info!(task = id, %work, "goes on at Exa; its task is over");
+            TaskUpdate::NotFound => {
+                tracing::info!(task = id, %work, "the job continues at Exa; its task has expired");
                 return Ok(false);
             }
         }
-        // It was cancelled while the start was on its way.
-        let stop = |record: &mut Record| {
+        // The task was cancelled while the start was pending.
+        let stop = |record: &mut TaskRecord| {
             record.work = Some(work.clone());
             record.stopping = true;
             true
         };
-        shelf.change(owner, id, stop).await?;
+        task_store.update(owner, id, stop).await?;
         tasks.stop_upstream(owner, id, work.clone());
         Ok(false)
     }
 
-    /// Whether another task under way in this process has this work.
+    /// Returns whether another task that runs in this process has this job.
     fn is_taken_here(&self, work: &Work) -> bool {
         let running = self.tasks.running();
         let mut others = running.iter().filter(|(id, _)| **id != self.record.id);
         others.any(|(_, other)| other.live.borrow().work.as_ref() == Some(work))
     }
-}
 
-impl<T: Tools> TaskKeeper<T> {
-    /// Whether the ledger knows that somebody else pays for a run.
+    /// Returns whether the ledger has another account that pays for a run.
     async fn is_paid_by_another(&self, work: &Work) -> bool {
         let (Some(allowance), Some(key)) = (&self.tasks.allowance, work.key()) else {
             return false;
@@ -155,29 +158,29 @@ impl<T: Tools> TaskKeeper<T> {
         match account.ledger().payer_of_run(&key).await {
             Ok(payer) => payer.is_some_and(|payer| payer != account.payer()),
             Err(error) => {
-                tracing::warn!(%work, %error, "who pays for it could not be read");
+                tracing::warn!(%work, %error, "the account that pays for the job could not be read");
                 false
             }
         }
     }
 
-    async fn keep_as(&self, work: Work, origin: Origin) -> bool {
-        let kept = self.keep_now(work, origin).await;
-        if kept || !self.is_wanted() {
+    async fn record(&self, work: Work, origin: JobOrigin) -> bool {
+        let is_recorded = self.record_now(work, origin).await;
+        if is_recorded || !self.is_wanted() {
             let start = self.start.lock();
             drop(start.map(|mut start| start.take()));
         }
-        kept
+        is_recorded
     }
 }
 
-impl<T: Tools> Keeper for TaskKeeper<T> {
+impl<T: Tools> Keeper for TaskWorker<T> {
     fn keep(&self, work: Work) -> BoxFuture<'_, bool> {
-        Box::pin(self.keep_as(work, Origin::Answered))
+        Box::pin(self.record(work, JobOrigin::Started))
     }
 
     fn adopt(&self, work: Work) -> BoxFuture<'_, bool> {
-        Box::pin(self.keep_as(work, Origin::Found))
+        Box::pin(self.record(work, JobOrigin::Found))
     }
 
     fn is_taken(&self, work: Work) -> BoxFuture<'_, bool> {
@@ -188,10 +191,10 @@ impl<T: Tools> Keeper for TaskKeeper<T> {
             let taken = self
                 .tasks
                 .shared
-                .shelf
+                .task_store
                 .is_taken(&work, &self.record.id)
                 .await;
-            // Whoever cannot tell must not take it for nobody's.
+            // If the store cannot tell, the job does not count as taken, so that the search stays inconclusive.
             taken.unwrap_or(false)
         })
     }

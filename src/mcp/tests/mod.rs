@@ -1,9 +1,9 @@
-//! The whole server over a pair of streams in memory, with tools of its own.
+//! Tests of the whole server with test tools, over in-memory streams.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 mod calls;
-mod endings;
 mod robustness;
+mod shutdown;
 mod task_input;
 mod versions;
 
@@ -36,18 +36,18 @@ use crate::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
 use crate::transport::connection::{FLUSHING, ServeError, serve_lines};
 use exa_mcp_model::LocalUser;
 
-/// Long enough for anything that should happen, short enough to wait for what should not.
-const PATIENCE: Duration = Duration::from_secs(60);
-const MOMENT: Duration = Duration::from_millis(50);
+/// The timeout for expected events, and the wait for unexpected ones.
+const TIMEOUT: Duration = Duration::from_secs(60);
+const SHORT_WAIT: Duration = Duration::from_millis(50);
 
-/// `echo`, `fail`, `panic`, and `sleep`, which counts its unfinished calls; then as many as asked for.
+/// The tools `echo`, `fail`, `panic` and `sleep`, which counts its unfinished calls, and `more` others.
 #[derive(Clone, Default)]
-struct Toys {
+struct TestTools {
     sleeping: Arc<AtomicUsize>,
     more: usize,
 }
 
-/// A call of a tool that exists only in tests.
+/// A call of a test tool.
 struct PlainCall {
     name: String,
     arguments: JsonObject,
@@ -69,19 +69,19 @@ impl ParsedCall for PlainCall {
 }
 
 /// One unfinished call.
-struct Asleep(Arc<AtomicUsize>);
+struct SleepGuard(Arc<AtomicUsize>);
 
-impl Drop for Asleep {
+impl Drop for SleepGuard {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
-impl Tools for Toys {
+impl Tools for TestTools {
     type Call = PlainCall;
 
     fn instructions(&self) -> String {
-        "Play.".to_owned()
+        "Use the tools.".to_owned()
     }
 
     fn definitions(&self) -> Vec<ToolDefinition> {
@@ -112,9 +112,9 @@ impl Tools for Toys {
             name, arguments, ..
         } = call;
         self.sleeping.fetch_add(1, Ordering::SeqCst);
-        let asleep = Asleep(Arc::clone(&self.sleeping));
+        let guard = SleepGuard(Arc::clone(&self.sleeping));
         async move {
-            let _asleep = asleep;
+            let _guard = guard;
             match name.as_str() {
                 "panic" => panic!("a planned panic"),
                 "sleep" => {
@@ -129,7 +129,7 @@ impl Tools for Toys {
     }
 }
 
-/// An outcome that says this.
+/// Returns an outcome with this text.
 fn outcome(text: String, structured: JsonObject, is_error: bool) -> ToolOutcome {
     if is_error {
         return ToolOutcome::Failure(Box::new(ToolError::Impossible {
@@ -149,7 +149,7 @@ fn outcome(text: String, structured: JsonObject, is_error: bool) -> ToolOutcome 
 fn definition(name: String) -> ToolDefinition {
     ToolDefinition {
         title: name.to_uppercase(),
-        description: "A toy.".to_owned(),
+        description: "A test tool.".to_owned(),
         input_schema: json!({"type": "object"})
             .as_object()
             .unwrap()
@@ -166,14 +166,14 @@ fn definition(name: String) -> ToolDefinition {
     }
 }
 
-/// Serves toys over a pair of streams.
-async fn served(
-    toys: Toys,
+/// Serves test tools over a pair of streams.
+async fn serve(
+    tools: TestTools,
     input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
     stop: impl Future<Output = ()>,
 ) -> Result<(), ServeError> {
-    let server = McpServer::local(toys, LocalUser::of_this_process());
+    let server = McpServer::local(tools, LocalUser::of_this_process());
     let settle = server.settle(FLUSHING);
     let (handler, received) = server.only_handler();
     serve_lines(
@@ -193,35 +193,35 @@ struct Client {
     output: Lines<BufReader<ReadHalf<DuplexStream>>>,
     input: WriteHalf<DuplexStream>,
     server: JoinHandle<Result<(), ServeError>>,
-    toys: Toys,
+    tools: TestTools,
 }
 
 impl Client {
     fn new() -> Self {
-        Self::with(Toys::default(), pending())
+        Self::with(TestTools::default(), pending())
     }
 
-    fn with(toys: Toys, stop: impl Future<Output = ()> + Send + 'static) -> Self {
+    fn with(tools: TestTools, stop: impl Future<Output = ()> + Send + 'static) -> Self {
         let (ours, theirs) = tokio::io::duplex(64 * 1024);
         let (their_input, their_output) = tokio::io::split(theirs);
-        let server = served(toys.clone(), their_input, their_output, stop);
+        let server = serve(tools.clone(), their_input, their_output, stop);
         let (output, input) = tokio::io::split(ours);
         Self {
             output: BufReader::new(output).lines(),
             input,
             server: tokio::spawn(server),
-            toys,
+            tools,
         }
     }
 
-    /// A client that has introduced itself by the old way.
+    /// Returns a client that has completed the handshake.
     async fn initialized(version: &str) -> Self {
         let mut client = Self::new();
-        let answer = client
-            .ask(json!("init"), "initialize", hello(version))
+        let response = client
+            .request(json!("init"), "initialize", initialize_params(version))
             .await;
-        assert_eq!(answer["result"]["protocolVersion"], json!(version));
-        client.tell("notifications/initialized", json!({})).await;
+        assert_eq!(response["result"]["protocolVersion"], json!(version));
+        client.notify("notifications/initialized", json!({})).await;
         client
     }
 
@@ -235,58 +235,58 @@ impl Client {
         self.write(&message.to_string()).await;
     }
 
-    async fn tell(&mut self, method: &str, params: Value) {
+    async fn notify(&mut self, method: &str, params: Value) {
         let message = json!({"jsonrpc": "2.0", "method": method, "params": params});
         self.write(&message.to_string()).await;
     }
 
     async fn next(&mut self) -> Value {
-        let line = timeout(PATIENCE, self.output.next_line()).await;
+        let line = timeout(TIMEOUT, self.output.next_line()).await;
         serde_json::from_str(&line.unwrap().unwrap().unwrap()).unwrap()
     }
 
-    async fn ask(&mut self, id: Value, method: &str, params: Value) -> Value {
+    async fn request(&mut self, id: Value, method: &str, params: Value) -> Value {
         self.send(id.clone(), method, params).await;
-        let answer = self.next().await;
-        assert_eq!(answer["id"], id, "{answer}");
-        answer
+        let response = self.next().await;
+        assert_eq!(response["id"], id, "{response}");
+        response
     }
 
     async fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let params = json!({"name": tool, "arguments": arguments});
-        self.ask(json!("call"), "tools/call", params).await
+        self.request(json!("call"), "tools/call", params).await
     }
 
-    /// Nothing comes for a moment.
+    /// Asserts that the server sends nothing for a moment.
     async fn expect_silence(&mut self) {
-        let line = timeout(MOMENT, self.output.next_line()).await;
+        let line = timeout(SHORT_WAIT, self.output.next_line()).await;
         assert!(line.is_err(), "{line:?}");
     }
 
     /// Waits until this many calls are unfinished.
     async fn expect_sleeping(&self, count: usize) {
         let reached = async {
-            while self.toys.sleeping.load(Ordering::SeqCst) != count {
+            while self.tools.sleeping.load(Ordering::SeqCst) != count {
                 sleep(Duration::from_millis(1)).await;
             }
         };
-        timeout(PATIENCE, reached).await.unwrap();
+        timeout(TIMEOUT, reached).await.unwrap();
     }
 
-    /// The server ends, and well.
+    /// Asserts that the server ends without an error.
     async fn expect_end(self) {
-        let result = timeout(PATIENCE, self.server).await;
+        let result = timeout(TIMEOUT, self.server).await;
         result.unwrap().unwrap().unwrap();
     }
 }
 
-fn hello(version: &str) -> Value {
+fn initialize_params(version: &str) -> Value {
     let client = json!({"name": "test", "version": "1"});
     json!({"protocolVersion": version, "capabilities": {}, "clientInfo": client})
 }
 
-/// Parameters that introduce themselves by the new way.
-fn modern(mut params: Value) -> Value {
+/// Adds the metadata of a stateless request.
+fn stateless_params(mut params: Value) -> Value {
     params["_meta"] = json!({
         "io.modelcontextprotocol/protocolVersion": "2026-07-28",
         "io.modelcontextprotocol/clientCapabilities": {},
@@ -294,7 +294,7 @@ fn modern(mut params: Value) -> Value {
     params
 }
 
-fn code(answer: &Value) -> i64 {
-    let code = answer["error"]["code"].as_i64();
-    code.unwrap_or_else(|| panic!("no error: {answer}"))
+fn error_code(response: &Value) -> i64 {
+    let code = response["error"]["code"].as_i64();
+    code.unwrap_or_else(|| panic!("no error: {response}"))
 }

@@ -1,5 +1,5 @@
-//! Ten thousand lines of which many are broken: the server lives, answers every request exactly once,
-//! and writes nothing but messages.
+//! Ten thousand lines, many of them malformed: the server survives, responds to every request exactly once, and writes
+//! nothing but messages.
 
 use std::collections::BTreeMap;
 
@@ -9,31 +9,36 @@ use super::*;
 
 const LINES: usize = 10_000;
 
-/// How often each id is or must be answered.
+/// The number of actual or expected responses by id.
 type Tally = BTreeMap<String, usize>;
 
 #[tokio::test]
-async fn random_lines_are_all_answered_once() {
+async fn responds_once_to_every_random_line() {
     for seed in [1, 2] {
         let mut rng = Rng::with_seed(seed);
         let lines: Vec<_> = (0..LINES).map(|number| line(&mut rng, number)).collect();
-        let mut owed = Tally::new();
-        lines.iter().for_each(|line| expect(line, &mut owed));
+        let mut expected = Tally::new();
+        lines.iter().for_each(|line| expect(line, &mut expected));
         let mut given = exchange(lines).await;
-        // Whether a cancelled call is answered depends on who was first.
-        for (id, most) in owed.iter().filter(|(id, _)| id.contains("doomed")) {
+        // A call may finish before it is cancelled.
+        for (id, most) in expected.iter().filter(|(id, _)| id.contains("doomed")) {
             assert!(given.get(id).is_none_or(|count| count <= most), "{id}");
         }
-        owed.retain(|id, _| !id.contains("doomed"));
+        expected.retain(|id, _| !id.contains("doomed"));
         given.retain(|id, _| !id.contains("doomed"));
-        let ids = given.keys().chain(owed.keys());
-        let wrong = ids.filter(|id| given.get(*id) != owed.get(*id));
-        let wrong: Vec<_> = wrong.map(|id| (id, given.get(id), owed.get(id))).collect();
-        assert!(wrong.is_empty(), "seed {seed}: (id, given, owed) {wrong:?}");
+        let ids = given.keys().chain(expected.keys());
+        let wrong = ids.filter(|id| given.get(*id) != expected.get(*id));
+        let wrong: Vec<_> = wrong
+            .map(|id| (id, given.get(id), expected.get(id)))
+            .collect();
+        assert!(
+            wrong.is_empty(),
+            "seed {seed}: (id, given, expected) {wrong:?}"
+        );
     }
 }
 
-/// Sends the lines, reads to the end, and counts the answers.
+/// Sends the lines, reads to the end, and counts the responses.
 async fn exchange(lines: Vec<Vec<u8>>) -> Tally {
     let Client {
         mut input,
@@ -51,8 +56,10 @@ async fn exchange(lines: Vec<Vec<u8>>) -> Tally {
     let mut given = Tally::new();
     while let Some(line) = output.next_line().await.unwrap() {
         match serde_json::from_str(&line).unwrap() {
-            Value::Array(answers) => answers.iter().for_each(|answer| count(answer, &mut given)),
-            answer => count(&answer, &mut given),
+            Value::Array(responses) => responses
+                .iter()
+                .for_each(|response| count(response, &mut given)),
+            response => count(&response, &mut given),
         }
     }
     writer.await.unwrap();
@@ -60,14 +67,14 @@ async fn exchange(lines: Vec<Vec<u8>>) -> Tally {
     given
 }
 
-fn count(answer: &Value, tally: &mut Tally) {
-    assert_eq!(answer["jsonrpc"], json!("2.0"));
-    let fit = answer.get("result").is_some() != answer.get("error").is_some();
-    assert!(fit, "{answer}");
-    *tally.entry(key(&answer["id"])).or_default() += 1;
+fn count(response: &Value, tally: &mut Tally) {
+    assert_eq!(response["jsonrpc"], json!("2.0"));
+    let is_valid = response.get("result").is_some() != response.get("error").is_some();
+    assert!(is_valid, "{response}");
+    *tally.entry(key(&response["id"])).or_default() += 1;
 }
 
-/// An id as text; of a fraction not all digits, because the parser may change the last ones.
+/// Formats an id. Rounds fractions, because the parser may change the last digits.
 fn key(id: &Value) -> String {
     match id.as_f64() {
         Some(number) if id.is_f64() => format!("{number:.6e}"),
@@ -75,34 +82,32 @@ fn key(id: &Value) -> String {
     }
 }
 
-/// Adds the answers that a line must get.
-fn expect(line: &[u8], owed: &mut Tally) {
+/// Adds the responses that a line must get.
+fn expect(line: &[u8], expected: &mut Tally) {
     let null = || Some(Value::Null);
     if line.iter().all(|byte| b" \t\r".contains(byte)) {
         return;
     }
     let ids = match serde_json::from_slice(line) {
         Err(_) => vec![null()],
-        Ok(Value::Array(members)) => match refused_batch(&members) {
-            true => vec![null()],
-            false => members.iter().map(owed_id).collect(),
-        },
-        Ok(value) => vec![owed_id(&value)],
+        Ok(Value::Array(members)) if is_rejected_batch(&members) => vec![null()],
+        Ok(Value::Array(members)) => members.iter().map(expected_id).collect(),
+        Ok(value) => vec![expected_id(&value)],
     };
     for id in ids.into_iter().flatten() {
-        *owed.entry(key(&id)).or_default() += 1;
+        *expected.entry(key(&id)).or_default() += 1;
     }
 }
 
-fn refused_batch(members: &[Value]) -> bool {
+fn is_rejected_batch(members: &[Value]) -> bool {
     members.is_empty() || members.iter().any(|m| m["method"] == json!("initialize"))
 }
 
-/// The id that the answer to a message must carry; `None` if it must not be answered.
-fn owed_id(message: &Value) -> Option<Value> {
-    let reply = message.get("result").is_some() || message.get("error").is_some();
+/// Returns the id of the response to a message; `None` if there must be no response.
+fn expected_id(message: &Value) -> Option<Value> {
+    let is_response = message.get("result").is_some() || message.get("error").is_some();
     let method = message.get("method");
-    if reply && method.is_none() {
+    if is_response && method.is_none() {
         return None;
     }
     match message.get("id") {
@@ -110,8 +115,8 @@ fn owed_id(message: &Value) -> Option<Value> {
         Some(Value::Number(id)) if id.as_f64()?.abs() < 1e15 => Some(Value::Number(id.clone())),
         Some(_) => Some(Value::Null),
         None => {
-            let sound = method.is_some_and(Value::is_string) && !reply;
-            let notification = sound && message["jsonrpc"] == json!("2.0");
+            let is_valid = method.is_some_and(Value::is_string) && !is_response;
+            let notification = is_valid && message["jsonrpc"] == json!("2.0");
             (!notification).then_some(Value::Null)
         }
     }
@@ -121,11 +126,12 @@ fn line(rng: &mut Rng, number: usize) -> Vec<u8> {
     match rng.u8(..100) {
         0..40 => message(rng, number).to_string().into_bytes(),
         40..75 => {
-            let sound = message(rng, number).to_string();
-            // A changed call of `sleep` might never end.
-            match sound.contains("sleep") {
-                true => sound.into_bytes(),
-                false => mutated(rng, sound.into_bytes()),
+            let message = message(rng, number).to_string();
+            // A mutated call of `sleep` might never end.
+            if message.contains("sleep") {
+                message.into_bytes()
+            } else {
+                mutate(rng, message.into_bytes())
             }
         }
         75..85 => {
@@ -139,7 +145,7 @@ fn line(rng: &mut Rng, number: usize) -> Vec<u8> {
     }
 }
 
-/// A message that is mostly sound.
+/// Returns a message that is mostly valid.
 fn message(rng: &mut Rng, number: usize) -> Value {
     let methods = [
         "ping",
@@ -230,26 +236,27 @@ fn json_value(rng: &mut Rng, depth: usize) -> Value {
     }
 }
 
-/// Changes, removes, inserts or cuts a few bytes.
-fn mutated(rng: &mut Rng, mut line: Vec<u8>) -> Vec<u8> {
+/// Changes, removes, inserts or truncates a few bytes.
+fn mutate(rng: &mut Rng, mut line: Vec<u8>) -> Vec<u8> {
     for _ in 0..rng.usize(1..4) {
-        let place = rng.usize(..line.len().max(1));
+        let index = rng.usize(..line.len().max(1));
         match rng.u8(..4) {
-            0 if place < line.len() => line[place] = byte(rng),
-            1 if place < line.len() => drop(line.remove(place)),
-            2 => line.truncate(place.max(line.len().saturating_sub(3))),
-            _ => line.insert(place, byte(rng)),
+            0 if index < line.len() => line[index] = byte(rng),
+            1 if index < line.len() => drop(line.remove(index)),
+            2 => line.truncate(index.max(line.len().saturating_sub(3))),
+            _ => line.insert(index, byte(rng)),
         }
     }
     line
 }
 
-/// Any byte but the end of a line; the telling ones more often.
+/// Returns any byte except a line break; those with a meaning in JSON more often.
 fn byte(rng: &mut Rng) -> u8 {
-    let telling = b"{}[]\",:0123456789.eE+-\\nulltrue ";
-    let byte = match rng.bool() {
-        true => rng.choice(telling).copied().unwrap_or(b' '),
-        false => rng.u8(..),
+    let syntax = b"{}[]\",:0123456789.eE+-\\nulltrue ";
+    let byte = if rng.bool() {
+        rng.choice(syntax).copied().unwrap_or(b' ')
+    } else {
+        rng.u8(..)
     };
     if byte == b'\n' { b' ' } else { byte }
 }

@@ -1,4 +1,4 @@
-//! Tasks that wait for an answer, and the end of the server.
+//! Tasks that wait for input during a shutdown.
 
 use std::{future::Future, sync::Arc, time::Duration};
 
@@ -7,25 +7,25 @@ use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::super::{
-    tasks::{Tasks, Watcher},
+    tasks::{TaskObserver, Tasks},
     tools::Tools,
 };
 use super::PlainCall;
 use crate::{
-    operations::client::{ClientCapabilities, Form},
+    operations::client::{ClientCapabilities, FormRequest},
     tools::{TaskLimits, ToolContext, ToolDefinition, ToolOutcome},
 };
 use exa_mcp_model::Identity;
 use exa_mcp_store::MemoryStore;
 
-/// How long a start is on its way.
+/// How long Exa takes to respond to a start.
 const START: Duration = Duration::from_secs(10);
 
-/// A tool that asks, and then starts something.
+/// A tool that requests input, and then starts a job.
 #[derive(Clone)]
-struct Asks;
+struct InteractiveTool;
 
-impl Tools for Asks {
+impl Tools for InteractiveTool {
     type Call = PlainCall;
 
     fn instructions(&self) -> String {
@@ -53,36 +53,36 @@ impl Tools for Asks {
         _call: PlainCall,
         context: ToolContext,
     ) -> impl Future<Output = ToolOutcome> + Send + 'static {
-        ask(context)
+        request_and_start(context)
     }
 }
 
-async fn ask(call: ToolContext) -> ToolOutcome {
+async fn request_and_start(context: ToolContext) -> ToolOutcome {
     let schema = json!({"type": "object", "properties": {"it": {"type": "string"}}});
-    let form = Form {
+    let form = FormRequest {
         message: "Which?".to_owned(),
         schema: schema.as_object().unwrap().clone(),
     };
-    let filled = call.client.fill(form).await;
+    let filled = context.client.fill_form(form).await;
     sleep(START).await;
     super::outcome(format!("{filled:?}"), JsonObject::new(), filled.is_err())
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_server_that_ends_waits_for_starts_but_not_for_answers() {
+async fn shutdown_waits_for_starts_but_not_for_input() {
     let store = Arc::new(MemoryStore::default());
-    let tasks = Tasks::new(Asks, store, TaskLimits::default(), None);
+    let tasks = Tasks::new(InteractiveTool, store, TaskLimits::default(), None);
     let owner = Identity::local();
     let forms = ClientCapabilities {
         forms: true,
         ..ClientCapabilities::default()
     };
-    let watcher = Watcher {
+    let observer = TaskObserver {
         capabilities: forms,
-        ..Watcher::nobody()
+        ..TaskObserver::none()
     };
-    let call = Asks.parse("ask", JsonObject::new());
-    let task = tasks.create(&owner, call, None, watcher);
+    let call = InteractiveTool.parse("ask", JsonObject::new());
+    let task = tasks.create(&owner, call, None, observer);
     let id = task.await.unwrap().task().task_id;
     let state = loop {
         let state = tasks.get(&owner, &id).await.unwrap();
@@ -92,21 +92,21 @@ async fn a_server_that_ends_waits_for_starts_but_not_for_answers() {
         tokio::task::yield_now().await;
     };
     let long = START * 100;
-    let began = Instant::now();
+    let start = Instant::now();
     tasks.settle(long).await;
-    assert_eq!(began.elapsed(), Duration::ZERO);
+    assert_eq!(start.elapsed(), Duration::ZERO);
 
     let key = state["inputRequests"].as_object().unwrap().keys().next();
-    let answer = json!({"action": "accept", "content": {"it": "this"}});
-    let responses = InputResponses::from_iter([(key.unwrap().clone(), answer)]);
+    let response = json!({"action": "accept", "content": {"it": "this"}});
+    let responses = InputResponses::from_iter([(key.unwrap().clone(), response)]);
     tasks.update(&owner, &id, responses).await.unwrap();
-    // The call goes on.
+    // The call continues.
     while tasks.get(&owner, &id).await.unwrap().task().status == TaskStatus::InputRequired {
         tokio::task::yield_now().await;
     }
     sleep(START / 10).await;
     tasks.settle(long).await;
-    assert_eq!(began.elapsed(), START);
+    assert_eq!(start.elapsed(), START);
     while !tasks.get(&owner, &id).await.unwrap().is_final() {
         tokio::task::yield_now().await;
     }

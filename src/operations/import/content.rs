@@ -1,4 +1,4 @@
-//! The content of an import: read once to count it, and once more to send it.
+//! The content of an import: read once to count the records, and again to upload it.
 
 use std::fs::File;
 use std::hash::Hasher;
@@ -11,18 +11,18 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use tokio::task::spawn_blocking;
 
-use super::csv::{Counter, Survey};
-use super::{LARGEST, too_large};
-use crate::operations::{Progress, Step};
+use super::csv::{CsvCounter, CsvStats};
+use super::{MAX_SIZE, too_large};
+use crate::operations::{ProgressReporter, ProgressUpdate};
 use exa_mcp_model::lock;
 
-/// How much is read and sent at once.
-const PIECE: usize = 128 * 1024;
+/// The size of a chunk.
+const CHUNK: usize = 128 * 1024;
 
-/// The pause between two steps that are told.
+/// The pause between two progress updates.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Where the bytes are.
+/// The source of the content.
 #[derive(Clone)]
 pub(super) enum Content {
     Text(Arc<[u8]>),
@@ -30,164 +30,165 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// At most so many bytes of the content; none after its end.
-    fn piece(&self, at: u64, most: usize) -> io::Result<Vec<u8>> {
+    /// Reads at most `length` bytes at `offset`; none after the end.
+    fn read_chunk(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
         match self {
             Self::Text(bytes) => {
-                let from = usize::try_from(at).unwrap_or(usize::MAX);
-                let rest = bytes.get(from..).unwrap_or_default();
-                Ok(rest.get(..most).unwrap_or(rest).to_vec())
+                let start = usize::try_from(offset).unwrap_or(usize::MAX);
+                let remaining = bytes.get(start..).unwrap_or_default();
+                Ok(remaining.get(..length).unwrap_or(remaining).to_vec())
             }
             Self::File(file) => {
                 let mut file: &File = file;
-                file.seek(SeekFrom::Start(at))?;
-                let mut piece = Vec::with_capacity(most);
-                file.take(most as u64).read_to_end(&mut piece)?;
-                Ok(piece)
+                file.seek(SeekFrom::Start(offset))?;
+                let mut chunk = Vec::with_capacity(length);
+                file.take(length as u64).read_to_end(&mut chunk)?;
+                Ok(chunk)
             }
         }
     }
 }
 
-/// Reads the content to its end and counts what is in it.
-pub(super) async fn survey(content: Content) -> Result<(Content, Survey), String> {
+/// Reads the whole content and counts its records.
+pub(super) async fn count(content: Content) -> Result<(Content, CsvStats), String> {
     let read = spawn_blocking(move || {
-        let mut counter = Counter::new();
-        let mut at = 0;
+        let mut counter = CsvCounter::new();
+        let mut offset = 0;
         loop {
-            let piece = content
-                .piece(at, PIECE)
+            let chunk = content
+                .read_chunk(offset, CHUNK)
                 .map_err(|error| format!("cannot be read: {error}"))?;
-            if piece.is_empty() {
+            if chunk.is_empty() {
                 return Ok((content, counter.finish()?));
             }
-            at += piece.len() as u64;
-            // A file may grow while it is read, so its length alone is no bound.
-            if at > LARGEST {
-                return Err(too_large(at));
+            offset += chunk.len() as u64;
+            // A file may grow while it is read, so checking its length beforehand is not enough.
+            if offset > MAX_SIZE {
+                return Err(too_large(offset));
             }
-            counter.feed(&piece);
+            counter.feed(&chunk);
         }
     });
     read.await
         .unwrap_or_else(|error| Err(format!("cannot be read: {error}")))
 }
 
-/// Content on its way.
-pub(super) struct Sending {
+/// The upload of a content, which may take several attempts.
+pub(super) struct ContentUpload {
     content: Content,
-    survey: Survey,
-    teller: Arc<Teller>,
-    problem: Arc<Mutex<Option<String>>>,
+    stats: CsvStats,
+    progress: Arc<UploadProgress>,
+    error: Arc<Mutex<Option<String>>>,
 }
 
-impl Sending {
-    pub(super) fn new(content: Content, survey: Survey, progress: &Progress) -> Self {
+impl ContentUpload {
+    pub(super) fn new(content: Content, stats: CsvStats, reporter: &ProgressReporter) -> Self {
         Self {
             content,
-            survey,
-            teller: Arc::new(Teller {
-                progress: progress.clone(),
-                size: survey.size,
+            stats,
+            progress: Arc::new(UploadProgress {
+                reporter: reporter.clone(),
+                size: stats.size,
                 last: Mutex::new(None),
             }),
-            problem: Arc::default(),
+            error: Arc::default(),
         }
     }
 
-    /// The content from its beginning; nothing once it has turned out to be another than was counted.
+    /// Starts an attempt: streams the content from its beginning. Returns `None` once the content has changed since it
+    /// was counted.
     pub(super) fn open(&self) -> Option<impl Stream<Item = io::Result<Vec<u8>>> + Send + use<>> {
-        if self.problem().is_some() {
+        if self.error().is_some() {
             return None;
         }
-        let state = Some(Flow {
+        let state = Some(UploadAttempt {
             content: self.content.clone(),
-            survey: self.survey,
-            teller: self.teller.clone(),
-            problem: self.problem.clone(),
+            stats: self.stats,
+            progress: self.progress.clone(),
+            error: self.error.clone(),
             fingerprint: FnvHasher::default(),
             sent: 0,
         });
         Some(unfold(state, |state| async { state?.next().await }))
     }
 
-    /// Why the content could not be sent, if it was its own fault.
-    pub(super) fn problem(&self) -> Option<String> {
-        lock(&self.problem).clone()
+    /// Returns why the content could not be read, if that made the upload fail.
+    pub(super) fn error(&self) -> Option<String> {
+        lock(&self.error).clone()
     }
 
-    /// Tells that everything has arrived.
-    pub(super) fn tell_end(&self) {
-        self.teller.tell(self.survey.size, true);
+    /// Reports that the upload is complete.
+    pub(super) fn report_completion(&self) {
+        self.progress.report(self.stats.size, true);
     }
 }
 
-/// One attempt to send the content.
-struct Flow {
+/// One attempt to upload the content.
+struct UploadAttempt {
     content: Content,
-    survey: Survey,
-    teller: Arc<Teller>,
-    problem: Arc<Mutex<Option<String>>>,
+    stats: CsvStats,
+    progress: Arc<UploadProgress>,
+    error: Arc<Mutex<Option<String>>>,
     fingerprint: FnvHasher,
     sent: u64,
 }
 
-impl Flow {
-    /// The next piece. The last one is held back until all of it is known to be what was counted, so
-    /// that a file which changed meanwhile never arrives whole.
+impl UploadAttempt {
+    /// Returns the next chunk. The last one is sent only if the whole content is what was counted, so that a file that
+    /// changed meanwhile never arrives completely.
     async fn next(mut self) -> Option<(io::Result<Vec<u8>>, Option<Self>)> {
-        if self.sent == self.survey.size {
+        if self.sent == self.stats.size {
             return None;
         }
-        let (content, at) = (self.content.clone(), self.sent);
+        let (content, offset) = (self.content.clone(), self.sent);
         let read = spawn_blocking(move || {
-            let piece = content.piece(at, PIECE)?;
-            let end = at + piece.len() as u64;
-            let goes_on = !content.piece(end, 1)?.is_empty();
-            Ok::<_, io::Error>((piece, goes_on))
+            let chunk = content.read_chunk(offset, CHUNK)?;
+            let end = offset + chunk.len() as u64;
+            let has_more = !content.read_chunk(end, 1)?.is_empty();
+            Ok::<_, io::Error>((chunk, has_more))
         });
         let read = read
             .await
             .unwrap_or_else(|error| Err(io::Error::other(error)));
-        let (piece, goes_on) = match read {
+        let (chunk, has_more) = match read {
             Ok(read) => read,
-            Err(error) => return self.fail(format!("it cannot be read any more: {error}")),
+            Err(error) => return self.fail(format!("it can no longer be read: {error}")),
         };
-        self.fingerprint.write(&piece);
-        self.sent += piece.len() as u64;
-        let complete = self.sent == self.survey.size && !goes_on;
-        let same = self.fingerprint.finish() == self.survey.fingerprint;
-        let short = self.sent < self.survey.size && !piece.is_empty() && goes_on;
-        if !(short || (complete && same)) {
+        self.fingerprint.write(&chunk);
+        self.sent += chunk.len() as u64;
+        let is_complete = self.sent == self.stats.size && !has_more;
+        let is_unchanged = self.fingerprint.finish() == self.stats.fingerprint;
+        let is_partial = self.sent < self.stats.size && !chunk.is_empty() && has_more;
+        if !(is_partial || (is_complete && is_unchanged)) {
             return self.fail("it was changed while it was being uploaded".to_owned());
         }
-        self.teller.tell(self.sent, false);
-        Some((Ok(piece), Some(self)))
+        self.progress.report(self.sent, false);
+        Some((Ok(chunk), Some(self)))
     }
 
-    fn fail(self, problem: String) -> Option<(io::Result<Vec<u8>>, Option<Self>)> {
-        let error = io::Error::other(problem.clone());
-        *lock(&self.problem) = Some(problem);
+    fn fail(self, message: String) -> Option<(io::Result<Vec<u8>>, Option<Self>)> {
+        let error = io::Error::other(message.clone());
+        *lock(&self.error) = Some(message);
         Some((Err(error), None))
     }
 }
 
-/// Tells how many bytes are on their way, ten times a second at most.
-struct Teller {
-    progress: Progress,
+/// Reports the number of uploaded bytes, at most ten times per second.
+struct UploadProgress {
+    reporter: ProgressReporter,
     size: u64,
     last: Mutex<Option<Instant>>,
 }
 
-impl Teller {
-    fn tell(&self, sent: u64, is_end: bool) {
+impl UploadProgress {
+    fn report(&self, sent: u64, is_end: bool) {
         let mut last = lock(&self.last);
         if !is_end && last.is_some_and(|last| last.elapsed() < PAUSE) {
             return;
         }
         *last = Some(Instant::now());
         let size = self.size;
-        self.progress.tell(Step {
+        self.reporter.report(ProgressUpdate {
             done: sent as f64,
             total: Some(size as f64),
             message: format!("uploaded {sent} of {size} bytes"),
@@ -209,16 +210,16 @@ mod tests {
         (0..count).fold("name,url\n".to_owned(), |all, number| all + &row(number))
     }
 
-    async fn collected(sending: &Sending) -> Result<Vec<u8>, String> {
-        let mut stream = std::pin::pin!(sending.open().unwrap());
+    async fn collect(upload: &ContentUpload) -> Result<Vec<u8>, String> {
+        let mut stream = std::pin::pin!(upload.open().unwrap());
         let mut all = Vec::new();
-        while let Some(piece) = stream.next().await {
-            all.extend(piece.map_err(|error| error.to_string())?);
+        while let Some(chunk) = stream.next().await {
+            all.extend(chunk.map_err(|error| error.to_string())?);
         }
         Ok(all)
     }
 
-    fn stored(text: &str) -> (tempfile::NamedTempFile, Content) {
+    fn temporary_file(text: &str) -> (tempfile::NamedTempFile, Content) {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text.as_bytes()).unwrap();
         let content = Content::File(Arc::new(File::open(file.path()).unwrap()));
@@ -226,23 +227,23 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn text_and_file_are_sent_as_they_are() {
+    async fn uploads_text_and_files_unchanged() {
         let text = rows(10_000);
-        let (_file, from_file) = stored(&text);
+        let (_file, from_file) = temporary_file(&text);
         for content in [Content::Text(text.clone().into_bytes().into()), from_file] {
-            let (content, survey) = self::survey(content).await.unwrap();
-            assert_eq!((survey.records, survey.size), (10_000, text.len() as u64));
-            let sending = Sending::new(content, survey, &Progress::none());
-            // An attempt that fails is followed by another, from the beginning.
+            let (content, stats) = count(content).await.unwrap();
+            assert_eq!((stats.records, stats.size), (10_000, text.len() as u64));
+            let upload = ContentUpload::new(content, stats, &ProgressReporter::disabled());
+            // After a failed attempt, the next one starts from the beginning.
             for _ in 0..2 {
-                assert_eq!(collected(&sending).await.unwrap(), text.as_bytes());
+                assert_eq!(collect(&upload).await.unwrap(), text.as_bytes());
             }
-            assert_eq!(sending.problem(), None);
+            assert_eq!(upload.error(), None);
         }
     }
 
     #[tokio::test]
-    async fn a_file_that_changes_never_arrives_whole() {
+    async fn does_not_complete_the_upload_of_a_changed_file() {
         let text = rows(10_000);
         let changes: [fn(&std::path::Path, &str); 4] = [
             |path, text| fs::write(path, format!("{text}more,https://m.example\n")).unwrap(),
@@ -251,46 +252,46 @@ mod tests {
             |path, _| fs::write(path, "").unwrap(),
         ];
         for change in changes {
-            let (file, content) = stored(&text);
-            let (content, survey) = self::survey(content).await.unwrap();
-            let sending = Sending::new(content, survey, &Progress::none());
+            let (file, content) = temporary_file(&text);
+            let (content, stats) = count(content).await.unwrap();
+            let upload = ContentUpload::new(content, stats, &ProgressReporter::disabled());
             change(file.path(), &text);
-            let error = collected(&sending).await.unwrap_err();
+            let error = collect(&upload).await.unwrap_err();
             assert!(error.contains("was changed"), "{error}");
-            assert_eq!(sending.problem().as_deref(), Some(error.as_str()));
-            assert!(sending.open().is_none(), "it is not tried again");
+            assert_eq!(upload.error().as_deref(), Some(error.as_str()));
+            assert!(upload.open().is_none(), "no further attempt");
         }
     }
 
     #[tokio::test]
-    async fn too_much_is_noticed_while_counting() {
+    async fn rejects_files_that_are_too_large() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        file.as_file().set_len(LARGEST + 1).unwrap();
+        file.as_file().set_len(MAX_SIZE + 1).unwrap();
         let content = Content::File(Arc::new(File::open(file.path()).unwrap()));
-        let Err(problem) = self::survey(content).await else {
+        let Err(error) = count(content).await else {
             panic!("it is too large");
         };
-        assert!(problem.contains("50 MB"), "{problem}");
+        assert!(error.contains("50 MB"), "{error}");
     }
 
     #[tokio::test]
-    async fn bytes_are_told() {
-        let steps = Arc::new(Mutex::new(Vec::new()));
-        let record = steps.clone();
-        let progress = Progress::to(move |step| record.lock().unwrap().push(step));
+    async fn reports_uploaded_bytes() {
+        let updates = Arc::new(Mutex::new(Vec::new()));
+        let record = updates.clone();
+        let reporter = ProgressReporter::new(move |update| record.lock().unwrap().push(update));
         let text = Content::Text(rows(10_000).into_bytes().into());
-        let (content, survey) = self::survey(text).await.unwrap();
-        let sending = Sending::new(content, survey, &progress);
-        collected(&sending).await.unwrap();
-        sending.tell_end();
-        let steps = steps.lock().unwrap();
-        let last = steps.last().unwrap();
+        let (content, stats) = count(text).await.unwrap();
+        let upload = ContentUpload::new(content, stats, &reporter);
+        collect(&upload).await.unwrap();
+        upload.report_completion();
+        let updates = updates.lock().unwrap();
+        let last = updates.last().unwrap();
         assert_eq!(
             (last.done, last.total),
-            (survey.size as f64, Some(survey.size as f64))
+            (stats.size as f64, Some(stats.size as f64))
         );
         assert!(
-            steps
+            updates
                 .windows(2)
                 .all(|pair| matches!(pair, [a, b] if a.done <= b.done))
         );

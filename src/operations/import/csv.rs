@@ -1,56 +1,56 @@
-//! Counting the records of a CSV file, piece by piece.
+//! Counts the records of a CSV file, chunk by chunk.
 //!
-//! A record may have line breaks inside quotes, so lines are not enough. The first record is the
-//! header, which Exa does not count; empty lines are no records.
+//! A record may have line breaks inside quotes, so counting lines is not enough. The first record is the
+//! header, which Exa does not count; empty lines are not records.
 
 use std::hash::Hasher;
 
 use csv_core::ReadRecordResult;
 use fnv::FnvHasher;
 
-/// What is known of a file after it was read.
+/// The size and the number of records of a CSV file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Survey {
-    /// Bytes.
+pub(super) struct CsvStats {
+    /// Size in bytes.
     pub(super) size: u64,
     /// Records without the header.
     pub(super) records: u64,
-    /// A hash of the content, by which a file that is still being written is noticed.
+    /// A hash of the content, which detects a file that is still being written.
     pub(super) fingerprint: u64,
 }
 
-/// Reads a file in pieces of any size.
-pub(super) struct Counter {
+/// Counts the records of a file that is fed in chunks of any size.
+pub(super) struct CsvCounter {
     size: u64,
     fingerprint: FnvHasher,
     reader: csv_core::Reader,
     rows: u64,
-    /// The beginning of a character whose end is in the next piece.
-    cut: Vec<u8>,
+    /// The first bytes of a character that continues in the next chunk.
+    partial_character: Vec<u8>,
     is_text: bool,
 }
 
-impl Counter {
+impl CsvCounter {
     pub(super) fn new() -> Self {
         Self {
             size: 0,
             fingerprint: FnvHasher::default(),
             reader: csv_core::Reader::new(),
             rows: 0,
-            cut: Vec::new(),
+            partial_character: Vec::new(),
             is_text: true,
         }
     }
 
-    /// Takes the next piece.
-    pub(super) fn feed(&mut self, piece: &[u8]) {
-        self.size += piece.len() as u64;
-        self.fingerprint.write(piece);
-        self.is_text &= !piece.contains(&0) && self.is_utf8(piece);
-        self.count(piece);
+    /// Processes the next chunk.
+    pub(super) fn feed(&mut self, chunk: &[u8]) {
+        self.size += chunk.len() as u64;
+        self.fingerprint.write(chunk);
+        self.is_text &= !chunk.contains(&0) && self.is_utf8(chunk);
+        self.count(chunk);
     }
 
-    /// Counts the rows that end in these bytes. What they hold is of no interest.
+    /// Counts the rows that end in these bytes; discards their fields.
     fn count(&mut self, mut bytes: &[u8]) {
         let (mut field, mut field_ends) = ([0; 1024], [0; 64]);
         while !bytes.is_empty() {
@@ -60,23 +60,23 @@ impl Counter {
         }
     }
 
-    fn is_utf8(&mut self, piece: &[u8]) -> bool {
-        self.cut.extend_from_slice(piece);
-        let valid = match std::str::from_utf8(&self.cut) {
-            Ok(_) => self.cut.len(),
+    fn is_utf8(&mut self, chunk: &[u8]) -> bool {
+        self.partial_character.extend_from_slice(chunk);
+        let valid = match std::str::from_utf8(&self.partial_character) {
+            Ok(_) => self.partial_character.len(),
             Err(error) if error.error_len().is_none() => error.valid_up_to(),
             Err(_) => return false,
         };
-        self.cut.drain(..valid);
+        self.partial_character.drain(..valid);
         true
     }
 
-    /// What the file has, or why it cannot be imported.
-    pub(super) fn finish(mut self) -> Result<Survey, String> {
-        if !self.is_text || !self.cut.is_empty() {
+    /// Returns the counts, or why the file cannot be imported.
+    pub(super) fn finish(mut self) -> Result<CsvStats, String> {
+        if !self.is_text || !self.partial_character.is_empty() {
             return Err("is not UTF-8 text; save it as CSV in UTF-8".to_owned());
         }
-        // Ends the last row, and adds one more, which disappears in a quote that is still open.
+        // The first line break ends the last row. The row after it is swallowed by a quoted field that is still open.
         self.count(b"\n");
         let rows = self.rows;
         self.count(b"-\n");
@@ -89,7 +89,7 @@ impl Counter {
         match rows {
             0 => Err("is empty".to_owned()),
             1 => Err("has a header row but no records".to_owned()),
-            rows => Ok(Survey {
+            rows => Ok(CsvStats {
                 size: self.size,
                 records: rows - 1,
                 fingerprint: self.fingerprint.finish(),
@@ -104,23 +104,23 @@ mod tests {
     use super::*;
 
     fn count(text: &str) -> Result<u64, String> {
-        let whole = survey(&[text.as_bytes()]).map(|survey| survey.records);
+        let whole = count_chunks(&[text.as_bytes()]).map(|stats| stats.records);
         for at in 0..=text.len() {
             let (first, second) = text.as_bytes().split_at(at);
-            let cut = survey(&[first, second]).map(|survey| survey.records);
-            assert_eq!(cut, whole, "{text:?} cut at {at}");
+            let split = count_chunks(&[first, second]).map(|stats| stats.records);
+            assert_eq!(split, whole, "{text:?} split at {at}");
         }
         whole
     }
 
-    fn survey(pieces: &[&[u8]]) -> Result<Survey, String> {
-        let mut counter = Counter::new();
-        pieces.iter().for_each(|piece| counter.feed(piece));
+    fn count_chunks(chunks: &[&[u8]]) -> Result<CsvStats, String> {
+        let mut counter = CsvCounter::new();
+        chunks.iter().for_each(|chunk| counter.feed(chunk));
         counter.finish()
     }
 
     #[test]
-    fn records_are_counted_without_the_header() {
+    fn counts_records_without_the_header() {
         for (text, records) in [
             ("name\nA", 1),
             ("name\nA\n", 1),
@@ -138,12 +138,12 @@ mod tests {
         ] {
             assert_eq!(count(text), Ok(records), "{text:?}");
         }
-        let marked = survey(&[b"\xef\xbb\xbf\"a\nb\"\n1\n"]).unwrap();
+        let marked = count_chunks(&[b"\xef\xbb\xbf\"a\nb\"\n1\n"]).unwrap();
         assert_eq!((marked.records, marked.size), (1, 11));
     }
 
     #[test]
-    fn what_cannot_be_imported_is_told() {
+    fn explains_why_a_file_cannot_be_imported() {
         for (text, part) in [
             ("", "is empty"),
             ("\r\n\n", "is empty"),
@@ -159,14 +159,17 @@ mod tests {
             b"\xff\xfea\0\n\0b\0",
             b"a\nb\xc3",
         ] {
-            assert!(survey(&[bytes]).unwrap_err().contains("UTF-8"), "{bytes:?}");
+            assert!(
+                count_chunks(&[bytes]).unwrap_err().contains("UTF-8"),
+                "{bytes:?}"
+            );
         }
     }
 
     #[test]
-    fn another_content_has_another_fingerprint() {
-        let number = |text: &str| survey(&[text.as_bytes()]).unwrap().fingerprint;
-        assert_eq!(number("a\nb"), number("a\nb"));
-        assert_ne!(number("a\nb"), number("a\nc"));
+    fn fingerprint_depends_on_the_content() {
+        let fingerprint = |text: &str| count_chunks(&[text.as_bytes()]).unwrap().fingerprint;
+        assert_eq!(fingerprint("a\nb"), fingerprint("a\nb"));
+        assert_ne!(fingerprint("a\nb"), fingerprint("a\nc"));
     }
 }

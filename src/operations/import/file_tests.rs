@@ -5,11 +5,11 @@ use std::os::unix::fs::symlink;
 
 use super::*;
 
-/// A folder `open` with a file, a sibling `opened` whose name begins alike, and a secret beside.
-fn house() -> (tempfile::TempDir, Allowed) {
-    let house = tempfile::tempdir().unwrap();
+/// Creates a folder `open` with files, a sibling `opened` whose name starts alike, and a secret file beside them.
+fn workspace() -> (tempfile::TempDir, Allowed) {
+    let workspace = tempfile::tempdir().unwrap();
     for folder in ["open/inner", "opened"] {
-        fs::create_dir_all(house.path().join(folder)).unwrap();
+        fs::create_dir_all(workspace.path().join(folder)).unwrap();
     }
     for (file, text) in [
         ("open/a.csv", "name\nA"),
@@ -17,17 +17,17 @@ fn house() -> (tempfile::TempDir, Allowed) {
         ("opened/a.csv", "secret"),
         ("secret.csv", "secret"),
     ] {
-        fs::write(house.path().join(file), text).unwrap();
+        fs::write(workspace.path().join(file), text).unwrap();
     }
-    let allowed = Allowed::Within(vec![house.path().join("open")]);
-    (house, allowed)
+    let allowed = Allowed::Within(vec![workspace.path().join("open")]);
+    (workspace, allowed)
 }
 
 fn read(path: &Path, allowed: &Allowed) -> Result<String, String> {
     content(open(path.to_str().unwrap(), allowed)?)
 }
 
-fn content(mut opened: Opened) -> Result<String, String> {
+fn content(mut opened: OpenFile) -> Result<String, String> {
     let mut text = String::new();
     opened.file.read_to_string(&mut text).unwrap();
     assert_eq!(opened.size, text.len() as u64);
@@ -35,9 +35,9 @@ fn content(mut opened: Opened) -> Result<String, String> {
 }
 
 #[test]
-fn files_inside_are_opened_by_any_spelling() {
-    let (house, allowed) = house();
-    let at = |path: &str| house.path().join(path);
+fn opens_files_inside_by_any_spelling() {
+    let (workspace, allowed) = workspace();
+    let at = |path: &str| workspace.path().join(path);
     for path in [
         "open/a.csv",
         "open/./inner/../a.csv",
@@ -46,9 +46,9 @@ fn files_inside_are_opened_by_any_spelling() {
         assert_eq!(read(&at(path), &allowed).unwrap(), "name\nA", "{path}");
     }
     assert_eq!(read(Path::new("inner/b.csv"), &allowed).unwrap(), "name\nB");
-    let address = Url::from_file_path(at("open/a.csv")).unwrap();
+    let url = Url::from_file_path(at("open/a.csv")).unwrap();
     assert_eq!(
-        content(open(address.as_str(), &allowed).unwrap()).unwrap(),
+        content(open(url.as_str(), &allowed).unwrap()).unwrap(),
         "name\nA"
     );
     let name = format!(" {} ", at("open/a.csv").display());
@@ -56,9 +56,9 @@ fn files_inside_are_opened_by_any_spelling() {
 }
 
 #[test]
-fn nothing_outside_is_opened() {
-    let (house, allowed) = house();
-    let at = |path: &str| house.path().join(path);
+fn rejects_files_outside() {
+    let (workspace, allowed) = workspace();
+    let at = |path: &str| workspace.path().join(path);
     symlink(at("secret.csv"), at("open/link.csv")).unwrap();
     symlink(at("opened"), at("open/door")).unwrap();
     for path in [
@@ -68,27 +68,27 @@ fn nothing_outside_is_opened() {
         "open/link.csv",
         "open/door/a.csv",
         "open/door/../secret.csv",
-        // What does not exist outside looks like what does.
+        // Missing files outside get the same error as existing ones.
         "opened/none.csv",
         "none/none.csv",
         "open/door/none.csv",
         "open/../none.csv",
     ] {
-        let refusal = read(&at(path), &allowed).unwrap_err();
-        assert!(refusal.starts_with("lies outside"), "{path}: {refusal}");
-        assert!(refusal.contains("csvContent"), "{refusal}");
+        let error = read(&at(path), &allowed).unwrap_err();
+        assert!(error.starts_with("is outside"), "{path}: {error}");
+        assert!(error.contains("csvContent"), "{error}");
     }
-    let refusal = read(Path::new("../secret.csv"), &allowed).unwrap_err();
-    assert!(refusal.starts_with("lies outside"), "{refusal}");
+    let error = read(Path::new("../secret.csv"), &allowed).unwrap_err();
+    assert!(error.starts_with("is outside"), "{error}");
 }
 
 #[test]
-fn links_that_stay_inside_are_followed() {
-    let (house, allowed) = house();
-    let at = |path: &str| house.path().join(path);
+fn follows_links_that_stay_inside() {
+    let (workspace, allowed) = workspace();
+    let at = |path: &str| workspace.path().join(path);
     symlink(at("open/inner/b.csv"), at("open/link.csv")).unwrap();
     assert_eq!(read(&at("open/link.csv"), &allowed).unwrap(), "name\nB");
-    // The open folder itself may be reached by a link.
+    // The allowed folder itself may be a link.
     symlink(at("open"), at("way")).unwrap();
     let allowed = Allowed::Within(vec![at("way")]);
     assert_eq!(read(&at("open/a.csv"), &allowed).unwrap(), "name\nA");
@@ -96,9 +96,9 @@ fn links_that_stay_inside_are_followed() {
 }
 
 #[test]
-fn only_regular_files_are_opened() {
-    let (house, allowed) = house();
-    let at = |path: &str| house.path().join(path);
+fn opens_only_regular_files() {
+    let (workspace, allowed) = workspace();
+    let at = |path: &str| workspace.path().join(path);
     let made = std::process::Command::new("mkfifo")
         .arg(at("open/pipe"))
         .status();
@@ -108,79 +108,79 @@ fn only_regular_files_are_opened() {
     for (path, part) in [
         ("open/pipe", "not a regular file"),
         ("open/inner", "is a folder"),
-        ("open/none.csv", "no file that exists"),
-        ("open/null", "lies outside"),
-        ("open/dangling", "no file that exists"),
+        ("open/none.csv", "does not exist"),
+        ("open/null", "is outside"),
+        ("open/dangling", "does not exist"),
         ("open/a.csv/x", "cannot be read"),
     ] {
-        let refusal = read(&at(path), &allowed).unwrap_err();
-        assert!(refusal.contains(part), "{path}: {refusal}");
+        let error = read(&at(path), &allowed).unwrap_err();
+        assert!(error.contains(part), "{path}: {error}");
     }
     let anywhere = open("/dev/null", &Allowed::Anywhere).unwrap_err();
     assert!(anywhere.contains("not a regular file"), "{anywhere}");
     for (given, part) in [
         ("", "is empty"),
-        ("a\0b", "is no path"),
-        ("https://example.com/a.csv", "not an address on the web"),
+        ("a\0b", "is not a path"),
+        ("https://example.com/a.csv", "not a web URL"),
     ] {
-        let refusal = open(given, &allowed).unwrap_err();
-        assert!(refusal.contains(part), "{given:?}: {refusal}");
+        let error = open(given, &allowed).unwrap_err();
+        assert!(error.contains(part), "{given:?}: {error}");
     }
 }
 
-/// Between the look and the opening, somebody puts something else into the way.
+/// Replaces parts of the path between checking and opening it.
 #[test]
-fn a_path_that_changes_under_our_hands_opens_nothing_outside() {
+fn rejects_a_path_that_changes_before_it_is_opened() {
     type Swap = fn(&Path);
     let swaps: [(&str, Swap); 4] = [
-        ("open/a.csv", |house| {
-            fs::remove_file(house.join("open/a.csv")).unwrap();
-            symlink(house.join("secret.csv"), house.join("open/a.csv")).unwrap();
+        ("open/a.csv", |workspace| {
+            fs::remove_file(workspace.join("open/a.csv")).unwrap();
+            symlink(workspace.join("secret.csv"), workspace.join("open/a.csv")).unwrap();
         }),
-        ("open/inner/b.csv", |house| {
-            fs::write(house.join("opened/b.csv"), "secret").unwrap();
-            fs::rename(house.join("open/inner"), house.join("open/away")).unwrap();
-            symlink(house.join("opened"), house.join("open/inner")).unwrap();
+        ("open/inner/b.csv", |workspace| {
+            fs::write(workspace.join("opened/b.csv"), "secret").unwrap();
+            fs::rename(workspace.join("open/inner"), workspace.join("open/away")).unwrap();
+            symlink(workspace.join("opened"), workspace.join("open/inner")).unwrap();
         }),
-        ("open/a.csv", |house| {
-            fs::remove_file(house.join("open/a.csv")).unwrap();
-            fs::create_dir(house.join("open/a.csv")).unwrap();
+        ("open/a.csv", |workspace| {
+            fs::remove_file(workspace.join("open/a.csv")).unwrap();
+            fs::create_dir(workspace.join("open/a.csv")).unwrap();
         }),
-        ("open/a.csv", |house| {
-            fs::remove_file(house.join("open/a.csv")).unwrap();
-            let pipe = house.join("open/a.csv");
+        ("open/a.csv", |workspace| {
+            fs::remove_file(workspace.join("open/a.csv")).unwrap();
+            let pipe = workspace.join("open/a.csv");
             let made = std::process::Command::new("mkfifo").arg(pipe).status();
             assert!(made.unwrap().success());
         }),
     ];
     for (number, (path, swap)) in swaps.into_iter().enumerate() {
-        let (house, allowed) = house();
-        let path = house.path().join(path);
-        let opened = open_with(path.to_str().unwrap(), &allowed, || swap(house.path()));
+        let (workspace, allowed) = workspace();
+        let path = workspace.path().join(path);
+        let opened = open_with_hook(path.to_str().unwrap(), &allowed, || swap(workspace.path()));
         assert!(opened.is_err(), "swap {number}");
     }
 }
 
-/// Systems that do not tell where an opened file is compare it with what is at its place.
+/// On systems that do not report the path of an open file, the file is compared with the one at its path.
 #[test]
-fn a_file_is_known_by_its_place() {
-    let (house, allowed) = house();
-    let at = |path: &str| house.path().join(path);
-    let inside = Inside::of(&allowed).unwrap();
-    let place = fs::canonicalize(at("open/a.csv")).unwrap();
-    let own = File::open(&place).unwrap();
-    assert!(inside.holds_same(&own, &place) && inside.holds_opened(&own, &place));
+fn identifies_an_open_file_by_its_path() {
+    let (workspace, allowed) = workspace();
+    let at = |path: &str| workspace.path().join(path);
+    let scope = FolderScope::new(&allowed).unwrap();
+    let path = fs::canonicalize(at("open/a.csv")).unwrap();
+    let own = File::open(&path).unwrap();
+    assert!(scope.contains_same(&own, &path) && scope.contains_file(&own, &path));
     let other = File::open(at("secret.csv")).unwrap();
-    assert!(!inside.holds_same(&other, &place));
-    assert!(!inside.holds_opened(&other, &place) || real_path(&other).is_none());
-    fs::remove_file(&place).unwrap();
-    symlink(at("secret.csv"), &place).unwrap();
-    assert!(!inside.holds_same(&other, &place));
+    assert!(!scope.contains_same(&other, &path));
+    assert!(!scope.contains_file(&other, &path) || real_path(&other).is_none());
+    fs::remove_file(&path).unwrap();
+    symlink(at("secret.csv"), &path).unwrap();
+    assert!(!scope.contains_same(&other, &path));
 }
 
 #[test]
-fn folders_that_do_not_exist_are_named() {
+fn lists_folders_that_do_not_exist() {
     let allowed = Allowed::Within(vec!["/no/such/folder".into()]);
-    let refusal = open("a.csv", &allowed).unwrap_err();
-    assert!(refusal.contains("/no/such/folder"), "{refusal}");
+    let error = open("a.csv", &allowed).unwrap_err();
+    assert!(error.contains("/no/such/folder"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! The folders out of which files may be read.
+//! The folders in which files may be read.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -13,22 +13,23 @@ use exa_mcp_model::LocalUser;
 /// The environment variable that names the folders of the operator.
 pub(crate) const IMPORT_DIR_VARIABLE: &str = "EXA_MCP_IMPORT_DIR";
 
-/// The folders, or why there are none. The reason is half a sentence.
+/// The folders, or a clause that says why there are none.
 type FoldersFuture = Pin<Box<dyn Future<Output = Result<Vec<PathBuf>, String>> + Send>>;
 
-/// Says out of which folders files may be read. It is asked anew for every file, since a client may
-/// open and close folders at any time.
+/// Determines the folders in which files may be read. It is queried for every file, since a client may open and
+/// close folders at any time.
 #[derive(Clone)]
-pub struct Folders(Source);
+pub struct Folders(FolderSource);
 
 #[derive(Clone)]
-enum Source {
-    /// Every file, for someone who could read it anyway.
+enum FolderSource {
+    /// Every file, for a user who could read it anyway.
     Anywhere,
-    Asked(Arc<dyn Fn() -> FoldersFuture + Send + Sync>),
+    /// The folders that the function returns.
+    Query(Arc<dyn Fn() -> FoldersFuture + Send + Sync>),
 }
 
-/// What a path must fit.
+/// The paths that may be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Allowed {
     Anywhere,
@@ -36,62 +37,63 @@ pub(super) enum Allowed {
 }
 
 impl Folders {
-    /// No folders, for this reason, which should say in half a sentence what to do.
+    /// No folders; the reason is a clause that says what to do.
     pub fn none(reason: impl Into<String>) -> Self {
         let reason = reason.into();
-        Self::asked(move || Box::pin(std::future::ready(Err(reason.clone()))))
+        Self::query(move || Box::pin(std::future::ready(Err(reason.clone()))))
     }
 
     /// Always the same folders.
     pub fn fixed(folders: Vec<PathBuf>) -> Self {
-        Self::asked(move || Box::pin(std::future::ready(Ok(folders.clone()))))
+        Self::query(move || Box::pin(std::future::ready(Ok(folders.clone()))))
     }
 
-    /// The folders that the client of the local user has open. Nobody else's client may open any: it would
-    /// name whatever it likes to read.
+    /// The roots of the local user's client. Roots of other clients do not count: they could name any folder.
     pub fn of_client(user: &LocalUser, client: ClientHandle) -> Self {
         let user = user.clone();
-        Self::asked(move || Box::pin(roots::folders(user.clone(), client.clone())))
+        Self::query(move || Box::pin(roots::folders(user.clone(), client.clone())))
     }
 
-    /// None at the wish of a client elsewhere, whatever it says of its roots.
+    /// No folders for a remote client, whatever its roots are.
     pub fn of_remote_client() -> Self {
         Self::none("a client over HTTP cannot open files of the server's machine")
     }
 
-    /// Folders that somebody has to be asked for.
-    fn asked(provider: impl Fn() -> FoldersFuture + Send + Sync + 'static) -> Self {
-        Self(Source::Asked(Arc::new(provider)))
+    /// The folders that a function returns.
+    fn query(provider: impl Fn() -> FoldersFuture + Send + Sync + 'static) -> Self {
+        Self(FolderSource::Query(Arc::new(provider)))
     }
 
-    /// Any file at all, for the user who could read it without us.
+    /// Any file, for a user who could read it anyway.
     pub fn anywhere(_user: &LocalUser) -> Self {
-        Self(Source::Anywhere)
+        Self(FolderSource::Anywhere)
     }
 
-    /// The folders of the operator: those in `EXA_MCP_IMPORT_DIR`, or else these, separated as in `PATH`.
-    pub fn from_env_or(other: Option<&str>) -> Self {
+    /// The folders of the operator: those in `EXA_MCP_IMPORT_DIR`, or else `default`, separated as in `PATH`.
+    pub fn from_env_or(default: Option<&str>) -> Self {
         let list = env::var_os(IMPORT_DIR_VARIABLE).filter(|list| !list.is_empty());
-        let list = list.unwrap_or_else(|| other.unwrap_or_default().into());
+        let list = list.unwrap_or_else(|| default.unwrap_or_default().into());
         let folders: Vec<PathBuf> = env::split_paths(&list)
             .filter(|folder| !folder.as_os_str().is_empty())
             .collect();
-        match folders.is_empty() {
-            true => Self::none(format!(
+        if folders.is_empty() {
+            return Self::none(format!(
                 "no folder is open to this server: its operator can set {IMPORT_DIR_VARIABLE} to the folder that holds \
                  the file"
-            )),
-            false => Self::fixed(folders),
+            ));
         }
+        Self::fixed(folders)
     }
 
-    /// These folders and those of the other.
+    /// Returns the folders of both.
     #[must_use]
     pub fn and(&self, other: &Self) -> Self {
-        let (Source::Asked(one), Source::Asked(two)) = (self.0.clone(), other.0.clone()) else {
-            return Self(Source::Anywhere);
+        let (FolderSource::Query(one), FolderSource::Query(two)) =
+            (self.0.clone(), other.0.clone())
+        else {
+            return Self(FolderSource::Anywhere);
         };
-        Self::asked(move || {
+        Self::query(move || {
             let (one, two) = (one(), two());
             Box::pin(async move {
                 match (one.await, two.await) {
@@ -105,8 +107,8 @@ impl Folders {
 
     pub(super) async fn allowed(&self) -> Result<Allowed, String> {
         match &self.0 {
-            Source::Anywhere => Ok(Allowed::Anywhere),
-            Source::Asked(ask) => match ask().await? {
+            FolderSource::Anywhere => Ok(Allowed::Anywhere),
+            FolderSource::Query(query) => match query().await? {
                 folders if folders.is_empty() => Err("no folder is open to this server".to_owned()),
                 folders => Ok(Allowed::Within(folders)),
             },
@@ -117,8 +119,8 @@ impl Folders {
 impl fmt::Debug for Folders {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
-            Source::Anywhere => f.write_str("Folders(anywhere)"),
-            Source::Asked(_) => f.write_str("Folders(asked)"),
+            FolderSource::Anywhere => f.write_str("Folders(anywhere)"),
+            FolderSource::Query(_) => f.write_str("Folders(query)"),
         }
     }
 }
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn folders_of_two_are_joined() {
+    async fn joins_folders() {
         let one = Folders::fixed(vec!["/a".into()]);
         let two = Folders::fixed(vec!["/b".into()]);
         let none = Folders::none("nobody opened one");
@@ -144,7 +146,7 @@ mod tests {
         let empty = Folders::fixed(Vec::new()).allowed().await;
         assert!(empty.is_err());
         assert_eq!(
-            one.and(&Folders(Source::Anywhere)).allowed().await,
+            one.and(&Folders(FolderSource::Anywhere)).allowed().await,
             Ok(Allowed::Anywhere)
         );
     }

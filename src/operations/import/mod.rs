@@ -1,4 +1,4 @@
-//! Imports from a text or a file: counted, announced, uploaded.
+//! CSV imports from a text or a file: count the records, create the import, upload the content.
 
 mod content;
 mod csv;
@@ -9,27 +9,26 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use content::{Content, Sending};
-use csv::Survey;
+use content::{Content, ContentUpload};
+use csv::CsvStats;
 pub(crate) use folders::{Folders, IMPORT_DIR_VARIABLE};
 
-use super::caller::Exchanged;
-use super::{Caller, Progress, find};
+use super::{CompletedCall, OperationExecutor, ProgressReporter, find};
 use exa_mcp_exa_client::{self as exa, ApiKey, ExaError, ExaErrorKind, ExaResponse, upload};
 use exa_mcp_exa_client::{ArgumentsError, CallError};
 use exa_mcp_model::UploadOperations;
 use exa_mcp_model::{Argument, ArgumentLocation, Operation};
 use exa_mcp_text::is_identifier;
 
-/// The largest file that Exa takes.
-const LARGEST: u64 = 50_000_000;
+/// The largest file that Exa accepts, in bytes.
+const MAX_SIZE: u64 = 50_000_000;
 
-/// The arguments in which the content may stand.
+/// The arguments that may hold the content.
 const TEXT: &str = "csvContent";
 const FILE: &str = "filePath";
 
-/// Says whether a call comes with the content of an import.
-pub(super) fn is_wanted(operation: &Operation, arguments: &Map<String, Value>) -> bool {
+/// Returns whether the arguments contain the content of an import.
+pub(super) fn is_requested(operation: &Operation, arguments: &Map<String, Value>) -> bool {
     let own = |argument: &&Argument| argument.location == ArgumentLocation::Server;
     let mut own = operation.arguments.iter().filter(own);
     own.any(|argument| {
@@ -40,134 +39,134 @@ pub(super) fn is_wanted(operation: &Operation, arguments: &Map<String, Value>) -
     })
 }
 
-/// Counts the content, announces it, uploads it and looks at what became of it.
+/// Counts the content, creates the import, uploads the content, and reads the import again.
 pub(super) async fn run(
-    caller: &Caller,
+    executor: &OperationExecutor,
     key: &ApiKey,
     operation: &'static Operation,
     mut arguments: Map<String, Value>,
-    progress: &Progress,
-) -> Result<Exchanged, CallError> {
-    let refuse = |place: &'static str, problem: String| {
+    progress: &ProgressReporter,
+) -> Result<CompletedCall, CallError> {
+    let invalid = |argument: &'static str, problem: String| {
         CallError::from(ArgumentsError {
             operation: operation.name,
-            argument: place,
+            argument,
             problems: vec![problem],
         })
     };
-    let (place, content) = content(caller, &mut arguments)
+    let (argument, content) = take_content(executor, &mut arguments)
         .await
-        .map_err(|(place, problem)| refuse(place, format!("`{place}` {problem}")))?;
-    let (content, survey) = content::survey(content)
+        .map_err(|(argument, problem)| invalid(argument, format!("`{argument}` {problem}")))?;
+    let (content, stats) = content::count(content)
         .await
-        .map_err(|problem| refuse(place, format!("`{place}` {problem}")))?;
-    fill(&mut arguments, survey).map_err(|problem| refuse("size", problem))?;
-    let created = caller
-        .plain(key, operation, arguments.clone(), None)
+        .map_err(|problem| invalid(argument, format!("`{argument}` {problem}")))?;
+    add_counts(&mut arguments, stats).map_err(|problem| invalid("size", problem))?;
+    let created = executor
+        .request(key, operation, arguments.clone(), None)
         .await?;
-    let import = Created::of(operation, &created.value)?;
-    let mut unfinished = Unfinished(Some(&import.id));
-    let sending = Sending::new(content, survey, progress);
-    let told = exa::UploadRequest {
-        address: &import.address,
-        size: survey.size,
+    let import = CreatedImport::parse(operation, &created.value)?;
+    let mut incomplete = IncompleteUploadLog(Some(&import.id));
+    let content = ContentUpload::new(content, stats, progress);
+    let target = exa::UploadRequest {
+        address: &import.upload_url,
+        size: stats.size,
         content_type: "text/csv",
     };
-    let sent = upload(caller.http(), told, || sending.open()).await;
-    if let Err(error) = sent {
-        return Err(import.failed(error, sending.problem()).into());
+    let uploaded = upload(executor.http(), target, || content.open()).await;
+    if let Err(error) = uploaded {
+        return Err(import.upload_error(error, content.error()).into());
     }
-    sending.tell_end();
-    unfinished.0 = None;
-    let answer = match look(caller, key, &import).await {
-        Some(answer) => answer,
-        None => without_address(created),
+    content.report_completion();
+    incomplete.0 = None;
+    let response = match read_import(executor, key, &import).await {
+        Some(response) => response,
+        None => without_upload_url(created),
     };
-    Ok(Exchanged {
-        answer,
+    Ok(CompletedCall {
+        response,
         arguments,
-        told: survey.size as f64,
+        reported_progress: stats.size as f64,
     })
 }
 
-/// Takes the content out of the arguments, and opens it if it is a file.
-async fn content(
-    caller: &Caller,
+/// Removes the content from the arguments, and opens it if it is a file. Returns it with the name of its argument.
+async fn take_content(
+    executor: &OperationExecutor,
     arguments: &mut Map<String, Value>,
 ) -> Result<(&'static str, Content), (&'static str, String)> {
     let mut take = |name: &str| arguments.shift_remove(name).filter(|it| !it.is_null());
     let (text, file) = (take(TEXT), take(FILE));
-    let (place, given) = match (text, file) {
+    let (argument, given) = match (text, file) {
         (Some(_), Some(_)) => {
-            let problem = "and `filePath` are two contents for one import; give one of them";
+            let problem = "and `filePath` cannot be combined; give one of them";
             return Err((TEXT, problem.to_owned()));
         }
         (Some(text), None) => (TEXT, text),
         (None, file) => (FILE, file.unwrap_or_default()),
     };
     let Value::String(given) = given else {
-        return Err((place, "must be a string".to_owned()));
+        return Err((argument, "must be a string".to_owned()));
     };
-    if place == TEXT {
+    if argument == TEXT {
         return Ok((TEXT, Content::Text(given.into_bytes().into())));
     }
-    let allowed = caller.folders().allowed().await.map_err(|reason| {
+    let allowed = executor.folders().allowed().await.map_err(|reason| {
         let problem = format!("cannot be read, because {reason}; or give its text as `csvContent`");
         (FILE, problem)
     })?;
     let opened = tokio::task::spawn_blocking(move || file::open(&given, &allowed)).await;
     let opened = opened.map_err(|error| (FILE, format!("cannot be read: {error}")))?;
     let opened = opened.map_err(|problem| (FILE, problem))?;
-    if opened.size > LARGEST {
+    if opened.size > MAX_SIZE {
         return Err((FILE, too_large(opened.size)));
     }
     Ok((FILE, Content::File(Arc::new(opened.file))))
 }
 
 fn too_large(size: u64) -> String {
-    format!("has {size} bytes, but an import takes at most {LARGEST} (50 MB); split it")
+    format!("has {size} bytes, but an import accepts at most {MAX_SIZE} (50 MB); split it")
 }
 
-/// Fills in what was counted. A size that is told must be right, or the upload would be refused.
-fn fill(arguments: &mut Map<String, Value>, survey: Survey) -> Result<(), String> {
-    let is_told = |value: &&Value| !value.is_null();
-    if let Some(size) = arguments.get("size").filter(is_told)
-        && size.as_f64() != Some(survey.size as f64)
+/// Adds size, count and format to the arguments. A given size must be correct, or the upload would be rejected.
+fn add_counts(arguments: &mut Map<String, Value>, stats: CsvStats) -> Result<(), String> {
+    let is_given = |value: &&Value| !value.is_null();
+    if let Some(size) = arguments.get("size").filter(is_given)
+        && size.as_f64() != Some(stats.size as f64)
     {
         return Err(format!(
-            "`size` says {size}, but there are {} bytes; leave it out, it is counted",
-            survey.size
+            "`size` is {size}, but the content has {} bytes; leave it out, it is counted",
+            stats.size
         ));
     }
     for (name, value) in [
-        ("size", json!(survey.size)),
-        ("count", json!(survey.records)),
+        ("size", json!(stats.size)),
+        ("count", json!(stats.records)),
         ("format", json!("csv")),
     ] {
-        if arguments.get(name).filter(is_told).is_none() {
+        if arguments.get(name).filter(is_given).is_none() {
             arguments.insert(name.to_owned(), value);
         }
     }
     Ok(())
 }
 
-/// What Exa said about an import that it waits for.
-struct Created {
+/// An import that waits for its content.
+struct CreatedImport {
     operation: &'static Operation,
     id: String,
-    address: String,
-    until: Option<String>,
+    upload_url: String,
+    valid_until: Option<String>,
 }
 
-impl Created {
-    fn of(operation: &'static Operation, answer: &Value) -> Result<Self, ExaError> {
-        let text = |name: &str| Some(answer.get(name)?.as_str()?.to_owned());
+impl CreatedImport {
+    fn parse(operation: &'static Operation, response: &Value) -> Result<Self, ExaError> {
+        let text = |name: &str| Some(response.get(name)?.as_str()?.to_owned());
         match (text("id"), text("uploadUrl")) {
-            (Some(id), Some(address)) => Ok(Self {
+            (Some(id), Some(upload_url)) => Ok(Self {
                 operation,
                 id,
-                address,
-                until: text("uploadValidUntil"),
+                upload_url,
+                valid_until: text("uploadValidUntil"),
             }),
             (id, _) => {
                 let id = id.filter(|id| is_identifier(id));
@@ -175,31 +174,31 @@ impl Created {
                 let advice = operation.behavior.upload.as_ref().map(|upload| {
                     let UploadOperations { get, delete, .. } = upload;
                     format!(
-                        " Look at it with {get}, and delete it with {delete} before you try again."
+                        " Check it with {get}, and delete it with {delete} before you try again."
                     )
                 });
                 Err(ExaError::upload(format!(
-                    "The import {id} was created, but Exa named no address to upload its file to.{}",
+                    "The import {id} was created, but Exa returned no upload URL for its file.{}",
                     advice.unwrap_or_default()
                 )))
             }
         }
     }
 
-    /// The import stays: the file may have arrived although nobody said so, and then it is processed.
-    fn failed(&self, error: ExaError, problem: Option<String>) -> ExaError {
+    /// Returns the error of a failed upload. The import is not deleted: the file may have arrived without a
+    /// confirmation, and is processed then.
+    fn upload_error(&self, error: ExaError, content_error: Option<String>) -> ExaError {
         let id = Some(self.id.as_str())
             .filter(|id| is_identifier(id))
             .unwrap_or("without a plain id");
-        let said = error.quote.filter(|_| problem.is_none());
-        let why = problem.unwrap_or(error.message);
-        let until = self.until.as_ref().filter(|until| is_identifier(until));
+        let said = error.quote.filter(|_| content_error.is_none());
+        let why = content_error.unwrap_or(error.message);
+        let until = self
+            .valid_until
+            .as_ref()
+            .filter(|until| is_identifier(until));
         let until = until.map_or(String::new(), |until| format!(" until {until}"));
-        let advice = self.operation.behavior.upload.as_ref().map(|upload| {
-            let UploadOperations { get, delete, .. } = upload;
-            let create = self.operation.name;
-            format!(" Look at it with {get}: if it is still pending, delete it with {delete} and call {create} again.")
-        });
+        let advice = self.operation.behavior.upload.as_ref().map(|upload| { let UploadOperations { get, delete, .. } = upload; let create = self.operation.name; format!(" Check it with {get}: if it is still pending, delete it with {delete} and call {create} again.") });
         let message = format!(
             "The import {id} was created, but its file was not uploaded: {why}. It waits for the file{until}.{}",
             advice.unwrap_or_default()
@@ -214,27 +213,31 @@ impl Created {
     }
 }
 
-/// Says in the log what is left behind when nobody waits for an upload any more.
-struct Unfinished<'a>(Option<&'a str>);
+/// Logs, when dropped, that an import has no content because its upload was abandoned.
+struct IncompleteUploadLog<'a>(Option<&'a str>);
 
-impl Drop for Unfinished<'_> {
+impl Drop for IncompleteUploadLog<'_> {
     fn drop(&mut self) {
         if let Some(import) = self.0 {
-            tracing::warn!(import, "its file was not uploaded");
+            tracing::warn!(import, "the file of the import was not uploaded");
         }
     }
 }
 
-/// The import as it is after the upload.
-async fn look(caller: &Caller, key: &ApiKey, import: &Created) -> Option<ExaResponse> {
+/// Reads the import after the upload.
+async fn read_import(
+    executor: &OperationExecutor,
+    key: &ApiKey,
+    import: &CreatedImport,
+) -> Option<ExaResponse> {
     let upload = import.operation.behavior.upload.as_ref()?;
     let arguments = Map::from_iter([(upload.id.clone(), json!(import.id))]);
     let get = find(&upload.get)?;
-    caller.plain(key, get, arguments, None).await.ok()
+    executor.request(key, get, arguments, None).await.ok()
 }
 
-/// The answer to the creation, without the address that has done its duty.
-fn without_address(mut created: ExaResponse) -> ExaResponse {
+/// Removes the upload URL, which is of no use any more, from the response.
+fn without_upload_url(mut created: ExaResponse) -> ExaResponse {
     if let Value::Object(import) = &mut created.value {
         import.shift_remove("uploadUrl");
         import.shift_remove("uploadValidUntil");

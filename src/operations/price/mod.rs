@@ -1,8 +1,7 @@
-//! What a call can cost at most, before it is made.
+//! Estimates the highest cost of a call before it is made.
 //!
-//! The prices are data: `data-design/prices.yaml`, checked and compiled in by the generator. An estimate
-//! is an upper bound of the published part of the cost. What the arguments leave open, and what
-//! they say in a way that cannot be read, counts as the dearest that it can be.
+//! The prices are data: `data-design/prices.yaml`, checked and compiled in by the generator. An estimate is an
+//! upper bound of the published part of the cost. Missing and malformed arguments count as the most expensive value.
 
 mod recurring;
 #[cfg(test)]
@@ -19,20 +18,19 @@ use exa_mcp_model::price::{
 pub use exa_mcp_model::{MicroDollars, price::CostSource};
 pub use recurring::Recurring;
 
-/// The highest cost of one call that is believed. Nothing costs that much, and sums of it stay far below the largest
-/// number that a store can count.
-const MOST_ACTUAL: MicroDollars = MicroDollars::new(1_000_000_000_000);
+/// The highest plausible cost of one call. Sums of it stay far below the largest number that a store can count.
+const MAX_ACTUAL: MicroDollars = MicroDollars::new(1_000_000_000_000);
 
-/// What a call can cost, and how its actual cost becomes known.
+/// The estimated cost of a call, and how its actual cost becomes known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Estimate {
-    /// The most that the known part of the cost can be.
+    /// The upper bound of the known part of the cost.
     pub worst: MicroDollars,
     /// Some or all of the cost is unknown.
     pub unpriced: bool,
     /// Where the actual cost is read, see [`actual`].
     pub charged: CostSource,
-    /// What the call sets up to be charged again and again.
+    /// The recurring cost that the call sets up.
     pub recurring: Option<Recurring>,
 }
 
@@ -45,7 +43,7 @@ impl Estimate {
     };
 }
 
-/// Estimates a call from its arguments as they are sent: with the names of the schema.
+/// Estimates the cost of a call from its validated arguments.
 pub fn estimate(operation: &Operation, arguments: &Map<String, Value>) -> Estimate {
     match price(operation) {
         Some(Price::Free) => Estimate::FREE,
@@ -66,18 +64,17 @@ pub fn estimate(operation: &Operation, arguments: &Map<String, Value>) -> Estima
     }
 }
 
-/// What an operation costs; `None` for one that `prices.yaml` does not have.
+/// Returns the price of an operation; `None` if `prices.yaml` does not list it.
 pub fn price(operation: &Operation) -> Option<&'static Price> {
     PRICES.operations.get(operation.name)
 }
 
-/// The cost that a response, or the state of a run, reports.
+/// Returns the cost that a response, or the state of a run, reports.
 pub fn actual(response: &Value) -> Option<MicroDollars> {
-    let (place, field) = PRICES.cost.rsplit_once('.').unwrap_or((&PRICES.cost, ""));
-    let found = place
+    let (parent, field) = PRICES.cost.rsplit_once('.').unwrap_or((&PRICES.cost, ""));
+    let found = parent
         .split('.')
-        .try_fold(response, |value, name| value.get(name))?;
-    // Some responses hold the total itself where others hold its parts.
+        .try_fold(response, |value, name| value.get(name))?; // Some responses contain the total directly, others an object with its parts.
     let value = if found.is_number() {
         found
     } else {
@@ -85,13 +82,13 @@ pub fn actual(response: &Value) -> Option<MicroDollars> {
     };
     let dollars = value.as_f64().filter(|dollars| *dollars >= 0.0)?;
     let cost = MicroDollars::from_dollars(dollars);
-    if cost > MOST_ACTUAL {
+    if cost > MAX_ACTUAL {
         tracing::warn!(
             dollars,
-            "a response reports a cost that cannot be true; {MOST_ACTUAL} is counted"
+            "a response reports an implausible cost; {MAX_ACTUAL} is charged"
         );
     }
-    Some(cost.min(MOST_ACTUAL))
+    Some(cost.min(MAX_ACTUAL))
 }
 
 fn by_rule(rule: &PriceRule, arguments: &Map<String, Value>) -> Estimate {
@@ -117,7 +114,7 @@ fn by_rule(rule: &PriceRule, arguments: &Map<String, Value>) -> Estimate {
     }
 }
 
-/// The price of the request, and whether some of it is unknown.
+/// Returns the price of the request, and whether a part of it is unknown.
 fn base(base: Option<&BasePrice>, arguments: &Map<String, Value>) -> (MicroDollars, bool) {
     let (argument, default, rates) = match base {
         None => return (MicroDollars::ZERO, false),
@@ -128,7 +125,7 @@ fn base(base: Option<&BasePrice>, arguments: &Map<String, Value>) -> (MicroDolla
             rates,
         }) => (argument, default, rates),
     };
-    let dearest = || {
+    let most_expensive = || {
         rates
             .values()
             .flatten()
@@ -136,14 +133,14 @@ fn base(base: Option<&BasePrice>, arguments: &Map<String, Value>) -> (MicroDolla
             .max()
             .unwrap_or_default()
     };
-    let wanted = match at(arguments, argument) {
+    let requested = match at(arguments, argument) {
         None => Some(default.as_str()),
         Some(value) => value.as_str(),
     };
-    match wanted.and_then(|value| rates.get(value)) {
+    match requested.and_then(|value| rates.get(value)) {
         Some(Some(rate)) => (self::rate(rate, arguments), false),
-        Some(None) => (dearest(), true),
-        None => (dearest(), rates.values().any(Option::is_none)),
+        Some(None) => (most_expensive(), true),
+        None => (most_expensive(), rates.values().any(Option::is_none)),
     }
 }
 
@@ -156,8 +153,7 @@ fn rate(rate: &Rate, arguments: &Map<String, Value>) -> MicroDollars {
             least,
             most,
         } => match at(arguments, cap) {
-            None => *default,
-            // A cap above the highest is refused by Exa; the estimate does not rely on that.
+            None => *default, // Exa rejects a cap above the maximum; the estimate does not rely on that.
             Some(value) => number(value).map_or(*most, |dollars| {
                 MicroDollars::from_dollars(dollars).max(*least)
             }),
@@ -176,17 +172,17 @@ fn pages(rule: &PagePrices, arguments: &Map<String, Value>) -> MicroDollars {
             lengths.fold(0, u64::saturating_add)
         }
     };
-    let asked: Vec<&ContentPrice> = rule
+    let requested: Vec<&ContentPrice> = rule
         .kinds
         .iter()
-        .filter(|kind| is_asked(kind, arguments))
+        .filter(|kind| is_requested(kind, arguments))
         .collect();
     let beyond = |included: u64| count.saturating_sub(included);
     let results = rule.each.saturating_mul(beyond(rule.included));
-    let contents = if asked.is_empty() {
+    let contents = if requested.is_empty() {
         rule.unasked.saturating_mul(count)
     } else {
-        let kinds = asked
+        let kinds = requested
             .iter()
             .map(|kind| kind.each.saturating_mul(beyond(kind.included)));
         kinds.sum()
@@ -194,20 +190,16 @@ fn pages(rule: &PagePrices, arguments: &Map<String, Value>) -> MicroDollars {
     let subpages = rule
         .subpages
         .as_ref()
-        .map_or(0, |it| self::count(it, arguments));
-    // A subpage has at least one kind of content.
-    let dearest = rule.kinds.iter().map(|kind| kind.each).max();
-    let subpage = asked.iter().map(|kind| kind.each).sum::<MicroDollars>();
-    let subpage = subpage.max(dearest.unwrap_or_default());
+        .map_or(0, |it| self::count(it, arguments)); // A subpage has at least one kind of content.
+    let most_expensive = rule.kinds.iter().map(|kind| kind.each).max();
+    let subpage = requested.iter().map(|kind| kind.each).sum::<MicroDollars>();
+    let subpage = subpage.max(most_expensive.unwrap_or_default());
     let below = subpage.saturating_mul(count.saturating_mul(subpages));
     [results, contents, below].into_iter().sum()
 }
 
-fn is_asked(kind: &ContentPrice, arguments: &Map<String, Value>) -> bool {
-    let value = kind
-        .argument
-        .as_ref()
-        .and_then(|path| look(arguments, path));
+fn is_requested(kind: &ContentPrice, arguments: &Map<String, Value>) -> bool {
+    let value = kind.argument.as_ref().and_then(|path| get(arguments, path));
     match value {
         None => kind.assumed,
         Some(Value::Null | Value::Bool(false)) => false,
@@ -215,7 +207,7 @@ fn is_asked(kind: &ContentPrice, arguments: &Map<String, Value>) -> bool {
     }
 }
 
-/// Whether an argument asks for something: `false`, `null` and an empty list do not.
+/// Returns whether an argument is set: `false`, `null` and an empty list do not count.
 fn is_given(arguments: &Map<String, Value>, path: &str) -> bool {
     match at(arguments, path) {
         None | Some(Value::Bool(false)) => false,
@@ -227,8 +219,7 @@ fn is_given(arguments: &Map<String, Value>, path: &str) -> bool {
 fn count(rule: &CountArgument, arguments: &Map<String, Value>) -> u64 {
     let Some(value) = rule.argument.as_ref().and_then(|path| at(arguments, path)) else {
         return rule.default;
-    };
-    // A cast from a float saturates at both ends.
+    }; // A cast from a float saturates at both ends.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let number = number(value)
         .filter(|number| *number >= 0.0)
@@ -238,7 +229,7 @@ fn count(rule: &CountArgument, arguments: &Map<String, Value>) -> u64 {
         .unwrap_or(rule.most)
 }
 
-/// A number, also where it is written as text.
+/// Parses a number, which may be written as text.
 fn number(value: &Value) -> Option<f64> {
     let number = match value {
         Value::Number(number) => number.as_f64(),
@@ -248,7 +239,7 @@ fn number(value: &Value) -> Option<f64> {
     number.filter(|number| !number.is_nan())
 }
 
-/// How many entries a list has; text may be a list that is written with commas or line ends.
+/// Returns the number of entries of a list; text may be a list separated by commas, spaces or line breaks.
 fn length(value: &Value) -> u64 {
     let entries = match value {
         Value::Array(list) => list.len(),
@@ -259,13 +250,13 @@ fn length(value: &Value) -> u64 {
     u64::try_from(entries).unwrap_or(u64::MAX)
 }
 
-/// The value at a dotted path; `null` is no value.
+/// Returns the value at a dotted path, unless it is `null`.
 fn at<'a>(arguments: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
-    look(arguments, path).filter(|value| !value.is_null())
+    get(arguments, path).filter(|value| !value.is_null())
 }
 
-/// The value at a dotted path, `null` included.
-fn look<'a>(arguments: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+/// Returns the value at a dotted path, including `null`.
+fn get<'a>(arguments: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     let mut names = path.split('.');
     let first = arguments.get(names.next()?)?;
     names.try_fold(first, |value, name| value.get(name))

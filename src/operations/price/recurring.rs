@@ -1,4 +1,4 @@
-//! What scheduled work costs in a day and in a month.
+//! The cost of scheduled runs per day and per month.
 
 use serde_json::{Map, Value};
 
@@ -9,28 +9,28 @@ const MINUTES_OF_DAY: u64 = 24 * 60;
 /// The longest month.
 const DAYS_OF_MONTH: u64 = 31;
 
-/// What work costs that repeats until someone ends it.
+/// The cost of runs that repeat until someone stops them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recurring {
-    /// The most that one run costs.
+    /// The highest cost of one run.
     pub per_run: MicroDollars,
-    /// How often it runs, as the caller says it: `6h`, or a cron expression.
+    /// The schedule as given: a duration such as `6h`, or a cron expression.
     pub period: String,
     /// The most runs in a day.
     pub runs_per_day: u64,
     /// The most runs in a month.
     pub runs_per_month: u64,
-    /// The most that a day costs.
+    /// The highest cost of a day.
     pub per_day: MicroDollars,
-    /// The most that a month costs.
+    /// The highest cost of a month.
     pub per_month: MicroDollars,
     /// Some or all of the cost of a run is unknown.
     pub unpriced: bool,
 }
 
-/// The schedule that the arguments set; `None` where they set none.
+/// Returns the recurring cost of the schedule in the arguments; `None` without a schedule.
 ///
-/// A schedule that cannot be read is taken for the tightest there is: every minute.
+/// A schedule that cannot be parsed counts as the tightest possible one: every minute.
 pub(super) fn recurring(
     schedule: &RunSchedule,
     arguments: &Map<String, Value>,
@@ -58,7 +58,7 @@ pub(super) fn recurring(
     })
 }
 
-/// The most runs in a day and in a month.
+/// Returns the most runs in a day and in a month.
 fn every(minutes: u64) -> (u64, u64) {
     let minutes = minutes.max(1);
     let runs = |span: u64| span.div_ceil(minutes);

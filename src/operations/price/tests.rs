@@ -3,7 +3,7 @@ use serde_json::{Map, Value, json};
 use super::{CostSource, Estimate, MicroDollars, actual, estimate, price};
 use crate::operations::{all, find};
 
-fn of(name: &str, arguments: Value) -> Estimate {
+fn estimated(name: &str, arguments: Value) -> Estimate {
     let operation = find(name).unwrap_or_else(|| panic!("no operation {name}"));
     let Value::Object(arguments) = arguments else {
         panic!("no arguments: {arguments}");
@@ -12,7 +12,7 @@ fn of(name: &str, arguments: Value) -> Estimate {
 }
 
 fn worst(name: &str, arguments: Value) -> u64 {
-    of(name, arguments).worst.micro()
+    estimated(name, arguments).worst.micro()
 }
 
 #[test]
@@ -23,7 +23,7 @@ fn every_operation_has_a_price() {
 }
 
 #[test]
-fn what_only_reads_is_free() {
+fn read_only_operations_are_free() {
     for operation in all().iter().filter(|operation| operation.method != "POST") {
         let found = estimate(operation, &Map::new());
         assert_eq!(found.worst, MicroDollars::ZERO, "{}", operation.name);
@@ -35,7 +35,7 @@ fn what_only_reads_is_free() {
 }
 
 #[test]
-fn a_search_costs_by_its_type() {
+fn search_price_depends_on_its_type() {
     for (kind, micro) in [
         (json!("lite"), 4_000),
         (json!("instant"), 4_000),
@@ -52,14 +52,14 @@ fn a_search_costs_by_its_type() {
         let arguments = json!({"query": "q", "type": kind});
         assert_eq!(worst("search", arguments), micro, "{kind}");
     }
-    let found = of("search", json!({"query": "q"}));
+    let found = estimated("search", json!({"query": "q"}));
     assert_eq!(found.worst.micro(), 7_000);
     assert_eq!(found.charged, CostSource::InResponse);
     assert!(!found.unpriced);
 }
 
 #[test]
-fn results_above_ten_cost_extra() {
+fn more_than_ten_results_cost_extra() {
     for (count, micro) in [
         (json!(1), 7_000),
         (json!(10), 7_000),
@@ -69,7 +69,7 @@ fn results_above_ten_cost_extra() {
         (json!("25"), 22_000),
         (json!(" 25 "), 22_000),
         (json!(null), 7_000),
-        // What is no number of results counts as the most.
+        // An invalid number of results counts as the maximum.
         (json!(0), 97_000),
         (json!(-5), 97_000),
         (json!("many"), 97_000),
@@ -84,12 +84,16 @@ fn results_above_ten_cost_extra() {
     for huge in [json!(1e300), json!(u64::MAX), json!("1e999"), json!("inf")] {
         let arguments = json!({"query": "q", "numResults": huge,
             "contents": {"summary": true, "subpages": huge}});
-        assert_eq!(of("search", arguments).worst, MicroDollars::MAX, "{huge}");
+        assert_eq!(
+            estimated("search", arguments).worst,
+            MicroDollars::MAX,
+            "{huge}"
+        );
     }
 }
 
 #[test]
-fn contents_of_a_search_cost_by_page_and_kind() {
+fn search_contents_are_priced_by_page_and_kind() {
     for (count, contents, micro) in [
         (10, json!({"text": true, "highlights": true}), 7_000),
         (10, json!({"summary": true}), 17_000),
@@ -121,7 +125,7 @@ fn contents_of_a_search_cost_by_page_and_kind() {
         }
     }
     assert!(
-        of(
+        estimated(
             "search",
             json!({"contents": {"snapshotAsOf": "2024-01-01"}})
         )
@@ -134,7 +138,7 @@ fn contents_of_a_search_cost_by_page_and_kind() {
 }
 
 #[test]
-fn pages_cost_by_kind() {
+fn page_contents_are_priced_by_kind() {
     let urls = |count: usize| vec!["https://example.com"; count];
     for (arguments, micro) in [
         (json!({"urls": urls(3)}), 3_000),
@@ -167,7 +171,7 @@ fn pages_cost_by_kind() {
         );
     }
     assert!(
-        of(
+        estimated(
             "get_contents",
             json!({"urls": urls(1), "snapshotAsOf": "x"})
         )
@@ -176,7 +180,7 @@ fn pages_cost_by_kind() {
 }
 
 #[test]
-fn an_answer_costs_by_its_model() {
+fn answer_price_depends_on_the_model() {
     for (model, unpriced) in [
         (json!(null), false),
         (json!("exa"), false),
@@ -184,14 +188,14 @@ fn an_answer_costs_by_its_model() {
         (json!("exa-fast"), true),
         (json!("unknown"), true),
     ] {
-        let found = of("answer", json!({"query": "q", "model": model}));
+        let found = estimated("answer", json!({"query": "q", "model": model}));
         assert_eq!(found.worst.micro(), 5_000, "{model}");
         assert_eq!(found.unpriced, unpriced, "{model}");
     }
 }
 
 #[test]
-fn a_run_costs_by_its_effort_and_its_cap() {
+fn run_price_depends_on_effort_and_cap() {
     for (effort, micro) in [
         (json!("minimal"), 12_000),
         (json!("low"), 25_000),
@@ -204,7 +208,7 @@ fn a_run_costs_by_its_effort_and_its_cap() {
         (json!("max"), 20_000_000),
         (json!("more than that"), 20_000_000),
     ] {
-        let found = of("agent.runs.create", json!({"query": "q", "effort": effort}));
+        let found = estimated("agent.runs.create", json!({"query": "q", "effort": effort}));
         assert_eq!(found.worst.micro(), micro, "{effort}");
         assert_eq!(found.charged, CostSource::AtEndOfRun);
         assert!(!found.unpriced);
@@ -224,19 +228,20 @@ fn a_run_costs_by_its_effort_and_its_cap() {
         let arguments = json!({"query": "q", "budget": {"maxCostDollars": cap}});
         assert_eq!(worst("agent.runs.create", arguments), micro, "{cap}");
     }
-    // An unknown effort may be metered or not: the dearer of both counts.
+    // An unknown effort may be metered or not: the higher price counts.
     let arguments = json!({"effort": "new", "budget": {"maxCostDollars": 50}});
     assert_eq!(worst("agent.runs.create", arguments), 50_000_000);
-    let with = |sources: Value| of("agent.runs.create", json!({"dataSources": sources})).unpriced;
+    let with =
+        |sources: Value| estimated("agent.runs.create", json!({"dataSources": sources})).unpriced;
     assert!(with(json!([{"provider": "fiber"}])));
     assert!(!with(json!([])) && !with(json!(null)));
 }
 
 #[test]
-fn a_monitor_is_free_now_and_costs_again_and_again() {
+fn creating_a_monitor_is_free_and_its_runs_cost() {
     let search = json!({"query": "q", "numResults": 15, "contents": {"summary": true}});
     let arguments = json!({"search": search, "trigger": {"type": "interval", "period": "6h"}});
-    let found = of("search_monitors.create", arguments);
+    let found = estimated("search_monitors.create", arguments);
     assert_eq!(
         (found.worst, found.charged),
         (MicroDollars::ZERO, CostSource::Nothing)
@@ -248,24 +253,28 @@ fn a_monitor_is_free_now_and_costs_again_and_again() {
     assert_eq!(recurring.per_day.micro(), 88_000);
     assert_eq!(recurring.per_month.micro(), 88_000 * 31);
     assert!(!recurring.unpriced);
-    let without = of("search_monitors.create", json!({"search": {"query": "q"}}));
+    let without = estimated("search_monitors.create", json!({"search": {"query": "q"}}));
     assert_eq!(without.recurring, None);
     let unread = json!({"search": {}, "trigger": {"period": "now and then"}});
-    let unread = of("search_monitors.create", unread).recurring.unwrap();
+    let unread = estimated("search_monitors.create", unread)
+        .recurring
+        .unwrap();
     assert_eq!(unread.runs_per_day, 1_440);
 }
 
 #[test]
-fn a_monitor_that_is_changed_or_run_is_taken_for_the_dearest() {
+fn updating_or_triggering_a_monitor_counts_as_the_highest_price() {
     let most = 2_000 + 90_000 + 100_000;
     let arguments = json!({"monitorId": "m", "trigger": {"period": "1d"}});
-    let recurring = of("search_monitors.update", arguments).recurring.unwrap();
+    let recurring = estimated("search_monitors.update", arguments)
+        .recurring
+        .unwrap();
     assert_eq!(recurring.per_run.micro(), most);
     assert_eq!(
-        of("search_monitors.update", json!({"trigger": null})).recurring,
+        estimated("search_monitors.update", json!({"trigger": null})).recurring,
         None
     );
-    let trigger = of("search_monitors.trigger", json!({"monitorId": "m"}));
+    let trigger = estimated("search_monitors.trigger", json!({"monitorId": "m"}));
     assert_eq!(trigger.worst.micro(), most);
     assert_eq!(trigger.charged, CostSource::InResponse);
 }
@@ -278,22 +287,22 @@ fn websets_are_unpriced() {
         "enrichments.create",
         "imports.create",
     ] {
-        let found = of(name, json!({}));
+        let found = estimated(name, json!({}));
         assert!(found.unpriced && found.worst.is_zero(), "{name}");
     }
     let cadence = json!({"cadence": {"cron": "0 9 * * 1"}});
-    let recurring = of("monitors.create", cadence).recurring.unwrap();
+    let recurring = estimated("monitors.create", cadence).recurring.unwrap();
     assert!(recurring.unpriced);
     assert_eq!((recurring.runs_per_day, recurring.runs_per_month), (1, 5));
-    let agent = of("agent.monitors.create", json!({"cadence": "12h"}));
+    let agent = estimated("agent.monitors.create", json!({"cadence": "12h"}));
     assert_eq!(agent.recurring.unwrap().runs_per_day, 2);
-    let research = of("research.create", json!({}));
+    let research = estimated("research.create", json!({}));
     assert!(research.unpriced);
     assert_eq!(research.charged, CostSource::AtEndOfRun);
 }
 
 #[test]
-fn a_run_that_is_charged_at_its_end_can_be_followed() {
+fn runs_charged_at_their_end_can_be_polled() {
     for operation in all() {
         if estimate(operation, &Map::new()).charged == CostSource::AtEndOfRun {
             let marker = operation.behavior.long_running.as_ref().unwrap();
@@ -305,7 +314,7 @@ fn a_run_that_is_charged_at_its_end_can_be_followed() {
 }
 
 #[test]
-fn the_actual_cost_is_read_where_it_stands() {
+fn reads_the_actual_cost_from_a_response() {
     for (response, expected) in [
         (json!({"costDollars": {"total": 0.007}}), Some(7_000)),
         (json!({"costDollars": {"total": 0}}), Some(0)),

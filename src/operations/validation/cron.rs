@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-/// Shown with every complaint.
+/// Appended to every error.
 const EXAMPLE: &str = "an example is `0 9 * * 1` (Mondays at nine)";
 
 const MONTHS: &[&str] = &[
@@ -11,7 +11,7 @@ const MONTHS: &[&str] = &[
 ];
 const DAYS: &[&str] = &["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-/// Nicknames that some cron programs know, written out.
+/// Nicknames that some cron implementations support, with their expressions.
 const NICKNAMES: &[(&str, &str)] = &[
     ("@daily", "0 0 * * *"),
     ("@hourly", "0 * * * *"),
@@ -20,24 +20,24 @@ const NICKNAMES: &[(&str, &str)] = &[
     ("@weekly", "0 0 * * 0"),
 ];
 
-struct Field {
+struct CronField {
     name: &'static str,
-    least: u32,
-    most: u32,
-    /// Names for the values from `least` on.
+    min: u32,
+    max: u32,
+    /// Names of the values, starting at `min`.
     names: &'static [&'static str],
 }
 
-const FIELDS: [Field; 5] = [
-    Field::new("minute", 0, 59, &[]),
-    Field::new("hour", 0, 23, &[]),
-    Field::new("day of the month", 1, 31, &[]),
-    Field::new("month", 1, 12, MONTHS),
-    Field::new("weekday", 0, 7, DAYS),
+const FIELDS: [CronField; 5] = [
+    CronField::new("minute", 0, 59, &[]),
+    CronField::new("hour", 0, 23, &[]),
+    CronField::new("day of the month", 1, 31, &[]),
+    CronField::new("month", 1, 12, MONTHS),
+    CronField::new("weekday", 0, 7, DAYS),
 ];
 
-/// What is wrong with `expression`, if anything is.
-pub(super) fn complaint(expression: &str) -> Option<String> {
+/// Returns what is wrong with a cron expression, if anything.
+pub(super) fn error(expression: &str) -> Option<String> {
     let given: Vec<&str> = expression.split_whitespace().collect();
     if let [only] = given.as_slice()
         && let Some((_, meant)) = NICKNAMES.iter().find(|it| it.0.eq_ignore_ascii_case(only))
@@ -57,21 +57,24 @@ pub(super) fn complaint(expression: &str) -> Option<String> {
             given.len()
         ));
     }
-    let wrong: Vec<String> = FIELDS
+    let errors: Vec<String> = FIELDS
         .iter()
         .zip(&given)
         .enumerate()
         .filter_map(|(index, (field, text))| {
-            let why = field.complaint(text)?;
-            Some(format!("field {} ({}) {why}", index + 1, field.name))
+            let error = field.error(text)?;
+            Some(format!("field {} ({}) {error}", index + 1, field.name))
         })
         .collect();
-    (!wrong.is_empty()).then(|| format!("is no cron expression: {}; {EXAMPLE}", wrong.join("; ")))
+    (!errors.is_empty()).then(|| {
+        let errors = errors.join("; ");
+        format!("is not a valid cron expression: {errors}; {EXAMPLE}")
+    })
 }
 
-/// The most runs in a day and in a month of 31 days; `None` for what is no cron expression.
+/// Returns the most runs in a day and in a month of 31 days; `None` for an invalid expression.
 pub(in crate::operations) fn runs(expression: &str) -> Option<(u64, u64)> {
-    if complaint(expression).is_some() {
+    if error(expression).is_some() {
         return None;
     }
     let given: Vec<&str> = expression.split_whitespace().collect();
@@ -81,34 +84,29 @@ pub(in crate::operations) fn runs(expression: &str) -> Option<(u64, u64)> {
     };
     let is_any = |index: usize| given.get(index).is_some_and(|text| text.starts_with('*'));
     let per_day = count(0)? * count(1)?;
-    // A weekday comes at most five times in a month.
+    // A weekday occurs at most five times in a month.
     let days = match (is_any(2), is_any(4)) {
         (true, true) => 31,
         (false, true) => count(2)?,
         (true, false) => count(4)? * 5,
-        // Cron runs on days that fit one of the two.
+        // Cron runs on days that match either field.
         (false, false) => count(2)? + count(4)? * 5,
     };
     Some((per_day, per_day * days.min(31)))
 }
 
-impl Field {
-    const fn new(
-        name: &'static str,
-        least: u32,
-        most: u32,
-        names: &'static [&'static str],
-    ) -> Self {
+impl CronField {
+    const fn new(name: &'static str, min: u32, max: u32, names: &'static [&'static str]) -> Self {
         Self {
             name,
-            least,
-            most,
+            min,
+            max,
             names,
         }
     }
 
-    fn complaint(&self, text: &str) -> Option<String> {
-        let all_valid = text.split(',').all(|part| self.is_part(part));
+    fn error(&self, text: &str) -> Option<String> {
+        let all_valid = text.split(',').all(|part| self.is_valid_part(part));
         if all_valid {
             return None;
         }
@@ -118,43 +116,43 @@ impl Field {
         };
         Some(format!(
             "must be `*` or made of {} to {}{names}, with lists `a,b`, ranges `a-b` and steps `*/n`; got `{}`",
-            self.least,
-            self.most,
+            self.min,
+            self.max,
             super::messages::short(text)
         ))
     }
 
-    /// `*`, `5` or `1-5`, each with a step or without.
-    fn is_part(&self, part: &str) -> bool {
+    /// Returns whether a part is valid: `*`, `5` or `1-5`, each with an optional step.
+    fn is_valid_part(&self, part: &str) -> bool {
         let (range, step) = match part.split_once('/') {
             Some((range, step)) => (range, Some(step)),
             None => (part, None),
         };
-        let step_fits = step.is_none_or(|step| {
-            number(step).is_some_and(|step| step >= 1 && step <= self.most.max(1))
+        let is_step_valid = step.is_none_or(|step| {
+            number(step).is_some_and(|step| step >= 1 && step <= self.max.max(1))
         });
-        let range_fits = match range.split_once('-') {
+        let is_range_valid = match range.split_once('-') {
             Some((from, to)) => match (self.value(from), self.value(to)) {
                 (Some(from), Some(to)) => from <= to,
                 _ => false,
             },
             None => range == "*" || self.value(range).is_some(),
         };
-        step_fits && range_fits
+        is_step_valid && is_range_valid
     }
 
-    /// The values that a field fits, each once.
+    /// Returns the distinct values that match a field.
     fn values(&self, text: &str) -> BTreeSet<u32> {
-        let parts = text.split(',').filter_map(|part| self.part(part));
+        let parts = text.split(',').filter_map(|part| self.parse_part(part));
         let values = parts.flat_map(|(range, step)| range.step_by(step.max(1)));
         // Sunday has two numbers.
         values
-            .map(|value| if self.most == 7 { value % 7 } else { value })
+            .map(|value| if self.max == 7 { value % 7 } else { value })
             .collect()
     }
 
-    /// The range and the step of one part.
-    fn part(&self, part: &str) -> Option<(RangeInclusive<u32>, usize)> {
+    /// Parses a part into its range and step.
+    fn parse_part(&self, part: &str) -> Option<(RangeInclusive<u32>, usize)> {
         let (range, step) = part.split_once('/').map_or((part, None), |(range, step)| {
             (
                 range,
@@ -163,9 +161,9 @@ impl Field {
         });
         let range = match range.split_once('-') {
             Some((from, to)) => self.value(from)?..=self.value(to)?,
-            None if range == "*" => self.least..=self.most,
+            None if range == "*" => self.min..=self.max,
             // `5/15` runs from 5 to the end.
-            None if step.is_some() => self.value(range)?..=self.most,
+            None if step.is_some() => self.value(range)?..=self.max,
             None => self.value(range)?..=self.value(range)?,
         };
         Some((range, step.unwrap_or(1)))
@@ -175,16 +173,16 @@ impl Field {
         let named = self
             .names
             .iter()
-            .zip(self.least..)
+            .zip(self.min..)
             .find(|(name, _)| name.eq_ignore_ascii_case(text))
             .map(|(_, value)| value);
         named
             .or_else(|| number(text))
-            .filter(|value| (self.least..=self.most).contains(value))
+            .filter(|value| (self.min..=self.max).contains(value))
     }
 }
 
-/// Digits only: `+5`, which Rust would read, is no field of a cron expression.
+/// Parses digits only: Rust accepts `+5`, but cron does not.
 fn number(text: &str) -> Option<u32> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| digits)
@@ -192,10 +190,10 @@ fn number(text: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{complaint, runs};
+    use super::{error, runs};
 
     #[test]
-    fn runs_are_counted_for_a_day_and_a_month() {
+    fn counts_runs_per_day_and_month() {
         for (expression, expected) in [
             ("0 9 * * 1", (1, 5)),
             ("0 9 * * *", (1, 31)),
@@ -212,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn expressions_of_every_sort_are_taken() {
+    fn accepts_valid_expressions() {
         for expression in [
             "0 9 * * 1",
             "*/15 * * * *",
@@ -222,12 +220,12 @@ mod tests {
             "  0   9 * * 1 ",
             "0/15 * * * *",
         ] {
-            assert_eq!(complaint(expression), None, "{expression}");
+            assert_eq!(error(expression), None, "{expression}");
         }
     }
 
     #[test]
-    fn the_wrong_field_is_named() {
+    fn names_the_invalid_field() {
         for (expression, part) in [
             ("60 9 * * 1", "field 1 (minute)"),
             (
@@ -247,20 +245,20 @@ mod tests {
             ("+5 9 * * 1", "field 1"),
             ("0 9 ? * L", "field 5 (weekday)"),
         ] {
-            let text = complaint(expression).unwrap_or_default();
+            let text = error(expression).unwrap_or_default();
             assert!(text.contains(part), "{expression}: {text}");
             assert!(text.contains("`0 9 * * 1` (Mondays at nine)"), "{text}");
         }
     }
 
     #[test]
-    fn the_number_of_fields_is_named() {
-        let six = complaint("0 0 9 * * 1").unwrap_or_default();
+    fn reports_the_number_of_fields() {
+        let six = error("0 0 9 * * 1").unwrap_or_default();
         assert!(six.contains("exactly five fields"), "{six}");
         assert!(six.contains("got 6, leave out the seconds"), "{six}");
-        let none = complaint("").unwrap_or_default();
+        let none = error("").unwrap_or_default();
         assert!(none.contains("got 0"), "{none}");
-        let nickname = complaint("@daily").unwrap_or_default();
+        let nickname = error("@daily").unwrap_or_default();
         assert!(nickname.contains("did you mean `0 0 * * *`?"), "{nickname}");
     }
 }

@@ -1,75 +1,80 @@
-//! What the API demands but no schema can express.
+//! Constraints of the API that a JSON Schema cannot express.
 
 use exa_mcp_model::ArgumentCheck;
 use serde_json::{Map, Value};
 
 use super::duration::{self, Duration};
-use super::messages::{self, Place, given};
-use super::{Problem, cron, zones};
+use super::messages::{self, ArgumentPath, given};
+use super::{ArgumentProblem, cron, time_zones};
 
-/// Labels that an enrichment may choose from.
+/// The most labels of an enrichment with options.
 const MAX_OPTIONS: usize = 150;
 
-/// Where the content of an import may stand, and what is counted in it.
+/// The arguments that may hold the content of an import, and those that are computed from it.
 const CONTENTS: [&str; 2] = ["csvContent", "filePath"];
 const COUNTED: [&str; 2] = ["size", "count"];
 
-/// Applies `checks`; the case of a time zone and words for units are corrected.
+/// Applies `checks`. Corrects the case of time zones and the units of durations.
 pub(super) fn apply(
     checks: &[ArgumentCheck],
     arguments: &mut Map<String, Value>,
     notes: &mut Vec<String>,
-) -> Vec<Problem> {
-    let mut rules = Rules {
+) -> Vec<ArgumentProblem> {
+    let mut checker = DomainChecker {
         notes,
         problems: Vec::new(),
     };
     let mut whole = Value::Object(std::mem::take(arguments));
     for check in checks {
-        rules.apply(check, &mut whole);
+        checker.apply(check, &mut whole);
     }
     if let Value::Object(map) = whole {
         *arguments = map;
     }
-    rules.problems
+    checker.problems
 }
 
 /// Calls `rule` for every value at a dotted path; `[]` behind a name stands for the entries of a list.
-fn visit(value: &mut Value, path: &str, place: Place, rule: &mut dyn FnMut(&mut Value, &Place)) {
-    if path.is_empty() {
-        return rule(value, &place);
+fn visit(
+    value: &mut Value,
+    pattern: &str,
+    path: ArgumentPath,
+    rule: &mut dyn FnMut(&mut Value, &ArgumentPath),
+) {
+    if pattern.is_empty() {
+        return rule(value, &path);
     }
-    let (step, rest) = path.split_once('.').unwrap_or((path, ""));
+    let (step, rest) = pattern.split_once('.').unwrap_or((pattern, ""));
     let name = step.strip_suffix("[]").unwrap_or(step);
-    let place = place.property(name);
+    let path = path.property(name);
     match value.get_mut(name) {
         Some(Value::Array(list)) if step != name => {
             for (index, entry) in list.iter_mut().enumerate() {
-                visit(entry, rest, place.entry(index), rule);
+                visit(entry, rest, path.entry(index), rule);
             }
         }
-        Some(inner) if step == name => visit(inner, rest, place, rule),
+        Some(inner) if step == name => visit(inner, rest, path, rule),
         _ => {}
     }
 }
 
-struct Rules<'n> {
+struct DomainChecker<'n> {
     notes: &'n mut Vec<String>,
-    problems: Vec<Problem>,
+    problems: Vec<ArgumentProblem>,
 }
 
-impl Rules<'_> {
+impl DomainChecker<'_> {
     fn apply(&mut self, check: &ArgumentCheck, arguments: &mut Value) {
-        let top = Place::default();
+        let top = ArgumentPath::default();
         match check {
             ArgumentCheck::EnrichmentOptions { argument } => {
-                visit(arguments, argument, top, &mut |value, place| {
-                    self.enrichment(value, place);
+                visit(arguments, argument, top, &mut |value, path| {
+                    self.enrichment(value, path);
                 });
             }
             ArgumentCheck::Schedule { argument } => {
-                visit(arguments, argument, top, &mut |value, place| {
-                    self.schedule(value, place);
+                visit(arguments, argument, top, &mut |value, path| {
+                    self.schedule(value, path);
                 })
             }
             ArgumentCheck::Duration {
@@ -77,13 +82,13 @@ impl Rules<'_> {
                 at_least,
                 units,
                 expected,
-            } => visit(arguments, argument, top, &mut |value, place| {
-                let least = duration::minutes(at_least).unwrap_or_default();
-                self.duration(value, place, least, units, expected);
+            } => visit(arguments, argument, top, &mut |value, path| {
+                let min = duration::minutes(at_least).unwrap_or_default();
+                self.duration(value, path, min, units, expected);
             }),
             ArgumentCheck::Count { argument } => {
-                visit(arguments, argument, top, &mut |value, place| {
-                    self.count(value, place);
+                visit(arguments, argument, top, &mut |value, path| {
+                    self.count(value, path);
                 })
             }
             ArgumentCheck::ImportContent => {
@@ -92,82 +97,82 @@ impl Rules<'_> {
                 }
             }
             ArgumentCheck::WebAddress { argument } => {
-                visit(arguments, argument, top, &mut |value, place| {
-                    self.address(value, place);
+                visit(arguments, argument, top, &mut |value, path| {
+                    self.url(value, path);
                 })
             }
         }
     }
 
-    fn add(&mut self, place: &Place, rule: &str) {
-        self.problems.push(Problem {
-            place: place.to_string(),
-            text: format!("`{place}` {rule}"),
+    fn add(&mut self, path: &ArgumentPath, rule: &str) {
+        self.problems.push(ArgumentProblem {
+            path: path.to_string(),
+            message: format!("`{path}` {rule}"),
         });
     }
 
-    fn correct(&mut self, place: &Place, value: &mut Value, right: String) {
+    fn correct(&mut self, path: &ArgumentPath, value: &mut Value, right: String) {
         self.notes
-            .push(format!("`{place}`: read {value} as \"{right}\""));
+            .push(format!("`{path}`: read {value} as \"{right}\""));
         *value = Value::String(right);
     }
 
-    fn enrichment(&mut self, enrichment: &Value, place: &Place) {
-        let inner = place.property("options");
+    fn enrichment(&mut self, enrichment: &Value, path: &ArgumentPath) {
+        let inner = path.property("options");
         let chooses = enrichment.get("format").is_some_and(|it| it == "options");
         let options = enrichment.get("options").and_then(Value::as_array);
         let options = options.map(Vec::as_slice);
-        let wish = format!(
+        let expected = format!(
             "must hold 1 to {MAX_OPTIONS} labels when the format is `options`, e.g. [{{\"label\":\"yes\"}},{{\"label\":\"no\"}}]"
         );
         match options {
-            None if chooses => self.add(&inner, &format!("{wish}; got none")),
+            None if chooses => self.add(&inner, &format!("{expected}; got none")),
             None => {}
             Some([]) if !chooses => {}
             Some(_) if !chooses => self.notes.push(format!(
                 "`{inner}` only has an effect when the format is `options`"
             )),
             Some(options) if options.is_empty() || options.len() > MAX_OPTIONS => {
-                self.add(&inner, &format!("{wish}; got {}", options.len()));
+                self.add(&inner, &format!("{expected}; got {}", options.len()));
             }
             Some(options) => {
                 for (index, option) in options.iter().enumerate() {
                     let label = option.get("label").and_then(Value::as_str);
                     if label.is_some_and(|label| label.trim().is_empty()) {
-                        let place = inner.entry(index).property("label");
-                        self.add(&place, "must not be empty");
+                        let path = inner.entry(index).property("label");
+                        self.add(&path, "must not be empty");
                     }
                 }
             }
         }
     }
 
-    fn schedule(&mut self, schedule: &mut Value, place: &Place) {
+    fn schedule(&mut self, schedule: &mut Value, path: &ArgumentPath) {
         if let Some(Value::String(expression)) = schedule.get("cron")
-            && let Some(complaint) = cron::complaint(expression)
+            && let Some(error) = cron::error(expression)
         {
-            self.add(&place.property("cron"), &complaint);
+            self.add(&path.property("cron"), &error);
         }
         if let Some(value) = schedule.get_mut("timezone") {
-            self.time_zone(value, &place.property("timezone"));
+            self.time_zone(value, &path.property("timezone"));
         }
     }
 
-    fn time_zone(&mut self, value: &mut Value, place: &Place) {
+    fn time_zone(&mut self, value: &mut Value, path: &ArgumentPath) {
         let Some(name) = value.as_str() else {
             return;
         };
-        match zones::find(name) {
+        match time_zones::find(name) {
             Some(zone) if zone == name => {}
-            Some(zone) => self.correct(place, value, zone.to_owned()),
+            Some(zone) => self.correct(path, value, zone.to_owned()),
             None => {
-                let hint = zones::suggest(name)
+                let hint = time_zones::suggest(name)
                     .map_or(String::new(), |zone| format!("; did you mean `{zone}`?"));
                 let rule = format!(
                     "must be the IANA name of a time zone such as `Europe/Berlin` or `Etc/UTC`; got {}{hint}",
                     given(value)
                 );
-                self.add(place, &rule);
+                self.add(path, &rule);
             }
         }
     }
@@ -175,33 +180,33 @@ impl Rules<'_> {
     fn duration(
         &mut self,
         value: &mut Value,
-        place: &Place,
-        least: u64,
+        path: &ArgumentPath,
+        min: u64,
         units: &str,
         expected: &str,
     ) {
         let Some(text) = value.as_str() else {
             return;
         };
-        let duration = Duration::read(text)
+        let duration = Duration::parse(text)
             .and_then(|it| it.in_units(units))
-            .filter(|it| it.minutes().is_some_and(|minutes| minutes >= least));
+            .filter(|it| it.minutes().is_some_and(|minutes| minutes >= min));
         match duration.map(|it| it.to_string()) {
             Some(right) if right == text => {}
-            Some(right) => self.correct(place, value, right),
+            Some(right) => self.correct(path, value, right),
             None => {
-                let hint = duration::of_word(text)
+                let hint = duration::from_word(text)
                     .map_or(String::new(), |it| format!("; did you mean `{it}`?"));
-                self.add(place, &format!("{expected}; got {}{hint}", given(value)));
+                self.add(path, &format!("{expected}; got {}{hint}", given(value)));
             }
         }
     }
 
-    fn count(&mut self, value: &Value, place: &Place) {
+    fn count(&mut self, value: &Value, path: &ArgumentPath) {
         let number = value.as_f64();
         if number.is_some_and(|number| number < 1.0 || number.fract() != 0.0) {
             let rule = format!("must be a whole number of at least 1; got {}", given(value));
-            self.add(place, &rule);
+            self.add(path, &rule);
         }
     }
 
@@ -209,8 +214,8 @@ impl Rules<'_> {
         let given = CONTENTS.map(|name| arguments.contains_key(name));
         match given {
             [true, true] => {
-                let rule = "and `filePath` are two contents for one import; give one of them";
-                self.add(&Place::default().property("csvContent"), rule);
+                let rule = "and `filePath` cannot be combined; give one of them";
+                self.add(&ArgumentPath::default().property("csvContent"), rule);
             }
             [false, false] => {
                 for name in COUNTED
@@ -218,7 +223,7 @@ impl Rules<'_> {
                     .filter(|name| !arguments.contains_key(**name))
                 {
                     let rule = "is required, unless `csvContent` or `filePath` is given";
-                    self.add(&Place::default().property(name), rule);
+                    self.add(&ArgumentPath::default().property(name), rule);
                 }
                 if !arguments.contains_key("format") {
                     let note = "`format`: added \"csv\", the only possible value";
@@ -230,12 +235,9 @@ impl Rules<'_> {
         }
     }
 
-    fn address(&mut self, value: &Value, place: &Place) {
-        if value
-            .as_str()
-            .is_some_and(|url| !messages::is_web_address(url))
-        {
-            self.add(place, &super::rules::address(value));
+    fn url(&mut self, value: &Value, path: &ArgumentPath) {
+        if value.as_str().is_some_and(|url| !messages::is_web_url(url)) {
+            self.add(path, &super::constraints::invalid_url(value));
         }
     }
 }

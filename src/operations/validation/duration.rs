@@ -1,13 +1,13 @@
 //! Durations such as `12h` and `7d`.
 
-/// One number and one unit.
+/// A duration: one number and one unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Duration {
     number: u64,
     unit: char,
 }
 
-/// Words for the units: the letter stands for itself.
+/// Units and their spellings.
 const UNITS: &[(char, &[&str])] = &[
     ('m', &["m", "min", "mins", "minute", "minutes"]),
     ('h', &["h", "hr", "hrs", "hour", "hours"]),
@@ -19,8 +19,8 @@ const UNITS: &[(char, &[&str])] = &[
 const WORDS: &[(&str, &str)] = &[("hourly", "1h"), ("daily", "1d"), ("weekly", "7d")];
 
 impl Duration {
-    /// Reads `12h`, `12 hours` and the like.
-    pub(super) fn read(text: &str) -> Option<Self> {
+    /// Parses `12h`, `12 hours` and the like.
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let end = text.find(|character: char| !character.is_ascii_digit())?;
         let (digits, unit) = text.split_at_checked(end)?;
@@ -34,7 +34,7 @@ impl Duration {
         })
     }
 
-    /// The same duration in one of these units: weeks become days where only days are known.
+    /// Converts the duration to one of these units: weeks become days if weeks are not supported.
     pub(super) fn in_units(self, units: &str) -> Option<Self> {
         if units.contains(self.unit) {
             return Some(self);
@@ -46,7 +46,7 @@ impl Duration {
         })
     }
 
-    /// Its length in minutes; none that could be compared, if it is longer than all time.
+    /// Returns the length in minutes; `None` on overflow.
     pub(super) fn minutes(self) -> Option<u64> {
         let unit = match self.unit {
             'm' => 1,
@@ -64,13 +64,13 @@ impl std::fmt::Display for Duration {
     }
 }
 
-/// The length of a duration such as `6h` in minutes.
+/// Parses a duration such as `6h`, and returns its length in minutes.
 pub(in crate::operations) fn minutes(text: &str) -> Option<u64> {
-    Duration::read(text).and_then(Duration::minutes)
+    Duration::parse(text).and_then(Duration::minutes)
 }
 
-/// The duration that a word such as `daily` stands for.
-pub(super) fn of_word(text: &str) -> Option<&'static str> {
+/// Returns the duration of a word such as `daily`.
+pub(super) fn from_word(text: &str) -> Option<&'static str> {
     let text = text.trim();
     WORDS
         .iter()

@@ -1,14 +1,14 @@
-//! A minimal call of an operation that is right.
+//! Generates minimal valid arguments of an operation.
 
 use exa_mcp_model::ExampleCall;
 use serde_json::{Map, Value};
 
 use super::schema::Node;
 
-/// Deeper schemas contain themselves.
+/// The maximum depth, which only recursive schemas reach.
 const MAX_DEPTH: usize = 12;
 
-/// Texts by the name of their field; a name led by its parent's goes before.
+/// Example texts by field name; `parent.name` takes precedence.
 const TEXTS: &[(&str, &str)] = &[
     ("webhook.url", "https://example.com/webhook"),
     ("entities.name", "Exa"),
@@ -54,37 +54,37 @@ const TEXTS: &[(&str, &str)] = &[
     ("runId", "run_123"),
 ];
 
-/// Minimal arguments that fit `schema`: what is required, and what `example` adds.
+/// Returns minimal arguments that match `schema`: the required ones, and those that `example` adds.
 pub fn example(example: &ExampleCall, schema: &Value) -> Value {
-    let top = Node::top(schema);
-    let writer = Writer(example);
-    let mut value = writer.value(&top, &["", ""], 0);
+    let top = Node::root(schema);
+    let generator = ExampleGenerator(example);
+    let mut value = generator.value(&top, &["", ""], 0);
     if let Value::Object(map) = &mut value {
         for name in &example.with {
             if let Some(property) = top.property(name) {
-                map.insert(name.clone(), writer.value(&property, &["", name], 0));
+                map.insert(name.clone(), generator.value(&property, &["", name], 0));
             }
         }
     }
     value
 }
 
-struct Writer<'e>(&'e ExampleCall);
+struct ExampleGenerator<'e>(&'e ExampleCall);
 
-impl Writer<'_> {
-    /// A value for `node`; `names` are the names of the property above, empty for the arguments
-    /// themselves, and of the property itself.
+impl ExampleGenerator<'_> {
+    /// Returns a value for `node`; `names` are the names of the parent property, which is empty at the top level, and
+    /// of the property itself.
     fn value(&self, node: &Node<'_>, names: &[&str; 2], depth: usize) -> Value {
         if depth > MAX_DEPTH {
             return Value::Null;
         }
-        if let Some(ready) = ready(node) {
-            return ready;
+        if let Some(value) = value_in_schema(node) {
+            return value;
         }
         if let Some(first) = node.branches().first() {
             return self.value(first, names, depth + 1);
         }
-        let kind = match node.kinds().first() {
+        let kind = match node.types().first() {
             Some(kind) => *kind,
             None if node.names().is_empty() => "string",
             None => "object",
@@ -114,11 +114,10 @@ impl Writer<'_> {
                     self.value(&property, &[own, name], depth + 1),
                 );
             }
-        }
-        // An empty map tells nothing about what may stand in it.
+        } // An empty map would not show what it may contain.
         if let Some(entry) = node.additional()
             && node.names().is_empty()
-            && entry.wants("string")
+            && entry.accepts_type("string")
         {
             map.insert("project".to_owned(), "alpha".into());
         }
@@ -131,9 +130,13 @@ impl Writer<'_> {
             return "2026-01-31T00:00:00Z".to_owned();
         }
         let own = self.0.texts.get(*name).filter(|_| parent.is_empty());
-        let led = format!("{parent}.{name}");
-        let by = |wanted: &str| TEXTS.iter().find(|(field, _)| *field == wanted);
-        let known = || by(&led).or_else(|| by(name)).map(|(_, text)| *text);
+        let qualified = format!("{parent}.{name}");
+        let find = |wanted: &str| TEXTS.iter().find(|(field, _)| *field == wanted);
+        let known = || {
+            find(&qualified)
+                .or_else(|| find(name))
+                .map(|(_, text)| *text)
+        };
         let text = own.map(String::as_str).or_else(known);
         let mut text = text.unwrap_or("text").to_owned();
         let least = node.number("minLength").unwrap_or(0.0) as usize;
@@ -147,8 +150,8 @@ impl Writer<'_> {
     }
 }
 
-/// A value that the schema itself names.
-fn ready(node: &Node<'_>) -> Option<Value> {
+/// Returns an example, default or enum value of the schema.
+fn value_in_schema(node: &Node<'_>) -> Option<Value> {
     let examples = node.keyword("examples").and_then(Value::as_array);
     examples
         .and_then(|examples| examples.first())

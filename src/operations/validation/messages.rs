@@ -1,4 +1,4 @@
-//! How values, places and wishes are put into words.
+//! Building blocks of messages: values, paths and expectations.
 
 use std::fmt;
 
@@ -7,15 +7,15 @@ use serde_json::Value;
 
 use super::schema::Node;
 
-/// Given values are shown up to this many characters.
-const SHOWN: usize = 80;
+/// The most characters of a value that are shown.
+const MAX_SHOWN: usize = 80;
 
-/// A place in the arguments, written `search.criteria[0].description`.
+/// A path in the arguments, such as `search.criteria[0].description`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Place(String);
+pub(super) struct ArgumentPath(String);
 
-impl Place {
-    /// The property `name` of this place.
+impl ArgumentPath {
+    /// Returns the path of the property `name`.
     pub(super) fn property(&self, name: &str) -> Self {
         let name = short(name);
         if self.0.is_empty() {
@@ -25,39 +25,39 @@ impl Place {
         }
     }
 
-    /// The entry `index` of this place.
+    /// Returns the path of the entry `index`.
     pub(super) fn entry(&self, index: usize) -> Self {
         Self(format!("{}[{index}]", self.0))
     }
 
-    /// Whether it is the arguments as a whole.
+    /// Returns whether this is the path of the arguments as a whole.
     pub(super) fn is_top(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-impl From<&Location> for Place {
+impl From<&Location> for ArgumentPath {
     fn from(location: &Location) -> Self {
         location
             .into_iter()
-            .fold(Self::default(), |place, segment| match segment {
-                LocationSegment::Property(name) => place.property(&name),
-                LocationSegment::Index(index) => place.entry(index),
+            .fold(Self::default(), |path, segment| match segment {
+                LocationSegment::Property(name) => path.property(&name),
+                LocationSegment::Index(index) => path.entry(index),
             })
     }
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for ArgumentPath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.is_top() { "arguments" } else { &self.0 })
     }
 }
 
-/// At most 80 characters of `text`, on one line.
+/// Shortens `text` to at most 80 characters on one line.
 pub(super) fn short(text: &str) -> String {
     let mut shown: String = text
         .chars()
-        .take(SHOWN)
+        .take(MAX_SHOWN)
         .map(|character| {
             if character.is_control() {
                 ' '
@@ -66,13 +66,13 @@ pub(super) fn short(text: &str) -> String {
             }
         })
         .collect();
-    if text.chars().nth(SHOWN).is_some() {
+    if text.chars().nth(MAX_SHOWN).is_some() {
         shown.push('…');
     }
     shown
 }
 
-/// A given value inside a sentence.
+/// Formats a given value inside a sentence.
 pub(super) fn given(value: &Value) -> String {
     match value {
         Value::String(text) if text.is_empty() => "an empty string".to_owned(),
@@ -84,8 +84,8 @@ pub(super) fn given(value: &Value) -> String {
     }
 }
 
-/// A given value inside a sentence that is about kinds.
-pub(super) fn given_kind(value: &Value) -> String {
+/// Formats a given value inside a sentence about its type.
+pub(super) fn given_with_type(value: &Value) -> String {
     match value {
         Value::String(text) if !text.is_empty() => format!("the string {}", given(value)),
         Value::Number(number) => format!("the number {number}"),
@@ -93,17 +93,17 @@ pub(super) fn given_kind(value: &Value) -> String {
     }
 }
 
-/// What may be given at a place.
-pub(super) fn wanted(node: &Node<'_>) -> String {
+/// Formats the values that a schema accepts.
+pub(super) fn expected(node: &Node<'_>) -> String {
     let choices = node.choices();
     if !choices.is_empty() {
         return one_of(choices.into_iter());
     }
     let mut forms: Vec<String> = Vec::new();
     let branches = node.branches();
-    let kinds = node.kinds();
-    let all = kinds.iter().map(|kind| of_kind(node, kind));
-    for form in all.chain(branches.iter().map(wanted)) {
+    let types = node.types();
+    let all = types.iter().map(|kind| describe_type(node, kind));
+    for form in all.chain(branches.iter().map(expected)) {
         if !forms.contains(&form) {
             forms.push(form);
         }
@@ -114,7 +114,7 @@ pub(super) fn wanted(node: &Node<'_>) -> String {
     forms.join(" or ")
 }
 
-fn of_kind(node: &Node<'_>, kind: &str) -> String {
+fn describe_type(node: &Node<'_>, kind: &str) -> String {
     match kind {
         "string" if node.keyword("format").is_some_and(|it| it == "date-time") => {
             "a date-time".to_owned()
@@ -123,7 +123,7 @@ fn of_kind(node: &Node<'_>, kind: &str) -> String {
         "integer" => "a whole number".to_owned(),
         "number" => "a number".to_owned(),
         "boolean" => "true or false".to_owned(),
-        "array" => match node.items().map(|items| items.kinds()).as_deref() {
+        "array" => match node.items().map(|items| items.types()).as_deref() {
             Some(["string"]) => "a list of strings".to_owned(),
             Some(["object"]) => "a list of objects".to_owned(),
             Some(["integer" | "number"]) => "a list of numbers".to_owned(),
@@ -142,7 +142,7 @@ fn of_kind(node: &Node<'_>, kind: &str) -> String {
     }
 }
 
-/// The allowed values inside a sentence.
+/// Formats a list of allowed values inside a sentence.
 pub(super) fn one_of<'v>(choices: impl Iterator<Item = &'v Value>) -> String {
     let mut texts: Vec<String> = Vec::new();
     for choice in choices {
@@ -160,13 +160,13 @@ pub(super) fn one_of<'v>(choices: impl Iterator<Item = &'v Value>) -> String {
     }
 }
 
-/// `1 entry`, `2 entries`.
+/// Formats a number with its noun: `1 entry`, `2 entries`.
 pub(super) fn count(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
-/// Whether `text` is an address that a browser could open.
-pub(super) fn is_web_address(text: &str) -> bool {
+/// Returns whether `text` is an HTTP or HTTPS URL.
+pub(super) fn is_web_url(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     let rest = lower
         .strip_prefix("https://")

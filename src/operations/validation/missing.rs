@@ -1,17 +1,17 @@
-//! Arguments that must be there and are not: what a person could be asked for.
+//! Missing required arguments, and the form fields that ask the user for them.
 
 use serde_json::{Map, Value, json};
 
-use super::Problem;
+use super::ArgumentProblem;
 use super::schema::Node;
 
-/// A text in a form is at most this long, in characters.
-const LONGEST_TEXT: usize = 300;
+/// The longest description in a form, in characters.
+const MAX_DESCRIPTION: usize = 300;
 
-/// Kinds of text that a form can ask for.
+/// String formats that a form supports.
 const FORMATS: [&str; 4] = ["email", "uri", "date", "date-time"];
 
-/// Names of arguments that a form must not ask for: a model would read what is written into it.
+/// Names of arguments that a form must not ask for, because a model would read the input.
 const SECRETS: [&str; 6] = [
     "secret",
     "password",
@@ -21,38 +21,38 @@ const SECRETS: [&str; 6] = [
     "credential",
 ];
 
-/// The names of the arguments that are missing, if nothing else is wrong.
+/// Returns the names of the missing arguments, if nothing else is wrong.
 pub(super) fn find(
     schema: &Value,
     arguments: &Map<String, Value>,
-    problems: &[Problem],
+    problems: &[ArgumentProblem],
 ) -> Vec<String> {
-    let required = Node::top(schema).required();
+    let required = Node::root(schema).required();
     let is_missing = |name: &str| required.contains(&name) && !arguments.contains_key(name);
-    match problems.iter().all(|problem| is_missing(&problem.place)) {
-        true => problems
-            .iter()
-            .map(|problem| problem.place.clone())
-            .collect(),
-        false => Vec::new(),
+    if !problems.iter().all(|problem| is_missing(&problem.path)) {
+        return Vec::new();
     }
+    problems
+        .iter()
+        .map(|problem| problem.path.clone())
+        .collect()
 }
 
-/// How a form asks for an argument; `None` for lists, objects and secrets, which do not fit into one.
+/// Returns the form field for an argument; `None` for lists, objects and secrets, which a form cannot contain.
 pub fn form_field(schema: &Value, name: &str) -> Option<Map<String, Value>> {
-    field(name, &Node::top(schema).property(name)?)
+    field(name, &Node::root(schema).property(name)?)
 }
 
-/// How a form asks for a value: one text, number, choice or decision.
+/// Returns the form field for a string, number, enum or boolean.
 fn field(name: &str, node: &Node<'_>) -> Option<Map<String, Value>> {
     let plain = name.to_lowercase();
     if SECRETS.iter().any(|secret| plain.contains(secret)) || !node.branches().is_empty() {
         return None;
     }
-    let kinds: Vec<&str> = node.kinds();
-    let mut kinds = kinds.into_iter().filter(|kind| *kind != "null");
-    let kind = kinds.next().filter(|_| kinds.next().is_none())?;
-    let kept: &[&str] = match kind {
+    let types: Vec<&str> = node.types();
+    let mut types = types.into_iter().filter(|kind| *kind != "null");
+    let kind = types.next().filter(|_| types.next().is_none())?;
+    let copied: &[&str] = match kind {
         "string" => &["minLength", "maxLength"],
         "number" | "integer" => &["minimum", "maximum"],
         "boolean" => &[],
@@ -69,7 +69,7 @@ fn field(name: &str, node: &Node<'_>) -> Option<Map<String, Value>> {
     };
     let description = node.keyword("description").and_then(Value::as_str);
     put("description", description.map(|it| json!(shortened(it))));
-    for keyword in kept {
+    for keyword in copied {
         put(keyword, node.keyword(keyword).cloned());
     }
     let choices = node.choices();
@@ -87,11 +87,11 @@ fn field(name: &str, node: &Node<'_>) -> Option<Map<String, Value>> {
 }
 
 fn shortened(text: &str) -> String {
-    match text.chars().nth(LONGEST_TEXT) {
+    match text.chars().nth(MAX_DESCRIPTION) {
         None => text.to_owned(),
         Some(_) => {
-            let kept: String = text.chars().take(LONGEST_TEXT).collect();
-            format!("{kept}…")
+            let start: String = text.chars().take(MAX_DESCRIPTION).collect();
+            format!("{start}…")
         }
     }
 }
@@ -99,12 +99,14 @@ fn shortened(text: &str) -> String {
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::indexing_slicing)]
 mod tests {
-    use super::super::{InputSchema, Subject, check};
+    use super::super::{ArgumentSpec, InputSchema, validate};
     use super::*;
 
     fn missing(schema: Value, given: Value) -> Vec<String> {
         let schema = InputSchema::new(schema);
-        check(&Subject::new(&schema), given).unwrap_err().missing
+        validate(&ArgumentSpec::new(&schema), given)
+            .unwrap_err()
+            .missing
     }
 
     fn schema() -> Value {
@@ -124,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn single_values_fit_into_a_form_and_others_do_not() {
+    fn creates_form_fields_for_primitive_values_only() {
         let all = schema();
         let field = |name: &str| form_field(&all, name).map(Value::Object);
         let id =
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_missing_where_something_else_is_wrong() {
+    fn reports_missing_arguments_only_if_nothing_else_is_wrong() {
         let mut schema = schema();
         schema["required"] = json!(["id", "mail"]);
         assert_eq!(missing(schema.clone(), json!({"id": "1"})), ["mail"]);

@@ -1,24 +1,23 @@
-//! Arguments that a language model got slightly wrong are put right or explained, before anything
-//! is sent.
+//! Validates the arguments of a call before anything is sent, and corrects harmless mistakes of language models.
 //!
-//! Three things happen to a call: harmless slips are corrected and reported, what is left is held
-//! against the schema, and last come the few rules that no schema can say. Whatever is wrong is
-//! told at once, with a call that would have been right.
+//! Validation has three steps: correct and report harmless mistakes, check the result against the JSON Schema, and
+//! check the constraints that a schema cannot express. All problems are reported at once, with an example of a valid
+//! call.
 
 mod coerce;
+mod constraints;
 mod cron;
 mod domain;
 mod duration;
 mod example;
 mod explain;
+mod input_schema;
 mod messages;
 mod missing;
 mod names;
 mod normalize;
-mod rules;
 mod schema;
-mod validate;
-mod zones;
+mod time_zones;
 
 #[cfg(test)]
 mod tests;
@@ -30,60 +29,63 @@ use jsonschema::Validator;
 use serde_json::{Map, Value};
 
 pub use example::example;
+pub use input_schema::InputSchema;
 pub use missing::form_field;
-pub use validate::InputSchema;
 
 pub(super) use cron::runs as cron_runs;
 pub(super) use duration::minutes;
 
-use coerce::{Coercer, Reach};
-use messages::Place;
+use coerce::{Coercer, CoercionScope};
+use messages::ArgumentPath;
 use schema::Node;
 
-/// More sentences than this help nobody; the rest are counted.
-const MAX_SENTENCES: usize = 25;
+/// The most problems or corrections that are listed; further ones are only counted.
+const MAX_LISTED: usize = 25;
 
-/// What is called: the form of its arguments, and what is known about them.
+/// What is known about the arguments of an operation or a tool: their schema, aliases and further checks.
 #[derive(Debug, Clone, Copy)]
-pub struct Subject<'a> {
+pub struct ArgumentSpec<'a> {
     input_schema: &'a InputSchema,
     aliases: &'a [(&'a str, &'a str)],
-    beyond: &'a [&'a str],
+    extra_names: &'a [&'a str],
     hints: &'a [String],
     checks: &'a [ArgumentCheck],
     example: &'a ExampleCall,
 }
 
-impl<'a> Subject<'a> {
-    /// Something whose arguments have this form.
+impl<'a> ArgumentSpec<'a> {
+    /// Creates a specification from a schema.
     pub fn new(input_schema: &'a InputSchema) -> Self {
         static PLAIN: ExampleCall = ExampleCall::EMPTY;
         Self {
             input_schema,
             aliases: &[],
-            beyond: &[],
+            extra_names: &[],
             hints: &[],
             checks: &[],
             example: &PLAIN,
         }
     }
 
-    /// Adds other names of arguments: the alias, and the argument it means.
+    /// Adds aliases: pairs of an alias and the argument that it stands for.
     pub fn with_aliases(self, aliases: &'a [(&'a str, &'a str)]) -> Self {
         Self { aliases, ..self }
     }
 
-    /// Adds names that the schema does not have, but whoever gets the arguments next.
-    pub fn with_beyond(self, beyond: &'a [&'a str]) -> Self {
-        Self { beyond, ..self }
+    /// Adds names that are not in the schema, but are handled elsewhere.
+    pub fn with_extra_names(self, extra_names: &'a [&'a str]) -> Self {
+        Self {
+            extra_names,
+            ..self
+        }
     }
 
-    /// Adds what an example shows.
+    /// Sets the example.
     pub fn with_example(self, example: &'a ExampleCall) -> Self {
         Self { example, ..self }
     }
 
-    /// Adds what is known about the arguments of an operation.
+    /// Adds the hints, checks and example of an operation.
     pub fn with_behavior(self, behavior: &'a OperationBehavior) -> Self {
         Self {
             hints: &behavior.hints,
@@ -94,162 +96,169 @@ impl<'a> Subject<'a> {
     }
 }
 
-/// Arguments that fit.
+/// Valid arguments.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Checked {
-    /// The arguments, as the schema wants them.
+pub struct ValidatedArguments {
+    /// The arguments, after corrections.
     pub arguments: Map<String, Value>,
-    /// One short sentence for everything that was changed or looks odd.
+    /// One short sentence per correction or remark.
     pub corrections: Vec<String>,
 }
 
-/// One thing that is wrong.
+/// A problem with an argument.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
-    /// Where, for example `search.criteria[0].description`; `arguments` for all of them.
-    pub place: String,
+pub struct ArgumentProblem {
+    /// The path of the argument, such as `search.criteria[0].description`; `arguments` for all of them.
+    pub path: String,
     /// What is wrong, what was given and what is allowed.
-    pub text: String,
+    pub message: String,
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for ArgumentProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
+        f.write_str(&self.message)
     }
 }
 
-/// The error for arguments that do not fit: what is wrong, and what to do about it.
+/// The error for invalid arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValidationError {
-    /// Everything that is wrong.
-    pub problems: Vec<Problem>,
-    /// A minimal call that would be right.
+    /// All problems.
+    pub problems: Vec<ArgumentProblem>,
+    /// Minimal valid arguments.
     pub example: Box<Value>,
-    /// What often goes wrong with this operation.
+    /// Hints about common mistakes with this operation.
     pub hints: Vec<String>,
-    /// The arguments that must be there, if all that is wrong is that they are not.
+    /// The missing required arguments, if that is the only problem.
     pub missing: Vec<String>,
 }
 
 impl fmt::Display for ValidationError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let texts: Vec<&str> = self.problems.iter().map(|it| it.text.as_str()).collect();
+        let texts: Vec<&str> = self.problems.iter().map(|it| it.message.as_str()).collect();
         f.write_str(&texts.join("; "))
     }
 }
 
 impl std::error::Error for ValidationError {}
 
-/// Puts the arguments of a call right, or says everything that is wrong with them.
+/// Corrects and validates the arguments of a call, or returns all problems with them.
 ///
-/// Arguments that fit the schema come back as they were; only names that an open schema would let
-/// through although another spelling of them is known, and numbers like 5.0 for 5, are changed.
-pub fn check(subject: &Subject<'_>, arguments: Value) -> Result<Checked, ValidationError> {
+/// Arguments that match the schema are returned unchanged, except for misspelt names that an open schema would accept,
+/// and numbers such as 5.0 for 5.
+pub fn validate(
+    spec: &ArgumentSpec<'_>,
+    arguments: Value,
+) -> Result<ValidatedArguments, ValidationError> {
     let mut notes = Vec::new();
-    let mut map = match normalize::open(subject, arguments, &mut notes) {
+    let mut map = match normalize::unwrap(spec, arguments, &mut notes) {
         Ok(map) => map,
-        Err(problem) => return Err(invalid(subject, vec![problem], Vec::new())),
+        Err(problem) => return Err(invalid(spec, vec![problem], Vec::new())),
     };
-    let mut problems = normalize::aliases(subject, &mut map, &mut notes);
-    let validator = match subject.input_schema.validator() {
-        Ok(validator) => validator,
-        // A broken schema is no reason to refuse a call: the API will judge it.
+    let mut problems = normalize::aliases(spec, &mut map, &mut notes);
+    let validator = match spec.input_schema.validator() {
+        Ok(validator) => validator, // An invalid schema is no reason to reject a call: the API will validate it.
         Err(error) => {
             let error = messages::short(error);
             notes.push(format!("the arguments were not checked: {error}"));
-            return Ok(checked(map, notes));
+            return Ok(validated(map, notes));
         }
     };
-    let (mut map, unfit) = fitted(subject, validator, map, &mut notes);
-    let special = domain::apply(subject.checks, &mut map, &mut notes);
-    problems.extend(unfit);
-    for problem in special {
-        // The schema has said what is wrong there; twice is no help.
-        if problems.iter().all(|known| known.place != problem.place) {
+    let (mut map, violations) = coerced(spec, validator, map, &mut notes);
+    let domain_problems = domain::apply(spec.checks, &mut map, &mut notes);
+    problems.extend(violations);
+    for problem in domain_problems {
+        // One problem per path is enough.
+        if problems.iter().all(|known| known.path != problem.path) {
             problems.push(problem);
         }
     }
     if problems.is_empty() {
-        Ok(checked(map, notes))
+        Ok(validated(map, notes))
     } else {
-        let missing = missing::find(subject.input_schema, &map, &problems);
-        Err(invalid(subject, problems, missing))
+        let missing = missing::find(spec.input_schema, &map, &problems);
+        Err(invalid(spec, problems, missing))
     }
 }
 
-/// Corrects `map` as far as needed; what still does not fit the schema comes with it.
-fn fitted(
-    subject: &Subject<'_>,
+/// Corrects `map` as far as needed, and returns it with the remaining violations of the schema.
+fn coerced(
+    spec: &ArgumentSpec<'_>,
     validator: &Validator,
     map: Map<String, Value>,
     notes: &mut Vec<String>,
-) -> (Map<String, Value>, Vec<Problem>) {
-    let schema: &Value = subject.input_schema;
+) -> (Map<String, Value>, Vec<ArgumentProblem>) {
+    let schema: &Value = spec.input_schema;
     let given = Value::Object(map);
-    let coerce = |reach| {
+    let coerce = |scope| {
         let mut value = given.clone();
-        let mut coercer = Coercer::new(reach, subject.beyond);
-        coercer.value(&Node::top(schema), &mut value, &Place::default());
+        let mut coercer = Coercer::new(scope, spec.extra_names);
+        coercer.value(&Node::root(schema), &mut value, &ArgumentPath::default());
         (value, coercer)
     };
-    let (mut value, mut coercer) = coerce(Reach::Form);
+    let (mut value, mut coercer) = coerce(CoercionScope::Names);
     let mut problems = Vec::new();
     if !validator.is_valid(&value) {
-        (value, coercer) = coerce(Reach::Values);
+        (value, coercer) = coerce(CoercionScope::Values);
         problems = explain::problems(schema, validator, &value);
     }
-    let slips = coercer.problems.into_iter();
-    let slips: Vec<Problem> = slips.filter(|slip| !is_told(slip, &problems)).collect();
-    problems.extend(slips);
+    let misspelt = coercer.problems.into_iter();
+    let misspelt: Vec<ArgumentProblem> = misspelt
+        .filter(|problem| !is_reported(problem, &problems))
+        .collect();
+    problems.extend(misspelt);
     notes.extend(coercer.notes);
     match value {
-        Value::Object(map) => (map, problems),
-        // The walk keeps an object an object.
+        Value::Object(map) => (map, problems), // Coercion never turns an object into something else.
         _ => (Map::new(), problems),
     }
 }
 
-/// Whether a misspelt name was told with the required argument that it was meant to be.
-fn is_told(slip: &Problem, problems: &[Problem]) -> bool {
-    let (above, name) = apart(&slip.place);
+/// Returns whether a misspelt name is already reported with the required argument that it stands for.
+fn is_reported(misspelt: &ArgumentProblem, problems: &[ArgumentProblem]) -> bool {
+    let (parent, name) = split_path(&misspelt.path);
     let given = format!("`{name}` was given");
-    let told =
-        |problem: &Problem| problem.text.contains(&given) && apart(&problem.place).0 == above;
-    problems.iter().any(told)
+    problems
+        .iter()
+        .any(|problem| problem.message.contains(&given) && split_path(&problem.path).0 == parent)
 }
 
-/// A place as what it is in and its own name.
-fn apart(place: &str) -> (&str, &str) {
-    place.rsplit_once('.').unwrap_or(("", place))
+/// Splits a path into its parent and its last name.
+fn split_path(path: &str) -> (&str, &str) {
+    path.rsplit_once('.').unwrap_or(("", path))
 }
 
-fn checked(arguments: Map<String, Value>, notes: Vec<String>) -> Checked {
-    let rest = |number| format!("and {number} more such notes");
-    Checked {
+fn validated(arguments: Map<String, Value>, notes: Vec<String>) -> ValidatedArguments {
+    let remainder = |number| format!("and {number} more such notes");
+    ValidatedArguments {
         arguments,
-        corrections: few(notes, rest),
+        corrections: truncate(notes, remainder),
     }
 }
 
-fn invalid(subject: &Subject<'_>, problems: Vec<Problem>, missing: Vec<String>) -> ValidationError {
-    let rest = |number| Problem {
-        place: Place::default().to_string(),
-        text: format!("and {number} more such problems"),
+fn invalid(
+    spec: &ArgumentSpec<'_>,
+    problems: Vec<ArgumentProblem>,
+    missing: Vec<String>,
+) -> ValidationError {
+    let remainder = |number| ArgumentProblem {
+        path: ArgumentPath::default().to_string(),
+        message: format!("and {number} more such problems"),
     };
     ValidationError {
-        problems: few(problems, rest),
-        example: Box::new(example(subject.example, subject.input_schema)),
-        hints: subject.hints.to_vec(),
+        problems: truncate(problems, remainder),
+        example: Box::new(example(spec.example, spec.input_schema)),
+        hints: spec.hints.to_vec(),
         missing,
     }
 }
 
-/// A list of a length that can be read.
-fn few<T>(mut list: Vec<T>, rest: impl Fn(usize) -> T) -> Vec<T> {
-    let more = list.len().saturating_sub(MAX_SENTENCES);
+/// Shortens a list; the last entry says how many were left out.
+fn truncate<T>(mut list: Vec<T>, remainder: impl Fn(usize) -> T) -> Vec<T> {
+    let more = list.len().saturating_sub(MAX_LISTED);
     if more > 0 {
-        list.truncate(MAX_SENTENCES);
-        list.push(rest(more));
+        list.truncate(MAX_LISTED);
+        list.push(remainder(more));
     }
     list
 }

@@ -1,12 +1,12 @@
-//! Names and listed values that were meant but not spelt.
+//! Misspelt names and enum values.
 
 use exa_mcp_text::similar_names::{self, MIN_SIMILARITY};
 pub(super) use exa_mcp_text::similar_names::{closest_spelling, normalize};
 use serde_json::{Map, Value};
 
-use super::messages::Place;
+use super::messages::ArgumentPath;
 
-/// The only candidate that differs from `given` by nothing but capitals and separators.
+/// Returns the only candidate that differs from `given` just in case and separators.
 pub(super) fn variant<'c>(
     given: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -22,7 +22,7 @@ pub(super) fn variant<'c>(
     found.all(|other| other == first).then_some(first)
 }
 
-/// The candidate that was probably meant, if any is near enough to say so.
+/// Returns the candidate that was probably meant, if any is similar enough.
 pub(super) fn nearest<'c>(
     given: &str,
     candidates: impl IntoIterator<Item = &'c str>,
@@ -30,15 +30,15 @@ pub(super) fn nearest<'c>(
     similar_names::most_similar(given, candidates, MIN_SIMILARITY)
 }
 
-/// Gives slightly wrong names their right form; a name that was given rightly is never replaced.
+/// Corrects misspelt names; never overwrites a correctly spelt one.
 pub(super) fn rename(
     map: &mut Map<String, Value>,
     known: &[&str],
-    place: &Place,
+    path: &ArgumentPath,
     notes: &mut Vec<String>,
 ) {
-    // Of two misspellings of one name, the one that holds something is meant.
-    let slip = |map: &Map<String, Value>| {
+    // Of two misspellings of one name, the one with a value counts.
+    let next_misspelt = |map: &Map<String, Value>| {
         let (empty, filled): (Vec<_>, Vec<_>) = map.iter().partition(|(_, it)| it.is_null());
         filled.into_iter().chain(empty).find_map(|(name, _)| {
             if known.contains(&name.as_str()) {
@@ -48,13 +48,13 @@ pub(super) fn rename(
             (!map.contains_key(right)).then(|| (name.clone(), right.to_owned()))
         })
     };
-    while let Some((given, right)) = slip(map) {
-        notes.push(format!("`{}`: read as `{right}`", place.property(&given)));
+    while let Some((given, right)) = next_misspelt(map) {
+        notes.push(format!("`{}`: read as `{right}`", path.property(&given)));
         replace(map, &given, &right);
     }
 }
 
-/// Gives the entry `given` the name `right` and leaves it where it is.
+/// Renames the entry `given` to `right` without changing its position.
 pub(super) fn replace(map: &mut Map<String, Value>, given: &str, right: &str) {
     *map = std::mem::take(map)
         .into_iter()

@@ -1,22 +1,22 @@
-//! The arguments as a whole: unpacked, and called by their own names.
+//! Normalizes the arguments as a whole: unwraps them and resolves aliases.
 
 use serde_json::{Map, Value};
 
-use super::messages::{Place, given_kind};
+use super::messages::{ArgumentPath, given_with_type};
 use super::schema::Node;
-use super::{Problem, Subject, names};
+use super::{ArgumentProblem, ArgumentSpec, names};
 
-/// Names under which all arguments are sometimes sent once more.
+/// Names of objects in which models sometimes wrap all arguments.
 const WRAPPERS: &[&str] = &["args", "params", "arguments", "body", "parameters"];
-/// A wrapper around a wrapper happens; more are no slip.
+/// The most nested wrappers that are removed.
 const MAX_WRAPPERS: usize = 3;
 
-/// The object of the arguments, out of whatever it was packed in.
-pub(super) fn open(
-    subject: &Subject<'_>,
+/// Returns the arguments as an object, without wrappers.
+pub(super) fn unwrap(
+    spec: &ArgumentSpec<'_>,
     arguments: Value,
     notes: &mut Vec<String>,
-) -> Result<Map<String, Value>, Problem> {
+) -> Result<Map<String, Value>, ArgumentProblem> {
     let mut map = match arguments {
         Value::Object(map) => map,
         Value::Null => Map::new(),
@@ -25,13 +25,13 @@ pub(super) fn open(
                 notes.push("`arguments`: read the JSON text as an object".to_owned());
                 map
             }
-            _ => return Err(no_object(&Value::String(text))),
+            _ => return Err(not_an_object(&Value::String(text))),
         },
-        other => return Err(no_object(&other)),
+        other => return Err(not_an_object(&other)),
     };
-    let known = Node::top(subject.input_schema).names();
+    let known = Node::root(spec.input_schema).names();
     for _ in 0..MAX_WRAPPERS {
-        match unwrapped(&map, &known) {
+        match unwrap_once(&map, &known) {
             Some((wrapper, inner)) => {
                 notes.push(format!("`{wrapper}`: took the arguments out of it"));
                 map = inner;
@@ -42,15 +42,18 @@ pub(super) fn open(
     Ok(map)
 }
 
-fn no_object(value: &Value) -> Problem {
-    let place = Place::default();
-    Problem {
-        place: place.to_string(),
-        text: format!("the arguments must be an object; got {}", given_kind(value)),
+fn not_an_object(value: &Value) -> ArgumentProblem {
+    let path = ArgumentPath::default();
+    ArgumentProblem {
+        path: path.to_string(),
+        message: format!(
+            "the arguments must be an object; got {}",
+            given_with_type(value)
+        ),
     }
 }
 
-fn unwrapped(map: &Map<String, Value>, known: &[&str]) -> Option<(String, Map<String, Value>)> {
+fn unwrap_once(map: &Map<String, Value>, known: &[&str]) -> Option<(String, Map<String, Value>)> {
     let (name, value) = map.iter().next().filter(|_| map.len() == 1)?;
     if !WRAPPERS.contains(&name.as_str()) || known.contains(&name.as_str()) {
         return None;
@@ -63,21 +66,21 @@ fn unwrapped(map: &Map<String, Value>, known: &[&str]) -> Option<(String, Map<St
     Some((name.clone(), inner))
 }
 
-/// Gives arguments that were called by an alias their own names. Two names for one argument with
-/// different values are a problem: nothing says which was meant.
+/// Replaces aliases by the names of their arguments. An alias with another value than its argument is a problem:
+/// there is no telling which was meant.
 pub(super) fn aliases(
-    subject: &Subject<'_>,
+    spec: &ArgumentSpec<'_>,
     map: &mut Map<String, Value>,
     notes: &mut Vec<String>,
-) -> Vec<Problem> {
-    let known = Node::top(subject.input_schema).names();
+) -> Vec<ArgumentProblem> {
+    let known = Node::root(spec.input_schema).names();
     let given: Vec<String> = map.keys().cloned().collect();
     let mut problems = Vec::new();
     for alias in given.iter().filter(|it| !known.contains(&it.as_str())) {
-        let Some(name) = meant(subject, alias, &known) else {
+        let Some(name) = meant(spec, alias, &known) else {
             continue;
         };
-        // Nothing under another name is still nothing.
+        // A null alias counts as not given.
         if map.get(alias).is_some_and(Value::is_null) {
             notes.push(format!("`{alias}`: left out, because null is not allowed"));
             map.shift_remove(alias);
@@ -92,9 +95,9 @@ pub(super) fn aliases(
             continue;
         };
         if map.get(alias) != Some(other) {
-            problems.push(Problem {
-                place: name.to_owned(),
-                text: format!("`{name}` and `{alias}` mean the same argument but differ"),
+            problems.push(ArgumentProblem {
+                path: name.to_owned(),
+                message: format!("`{name}` and `{alias}` mean the same argument but differ"),
             });
         }
         map.shift_remove(alias);
@@ -102,14 +105,14 @@ pub(super) fn aliases(
     problems
 }
 
-/// The argument that an alias means; a different spelling of a known argument is no alias.
-fn meant<'a>(subject: &Subject<'a>, given: &str, known: &[&str]) -> Option<&'a str> {
-    let exact = subject.aliases.iter().find(|(alias, _)| *alias == given);
+/// Returns the argument that an alias stands for; a different spelling of a known argument is not an alias.
+fn meant<'a>(spec: &ArgumentSpec<'a>, given: &str, known: &[&str]) -> Option<&'a str> {
+    let exact = spec.aliases.iter().find(|(alias, _)| *alias == given);
     let spelt = || {
         let other = names::variant(given, known.iter().copied()).is_some();
-        let aliases = subject.aliases.iter().map(|(alias, _)| *alias);
+        let aliases = spec.aliases.iter().map(|(alias, _)| *alias);
         let alias = names::variant(given, aliases).filter(|_| !other)?;
-        subject.aliases.iter().find(|(name, _)| *name == alias)
+        spec.aliases.iter().find(|(name, _)| *name == alias)
     };
     exact.or_else(spelt).map(|(_, argument)| *argument)
 }

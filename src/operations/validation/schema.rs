@@ -1,14 +1,14 @@
-//! A view of one place in a JSON Schema: the schema there together with everything it refers to.
+//! A view of one node of a JSON Schema, together with everything it refers to.
 
 use serde_json::{Map, Value};
 
-/// References nested deeper than this are a circle.
+/// References nested deeper than this are cyclic.
 const MAX_REFERENCES: usize = 16;
 
-/// One place in a schema.
+/// A node of a schema.
 ///
-/// `$ref` may stand beside other keywords, so a place is several schemas at once; a keyword is
-/// looked up in all of them, nearest first.
+/// `$ref` may stand beside other keywords, so a node consists of several schemas; a keyword is looked up in all of
+/// them, nearest first.
 #[derive(Clone)]
 pub(super) struct Node<'s> {
     root: &'s Value,
@@ -16,12 +16,12 @@ pub(super) struct Node<'s> {
 }
 
 impl<'s> Node<'s> {
-    /// The top of a schema.
-    pub(super) fn top(root: &'s Value) -> Self {
+    /// Returns the root node of a schema.
+    pub(super) fn root(root: &'s Value) -> Self {
         Self::new(root, root)
     }
 
-    /// The place where `schema`, a part of `root`, applies.
+    /// Returns the node of `schema`, which is a part of `root`.
     pub(super) fn new(root: &'s Value, schema: &'s Value) -> Self {
         let mut node = Self {
             root,
@@ -49,44 +49,44 @@ impl<'s> Node<'s> {
         }
     }
 
-    /// The value of a keyword, from the nearest schema that has it.
+    /// Returns the value of a keyword, from the nearest schema that has it.
     pub(super) fn keyword(&self, name: &str) -> Option<&'s Value> {
         self.parts.iter().find_map(|part| part.get(name))
     }
 
-    /// A keyword that is a number.
+    /// Returns the value of a numeric keyword.
     pub(super) fn number(&self, name: &str) -> Option<f64> {
         self.keyword(name)?.as_f64()
     }
 
-    /// The kinds of value that are taken; none means any.
-    pub(super) fn kinds(&self) -> Vec<&'s str> {
+    /// Returns the accepted types; empty means any.
+    pub(super) fn types(&self) -> Vec<&'s str> {
         match self.keyword("type") {
             Some(Value::String(kind)) => vec![kind],
-            Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).collect(),
+            Some(Value::Array(types)) => types.iter().filter_map(Value::as_str).collect(),
             _ => Vec::new(),
         }
     }
 
-    /// Whether this kind is among those that are named.
-    pub(super) fn wants(&self, kind: &str) -> bool {
-        self.kinds().contains(&kind)
+    /// Returns whether this type is explicitly accepted.
+    pub(super) fn accepts_type(&self, kind: &str) -> bool {
+        self.types().contains(&kind)
     }
 
-    /// Whether the kind of `value` is taken here, whatever it holds.
-    pub(super) fn takes(&self, value: &Value) -> bool {
-        let kinds = self.kinds();
-        kinds.is_empty() || kinds.iter().any(|kind| is_kind(value, kind))
+    /// Returns whether the type of `value` is accepted, whatever its content.
+    pub(super) fn accepts(&self, value: &Value) -> bool {
+        let types = self.types();
+        types.is_empty() || types.iter().any(|kind| is_type(value, kind))
     }
 
-    /// Like [`Node::takes`], but at least one branch of a union must take it too.
+    /// Like [`Node::accepts`], but at least one variant of a union must accept it too.
     pub(super) fn fits(&self, value: &Value) -> bool {
         let branches = self.branches();
-        self.takes(value)
+        self.accepts(value)
             && (branches.is_empty() || branches.iter().any(|branch| branch.fits(value)))
     }
 
-    /// The allowed values, when they are listed.
+    /// Returns the allowed values of an enum or a constant.
     pub(super) fn choices(&self) -> Vec<&'s Value> {
         if let Some(only) = self.keyword("const") {
             return vec![only];
@@ -99,44 +99,44 @@ impl<'s> Node<'s> {
             .unwrap_or_default()
     }
 
-    /// Whether null may be given.
+    /// Returns whether null is allowed.
     pub(super) fn allows_null(&self) -> bool {
         let choices = self.choices();
         self.fits(&Value::Null) && (choices.is_empty() || choices.contains(&&Value::Null))
     }
 
-    /// The names of the known properties.
+    /// Returns the names of the declared properties.
     pub(super) fn names(&self) -> Vec<&'s str> {
         let maps = self.parts.iter().filter_map(|part| properties(part));
         maps.flat_map(Map::keys).map(String::as_str).collect()
     }
 
-    /// A known property.
+    /// Returns a declared property.
     pub(super) fn property(&self, name: &str) -> Option<Node<'s>> {
         let mut maps = self.parts.iter().filter_map(|part| properties(part));
         let schema = maps.find_map(|map| map.get(name))?;
         Some(Node::new(self.root, schema))
     }
 
-    /// The names of the properties that must be there.
+    /// Returns the names of the required properties.
     pub(super) fn required(&self) -> Vec<&'s str> {
         let lists = self.parts.iter().map(|part| list(part, "required"));
         lists.flatten().filter_map(Value::as_str).collect()
     }
 
-    /// What the entries of a list must be.
+    /// Returns the schema of the entries of a list.
     pub(super) fn items(&self) -> Option<Node<'s>> {
         let schema = self.keyword("items")?;
         Some(Node::new(self.root, schema))
     }
 
-    /// What the values of free names must be, when the object is a map.
+    /// Returns the schema of the values of a map.
     pub(super) fn additional(&self) -> Option<Node<'s>> {
         let schema = self.keyword("additionalProperties")?;
         schema.is_object().then(|| Node::new(self.root, schema))
     }
 
-    /// Whether names are the caller's own, so that no name can be a slip.
+    /// Returns whether the object is a map with arbitrary names, so that no name can be misspelt.
     pub(super) fn is_map(&self) -> bool {
         !matches!(
             self.keyword("additionalProperties"),
@@ -144,26 +144,28 @@ impl<'s> Node<'s> {
         )
     }
 
-    /// Whether unknown names are refused.
+    /// Returns whether unknown names are rejected.
     pub(super) fn is_closed(&self) -> bool {
         self.keyword("additionalProperties") == Some(&Value::Bool(false))
     }
 
-    /// The forms of a union, in the order of the schema.
+    /// Returns the variants of a union, in the order of the schema.
     pub(super) fn branches(&self) -> Vec<Node<'s>> {
         let unions = self.parts.iter().flat_map(|part| {
-            let forms = list(part, "oneOf");
-            if forms.is_empty() {
+            let variants = list(part, "oneOf");
+            if variants.is_empty() {
                 list(part, "anyOf")
             } else {
-                forms
+                variants
             }
         });
-        unions.map(|form| Node::new(self.root, form)).collect()
+        unions
+            .map(|variant| Node::new(self.root, variant))
+            .collect()
     }
 }
 
-/// The property that tells the forms of a union apart: required and with listed values in each.
+/// Returns the property that discriminates the variants of a union: required and an enum in each.
 pub(super) fn tag<'s>(branches: &[Node<'s>]) -> Option<&'s str> {
     let (first, _) = branches.split_first()?;
     first.required().into_iter().find(|name| {
@@ -175,8 +177,8 @@ pub(super) fn tag<'s>(branches: &[Node<'s>]) -> Option<&'s str> {
     })
 }
 
-/// Whether `value` is of the kind that JSON Schema calls `kind`.
-pub(super) fn is_kind(value: &Value, kind: &str) -> bool {
+/// Returns whether `value` has the JSON Schema type `kind`.
+pub(super) fn is_type(value: &Value, kind: &str) -> bool {
     match kind {
         "null" => value.is_null(),
         "boolean" => value.is_boolean(),

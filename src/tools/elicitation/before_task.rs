@@ -9,7 +9,8 @@ use super::super::executor::ToolExecutor;
 use super::super::outcome::ToolResult;
 use super::require_key;
 use crate::operations::client::{
-    ClientCapabilities, ClientHandle, ClientInteraction, NoReply, Question, Reply, ReplyFuture,
+    ClientCapabilities, ClientHandle, ClientInteraction, InputError, InputFuture, InputRequest,
+    InputResponse,
 };
 
 /// The argument that names a file of the client's.
@@ -23,19 +24,19 @@ pub(in super::super) async fn ask_before_task(
 ) -> ToolResult<ClientHandle> {
     let capabilities = context.client.capabilities();
     if capabilities == ClientCapabilities::default() {
-        return Ok(ClientHandle::mute());
+        return Ok(ClientHandle::non_interactive());
     }
     require_key(tools, context).await?;
     Ok(match context.owner.local_user() {
         Some(user) if capabilities.roots && call.has_argument(FILE) => {
             ClientHandle::new(Settled(context.client.roots(user).await))
         }
-        _ => ClientHandle::mute(),
+        _ => ClientHandle::non_interactive(),
     })
 }
 
 /// A client that has been asked.
-struct Settled(Result<Vec<String>, NoReply>);
+struct Settled(Result<Vec<String>, InputError>);
 
 impl ClientInteraction for Settled {
     fn capabilities(&self) -> ClientCapabilities {
@@ -45,7 +46,7 @@ impl ClientInteraction for Settled {
         }
     }
 
-    fn ask(&self, _question: Question) -> ReplyFuture {
-        Box::pin(ready(self.0.clone().map(Reply::Roots)))
+    fn request(&self, _request: InputRequest) -> InputFuture {
+        Box::pin(ready(self.0.clone().map(InputResponse::Roots)))
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::super::error::ToolError;
 use super::super::outcome::{ToolResult, as_object};
-use crate::operations::client::{ClientHandle, Form};
+use crate::operations::client::{ClientHandle, FormRequest};
 use exa_mcp_model::Operation;
 
 /// Characters of an argument that are shown.
@@ -22,7 +22,7 @@ pub(super) async fn confirm_delete(
     if operation.method != "DELETE" || !client.capabilities().forms {
         return Ok(());
     }
-    let reason = match client.fill(form(operation, arguments)).await {
+    let reason = match client.fill_form(form(operation, arguments)).await {
         Ok(content) if content.get(FIELD) == Some(&Value::Bool(true)) => return Ok(()),
         Ok(_) => "the user did not agree".to_owned(),
         Err(why) => why.to_string(),
@@ -33,7 +33,7 @@ pub(super) async fn confirm_delete(
     }))
 }
 
-fn form(operation: &Operation, arguments: &Map<String, Value>) -> Form {
+fn form(operation: &Operation, arguments: &Map<String, Value>) -> FormRequest {
     let shown = |value: &Value| -> String {
         let text = match value {
             Value::String(text) => text.clone(),
@@ -53,7 +53,7 @@ fn form(operation: &Operation, arguments: &Map<String, Value>) -> Form {
         },
         "required": [FIELD],
     });
-    Form {
+    FormRequest {
         message: format!(
             "`{}` will delete at Exa: {}. This cannot be undone. Go on?",
             operation.name,

@@ -9,7 +9,7 @@ use super::super::context::ToolContext;
 use super::super::error::ToolError;
 use super::super::executor::ToolExecutor;
 use super::super::outcome::ToolResult;
-use crate::operations::client::Visit;
+use crate::operations::client::UrlRequest;
 
 /// How long a call waits for the key after the user went to the page. Many clients give a call up after
 /// a minute; the page stays open longer.
@@ -38,12 +38,12 @@ pub(in super::super) async fn require_key(
     }
     let page = desk.page().await;
     let page = page.map_err(|error| ToolError::KeyNotProvided(error.to_string()))?;
-    let visit = Visit {
+    let visit = UrlRequest {
         message: MESSAGE.to_owned(),
         url: page.url.clone(),
         id: page.id.clone(),
     };
-    if let Err(why) = client.visit(visit.clone()).await {
+    if let Err(why) = client.open_url(visit.clone()).await {
         page.close();
         let why = format!("Asked for it, but {why}.");
         return Err(ToolError::KeyNotProvided(why).into());
@@ -51,7 +51,7 @@ pub(in super::super) async fn require_key(
     let wait = tools.prompt_policy().patience.unwrap_or(WAIT).min(WAIT);
     match timeout(wait, page.is_done()).await {
         Ok(true) => {
-            client.visited(&page.id);
+            client.url_completed(&page.id);
             Ok(())
         }
         Ok(false) => {

@@ -9,7 +9,7 @@ use super::super::error::{InvalidCall, RetryHint, ToolError};
 use super::super::outcome::{ToolResult, as_object};
 use super::super::plan::Plan;
 use super::super::registry::{Tool, ToolRegistry};
-use crate::operations::client::{ClientHandle, Form, NoReply};
+use crate::operations::client::{ClientHandle, FormRequest, InputError};
 use crate::operations::{self, validation};
 
 /// Calls larger than this are not repeated: neither shown nor made again.
@@ -104,7 +104,7 @@ pub(in super::super) async fn complete(
     };
     let asked = match ask(client, &retry.tool, &invalid).await {
         Ok(values) => return registry.parse(&name, retry.filled(values)).action,
-        Err(NoReply::Unable) => None,
+        Err(InputError::Unable) => None,
         Err(why) => Some(why),
     };
     let missing = &invalid.error.missing;
@@ -120,7 +120,7 @@ async fn ask(
     client: &ClientHandle,
     tool: &Tool,
     invalid: &InvalidCall,
-) -> Result<Map<String, Value>, NoReply> {
+) -> Result<Map<String, Value>, InputError> {
     let missing = &invalid.error.missing;
     let schema = match operations::find(&invalid.operation) {
         Some(operation) => operations::input_schema(operation),
@@ -133,9 +133,9 @@ async fn ask(
             Some((name.clone(), field.into()))
         })
         .collect();
-    let fields = fields.ok_or(NoReply::Unable)?;
+    let fields = fields.ok_or(InputError::Unable)?;
     let schema = json!({"type": "object", "properties": fields, "required": missing});
-    let form = Form {
+    let form = FormRequest {
         message: format!(
             "`{}` needs {} to go on.",
             invalid.operation,
@@ -143,13 +143,15 @@ async fn ask(
         ),
         schema: as_object(schema),
     };
-    let mut content = client.fill(form).await?;
+    let mut content = client.fill_form(form).await?;
     // What was not asked for is not taken.
     content.retain(|name, value| missing.contains(name) && !value.is_null());
     if content.len() == missing.len() {
         Ok(content)
     } else {
-        Err(NoReply::Failed("a form that is not filled in".to_owned()))
+        Err(InputError::Failed(
+            "a form that is not filled in".to_owned(),
+        ))
     }
 }
 
@@ -163,7 +165,7 @@ fn behind<'a>(plan: &'a Plan, name: &'a str) -> &'a str {
 }
 
 /// What to do about missing arguments that the user did not give.
-fn instruction(missing: &[String], asked: Option<&NoReply>) -> String {
+fn instruction(missing: &[String], asked: Option<&InputError>) -> String {
     let names = missing.join(", ");
     match asked {
         None => format!("Provide {names} and call again; ask the user if you do not know it."),

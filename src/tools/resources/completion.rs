@@ -134,7 +134,7 @@ impl Completer<'_> {
         let operation = find(list)?;
         let caller = &self.resources.caller;
         let called = caller.call(operation, json!({"limit": MOST}));
-        let answer = called.await.ok()?.answer.value;
+        let answer = called.await.ok()?.response.value;
         let websets = answer.get("data")?.as_array()?;
         Some(websets.iter().filter_map(webset).collect())
     }

@@ -25,7 +25,7 @@ pub(crate) use watch::{ExpectedWatch, Watch};
 use super::notes::{Draft, Note, NoteError, Notes};
 pub(crate) use super::watchers::Event;
 use super::{Address, ResultCache};
-use crate::operations::{self, Called, Caller};
+use crate::operations::{self, CompletedCall, OperationExecutor};
 use exa_mcp_generated::tools::RESOURCES;
 use exa_mcp_model::Identity;
 use exa_mcp_model::Operation;
@@ -45,7 +45,7 @@ pub(crate) const PLAIN: &str = "text/plain";
 #[derive(Clone)]
 pub struct Resources {
     shared: Arc<Shared>,
-    caller: Caller,
+    caller: OperationExecutor,
     /// The notes, where they are offered.
     notes: Option<Notes>,
     /// Websets may be read.
@@ -84,7 +84,7 @@ struct Changed {
 impl Resources {
     /// Creates the resources; without notes, or without websets, where no tool has to do with them.
     pub(super) fn new(
-        caller: Caller,
+        caller: OperationExecutor,
         results: ResultCache,
         notes: Option<Notes>,
         websets: bool,
@@ -102,7 +102,7 @@ impl Resources {
     }
 
     /// The same resources for someone who calls Exa in another way.
-    pub(super) fn with_caller(&self, caller: Caller) -> Self {
+    pub(super) fn with_caller(&self, caller: OperationExecutor) -> Self {
         Self {
             caller,
             ..self.clone()
@@ -136,7 +136,7 @@ impl Resources {
     }
 
     /// Takes note of a call that was answered: it may have changed a webset.
-    pub(super) fn heed(&self, owner: &Identity, operation: &Operation, called: &Called) {
+    pub(super) fn heed(&self, owner: &Identity, operation: &Operation, called: &CompletedCall) {
         let Some(websets) = &RESOURCES.websets else {
             return;
         };
@@ -154,7 +154,7 @@ impl Resources {
         };
         let mut names = vec![sent];
         if operation.domain == get.domain {
-            let answer = |field| called.answer.value.get(field).and_then(Value::as_str);
+            let answer = |field| called.response.value.get(field).and_then(Value::as_str);
             names.extend(answer("id").into_iter().chain(answer("externalId")));
         }
         names.sort_unstable();

@@ -4,7 +4,7 @@ use exa_mcp_model::WebsetResources;
 use serde_json::{Map, Value, json};
 
 use super::{JSON, MARKDOWN, PLAIN, Resources};
-use crate::operations::{Refusal, example, find, input_schema, nearest};
+use crate::operations::{OperationError, example, find, input_schema, nearest};
 use crate::render::{self, Level, View};
 use crate::tools::error_messages;
 use crate::tools::notes::NoteError;
@@ -129,7 +129,7 @@ impl Reader<'_> {
             .await
         {
             Ok(called) => {
-                let answer = cleaned(called.answer.value).await;
+                let answer = cleaned(called.response.value).await;
                 let is_large = blocking::is_large_value(&answer);
                 Ok(Content {
                     mime: JSON,
@@ -142,13 +142,15 @@ impl Reader<'_> {
     }
 }
 
-fn failed(operation: &'static Operation, webset: &str, refusal: Refusal) -> ReadError {
+fn failed(operation: &'static Operation, webset: &str, refusal: OperationError) -> ReadError {
     match refusal {
-        Refusal::Exa(error) if error.kind == ExaErrorKind::Api(404) => {
+        OperationError::Exa(error) if error.kind == ExaErrorKind::Api(404) => {
             ReadError::NotFound(format!("There is no webset `{webset}`."))
         }
-        Refusal::Arguments(_) => ReadError::NotFound(format!("`{webset}` is no id of a webset.")),
-        Refusal::Exa(error) => {
+        OperationError::Arguments(_) => {
+            ReadError::NotFound(format!("`{webset}` is no id of a webset."))
+        }
+        OperationError::Exa(error) => {
             let error = ToolError::Exa {
                 operation: operation.name,
                 error,
@@ -156,9 +158,9 @@ fn failed(operation: &'static Operation, webset: &str, refusal: Refusal) -> Read
             };
             ReadError::Failed(error_messages::text(&error))
         }
-        Refusal::KeysOut(out) => ReadError::Failed(out.to_string()),
-        Refusal::Limit(over) => ReadError::Failed(over.message),
-        Refusal::NoKey(holder) => ReadError::Failed(holder.advice().to_owned()),
+        OperationError::KeysUnavailable(out) => ReadError::Failed(out.to_string()),
+        OperationError::Limit(over) => ReadError::Failed(over.message),
+        OperationError::NoKey(holder) => ReadError::Failed(holder.advice().to_owned()),
     }
 }
 

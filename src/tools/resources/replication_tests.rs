@@ -7,7 +7,7 @@ use tokio::time::{sleep, timeout};
 
 use super::super::Resources;
 use super::*;
-use crate::operations::Caller;
+use crate::operations::OperationExecutor;
 use crate::tools::ResultCache;
 use exa_mcp_exa_client::{ExaConfig, ExaHttp};
 use exa_mcp_store::{CounterUpdate, MemoryStore, StoreError, StoreFuture, delegate_store_methods};
@@ -51,7 +51,7 @@ impl Store for Square {
 
 /// A server on the square.
 fn server(square: &Arc<Square>) -> (Resources, ResultCache) {
-    let caller = Caller::new(
+    let caller = OperationExecutor::new(
         ExaHttp::new(ExaConfig::default()).unwrap(),
         None,
         std::sync::Arc::new(crate::operations::spend::Unlimited),

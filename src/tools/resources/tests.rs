@@ -20,7 +20,7 @@ fn bob() -> Identity {
 }
 
 fn resources() -> (Resources, ResultCache) {
-    let caller = Caller::new(
+    let caller = OperationExecutor::new(
         ExaHttp::new(ExaConfig::default()).unwrap(),
         None,
         std::sync::Arc::new(crate::operations::spend::Unlimited),
@@ -208,7 +208,7 @@ async fn an_operation_is_described_whole() {
 
 #[tokio::test]
 async fn what_is_not_offered_is_neither_shown_nor_read() {
-    let caller = Caller::new(
+    let caller = OperationExecutor::new(
         ExaHttp::new(ExaConfig::default()).unwrap(),
         None,
         std::sync::Arc::new(crate::operations::spend::Unlimited),
@@ -232,15 +232,15 @@ async fn what_is_not_offered_is_neither_shown_nor_read() {
 }
 
 /// A call that was answered.
-fn called(arguments: Value, answer: Value) -> Called {
-    Called {
-        answer: ExaResponse {
+fn called(arguments: Value, answer: Value) -> CompletedCall {
+    CompletedCall {
+        response: ExaResponse {
             value: answer,
             status: 200,
             request_id: None,
         },
         arguments: arguments.as_object().unwrap().clone(),
-        told: 0.0,
+        reported_progress: 0.0,
     }
 }
 
@@ -269,7 +269,7 @@ async fn the_end_of_an_answer_is_heard_though_nobody_asks_for_it() {
         ttl: Duration::from_millis(150),
         ..Default::default()
     });
-    let caller = Caller::new(
+    let caller = OperationExecutor::new(
         ExaHttp::new(ExaConfig::default()).unwrap(),
         None,
         std::sync::Arc::new(crate::operations::spend::Unlimited),

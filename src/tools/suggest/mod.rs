@@ -154,12 +154,12 @@ fn validate(
     let mut mended = Vec::new();
     let options = Options::take(&mut arguments, known, &mut mended);
     let options = options.check(&mut mended)?;
-    let subject = validation::Subject::new(tool.schema()).with_aliases(&[
+    let subject = validation::ArgumentSpec::new(tool.schema()).with_aliases(&[
         ("webset", "websetId"),
         ("id", "websetId"),
         ("query", "description"),
     ]);
-    let checked = validation::check(&subject, arguments.into())?;
+    let checked = validation::validate(&subject, arguments.into())?;
     mended.extend(checked.corrections);
     let given = |name| checked.arguments.contains_key(name);
     if !given("websetId") && !given("description") {
@@ -178,10 +178,11 @@ fn validate(
 /// A call that says neither which webset nor what it collects. A person can say the latter.
 fn nothing_given() -> validation::ValidationError {
     validation::ValidationError {
-        problems: vec![validation::Problem {
-            place: "description".to_owned(),
-            text: "`websetId` or `description` is required: the webset, or what it is to collect"
-                .to_owned(),
+        problems: vec![validation::ArgumentProblem {
+            path: "description".to_owned(),
+            message:
+                "`websetId` or `description` is required: the webset, or what it is to collect"
+                    .to_owned(),
         }],
         example: Box::new(json!({"description": "AI startups in Berlin with under 50 employees"})),
         hints: Vec::new(),

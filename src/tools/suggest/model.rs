@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use super::read::{self, FORMATS, Suggestion};
 use super::subject::Subject;
 use super::{Source, Suggested, builtin};
-use crate::operations::client::{ClientHandle, NoReply, Sampled, Sampling, SamplingTool};
+use crate::operations::client::{
+    ClientHandle, InputError, SamplingRequest, SamplingResult, SamplingTool,
+};
 use crate::tools::outcome::as_object;
 
 /// What the model may write.
@@ -51,7 +53,7 @@ pub(super) async fn suggest(client: &ClientHandle, subject: &Subject, count: usi
             Err(why) => {
                 warnings.push(format!("the client's model was asked, but {why}"));
                 // Nobody wants to be asked again, or to wait again.
-                if why.is_decision() || why == NoReply::TimedOut {
+                if why.is_decision() || why == InputError::TimedOut {
                     break;
                 }
             }
@@ -72,7 +74,7 @@ pub(super) async fn suggest(client: &ClientHandle, subject: &Subject, count: usi
 }
 
 /// A model may call the tool, or write what it would have called it with.
-fn found(sampled: &Sampled) -> Vec<Suggestion> {
+fn found(sampled: &SamplingResult) -> Vec<Suggestion> {
     let called = read::from_inputs(&sampled.inputs);
     match called.is_empty() {
         true => read::from_text(&sampled.text),
@@ -80,7 +82,7 @@ fn found(sampled: &Sampled) -> Vec<Suggestion> {
     }
 }
 
-fn sampling(subject: &Subject, count: usize, with_tool: bool) -> Sampling {
+fn sampling(subject: &Subject, count: usize, with_tool: bool) -> SamplingRequest {
     let collection = json!({
         "entityType": subject.entity.name(),
         "collects": subject.texts,
@@ -94,7 +96,7 @@ fn sampling(subject: &Subject, count: usize, with_tool: bool) -> Sampling {
             FORMATS.join(", ")
         ),
     };
-    Sampling {
+    SamplingRequest {
         system: SYSTEM.to_owned(),
         message: format!(
             "Suggest {count} new columns for this collection:\n<collection>\n{collection}\n</collection>\n{how}"
@@ -139,14 +141,14 @@ mod tests {
 
     use super::*;
     use crate::operations::client::{
-        ClientCapabilities, ClientInteraction, Question, Reply, ReplyFuture,
+        ClientCapabilities, ClientInteraction, InputFuture, InputRequest, InputResponse,
     };
     use crate::tools::suggest::builtin::Entity;
 
     /// Gives these answers in turn, and remembers whether there was a tool.
     struct Scripted {
         capabilities: ClientCapabilities,
-        answers: Mutex<VecDeque<Result<Sampled, NoReply>>>,
+        answers: Mutex<VecDeque<Result<SamplingResult, InputError>>>,
         asked: Arc<Mutex<Vec<bool>>>,
     }
 
@@ -155,17 +157,20 @@ mod tests {
             self.capabilities
         }
 
-        fn ask(&self, question: Question) -> ReplyFuture {
-            let Question::Sample(sampling) = question else {
+        fn request(&self, question: InputRequest) -> InputFuture {
+            let InputRequest::Sampling(sampling) = question else {
                 panic!("{question:?}")
             };
             self.asked.lock().unwrap().push(sampling.tool.is_some());
             let answer = self.answers.lock().unwrap().pop_front().unwrap();
-            Box::pin(ready(answer.map(Reply::Sampled)))
+            Box::pin(ready(answer.map(InputResponse::Sampling)))
         }
     }
 
-    async fn run(tools: bool, answers: Vec<Result<Sampled, NoReply>>) -> (Suggested, Vec<bool>) {
+    async fn run(
+        tools: bool,
+        answers: Vec<Result<SamplingResult, InputError>>,
+    ) -> (Suggested, Vec<bool>) {
         let asked = Arc::default();
         let client = Scripted {
             capabilities: ClientCapabilities {
@@ -187,19 +192,19 @@ mod tests {
         (suggested, asked)
     }
 
-    fn called() -> Sampled {
+    fn called() -> SamplingResult {
         let input = json!({"suggestions": [{"description": "CEO", "format": "text", "why": "w"}]});
-        Sampled {
+        SamplingResult {
             model: Some("m".to_owned()),
             text: String::new(),
             inputs: vec![input.as_object().unwrap().clone()],
         }
     }
 
-    fn written() -> Sampled {
-        Sampled {
+    fn written() -> SamplingResult {
+        SamplingResult {
             text: "[{\"description\": \"CTO\"}]".to_owned(),
-            ..Sampled::default()
+            ..SamplingResult::default()
         }
     }
 
@@ -210,7 +215,8 @@ mod tests {
             (suggested.source, asked),
             (Source::ModelWithTool, vec![true])
         );
-        let (suggested, asked) = run(true, vec![Ok(Sampled::default()), Ok(written())]).await;
+        let (suggested, asked) =
+            run(true, vec![Ok(SamplingResult::default()), Ok(written())]).await;
         assert_eq!(
             (suggested.source, asked),
             (Source::Model, vec![true, false])
@@ -222,12 +228,16 @@ mod tests {
 
     #[tokio::test]
     async fn a_decision_and_a_silence_are_respected() {
-        for why in [NoReply::Declined, NoReply::Cancelled, NoReply::TimedOut] {
+        for why in [
+            InputError::Declined,
+            InputError::Cancelled,
+            InputError::TimedOut,
+        ] {
             let (suggested, asked) = run(true, vec![Err(why)]).await;
             assert_eq!(suggested.source, Source::BuiltIn);
             assert_eq!((suggested.suggestions.len(), asked.len()), (3, 1));
         }
-        let failed = || Err(NoReply::Failed("x".to_owned()));
+        let failed = || Err(InputError::Failed("x".to_owned()));
         let (suggested, asked) = run(true, vec![failed(), failed()]).await;
         assert_eq!((suggested.source, asked.len()), (Source::BuiltIn, 2));
     }

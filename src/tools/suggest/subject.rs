@@ -70,7 +70,7 @@ async fn read_webset(
         .call(operation, json!({"websetId": id}))
         .await;
     let called = called.map_err(|refusal| ToolError::refused(operation, refusal))?;
-    Ok(called.answer.value)
+    Ok(called.response.value)
 }
 
 impl Subject {

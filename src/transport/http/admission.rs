@@ -19,7 +19,7 @@ use super::peer::Peer;
 use super::restoring::catch_up;
 use super::sessions::{Behind, Held, NoRoom, NotAdmitted};
 use super::state::Shared;
-use crate::http_response::{FORBIDDEN, bad_request, busy, refuse, set};
+use crate::http_response::{FORBIDDEN, bad_request, busy, error_response, set_header};
 use crate::mcp::request::SESSION_HEADER;
 use crate::telemetry::logging;
 
@@ -178,12 +178,12 @@ fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Refus
 }
 
 fn no_session() -> Response<Body> {
-    refuse(StatusCode::NOT_FOUND, FORBIDDEN, "Session not found")
+    error_response(StatusCode::NOT_FOUND, FORBIDDEN, "Session not found")
 }
 
 fn ending() -> Response<Body> {
     let why = "The server is about to end; come back to the next one";
     let mut answer = busy(StatusCode::SERVICE_UNAVAILABLE, why, COME_BACK);
-    set(&mut answer, header::CONNECTION, "close");
+    set_header(&mut answer, header::CONNECTION, "close");
     answer
 }

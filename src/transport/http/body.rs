@@ -19,7 +19,7 @@ use super::admission::address;
 use super::body_memory::{FREE_BYTES, ReservedMemory};
 use super::fair_places::Place;
 use super::state::Shared;
-use crate::http_response::{bad_request, busy, refuse};
+use crate::http_response::{bad_request, busy, error_response};
 use exa_mcp_accounts::Credential;
 
 /// When to come back to a server that has no memory for a long body.
@@ -48,7 +48,11 @@ pub(super) async fn read<M>(
     if !kind.eq_ignore_ascii_case("application/json") {
         let why = "Invalid request: the content type must be application/json";
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
-        return Err(Box::new(refuse(status, ErrorCode::INVALID_REQUEST.0, why)));
+        return Err(Box::new(error_response(
+            status,
+            ErrorCode::INVALID_REQUEST.0,
+            why,
+        )));
     }
     let length = headers.get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
@@ -105,7 +109,7 @@ fn too_long(most: usize) -> Response<Body> {
         "Invalid request: the body is longer than {most} bytes, which EXA_MCP_MAX_BODY_BYTES allows; this \
          holds for `csvContent` as well. Send less at a time, or have the operator raise it"
     );
-    closing(refuse(
+    closing(error_response(
         StatusCode::PAYLOAD_TOO_LARGE,
         ErrorCode::INVALID_REQUEST.0,
         why,
@@ -115,7 +119,7 @@ fn too_long(most: usize) -> Response<Body> {
 fn too_slow(patience: Duration) -> Response<Body> {
     let seconds = patience.as_secs();
     let why = format!("Invalid request: the body did not arrive within {seconds} seconds");
-    closing(refuse(
+    closing(error_response(
         StatusCode::REQUEST_TIMEOUT,
         ErrorCode::INVALID_REQUEST.0,
         why,
@@ -123,7 +127,7 @@ fn too_slow(patience: Duration) -> Response<Body> {
 }
 
 fn closing(mut answer: Response<Body>) -> Response<Body> {
-    crate::http_response::set(&mut answer, header::CONNECTION, "close");
+    crate::http_response::set_header(&mut answer, header::CONNECTION, "close");
     answer
 }
 

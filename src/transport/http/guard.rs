@@ -12,7 +12,7 @@ use super::allowed::Hosts;
 use super::gate::Gate;
 use super::peer::Peer;
 use super::state::Shared;
-use crate::http_response::{FORBIDDEN, bad_request, empty, refuse};
+use crate::http_response::{FORBIDDEN, bad_request, empty_response, error_response};
 use exa_mcp_store::Store;
 
 /// What every answer carries: it is for this one request, and for no page to show.
@@ -71,7 +71,7 @@ pub(super) async fn guard<M: Send + Sync + 'static>(
 
 fn check<M>(shared: &Shared<M>, request: &Request<Body>) -> Result<(), Box<Response<Body>>> {
     let headers = request.headers();
-    let forbidden = |why: &str| Box::new(refuse(StatusCode::FORBIDDEN, FORBIDDEN, why));
+    let forbidden = |why: &str| Box::new(error_response(StatusCode::FORBIDDEN, FORBIDDEN, why));
     if headers.contains_key(header::TRANSFER_ENCODING)
         && headers.contains_key(header::CONTENT_LENGTH)
     {
@@ -106,7 +106,7 @@ fn check<M>(shared: &Shared<M>, request: &Request<Body>) -> Result<(), Box<Respo
 fn refused_by_store(store: &dyn Store) -> Response<Body> {
     let why = store.blocking_error().map(|why| why.to_string());
     let why = why.unwrap_or_default();
-    refuse(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, &why)
+    error_response(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, &why)
 }
 
 /// Whether a request only asks how the server is.
@@ -137,7 +137,10 @@ fn deny<M>(shared: &Shared<M>, request: &Request<Body>, action: &'static str) {
 
 /// Tells a browser what the page may do. Only pages that may call come here.
 fn permission(headers: &HeaderMap) -> Response<Body> {
-    let mut answer = with_origin(empty(StatusCode::NO_CONTENT), headers.get(header::ORIGIN));
+    let mut answer = with_origin(
+        empty_response(StatusCode::NO_CONTENT),
+        headers.get(header::ORIGIN),
+    );
     if headers.contains_key(header::ORIGIN) {
         let answer = answer.headers_mut();
         let wanted = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS);

@@ -31,7 +31,9 @@ use super::gate::KEY_IN_URL;
 use super::mcp::LARGEST_BATCH;
 use super::parsing;
 use super::state::Shared;
-use crate::http_response::{FORBIDDEN, bad_request, busy, over_limit, refusal, refuse};
+use crate::http_response::{
+    FORBIDDEN, bad_request, busy, error_response, limit_exceeded, rpc_error,
+};
 use crate::telemetry::logging;
 use crate::transport::Backlog;
 use exa_mcp_accounts::usage::UsageMeter;
@@ -236,7 +238,7 @@ async fn take<M: Mcp>(
         connection.owner == entry.requester.owner || entry.guest && connection.owner.is_anonymous()
     };
     let connection = connection.filter(own);
-    let lost = || refuse(StatusCode::NOT_FOUND, FORBIDDEN, "Session not found");
+    let lost = || error_response(StatusCode::NOT_FOUND, FORBIDDEN, "Session not found");
     let connection = connection.ok_or_else(|| Box::new(lost()))?;
     if entry.guest {
         logging::record_user(&connection.owner);
@@ -244,7 +246,7 @@ async fn take<M: Mcp>(
     let body = body::read(shared, &parts, body).await?;
     let message = parsing::parse(body.bytes, shared.config.limits.body).await;
     let message = message
-        .map_err(|error| Box::new(refusal(StatusCode::BAD_REQUEST, &Value::Null, &error)))?;
+        .map_err(|error| Box::new(rpc_error(StatusCode::BAD_REQUEST, &Value::Null, &error)))?;
     if message
         .as_array()
         .is_some_and(|batch| batch.len() > LARGEST_BATCH)
@@ -259,7 +261,7 @@ async fn take<M: Mcp>(
         let allowed = allowance.count_requests(requests(&message) as u64).await;
         allowed.map_err(|over| {
             tracing::info!(limit = over.limit, "denied: over a limit");
-            Box::new(over_limit(&Value::Null, &over))
+            Box::new(limit_exceeded(&Value::Null, &over))
         })?;
     }
     deliver(&connection, &message).await?;
@@ -293,12 +295,20 @@ async fn deliver(connection: &Connection, message: &Value) -> Result<(), Refused
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => {
             let why = "Session not found: its connection has ended";
-            Err(Box::new(refuse(StatusCode::NOT_FOUND, FORBIDDEN, why)))
+            Err(Box::new(error_response(
+                StatusCode::NOT_FOUND,
+                FORBIDDEN,
+                why,
+            )))
         }
         Err(_) => {
             let why = "The server is too busy to take this message";
             let code = ErrorCode::INTERNAL_ERROR.0;
-            Err(Box::new(refuse(StatusCode::SERVICE_UNAVAILABLE, code, why)))
+            Err(Box::new(error_response(
+                StatusCode::SERVICE_UNAVAILABLE,
+                code,
+                why,
+            )))
         }
     }
 }

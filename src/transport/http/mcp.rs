@@ -26,7 +26,8 @@ use super::request_ids::Turn;
 use super::sessions::NotAdmitted;
 use super::state::Shared;
 use crate::http_response::{
-    bad_request, denied, empty, json_answer, limit_error, over_limit, refusal, refuse,
+    bad_request, denied, empty_response, error_response, json_response, limit_error,
+    limit_exceeded, rpc_error,
 };
 use crate::mcp::request::SESSION_HEADER;
 use crate::telemetry::logging;
@@ -73,12 +74,16 @@ async fn post<M: Mcp>(
     if visit.accepts == Accepts::Nothing {
         let why = "Invalid request: accept application/json and text/event-stream";
         let code = ErrorCode::INVALID_REQUEST.0;
-        return Err(Box::new(refuse(StatusCode::NOT_ACCEPTABLE, code, why)));
+        return Err(Box::new(error_response(
+            StatusCode::NOT_ACCEPTABLE,
+            code,
+            why,
+        )));
     }
     let _memory = body.memory;
     let parsed = parsing::parse(body.bytes, shared.config.limits.body).await;
-    let value =
-        parsed.map_err(|error| Box::new(refusal(StatusCode::BAD_REQUEST, &Value::Null, &error)))?;
+    let value = parsed
+        .map_err(|error| Box::new(rpc_error(StatusCode::BAD_REQUEST, &Value::Null, &error)))?;
     let credential = visit.entry.requester.credential.clone();
     let served = async {
         match value {
@@ -114,10 +119,10 @@ async fn single<M: Mcp>(
 ) -> Result<Response<Body>, Refused> {
     let message = match incoming::check(value, visit.reader().await) {
         Ok(message) => message,
-        Err(Stopped::Ignored) => return Ok(empty(StatusCode::ACCEPTED)),
+        Err(Stopped::Ignored) => return Ok(empty_response(StatusCode::ACCEPTED)),
         Err(Stopped::Refused { status, id, error }) => {
             count_refused(visit, &id).await;
-            return Ok(refusal(status, &id, &error));
+            return Ok(rpc_error(status, &id, &error));
         }
     };
     let Some(asked) = message.request else {
@@ -186,7 +191,7 @@ async fn within_limits(visit: &Visit, id: &Value) -> Result<(), Refused> {
     let allowed = allowance.count_requests(1).await;
     allowed.map_err(|over| {
         note_limited(&over);
-        Box::new(over_limit(id, &over))
+        Box::new(limit_exceeded(id, &over))
     })
 }
 
@@ -205,7 +210,7 @@ async fn begin<M: Mcp>(shared: &Shared<M>, visit: &Visit, id: &Value) -> Result<
     if visit.session.is_some() {
         let why = "Invalid request: this session is already initialized";
         let error = ErrorData::invalid_request(why, None);
-        return Err(Box::new(refusal(StatusCode::BAD_REQUEST, id, &error)));
+        return Err(Box::new(rpc_error(StatusCode::BAD_REQUEST, id, &error)));
     }
     let room = shared.sessions.make_room(&visit.entry.requester).await;
     room.map_err(|why| not_admitted(NotAdmitted::NoRoom(why)))
@@ -274,8 +279,8 @@ async fn batch<M: Mcp>(
             .map(|member| member_answer(shared, visit, member));
         let answers: Vec<Value> = join_all(members).await.into_iter().flatten().collect();
         return Ok(match answers.is_empty() {
-            true => empty(StatusCode::ACCEPTED),
-            false => json_answer(StatusCode::OK, &Value::Array(answers)),
+            true => empty_response(StatusCode::ACCEPTED),
+            false => json_response(StatusCode::OK, &Value::Array(answers)),
         });
     };
     Err(Box::new(bad_request(why)))
@@ -369,7 +374,7 @@ async fn delete<M: Mcp>(shared: &Arc<Shared<M>>, parts: Parts) -> Result<Respons
     let request = Request::from_parts(parts, Full::default());
     let answer = shared.mcp.answer(request).await;
     if answer.status().is_success() {
-        return Ok(empty(StatusCode::NO_CONTENT));
+        return Ok(empty_response(StatusCode::NO_CONTENT));
     }
     Ok(finish(answer, None, Accepts::Streams).await)
 }

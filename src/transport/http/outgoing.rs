@@ -10,7 +10,7 @@ use http_body_util::combinators::BoxBody;
 use rmcp::model::{ErrorCode, ErrorData};
 use serde_json::Value;
 
-use crate::http_response::{FORBIDDEN, refusal};
+use crate::http_response::{FORBIDDEN, rpc_error};
 
 /// What rmcp answers.
 pub(crate) type Answer = Response<BoxBody<Bytes, Infallible>>;
@@ -138,7 +138,7 @@ async fn in_json(answer: Answer, id: Option<&Value>) -> Response<Body> {
         status => (status, ErrorCode::INVALID_REQUEST.0, words),
     };
     let error = ErrorData::new(ErrorCode(code), words, None);
-    let mut refused = refusal(status, id.unwrap_or(&Value::Null), &error);
+    let mut refused = rpc_error(status, id.unwrap_or(&Value::Null), &error);
     if let Some(allow) = parts.headers.get(header::ALLOW) {
         refused.headers_mut().insert(header::ALLOW, allow.clone());
     }

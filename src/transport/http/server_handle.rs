@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::gate::Gate;
 use super::state::Shared;
 use super::{Mcp, admission, body, observe, parsing};
-use crate::http_response::bad_parameters;
+use crate::http_response::invalid_params;
 use crate::telemetry::Gauges;
 use exa_mcp_accounts::{Accounts, Token};
 use exa_mcp_exa_client::KeyPool;
@@ -46,7 +46,7 @@ impl<M: Mcp> Shared<M> {
     pub(crate) async fn read_json(&self, parts: &Parts, body: Body) -> Result<Value, Refused> {
         let body = body::read(self, parts, body).await?;
         let parsed = parsing::parse(body.bytes, self.config.limits.body).await;
-        parsed.map_err(|error| Box::new(bad_parameters(&error.message)))
+        parsed.map_err(|error| Box::new(invalid_params(&error.message)))
     }
 
     pub(crate) fn check_tools(&self, list: &str) -> Result<(), String> {

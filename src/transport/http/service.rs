@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Answer, Gate, HttpConfig, Introductions, Mcp, Server, Sessions, Shared};
 use crate::mcp::request::SharedSessions;
-use crate::mcp::{Handlers, Traced};
+use crate::mcp::{HandlerFactory, TracedHandler};
 use crate::telemetry::{Gauges, Metrics};
 use crate::transport::Backlog;
 use crate::transport::connection::serve_lines;
@@ -25,7 +25,7 @@ use exa_mcp_exa_client::KeyPool;
 use exa_mcp_store::{Store, StoreError};
 
 /// Serves MCP over HTTP until `stop`, then lets running requests finish.
-pub async fn serve<R: Handlers>(
+pub async fn serve<R: HandlerFactory>(
     handlers: R,
     store: Arc<dyn Store>,
     listener: TcpListener,
@@ -38,7 +38,7 @@ pub async fn serve<R: Handlers>(
 }
 
 /// Serves MCP and the `admin` routes over HTTP until `stop`, then lets running requests finish.
-pub(crate) async fn serve_with_admin<R: Handlers>(
+pub(crate) async fn serve_with_admin<R: HandlerFactory>(
     handlers: R,
     store: Arc<dyn Store>,
     listener: TcpListener,
@@ -64,14 +64,14 @@ pub(crate) async fn serve_with_admin<R: Handlers>(
 }
 
 /// The MCP server, as HTTP sees it.
-pub(crate) struct Service<R: Handlers> {
-    streamable: StreamableHttpService<Traced<R::Handler>, Sessions>,
+pub(crate) struct Service<R: HandlerFactory> {
+    streamable: StreamableHttpService<TracedHandler<R::Handler>, Sessions>,
     /// The sessions, where other servers know them, too.
     shared: Option<Arc<Sessions>>,
     handlers: R,
 }
 
-impl<R: Handlers> Clone for Service<R> {
+impl<R: HandlerFactory> Clone for Service<R> {
     fn clone(&self) -> Self {
         Self {
             streamable: self.streamable.clone(),
@@ -81,7 +81,7 @@ impl<R: Handlers> Clone for Service<R> {
     }
 }
 
-impl<R: Handlers> Service<R> {
+impl<R: HandlerFactory> Service<R> {
     fn new(
         handlers: R,
         config: &HttpConfig,
@@ -89,8 +89,9 @@ impl<R: Handlers> Service<R> {
         end: CancellationToken,
     ) -> Self {
         let maker = handlers.clone();
-        let handler =
-            move || -> io::Result<Traced<R::Handler>> { Ok(Traced::over_http(maker.handler())) };
+        let handler = move || -> io::Result<TracedHandler<R::Handler>> {
+            Ok(TracedHandler::http(maker.handler()))
+        };
         // Hosts, origins and sizes are looked at before rmcp sees anything.
         let mut settings = StreamableHttpServerConfig::default()
             .disable_allowed_hosts()
@@ -112,7 +113,7 @@ impl<R: Handlers> Service<R> {
     }
 }
 
-impl<R: Handlers> Mcp for Service<R> {
+impl<R: HandlerFactory> Mcp for Service<R> {
     async fn answer(&self, mut request: Request<Full<Bytes>>) -> Answer {
         if let Some(sessions) = &self.shared {
             let sessions = SharedSessions(Arc::clone(sessions) as _);
@@ -129,9 +130,9 @@ impl<R: Handlers> Mcp for Service<R> {
         stream: DuplexStream,
         backlog: Arc<Backlog>,
     ) -> impl Future<Output = ()> + Send + 'static {
-        let handler = Traced::over_http(self.handlers.handler_for(&requester));
-        let handler = handler.of_session(requester.owner, session);
-        let handler = handler.counted(requester.meter);
+        let handler = TracedHandler::http(self.handlers.handler_for(&requester));
+        let handler = handler.with_session(requester.owner, session);
+        let handler = handler.with_meter(requester.meter);
         let (input, output) = tokio::io::split(stream);
         async move {
             // How it ended is known at the other end.

@@ -69,13 +69,13 @@ fn every_line_of_a_request_names_user_session_and_ids() {
         } else {
             "user:ann"
         };
-        for what in ["asked", "operation=\"search\""] {
+        for what in ["request received", "operation=\"search\""] {
             let line = line(&server, &[&own, what]);
             assert!(line.contains(&format!("user=\"{user}\"")), "{line}");
             assert!(line.contains("session=\""), "{line}");
         }
     }
-    let line = line(&server, &["rpc_id=\"ann-own-1\"", "asked"]);
+    let line = line(&server, &["rpc_id=\"ann-own-1\"", "request received"]);
     assert!(line.contains("id=\"edge-17\""), "{line}");
     let log = server.log();
     for line in log.lines().filter(|line| line.contains("request{")) {

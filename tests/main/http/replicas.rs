@@ -189,7 +189,7 @@ fn a_task_of_a_server_that_is_killed_is_finished_by_another() {
     let mut session = HttpSession::usual(&replicas.servers[1], &[("authorization", &ann)]);
     let result = session.ask("tasks/result", json!({"taskId": task}));
     assert_eq!(result["result"]["isError"], false, "{result}");
-    let took = |server: &&HttpServer| server.log().contains("taken up again");
+    let took = |server: &&HttpServer| server.log().contains("task resumed");
     assert_eq!(
         replicas.sandbox.count("websets"),
         1,

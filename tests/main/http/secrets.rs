@@ -106,7 +106,10 @@ fn what_is_asked_and_answered_is_not_logged() {
         for private in ["a-private-question", "hunter2"] {
             assert!(!log.contains(private), "{private} in {log}");
         }
-        assert!(log.contains("asked") && log.contains("tools/call"), "{log}");
+        assert!(
+            log.contains("request received") && log.contains("tools/call"),
+            "{log}"
+        );
     }
 }
 

@@ -214,7 +214,7 @@ fn assert_refused(server: &mut McpServer, exa: &Recorder, arguments: Value, part
 fn files_outside_the_open_folder_are_refused() {
     let (exa, house) = (Recorder::always(Reply::new(500)), house());
     let mut server = server(&exa.url(), &at(&house, "open"));
-    let outside = ["lies outside", "csvContent", "/open"];
+    let outside = ["is outside", "csvContent", "/open"];
     let mut paths = vec![
         "opened/list.csv",
         "beside.csv",
@@ -237,7 +237,7 @@ fn files_outside_the_open_folder_are_refused() {
         assert_refused(&mut server, &exa, arguments, &outside);
     }
     assert_refused(&mut server, &exa, from_file("../beside.csv"), &outside);
-    for (path, part) in [("none.csv", "no file that exists"), (".", "is a folder")] {
+    for (path, part) in [("none.csv", "does not exist"), (".", "is a folder")] {
         assert_refused(&mut server, &exa, from_file(path), &[part]);
     }
 }
@@ -308,7 +308,7 @@ fn contents_that_cannot_be_imported_are_refused() {
         ("utf16.csv", "UTF-8"),
         (
             "large.csv",
-            "50000001 bytes, but an import takes at most 50000000 (50 MB)",
+            "50000001 bytes, but an import accepts at most 50000000 (50 MB)",
         ),
     ] {
         assert_refused(&mut server, &exa, from_file(path), &[part, "filePath"]);
@@ -327,11 +327,11 @@ fn contents_that_cannot_be_imported_are_refused() {
         &mut server,
         &exa,
         wrong,
-        &["`size` says 9, but there are 7 bytes"],
+        &["`size` is 9, but the content has 7 bytes"],
     );
     let mut both = text("name\nA\n");
     both["filePath"] = json!("list.csv");
-    assert_refused(&mut server, &exa, both, &["two contents"]);
+    assert_refused(&mut server, &exa, both, &["cannot be combined"]);
     let none = json!({"entity": entity});
     assert_refused(
         &mut server,
@@ -393,7 +393,7 @@ fn the_command_line_reads_any_file_of_its_user() {
     assert_eq!(storage.only().body, CSV.as_bytes());
     let missing = from_file(&at(&house, "none.csv"));
     let output = Program::call(&exa, "imports.create", &missing).run();
-    output.assert_failed(2, &["`filePath` names no file that exists"]);
+    output.assert_failed(2, &["`filePath` does not exist"]);
 }
 
 #[test]

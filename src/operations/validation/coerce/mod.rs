@@ -1,7 +1,6 @@
-//! Harmless slips are put right, each with a note.
+//! Corrects harmless mistakes, and notes each correction.
 //!
-//! The walk follows the schema. Every correction answers a violation at exactly its place, so a value
-//! that the schema accepts is never touched.
+//! The coercion follows the schema. It corrects only values that violate the schema, so valid values stay unchanged.
 
 mod value;
 
@@ -9,44 +8,44 @@ use serde_json::{Map, Value};
 
 use value::Coerced;
 
-use super::Problem;
-use super::messages::Place;
+use super::ArgumentProblem;
+use super::messages::ArgumentPath;
 use super::names;
 use super::schema::{self, Node};
 
-/// How often a correction may depend on another one that is tried first. No schema of the API needs
-/// more than two; the limit ends the search in schemas that contain themselves.
+/// The maximum depth of nested trial corrections. No schema of the API needs more than two; the limit ends the search
+/// in recursive schemas.
 const MAX_TRIALS: usize = 4;
 
-/// What may be changed.
+/// What may be corrected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
-    /// Names, and numbers like 5.0: open schemas accept them, the API does not.
-    Form,
-    /// Values, too.
+pub(super) enum CoercionScope {
+    /// Names, and numbers such as 5.0: open schemas accept them, but the API does not.
+    Names,
+    /// Values as well.
     Values,
 }
 
-/// One walk over the arguments.
+/// Corrects arguments along their schema.
 pub(super) struct Coercer<'b> {
-    reach: Reach,
-    /// Names at the top that are known elsewhere.
-    beyond: &'b [&'b str],
+    scope: CoercionScope,
+    /// Top-level names that are handled elsewhere.
+    extra_names: &'b [&'b str],
     trials: usize,
-    /// How many unions the walk is inside of.
+    /// The number of enclosing unions.
     unions: usize,
     /// One sentence per correction.
     pub(super) notes: Vec<String>,
-    /// Names that must be a slip, though an open schema takes them.
-    pub(super) problems: Vec<Problem>,
+    /// Misspelt names that an open schema accepts.
+    pub(super) problems: Vec<ArgumentProblem>,
 }
 
 impl<'b> Coercer<'b> {
-    /// A walk that may change as much as `reach` says.
-    pub(super) fn new(reach: Reach, beyond: &'b [&'b str]) -> Self {
+    /// Creates a coercer that may correct what `scope` allows.
+    pub(super) fn new(scope: CoercionScope, extra_names: &'b [&'b str]) -> Self {
         Self {
-            reach,
-            beyond,
+            scope,
+            extra_names,
             trials: 0,
             unions: 0,
             notes: Vec::new(),
@@ -54,29 +53,29 @@ impl<'b> Coercer<'b> {
         }
     }
 
-    /// Puts `value`, which stands at `place`, right.
-    pub(super) fn value(&mut self, node: &Node<'_>, value: &mut Value, place: &Place) {
+    /// Corrects `value` at `path`.
+    pub(super) fn value(&mut self, node: &Node<'_>, value: &mut Value, path: &ArgumentPath) {
         let branches = node.branches();
         if !branches.is_empty() {
             self.unions += 1;
-            self.union(&branches, value, place);
+            self.union(&branches, value, path);
             self.unions -= 1;
         }
-        if self.reach == Reach::Values {
-            self.repair(node, value, place);
+        if self.scope == CoercionScope::Values {
+            self.repair(node, value, path);
         }
-        if let Some(whole) = value::whole(node, value) {
+        if let Some(whole) = value::to_integer(node, value) {
             self.notes.push(format!(
-                "`{place}`: read {value} as the whole number {whole}"
+                "`{path}`: read {value} as the whole number {whole}"
             ));
             *value = whole;
         }
         match value {
-            Value::Object(map) => self.object(node, map, place),
+            Value::Object(map) => self.object(node, map, path),
             Value::Array(list) => {
                 if let Some(items) = node.items() {
                     for (index, entry) in list.iter_mut().enumerate() {
-                        self.value(&items, entry, &place.entry(index));
+                        self.value(&items, entry, &path.entry(index));
                     }
                 }
             }
@@ -84,81 +83,81 @@ impl<'b> Coercer<'b> {
         }
     }
 
-    /// Follows the form of a union that `value` has, or was meant to have.
-    fn union(&mut self, branches: &[Node<'_>], value: &mut Value, place: &Place) {
+    /// Corrects `value` by the variant of a union that it matches, or was meant to match.
+    fn union(&mut self, branches: &[Node<'_>], value: &mut Value, path: &ArgumentPath) {
         let fitting: Vec<Node<'_>> = branches
             .iter()
             .filter(|branch| branch.fits(value))
             .cloned()
             .collect();
         match (fitting.as_slice(), &mut *value) {
-            ([], _) if self.reach == Reach::Values => {
+            ([], _) if self.scope == CoercionScope::Values => {
                 let meant = branches
                     .iter()
-                    .find(|branch| self.trial(branch, value, place));
+                    .find(|branch| self.trial(branch, value, path));
                 if let Some(branch) = meant {
-                    self.value(branch, value, place);
+                    self.value(branch, value, path);
                 }
             }
-            ([only], _) => self.value(only, value, place),
+            ([only], _) => self.value(only, value, path),
             (several, Value::Object(map)) => {
                 let known: Vec<&str> = several.iter().flat_map(Node::names).collect();
-                names::rename(map, &known, place, &mut self.notes);
+                names::rename(map, &known, path, &mut self.notes);
                 if let Some(branch) = tagged(several, map) {
-                    self.value(branch, value, place);
+                    self.value(branch, value, path);
                 }
             }
             _ => {}
         }
     }
 
-    /// Whether `value` could be corrected into something that fits `node`.
-    fn trial(&self, node: &Node<'_>, value: &Value, place: &Place) -> bool {
+    /// Returns whether `value` can be corrected into something that matches `node`.
+    fn trial(&self, node: &Node<'_>, value: &Value, path: &ArgumentPath) -> bool {
         if self.trials >= MAX_TRIALS {
             return false;
         }
         let mut trial = Self {
-            reach: self.reach,
-            beyond: self.beyond,
+            scope: self.scope,
+            extra_names: self.extra_names,
             trials: self.trials + 1,
             unions: self.unions,
             notes: Vec::new(),
             problems: Vec::new(),
         };
         let mut value = value.clone();
-        trial.value(node, &mut value, place);
+        trial.value(node, &mut value, path);
         node.fits(&value)
     }
 
-    fn repair(&mut self, node: &Node<'_>, value: &mut Value, place: &Place) {
-        let coerced = if node.takes(value) {
+    fn repair(&mut self, node: &Node<'_>, value: &mut Value, path: &ArgumentPath) {
+        let coerced = if node.accepts(value) {
             value::spelling(node, value)
         } else {
             let entry_fits = |entry: &Value| {
                 node.items()
-                    .is_none_or(|items| self.trial(&items, entry, place))
+                    .is_none_or(|items| self.trial(&items, entry, path))
             };
-            value::kind(node, value, place, &entry_fits)
+            value::convert(node, value, path, &entry_fits)
         };
         if let Some(Coerced { value: right, how }) = coerced {
-            self.notes.push(format!("`{place}`: {how}"));
+            self.notes.push(format!("`{path}`: {how}"));
             *value = right;
         }
     }
 
-    fn object(&mut self, node: &Node<'_>, map: &mut Map<String, Value>, place: &Place) {
+    fn object(&mut self, node: &Node<'_>, map: &mut Map<String, Value>, path: &ArgumentPath) {
         let known = node.names();
-        // Before the names, so that a null does not keep its name from a misspelt value, and after
-        // them, because a null may be misspelt itself.
-        self.drop_nulls(node, map, place);
+        // Before the names, so that a null does not block a misspelt value of the same name, and after them, because
+        // the name of a null may be misspelt.
+        self.drop_nulls(node, map, path);
         if !node.is_map() {
-            names::rename(map, &known, place, &mut self.notes);
+            names::rename(map, &known, path, &mut self.notes);
         }
-        self.drop_nulls(node, map, place);
-        self.fill_constants(node, map, place);
+        self.drop_nulls(node, map, path);
+        self.fill_constants(node, map, path);
         let additional = node.additional();
         for (name, value) in map.iter_mut() {
-            let inner = place.property(name);
+            let inner = path.property(name);
             match (node.property(name), &additional) {
                 (Some(property), _) => self.value(&property, value, &inner),
                 (None, Some(entry)) => {
@@ -170,11 +169,16 @@ impl<'b> Coercer<'b> {
         }
     }
 
-    /// A required field with a single possible value says nothing, so it may be left out.
+    /// Adds required fields that have a single possible value.
     ///
-    /// Not inside a union: there it tells which form is meant.
-    fn fill_constants(&mut self, node: &Node<'_>, map: &mut Map<String, Value>, place: &Place) {
-        if self.reach != Reach::Values || self.unions > 0 {
+    /// Not inside a union, where the field selects the variant.
+    fn fill_constants(
+        &mut self,
+        node: &Node<'_>,
+        map: &mut Map<String, Value>,
+        path: &ArgumentPath,
+    ) {
+        if self.scope != CoercionScope::Values || self.unions > 0 {
             return;
         }
         for name in node.required() {
@@ -182,7 +186,7 @@ impl<'b> Coercer<'b> {
                 continue;
             };
             if let ([only], false) = (property.choices().as_slice(), map.contains_key(name)) {
-                let inner = place.property(name);
+                let inner = path.property(name);
                 self.notes
                     .push(format!("`{inner}`: added {only}, the only possible value"));
                 map.insert(name.to_owned(), (*only).clone());
@@ -190,75 +194,74 @@ impl<'b> Coercer<'b> {
         }
     }
 
-    /// Null in an optional place means that nothing was given.
-    fn drop_nulls(&mut self, node: &Node<'_>, map: &mut Map<String, Value>, place: &Place) {
-        if self.reach != Reach::Values {
+    /// Removes nulls of optional fields that do not accept them.
+    fn drop_nulls(&mut self, node: &Node<'_>, map: &mut Map<String, Value>, path: &ArgumentPath) {
+        if self.scope != CoercionScope::Values {
             return;
         }
         let required = node.required();
         map.retain(|name, value| {
-            let optional = value.is_null()
+            let is_removable = value.is_null()
                 && !required.contains(&name.as_str())
                 && node.property(name).is_some_and(|it| !it.allows_null());
-            if optional {
-                let inner = place.property(name);
+            if is_removable {
+                let inner = path.property(name);
                 self.notes
                     .push(format!("`{inner}`: left out, because null is not allowed"));
             }
-            !optional
+            !is_removable
         });
     }
 
-    /// The caller's own key-value pairs are strings; `true` among them is one that forgot its
-    /// quotes. Anywhere else a truth value in place of text is a misunderstanding.
-    fn flag_in_map(&mut self, entry: &Node<'_>, value: &mut Value, place: &Place) {
-        if self.reach == Reach::Values
-            && entry.kinds() == ["string"]
+    /// Turns a boolean in a map of strings into a string. Elsewhere, a boolean instead of a string is a misunderstanding.
+    fn flag_in_map(&mut self, entry: &Node<'_>, value: &mut Value, path: &ArgumentPath) {
+        if self.scope == CoercionScope::Values
+            && entry.types() == ["string"]
             && let Value::Bool(flag) = value
         {
             self.notes
-                .push(format!("`{place}`: read {flag} as the string \"{flag}\""));
+                .push(format!("`{path}`: read {flag} as the string \"{flag}\""));
             *value = Value::String(flag.to_string());
         }
     }
 
-    /// An open schema takes any name, because the API may have learnt it since; but one that is nearly a
-    /// known name, or stands beside the object that has it, would get lost at Exa without a word.
-    fn unknown(&mut self, node: &Node<'_>, known: &[&str], name: &str, place: &Place) {
-        // Where no names are told, or the forms of a union tell them, nothing can be said of others.
-        let is_told = !known.is_empty() && node.branches().is_empty();
-        let is_beyond = place.to_string() == name && self.beyond.contains(&name);
-        if node.is_closed() || node.is_map() || !is_told || is_beyond || self.trials > 0 {
+    /// Reports an unknown name. An open schema accepts any name, because the API may know it by now; but Exa silently
+    /// ignores a misspelt name, or one that belongs into a nested object.
+    fn unknown(&mut self, node: &Node<'_>, known: &[&str], name: &str, path: &ArgumentPath) {
+        // Without declared names, or with names declared by the variants of a union, any name is plausible.
+        let has_names = !known.is_empty() && node.branches().is_empty();
+        let is_extra = path.to_string() == name && self.extra_names.contains(&name);
+        if node.is_closed() || node.is_map() || !has_names || is_extra || self.trials > 0 {
             return;
         }
         let candidates = || known.iter().copied();
         let meant = names::variant(name, candidates())
             .or_else(|| names::closest_spelling(name, candidates()))
             .map(str::to_owned)
-            .or_else(|| further_in(node, known, name));
+            .or_else(|| nested_path(node, known, name));
         match meant {
-            Some(meant) => self.problems.push(Problem {
-                place: place.to_string(),
-                text: format!("there is no argument `{place}`; did you mean `{meant}`?"),
+            Some(meant) => self.problems.push(ArgumentProblem {
+                path: path.to_string(),
+                message: format!("there is no argument `{path}`; did you mean `{meant}`?"),
             }),
-            None => self.notes.push(format!(
-                "`{place}` is not in the spec; it was sent as it is"
-            )),
+            None => self
+                .notes
+                .push(format!("`{path}` is not in the spec; it was sent as it is")),
         }
     }
 }
 
-/// Where `name` would have been known: in the only property that has one of that name.
-fn further_in(node: &Node<'_>, known: &[&str], name: &str) -> Option<String> {
-    let mut places = known.iter().filter_map(|outer| {
+/// Returns the path of `name` in the only property that declares it.
+fn nested_path(node: &Node<'_>, known: &[&str], name: &str) -> Option<String> {
+    let mut paths = known.iter().filter_map(|outer| {
         let names = node.property(outer)?.names();
         let inner = names::variant(name, names)?;
         Some(format!("{outer}.{inner}"))
     });
-    places.next().filter(|_| places.next().is_none())
+    paths.next().filter(|_| paths.next().is_none())
 }
 
-/// The form whose tag `map` bears, even if slightly misspelt.
+/// Returns the variant whose tag `map` has, even if slightly misspelt.
 fn tagged<'n, 's>(branches: &'n [Node<'s>], map: &Map<String, Value>) -> Option<&'n Node<'s>> {
     let tag = schema::tag(branches)?;
     let given = map.get(tag)?;

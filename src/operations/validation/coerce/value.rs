@@ -1,17 +1,17 @@
-//! Single values of the wrong kind or spelling, and what they were meant to be.
+//! Corrects single values of the wrong type or spelling.
 
 use serde_json::{Map, Number, Value};
 
-use super::super::messages::{self, Place, short};
+use super::super::input_schema;
+use super::super::messages::{self, ArgumentPath, short};
 use super::super::names;
 use super::super::schema::Node;
-use super::super::validate;
 
-/// A value put right.
+/// A corrected value.
 pub(super) struct Coerced {
-    /// What it was meant to be.
+    /// The corrected value.
     pub(super) value: Value,
-    /// What was done to it.
+    /// A description of the correction.
     pub(super) how: String,
 }
 
@@ -27,20 +27,20 @@ impl Coerced {
     }
 }
 
-/// The whole number behind a number like 5.0 where only whole ones are wanted.
-pub(super) fn whole(node: &Node<'_>, value: &Value) -> Option<Value> {
+/// Returns the integer for a number such as 5.0 if only integers are accepted.
+pub(super) fn to_integer(node: &Node<'_>, value: &Value) -> Option<Value> {
     let float = value.as_f64().filter(|_| value.is_f64())?;
-    let wanted = node.wants("integer") && !node.wants("number");
-    as_whole(float).filter(|_| wanted)
+    let wanted = node.accepts_type("integer") && !node.accepts_type("number");
+    exact_integer(float).filter(|_| wanted)
 }
 
-/// Beyond 2^53 neighbouring whole numbers share one float: nothing says which was meant.
-fn as_whole(float: f64) -> Option<Value> {
+/// Beyond 2^53, neighbouring integers share one float, so there is no telling which was meant.
+fn exact_integer(float: f64) -> Option<Value> {
     let exact = float.fract() == 0.0 && float.abs() <= 9_007_199_254_740_992.0;
     exact.then(|| Value::from(float as i64))
 }
 
-/// The listed value or the date that a text of the right kind was meant to be.
+/// Returns the enum value or the date-time that a string was meant to be.
 pub(super) fn spelling(node: &Node<'_>, value: &Value) -> Option<Coerced> {
     let text = value.as_str()?;
     let choices = node.choices();
@@ -58,9 +58,9 @@ pub(super) fn spelling(node: &Node<'_>, value: &Value) -> Option<Coerced> {
     None
 }
 
-/// A date stands for its first moment; a time without a zone is read in UTC.
+/// Completes a date-time: a date stands for its start, and a time without a zone is in UTC.
 fn date_time(text: &str) -> Option<String> {
-    if validate::is_date_time(text) {
+    if input_schema::is_date_time(text) {
         return None;
     }
     let text = text.trim().replacen(' ', "T", 1);
@@ -70,18 +70,19 @@ fn date_time(text: &str) -> Option<String> {
         format!("{text}:00Z"),
         format!("{text}T00:00:00Z"),
     ];
-    forms.into_iter().find(|form| validate::is_date_time(form))
+    forms
+        .into_iter()
+        .find(|form| input_schema::is_date_time(form))
 }
 
-/// The value of a wanted kind that `value` was meant to be. `entry_fits` says whether a value can
-/// be an entry of the list that is wanted.
-pub(super) fn kind(
+/// Converts `value` to an accepted type. `entry_fits` decides whether a value can be an entry of an accepted list.
+pub(super) fn convert(
     node: &Node<'_>,
     value: &Value,
-    place: &Place,
+    path: &ArgumentPath,
     entry_fits: &dyn Fn(&Value) -> bool,
 ) -> Option<Coerced> {
-    node.kinds()
+    node.types()
         .into_iter()
         .find_map(|kind| match (kind, value) {
             ("integer" | "number", Value::String(text)) => {
@@ -95,7 +96,7 @@ pub(super) fn kind(
                 format!("read the number {number} as the string \"{number}\""),
             ),
             ("object", Value::String(text)) => object(node, text),
-            ("array", Value::String(text)) => list(node, text, place, entry_fits),
+            ("array", Value::String(text)) => list(node, text, path, entry_fits),
             ("array", Value::Null) => None,
             ("array", single) => wrap(single, entry_fits),
             _ => None,
@@ -105,7 +106,7 @@ pub(super) fn kind(
 fn number(text: &str, whole: bool) -> Option<Value> {
     let number: Number = serde_json::from_str(text.trim()).ok()?;
     match number.as_f64() {
-        Some(float) if whole && number.is_f64() => as_whole(float),
+        Some(float) if whole && number.is_f64() => exact_integer(float),
         _ => Some(Value::Number(number)),
     }
 }
@@ -118,7 +119,7 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// An object that was sent as text: its JSON, or the one thing that matters in it.
+/// Converts a string to an object: parses its JSON, or uses it as the shorthand of a property.
 fn object(node: &Node<'_>, text: &str) -> Option<Coerced> {
     if let Ok(parsed @ Value::Object(_)) = serde_json::from_str(text) {
         return Coerced::some(parsed, "read the JSON text as an object".to_owned());
@@ -132,8 +133,7 @@ fn object(node: &Node<'_>, text: &str) -> Option<Coerced> {
     Coerced::some(object, format!("read \"{}\" as {shown}", short(text)))
 }
 
-/// The property that a text alone stands for: the one whose listed values contain it, or the only
-/// required one.
+/// Returns the property that a string is the shorthand of: the one whose enum contains it, or the only required one.
 fn shorthand(node: &Node<'_>, text: &str) -> Option<(String, Value)> {
     let required = node.required();
     for name in &required {
@@ -147,15 +147,15 @@ fn shorthand(node: &Node<'_>, text: &str) -> Option<(String, Value)> {
         return None;
     };
     let property = node.property(name)?;
-    let free = property.kinds() == ["string"] && property.choices().is_empty();
+    let free = property.types() == ["string"] && property.choices().is_empty();
     free.then(|| ((*name).to_owned(), text.into()))
 }
 
-/// A list that was sent as text: its JSON, its entries with commas between, or its only entry.
+/// Converts a string to a list: parses its JSON, splits it at commas, or wraps it.
 fn list(
     node: &Node<'_>,
     text: &str,
-    place: &Place,
+    path: &ArgumentPath,
     entry_fits: &dyn Fn(&Value) -> bool,
 ) -> Option<Coerced> {
     if let Ok(parsed @ Value::Array(_)) = serde_json::from_str(text) {
@@ -172,25 +172,25 @@ fn list(
         .map(str::trim)
         .filter(|entry| !entry.is_empty())
         .collect();
-    if entries.len() > 1 && may_split(node, &entries, place) {
+    if entries.len() > 1 && may_split(node, &entries, path) {
         let how = format!("split \"{}\" at the commas", short(text));
         return Coerced::some(entries.into_iter().map(Value::from).collect(), how);
     }
     wrap(&Value::from(text), entry_fits)
 }
 
-/// A comma may be part of a text; it cannot be part of a listed value, a domain or a token, and
-/// before `https://` it ends an address.
-fn may_split(node: &Node<'_>, entries: &[&str], place: &Place) -> bool {
+/// Returns whether commas separate entries. They may be part of a text, but not of an enum value, a domain or a token;
+/// between web URLs they are separators.
+fn may_split(node: &Node<'_>, entries: &[&str], path: &ArgumentPath) -> bool {
     let listed = node
         .items()
         .is_some_and(|items| !items.choices().is_empty());
-    let name = names::plain(&place.to_string());
+    let name = names::plain(&path.to_string());
     let tokens = name.ends_with("domains") || name.ends_with("betas");
     let all = |test: &dyn Fn(&str) -> bool| entries.iter().all(|entry| test(entry));
     listed
         || (tokens && all(&|entry| !entry.contains(char::is_whitespace)))
-        || all(&|entry| messages::is_web_address(entry))
+        || all(&|entry| messages::is_web_url(entry))
 }
 
 fn wrap(single: &Value, entry_fits: &dyn Fn(&Value) -> bool) -> Option<Coerced> {
@@ -201,7 +201,7 @@ fn wrap(single: &Value, entry_fits: &dyn Fn(&Value) -> bool) -> Option<Coerced> 
     Coerced::some(Value::Array(vec![single.clone()]), how)
 }
 
-/// Nothing, or JSON that was cut off: neither is an entry or a property of its own.
+/// Returns whether `text` is empty or truncated JSON, which is neither an entry nor a shorthand.
 fn is_empty_or_broken_json(text: &str) -> bool {
     let text = text.trim_start();
     text.is_empty() || text.starts_with(['{', '['])

@@ -1,42 +1,42 @@
-//! Every correction, and that it is reported.
+//! Corrections and their notes.
 
 use serde_json::json;
 
-use super::{corrected, run, untouched};
+use super::{assert_corrected, assert_unchanged, run};
 
 #[test]
 fn numbers_and_texts() {
-    corrected(
+    assert_corrected(
         "items.list",
         json!({"websetId": "ws_1", "limit": "5"}),
         json!({"websetId": "ws_1", "limit": 5}),
         &["`limit`: read \"5\" as the number 5"],
     );
-    corrected(
+    assert_corrected(
         "search",
         json!({"query": "x", "numResults": " 5.0 "}),
         json!({"query": "x", "numResults": 5}),
         &["`numResults`: read \" 5.0 \" as the number 5"],
     );
-    corrected(
+    assert_corrected(
         "search",
         json!({"query": "x", "numResults": 5.0}),
         json!({"query": "x", "numResults": 5}),
         &["`numResults`: read 5.0 as the whole number 5"],
     );
-    corrected(
+    assert_corrected(
         "websets.get",
         json!({"websetId": 5}),
         json!({"websetId": "5"}),
         &["`websetId`: read the number 5 as the string \"5\""],
     );
-    // A plain number may have a fraction.
-    untouched("items.list", json!({"websetId": "ws_1", "limit": 5.0}));
+    // A number type accepts fractions.
+    assert_unchanged("items.list", json!({"websetId": "ws_1", "limit": 5.0}));
 }
 
 #[test]
-fn truth_values() {
-    corrected(
+fn booleans() {
+    assert_corrected(
         "search",
         json!({"query": "x", "moderation": "True", "contents": {"text": "true"}}),
         json!({"query": "x", "moderation": true, "contents": {"text": true}}),
@@ -45,7 +45,7 @@ fn truth_values() {
             "`contents.text`: read \"true\" as true",
         ],
     );
-    corrected(
+    assert_corrected(
         "websets.update",
         json!({"websetId": "ws_1", "metadata": {"active": true, "n": 7}}),
         json!({"websetId": "ws_1", "metadata": {"active": "true", "n": "7"}}),
@@ -58,19 +58,19 @@ fn truth_values() {
 
 #[test]
 fn single_values_for_lists() {
-    corrected(
+    assert_corrected(
         "get_contents",
         json!({"urls": "https://exa.ai/a,b"}),
         json!({"urls": ["https://exa.ai/a,b"]}),
         &["`urls`: put the single value into a list"],
     );
-    corrected(
+    assert_corrected(
         "get_contents",
         json!({"urls": "https://exa.ai, https://example.com"}),
         json!({"urls": ["https://exa.ai", "https://example.com"]}),
         &["`urls`: split \"https://exa.ai, https://example.com\" at the commas"],
     );
-    corrected(
+    assert_corrected(
         "search",
         json!({"query": "x", "includeText": "bread, butter", "includeDomains": "a.com, b.org"}),
         json!({"query": "x", "includeText": ["bread, butter"], "includeDomains": ["a.com", "b.org"]}),
@@ -79,7 +79,7 @@ fn single_values_for_lists() {
             "`includeDomains`: split \"a.com, b.org\" at the commas",
         ],
     );
-    corrected(
+    assert_corrected(
         "events.list",
         json!({"types": "webset.created,WEBSET_IDLE"}),
         json!({"types": ["webset.created", "webset.idle"]}),
@@ -88,7 +88,7 @@ fn single_values_for_lists() {
             "`types[1]`: read \"WEBSET_IDLE\" as \"webset.idle\"",
         ],
     );
-    corrected(
+    assert_corrected(
         "agent.monitors.entities.add",
         json!({"monitorId": "m", "entities": {"name": "Exa", "domain": "exa.ai"}}),
         json!({"monitorId": "m", "entities": [{"name": "Exa", "domain": "exa.ai"}]}),
@@ -98,7 +98,7 @@ fn single_values_for_lists() {
 
 #[test]
 fn json_in_texts() {
-    corrected(
+    assert_corrected(
         "websets.create",
         json!({"search": "{\"query\": \"x\", \"criteria\": \"[\\\"a\\\"]\"}"}),
         json!({"search": {"query": "x", "criteria": [{"description": "a"}]}}),
@@ -108,13 +108,13 @@ fn json_in_texts() {
             "`search.criteria[0]`: read \"a\" as {\"description\":\"a\"}",
         ],
     );
-    corrected(
+    assert_corrected(
         "search",
         json!("{\"query\": \"x\"}"),
         json!({"query": "x"}),
         &["`arguments`: read the JSON text as an object"],
     );
-    corrected(
+    assert_corrected(
         "search",
         json!({"query": "x", "contents": {"text": "{\"max_characters\": 5}"}}),
         json!({"query": "x", "contents": {"text": {"maxCharacters": 5}}}),
@@ -126,8 +126,8 @@ fn json_in_texts() {
 }
 
 #[test]
-fn listed_values() {
-    corrected(
+fn enum_values() {
+    assert_corrected(
         "search",
         json!({"query": "x", "category": "Research_Paper", "type": "DEEP LITE"}),
         json!({"query": "x", "category": "research paper", "type": "deep-lite"}),
@@ -136,7 +136,7 @@ fn listed_values() {
             "`type`: read \"DEEP LITE\" as \"deep-lite\"",
         ],
     );
-    corrected(
+    assert_corrected(
         "searches.create",
         json!({"websetId": "w", "query": "x", "count": 1, "entity": {"Type": "COMPANY"}}),
         json!({"websetId": "w", "query": "x", "count": 1, "entity": {"type": "company"}}),
@@ -148,8 +148,8 @@ fn listed_values() {
 }
 
 #[test]
-fn texts_that_stand_for_objects() {
-    corrected(
+fn strings_as_shorthand_of_objects() {
+    assert_corrected(
         "searches.create",
         json!({"websetId": "w", "query": "x", "count": 1,
                "entity": "research paper", "criteria": ["a", {"description": "b"}]}),
@@ -161,7 +161,7 @@ fn texts_that_stand_for_objects() {
             "`criteria[0]`: read \"a\" as {\"description\":\"a\"}",
         ],
     );
-    corrected(
+    assert_corrected(
         "searches.create",
         json!({"websetId": "w", "query": "x", "count": 1, "criteria": "one, two"}),
         json!({"websetId": "w", "query": "x", "count": 1, "criteria": [{"description": "one, two"}]}),
@@ -170,7 +170,7 @@ fn texts_that_stand_for_objects() {
             "`criteria[0]`: read \"one, two\" as {\"description\":\"one, two\"}",
         ],
     );
-    corrected(
+    assert_corrected(
         "enrichments.create",
         json!({"websetId": "w", "description": "x", "format": "options", "options": ["a", "b"]}),
         json!({"websetId": "w", "description": "x", "format": "options",
@@ -180,7 +180,7 @@ fn texts_that_stand_for_objects() {
             "`options[1]`: read \"b\" as {\"label\":\"b\"}",
         ],
     );
-    corrected(
+    assert_corrected(
         "websets.preview",
         json!({"search": "AI startups"}),
         json!({"search": {"query": "AI startups"}}),
@@ -190,7 +190,7 @@ fn texts_that_stand_for_objects() {
 
 #[test]
 fn nulls_and_dates() {
-    corrected(
+    assert_corrected(
         "search",
         json!({"query": "x", "numResults": null, "contents": {"text": null}}),
         json!({"query": "x", "contents": {}}),
@@ -199,7 +199,7 @@ fn nulls_and_dates() {
             "`contents.text`: left out, because null is not allowed",
         ],
     );
-    untouched(
+    assert_unchanged(
         "search_monitors.update",
         json!({"monitorId": "m", "name": null, "trigger": null, "metadata": null}),
     );
@@ -208,7 +208,7 @@ fn nulls_and_dates() {
         ("2026-01-05T10:30:00", "2026-01-05T10:30:00Z"),
         ("2026-01-05 10:30", "2026-01-05T10:30:00Z"),
     ] {
-        corrected(
+        assert_corrected(
             "search",
             json!({"query": "x", "startPublishedDate": given}),
             json!({"query": "x", "startPublishedDate": wanted}),
@@ -220,7 +220,7 @@ fn nulls_and_dates() {
 }
 
 #[test]
-fn many_notes_are_counted() {
+fn counts_notes_beyond_the_limit() {
     let domains: Vec<u32> = (0..100).collect();
     let checked = run("search", json!({"query": "x", "includeDomains": domains})).unwrap();
     assert_eq!(checked.corrections.len(), 26);
@@ -228,13 +228,13 @@ fn many_notes_are_counted() {
 }
 
 #[test]
-fn nothing_at_all_is_no_arguments() {
-    corrected("websets.list", json!(null), json!({}), &[]);
+fn null_counts_as_no_arguments() {
+    assert_corrected("websets.list", json!(null), json!({}), &[]);
 }
 
 #[test]
-fn a_constant_may_be_left_out() {
-    corrected(
+fn adds_constants() {
+    assert_corrected(
         "monitors.create",
         json!({"websetId": "ws_1", "cadence": {"cron": "0 9 * * 1"},
             "behavior": {"config": {"count": 5}}}),
@@ -242,10 +242,10 @@ fn a_constant_may_be_left_out() {
             "behavior": {"config": {"count": 5}, "type": "search"}}),
         &["`behavior.type`: added \"search\", the only possible value"],
     );
-    // In a union the constant tells which form is meant, so it is not guessed.
-    let refused = run(
+    // In a union the constant selects the variant, so it is not guessed.
+    let error = run(
         "websets.create",
         json!({"search": {"query": "q", "entity": {"description": "x"}}}),
     );
-    assert!(refused.is_err(), "{refused:?}");
+    assert!(error.is_err(), "{error:?}");
 }

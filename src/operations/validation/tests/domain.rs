@@ -1,19 +1,19 @@
-//! Rules that no schema says.
+//! Constraints that a schema cannot express.
 
 use serde_json::{Value, json};
 
-use super::{corrected, refused, run, untouched};
+use super::{assert_corrected, assert_rejected, assert_unchanged, run};
 
 const OPTIONS: &str = "must hold 1 to 150 labels when the format is `options`, e.g. [{\"label\":\"yes\"},{\"label\":\"no\"}]";
 
 #[test]
-fn options_need_labels() {
-    refused(
+fn options_require_labels() {
+    assert_rejected(
         "enrichments.create",
         json!({"websetId": "w", "description": "x", "format": "options"}),
         &[("options", &format!("`options` {OPTIONS}; got none"))],
     );
-    refused(
+    assert_rejected(
         "enrichments.update",
         json!({"websetId": "w", "enrichmentId": "e", "format": "options",
                "options": [{"label": "a"}, {"label": " "}]}),
@@ -22,7 +22,7 @@ fn options_need_labels() {
     let many: Vec<Value> = (0..151)
         .map(|it| json!({"label": it.to_string()}))
         .collect();
-    refused(
+    assert_rejected(
         "enrichments.create",
         json!({"websetId": "w", "description": "x", "format": "options", "options": many}),
         &[(
@@ -30,7 +30,7 @@ fn options_need_labels() {
             "`options` must have at most 150 entries; got 151",
         )],
     );
-    refused(
+    assert_rejected(
         "websets.create",
         json!({"enrichments": [{"description": "a"}, {"description": "b", "format": "options"}]}),
         &[(
@@ -40,7 +40,7 @@ fn options_need_labels() {
     );
     let idle = json!({"websetId": "w", "description": "x", "format": "text",
                       "options": [{"label": "a"}]});
-    corrected(
+    assert_corrected(
         "enrichments.create",
         idle.clone(),
         idle,
@@ -54,12 +54,12 @@ fn monitor(cadence: Value) -> Value {
 }
 
 #[test]
-fn cron_has_five_fields() {
-    untouched(
+fn cron_expressions_have_five_fields() {
+    assert_unchanged(
         "monitors.create",
         monitor(json!({"cron": "*/30 9-17 * jan mon-fri"})),
     );
-    refused(
+    assert_rejected(
         "monitors.create",
         monitor(json!({"cron": "0 0 9 * * 1"})),
         &[(
@@ -67,15 +67,15 @@ fn cron_has_five_fields() {
             "`cadence.cron` must have exactly five fields (minute, hour, day of the month, month, weekday); got 6, leave out the seconds; an example is `0 9 * * 1` (Mondays at nine)",
         )],
     );
-    refused(
+    assert_rejected(
         "monitors.update",
         json!({"monitorId": "m", "cadence": {"cron": "0 25 * * 1"}}),
         &[(
             "cadence.cron",
-            "`cadence.cron` is no cron expression: field 2 (hour) must be `*` or made of 0 to 23, with lists `a,b`, ranges `a-b` and steps `*/n`; got `25`; an example is `0 9 * * 1` (Mondays at nine)",
+            "`cadence.cron` is not a valid cron expression: field 2 (hour) must be `*` or made of 0 to 23, with lists `a,b`, ranges `a-b` and steps `*/n`; got `25`; an example is `0 9 * * 1` (Mondays at nine)",
         )],
     );
-    corrected(
+    assert_corrected(
         "monitors.create",
         monitor(json!("0 9 * * 1")),
         monitor(json!({"cron": "0 9 * * 1"})),
@@ -84,10 +84,10 @@ fn cron_has_five_fields() {
 }
 
 #[test]
-fn time_zones_have_names() {
+fn time_zones_are_iana_names() {
     let zone = |zone: &str| monitor(json!({"cron": "0 9 * * 1", "timezone": zone}));
-    untouched("monitors.create", zone("Europe/Berlin"));
-    corrected(
+    assert_unchanged("monitors.create", zone("Europe/Berlin"));
+    assert_corrected(
         "monitors.create",
         zone("europe/BERLIN"),
         zone("Europe/Berlin"),
@@ -98,7 +98,7 @@ fn time_zones_have_names() {
         ("PST", "; did you mean `America/Los_Angeles`?"),
         ("+02:00", ""),
     ] {
-        refused(
+        assert_rejected(
             "monitors.create",
             zone(given),
             &[(
@@ -117,9 +117,9 @@ fn agent_monitors_run_every_six_hours_at_most() {
         json!({"cadence": cadence, "entities": [{"name": "Exa", "domain": "exa.ai"}],
                "fields": [{"name": "ceo", "description": "Who leads it"}]})
     };
-    untouched("agent.monitors.create", call("6h"));
+    assert_unchanged("agent.monitors.create", call("6h"));
     for (given, right) in [("12 hours", "12h"), ("1 week", "7d"), ("7D", "7d")] {
-        corrected(
+        assert_corrected(
             "agent.monitors.create",
             call(given),
             call(right),
@@ -137,7 +137,7 @@ fn agent_monitors_run_every_six_hours_at_most() {
         ("daily", "; did you mean `1d`?"),
     ] {
         let text = format!("{wish}; got `{given}`{hint}");
-        refused("agent.monitors.create", call(given), &[("cadence", &text)]);
+        assert_rejected("agent.monitors.create", call(given), &[("cadence", &text)]);
     }
 }
 
@@ -146,9 +146,9 @@ fn search_monitors_run_every_hour_at_most() {
     let call =
         |period: &str| json!({"monitorId": "m", "trigger": {"type": "interval", "period": period}});
     for period in ["1h", "6h", "7d", "60m"] {
-        untouched("search_monitors.update", call(period));
+        assert_unchanged("search_monitors.update", call(period));
     }
-    corrected(
+    assert_corrected(
         "search_monitors.update",
         call("1 Day"),
         call("1d"),
@@ -158,7 +158,7 @@ fn search_monitors_run_every_hour_at_most() {
         let text = format!(
             "`trigger.period` must be one number and one unit, at least `1h`, such as `6h`, `1d` or `7d`; got `{given}`"
         );
-        refused(
+        assert_rejected(
             "search_monitors.update",
             call(given),
             &[("trigger.period", &text)],
@@ -167,8 +167,8 @@ fn search_monitors_run_every_hour_at_most() {
 }
 
 #[test]
-fn counts_and_addresses() {
-    refused(
+fn counts_and_urls() {
+    assert_rejected(
         "searches.create",
         json!({"websetId": "w", "query": "x", "count": 2.5}),
         &[(
@@ -176,34 +176,34 @@ fn counts_and_addresses() {
             "`count` must be a whole number of at least 1; got 2.5",
         )],
     );
-    refused(
+    assert_rejected(
         "find_similar",
         json!({"url": "exa.ai"}),
         &[(
             "url",
-            "`url` must be an address that starts with http:// or https://; got `exa.ai`; did you mean `https://exa.ai`?",
+            "`url` must be a URL that starts with http:// or https://; got `exa.ai`; did you mean `https://exa.ai`?",
         )],
     );
-    // Ids of results are taken, too.
-    untouched("get_contents", json!({"urls": ["some-result-id"]}));
+    // Ids of results are accepted, too.
+    assert_unchanged("get_contents", json!({"urls": ["some-result-id"]}));
 }
 
 #[test]
-fn the_content_of_an_import_stands_for_what_can_be_counted_in_it() {
-    corrected(
+fn import_content_replaces_size_and_count() {
+    assert_corrected(
         "imports.create",
         json!({"csv_content": "name\nExa", "entity": {"type": "company"}}),
         json!({"csvContent": "name\nExa", "entity": {"type": "company"}}),
         &["`csv_content`: read as `csvContent`"],
     );
-    corrected(
+    assert_corrected(
         "imports.create",
         json!({"size": 8, "count": 1, "entity": {"type": "company"}}),
         json!({"size": 8, "count": 1, "entity": {"type": "company"}, "format": "csv"}),
         &["`format`: added \"csv\", the only possible value"],
     );
     let missing = "is required, unless `csvContent` or `filePath` is given";
-    refused(
+    assert_rejected(
         "imports.create",
         json!({"entity": {"type": "company"}}),
         &[
@@ -211,19 +211,15 @@ fn the_content_of_an_import_stands_for_what_can_be_counted_in_it() {
             ("count", &format!("`count` {missing}")),
         ],
     );
-    refused(
+    assert_rejected(
         "imports.create",
         json!({"csvContent": "a\nb", "filePath": "b.csv", "entity": {"type": "company"}}),
         &[(
             "csvContent",
-            "`csvContent` and `filePath` are two contents for one import; give one of them",
+            "`csvContent` and `filePath` cannot be combined; give one of them",
         )],
     );
-    let refused = run("imports.create", json!({"filePath": "a.csv", "size": "x"})).unwrap_err();
-    let places: Vec<&str> = refused
-        .problems
-        .iter()
-        .map(|it| it.place.as_str())
-        .collect();
-    assert_eq!(places, ["entity", "size"]);
+    let error = run("imports.create", json!({"filePath": "a.csv", "size": "x"})).unwrap_err();
+    let paths: Vec<&str> = error.problems.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(paths, ["entity", "size"]);
 }

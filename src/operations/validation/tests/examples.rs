@@ -20,7 +20,7 @@ fn hints(operation: &str) -> &'static [String] {
 }
 
 #[test]
-fn every_example_is_taken_as_it_is() {
+fn every_example_is_valid() {
     for (operation, schema) in schemas() {
         let example = example(operation, schema);
         let required = schema["required"].as_array().into_iter().flatten();
@@ -36,7 +36,7 @@ fn every_example_is_taken_as_it_is() {
                 );
                 assert_eq!(Value::Object(checked.arguments), example, "{operation}");
             }
-            Err(refused) => panic!("{operation}: {example}: {refused}"),
+            Err(error) => panic!("{operation}: {example}: {error}"),
         }
     }
 }
@@ -81,7 +81,7 @@ fn examples_are_minimal_and_realistic() {
 }
 
 #[test]
-fn what_the_schema_names_comes_first() {
+fn prefers_values_from_the_schema() {
     let schema = json!({
         "type": "object",
         "properties": {
@@ -100,7 +100,7 @@ fn what_the_schema_names_comes_first() {
 }
 
 #[test]
-fn a_schema_that_contains_itself_has_an_example() {
+fn creates_an_example_for_a_recursive_schema() {
     let schema = json!({
         "type": "object",
         "properties": {"next": {"$ref": "#"}},
@@ -122,8 +122,8 @@ fn hints_belong_to_operations() {
         assert!(schemas().contains_key(operation));
     }
     assert!(hints("items.get").is_empty());
-    let refused = run("searches.create", json!({})).unwrap_err();
-    assert_eq!(refused.hints, hints("searches.create"));
+    let error = run("searches.create", json!({})).unwrap_err();
+    assert_eq!(error.hints, hints("searches.create"));
     let example = example("searches.create", schema("searches.create"));
-    assert_eq!(*refused.example, example);
+    assert_eq!(*error.example, example);
 }

@@ -1,4 +1,4 @@
-//! Checks against the schemas that are really used.
+//! Validation against the schemas of all operations.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -9,10 +9,10 @@
 mod corrections;
 mod domain;
 mod examples;
-mod kinds;
 mod naming;
 mod random;
-mod refusals;
+mod rejections;
+mod types;
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -20,7 +20,7 @@ use std::sync::OnceLock;
 use serde_json::{Value, json};
 
 use super::super::find;
-use super::{Checked, InputSchema, Subject, ValidationError, check};
+use super::{ArgumentSpec, InputSchema, ValidatedArguments, ValidationError, validate};
 
 /// The input schemas of all operations, by name.
 fn schemas() -> &'static BTreeMap<String, InputSchema> {
@@ -49,7 +49,7 @@ fn schema(operation: &str) -> &'static InputSchema {
         .unwrap_or_else(|| panic!("no schema of {operation}"))
 }
 
-/// The aliases that the schema of an operation tells.
+/// Returns the aliases in the schema of an operation.
 fn aliases(schema: &Value) -> Vec<(&str, &str)> {
     let properties = schema["properties"].as_object().unwrap();
     let pairs = properties.iter().flat_map(|(name, property)| {
@@ -59,7 +59,7 @@ fn aliases(schema: &Value) -> Vec<(&str, &str)> {
     pairs.collect()
 }
 
-fn run(operation: &str, arguments: Value) -> Result<Checked, ValidationError> {
+fn run(operation: &str, arguments: Value) -> Result<ValidatedArguments, ValidationError> {
     run_with(operation, schema(operation), arguments)
 }
 
@@ -67,45 +67,45 @@ fn run_with(
     operation: &str,
     schema: &InputSchema,
     arguments: Value,
-) -> Result<Checked, ValidationError> {
+) -> Result<ValidatedArguments, ValidationError> {
     let aliases = aliases(schema);
-    let mut subject = Subject::new(schema).with_aliases(&aliases);
+    let mut spec = ArgumentSpec::new(schema).with_aliases(&aliases);
     if let Some(operation) = find(operation) {
-        subject = subject.with_behavior(&operation.behavior);
+        spec = spec.with_behavior(&operation.behavior);
     }
-    check(&subject, arguments)
+    validate(&spec, arguments)
 }
 
-/// The call is taken with these arguments and these notes.
+/// Asserts that a call is accepted with these arguments and corrections.
 #[track_caller]
-fn corrected(operation: &str, given: Value, wanted: Value, notes: &[&str]) {
+fn assert_corrected(operation: &str, given: Value, wanted: Value, notes: &[&str]) {
     let shown = given.to_string();
     match run(operation, given) {
-        Ok(checked) => {
-            assert_eq!(Value::Object(checked.arguments), wanted, "{shown}");
-            assert_eq!(checked.corrections, notes, "{shown}");
+        Ok(validated) => {
+            assert_eq!(Value::Object(validated.arguments), wanted, "{shown}");
+            assert_eq!(validated.corrections, notes, "{shown}");
         }
-        Err(refused) => panic!("{shown} was refused: {refused}"),
+        Err(error) => panic!("{shown} was rejected: {error}"),
     }
 }
 
-/// The call is taken as it is, without a word.
+/// Asserts that a call is accepted without corrections.
 #[track_caller]
-fn untouched(operation: &str, given: Value) {
-    corrected(operation, given.clone(), given, &[]);
+fn assert_unchanged(operation: &str, given: Value) {
+    assert_corrected(operation, given.clone(), given, &[]);
 }
 
-/// The call is refused with exactly these problems, in whatever order.
+/// Asserts that a call is rejected with exactly these problems, in any order.
 #[track_caller]
-fn refused(operation: &str, given: Value, problems: &[(&str, &str)]) {
+fn assert_rejected(operation: &str, given: Value, problems: &[(&str, &str)]) {
     let shown = given.to_string();
     match run(operation, given) {
-        Ok(checked) => panic!("{shown} was taken: {checked:?}"),
-        Err(refused) => {
-            let mut found: Vec<(&str, &str)> = refused
+        Ok(validated) => panic!("{shown} was accepted: {validated:?}"),
+        Err(error) => {
+            let mut found: Vec<(&str, &str)> = error
                 .problems
                 .iter()
-                .map(|problem| (problem.place.as_str(), problem.text.as_str()))
+                .map(|problem| (problem.path.as_str(), problem.message.as_str()))
                 .collect();
             let mut wanted = problems.to_vec();
             found.sort_unstable();
@@ -116,9 +116,9 @@ fn refused(operation: &str, given: Value, problems: &[(&str, &str)]) {
 }
 
 #[test]
-fn a_broken_schema_lets_the_call_through_with_a_note() {
+fn accepts_calls_with_a_note_if_the_schema_is_invalid() {
     let schema = InputSchema::new(json!({"type": "object", "properties": {}, "required": 5}));
-    let checked = run_with("broken", &schema, json!({"a": 1})).unwrap();
-    assert_eq!(Value::Object(checked.arguments), json!({"a": 1}));
-    assert!(checked.corrections[0].starts_with("the arguments were not checked: "));
+    let validated = run_with("broken", &schema, json!({"a": 1})).unwrap();
+    assert_eq!(Value::Object(validated.arguments), json!({"a": 1}));
+    assert!(validated.corrections[0].starts_with("the arguments were not checked:  "));
 }

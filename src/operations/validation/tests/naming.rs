@@ -1,12 +1,12 @@
-//! Names: other spellings, aliases, wrappers and names that nobody knows.
+//! Names: other spellings, aliases, wrappers and unknown names.
 
 use serde_json::json;
 
-use super::{InputSchema, corrected, refused, run_with, untouched};
+use super::{InputSchema, assert_corrected, assert_rejected, assert_unchanged, run_with};
 
 #[test]
 fn names_at_every_depth() {
-    corrected(
+    assert_corrected(
         "search",
         json!({"query": "x", "num_results": 3, "Include-Domains": ["a.com"],
                "contents": {"max_age_hours": 1, "text": {"MaxCharacters": 9}}}),
@@ -19,7 +19,7 @@ fn names_at_every_depth() {
             "`contents.text.MaxCharacters`: read as `maxCharacters`",
         ],
     );
-    corrected(
+    assert_corrected(
         "search",
         json!({"query": "x", "numResults": null, "num_results": 4, "user_location": null}),
         json!({"query": "x", "numResults": 4}),
@@ -30,8 +30,8 @@ fn names_at_every_depth() {
             "`userLocation`: left out, because null is not allowed",
         ],
     );
-    // A name that was given rightly is not replaced.
-    refused(
+    // A correctly spelt argument is not overwritten.
+    assert_rejected(
         "search",
         json!({"query": "x", "numResults": 3, "num_results": 4}),
         &[(
@@ -39,12 +39,12 @@ fn names_at_every_depth() {
             "there is no argument `num_results`; did you mean `numResults`?",
         )],
     );
-    // Names in maps are the caller's own.
-    untouched(
+    // Names in maps are arbitrary.
+    assert_unchanged(
         "websets.update",
         json!({"websetId": "ws_1", "metadata": {"Web_Set": "a"}}),
     );
-    untouched(
+    assert_unchanged(
         "search",
         json!({"query": "x", "outputSchema": {"type": "object", "Properties": {}}}),
     );
@@ -52,19 +52,19 @@ fn names_at_every_depth() {
 
 #[test]
 fn aliases_and_wrappers() {
-    corrected(
+    assert_corrected(
         "items.list",
         json!({"id": "ws_1"}),
         json!({"websetId": "ws_1"}),
         &["`id`: read as `websetId`"],
     );
-    corrected(
+    assert_corrected(
         "items.list",
         json!({"limit": 5, "WEBSET": "ws_1"}),
         json!({"limit": 5, "websetId": "ws_1"}),
         &["`WEBSET`: read as `websetId`"],
     );
-    corrected(
+    assert_corrected(
         "items.list",
         json!({"webset_id": "ws_1", "id": null}),
         json!({"websetId": "ws_1"}),
@@ -73,13 +73,13 @@ fn aliases_and_wrappers() {
             "`webset_id`: read as `websetId`",
         ],
     );
-    corrected(
+    assert_corrected(
         "items.list",
         json!({"websetId": "ws_1", "id": "ws_1"}),
         json!({"websetId": "ws_1"}),
         &["`id`: read as `websetId`"],
     );
-    corrected(
+    assert_corrected(
         "items.list",
         json!({"websetId": null, "id": "ws_1"}),
         json!({"websetId": "ws_1"}),
@@ -87,14 +87,14 @@ fn aliases_and_wrappers() {
     );
     for wrapper in ["args", "params", "arguments", "body"] {
         let note = format!("`{wrapper}`: took the arguments out of it");
-        corrected(
+        assert_corrected(
             "websets.create",
             json!({wrapper: {"externalId": "a"}}),
             json!({"externalId": "a"}),
             &[&note],
         );
     }
-    corrected(
+    assert_corrected(
         "items.list",
         json!({"args": {"params": "{\"id\": \"ws_1\"}"}}),
         json!({"websetId": "ws_1"}),
@@ -104,7 +104,7 @@ fn aliases_and_wrappers() {
             "`id`: read as `websetId`",
         ],
     );
-    // A property of that name is no wrapper.
+    // A declared property of that name is not a wrapper.
     let schema = json!({"type": "object", "properties": {"body": {"type": "object"}}});
     let checked = run_with(
         "own.body",
@@ -117,9 +117,9 @@ fn aliases_and_wrappers() {
 
 #[test]
 fn unknown_names_in_open_schemas() {
-    // What nobody has heard of may be new.
+    // An unknown name may be new in the API.
     let new = json!({"query": "x", "somethingNew": {"a": [1]}, "contents": {"brandNew": 1}});
-    corrected(
+    assert_corrected(
         "search",
         new.clone(),
         new,
@@ -128,7 +128,7 @@ fn unknown_names_in_open_schemas() {
             "`contents.brandNew` is not in the spec; it was sent as it is",
         ],
     );
-    // What is nearly a known name, or one of another place, is a slip that Exa would not notice.
+    // A misspelt or misplaced name is an error, because Exa would silently ignore it.
     for (operation, call, name, meant) in [
         (
             "search",
@@ -162,10 +162,10 @@ fn unknown_names_in_open_schemas() {
         ),
     ] {
         let problem = format!("there is no argument `{name}`; did you mean `{meant}`?");
-        refused(operation, call, &[(name, &problem)]);
+        assert_rejected(operation, call, &[(name, &problem)]);
     }
-    // It is told once, beside everything else that is wrong.
-    refused(
+    // A misspelt required argument is reported once.
+    assert_rejected(
         "search",
         json!({"querry": "x", "numResult": 500}),
         &[

@@ -1,4 +1,4 @@
-//! What must hold for any arguments at all.
+//! Property tests with random arguments.
 
 use serde_json::{Map, Number, Value};
 
@@ -7,28 +7,28 @@ use super::{InputSchema, run, run_with, schemas};
 
 const ROUNDS: usize = 60;
 
-/// A small generator of numbers (xorshift), so that a failure can be repeated.
-struct Dice(u64);
+/// A small random number generator (xorshift) with a fixed seed, so that failures are reproducible.
+struct Rng(u64);
 
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
+impl Rng {
+    fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (self.0 % sides.max(1) as u64) as usize
+        (self.0 % limit.max(1) as u64) as usize
     }
 
     fn pick<'v, T>(&mut self, list: &'v [T]) -> &'v T {
-        &list[self.roll(list.len())]
+        &list[self.below(list.len())]
     }
 
     fn text(&mut self, least: usize, most: usize) -> String {
         const LETTERS: &[&str] = &["a", "b", "Z", "7", "é", "_", "-", "京"];
-        let length = least + self.roll((most - least).min(12) + 1);
+        let length = least + self.below((most - least).min(12) + 1);
         (0..length).map(|_| *self.pick(LETTERS)).collect()
     }
 
-    /// Any JSON, with names and values that schemas know among it.
+    /// Returns arbitrary JSON, including names and values that occur in schemas.
     fn any(&mut self, names: &[String], depth: usize) -> Value {
         const TEXTS: &[&str] = &[
             "",
@@ -47,19 +47,19 @@ impl Dice {
             "\u{0}\u{1F600}",
             "options",
         ];
-        match self.roll(if depth > 4 { 7 } else { 10 }) {
+        match self.below(if depth > 4 { 7 } else { 10 }) {
             0 => Value::Null,
-            1 => Value::Bool(self.roll(2) == 0),
-            2 => Value::from(self.roll(1000) as i64 - 500),
+            1 => Value::Bool(self.below(2) == 0),
+            2 => Value::from(self.below(1000) as i64 - 500),
             3 => Value::from(*self.pick(&[0.5, 5.0, -1e300, 1e17, f64::MIN_POSITIVE])),
             4 => Value::from(*self.pick(&[u64::MAX, u64::MAX / 2])),
             5 | 6 => Value::from(*self.pick(TEXTS)),
-            7 => (0..self.roll(4))
+            7 => (0..self.below(4))
                 .map(|_| self.any(names, depth + 1))
                 .collect(),
             _ => {
                 let mut map = Map::new();
-                for _ in 0..self.roll(6) {
+                for _ in 0..self.below(6) {
                     let name = self.name(names);
                     map.insert(name, self.any(names, depth + 1));
                 }
@@ -70,7 +70,7 @@ impl Dice {
 
     fn name(&mut self, names: &[String]) -> String {
         let name = self.pick(names);
-        match self.roll(6) {
+        match self.below(6) {
             0 => name.to_uppercase(),
             1 => name.chars().rev().collect(),
             2 => format!("{name}_"),
@@ -79,7 +79,7 @@ impl Dice {
         }
     }
 
-    /// A value that fits `node`; `name` is the name of the field.
+    /// Returns a value that matches `node`; `name` is the name of the field.
     fn valid(&mut self, node: &Node<'_>, name: &str) -> Value {
         let choices = node.choices();
         if !choices.is_empty() {
@@ -87,14 +87,14 @@ impl Dice {
         }
         let branches = node.branches();
         if !branches.is_empty() {
-            let branch = self.roll(branches.len());
+            let branch = self.below(branches.len());
             return self.valid(&branches[branch], name);
         }
-        match node.kinds().get(self.roll(node.kinds().len())).copied() {
+        match node.types().get(self.below(node.types().len())).copied() {
             Some("object") => self.object(node),
             Some("array") => self.array(node, name),
             Some(kind @ ("integer" | "number")) => self.number(node, kind == "integer"),
-            Some("boolean") => Value::Bool(self.roll(2) == 0),
+            Some("boolean") => Value::Bool(self.below(2) == 0),
             Some("null") => Value::Null,
             Some(_) => Value::from(self.string(node, name)),
             None => self.any(&["free".to_owned()], 3),
@@ -106,14 +106,14 @@ impl Dice {
         let mut map = Map::new();
         for name in node.names() {
             let least = node.number("minProperties").unwrap_or(0.0) as usize;
-            if required.contains(&name) || map.len() < least || self.roll(3) == 0 {
+            if required.contains(&name) || map.len() < least || self.below(3) == 0 {
                 let property = node.property(name).unwrap();
                 map.insert(name.to_owned(), self.valid(&property, name));
             }
         }
         if let Some(entry) = node.additional() {
             map.insert("own_Name".to_owned(), self.valid(&entry, ""));
-        } else if !node.is_closed() && self.roll(4) == 0 {
+        } else if !node.is_closed() && self.below(4) == 0 {
             map.insert("zzzzzzzzzz".to_owned(), self.any(&["q".to_owned()], 2));
         }
         Value::Object(map)
@@ -122,7 +122,7 @@ impl Dice {
     fn array(&mut self, node: &Node<'_>, name: &str) -> Value {
         let least = node.number("minItems").unwrap_or(0.0) as usize;
         let most = node.number("maxItems").unwrap_or(4.0) as usize;
-        let length = least + self.roll((most - least).min(3) + 1);
+        let length = least + self.below((most - least).min(3) + 1);
         let items = node.items().unwrap();
         (0..length).map(|_| self.valid(&items, name)).collect()
     }
@@ -131,8 +131,8 @@ impl Dice {
         let above = node.number("exclusiveMinimum").map(|it| it + 1.0);
         let least = node.number("minimum").or(above).unwrap_or(-1000.0);
         let most = node.number("maximum").unwrap_or(least + 2000.0);
-        let number = least + self.roll((most - least) as usize + 1) as f64;
-        if whole || self.roll(2) == 0 {
+        let number = least + self.below((most - least) as usize + 1) as f64;
+        if whole || self.below(2) == 0 {
             return Value::from(number as i64);
         }
         Value::Number(Number::from_f64(number).unwrap())
@@ -158,7 +158,7 @@ impl Dice {
     }
 }
 
-/// Names that occur anywhere in a schema.
+/// Collects the names that occur anywhere in a schema.
 fn names(schema: &Value, found: &mut Vec<String>) {
     match schema {
         Value::Object(map) => {
@@ -172,18 +172,18 @@ fn names(schema: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Things that are taken as they are, but with a word.
+/// Returns whether a note is a remark about an accepted argument.
 fn is_remark(note: &str) -> bool {
     note.contains("it was sent as it is") || note.contains("only has an effect")
 }
 
 #[test]
-fn what_fits_is_not_touched() {
-    let mut dice = Dice(0x5eed);
+fn does_not_change_valid_arguments() {
+    let mut rng = Rng(0x5eed);
     for (operation, schema) in schemas() {
         let validator = schema.validator().unwrap();
         for _ in 0..ROUNDS {
-            let mut value = dice.valid(&Node::top(schema), "");
+            let mut value = rng.valid(&Node::root(schema), "");
             if value["format"] == "options" && value.get("options").is_none() {
                 value["format"] = "text".into();
             }
@@ -212,27 +212,27 @@ fn what_fits_is_not_touched() {
 }
 
 #[test]
-fn whatever_is_taken_fits_and_would_be_taken_again() {
-    let mut dice = Dice(0xfeed);
-    let mut taken = 0;
+fn corrected_arguments_are_valid_and_stable() {
+    let mut rng = Rng(0xfeed);
+    let mut accepted = 0;
     for (operation, schema) in schemas() {
         let mut known = vec!["x".to_owned()];
         names(schema, &mut known);
         let validator = schema.validator().unwrap();
         for round in 0..ROUNDS * 4 {
-            // Half of them are right but for one argument.
+            // Half of them are valid except for one argument.
             let value = if round % 2 == 0 {
-                dice.any(&known, 0)
+                rng.any(&known, 0)
             } else {
-                let mut value = dice.valid(&Node::top(schema), "");
-                let name = dice.name(&known);
-                value[name] = dice.any(&known, 2);
+                let mut value = rng.valid(&Node::root(schema), "");
+                let name = rng.name(&known);
+                value[name] = rng.any(&known, 2);
                 value
             };
             let Ok(checked) = run(operation, value.clone()) else {
                 continue;
             };
-            taken += 1;
+            accepted += 1;
             let arguments = Value::Object(checked.arguments);
             assert!(validator.is_valid(&arguments), "{operation}: {value}");
             let again = run(operation, arguments.clone());
@@ -249,11 +249,14 @@ fn whatever_is_taken_fits_and_would_be_taken_again() {
             );
         }
     }
-    assert!(taken > 1000, "only {taken} of the random calls were taken");
+    assert!(
+        accepted > 1000,
+        "only {accepted} of the random calls were accepted"
+    );
 }
 
 #[test]
-fn schemas_that_contain_themselves_come_to_an_end() {
+fn handles_recursive_schemas() {
     let schema = InputSchema::new(serde_json::json!({
         "type": "object",
         "properties": {"tree": {"$ref": "#/$defs/Tree"}, "loop": {"$ref": "#/$defs/Loop"}},

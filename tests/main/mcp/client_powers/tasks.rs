@@ -131,7 +131,7 @@ fn a_user_who_does_not_answer_is_not_waited_for_any_longer_than_in_a_call() {
     let task = task(&mut client, search, never);
     let result = finish(&mut client, &task, |_, _| Answer::Silence);
     let failure = Outcome::of(&json!({"result": result})).failure();
-    failure.assert_says(&["no answer came in time", "retryWith"]);
+    failure.assert_says(&["the client did not respond in time", "retryWith"]);
     let told = client.told.iter().map(|(method, _)| method.as_str());
     assert!(
         told.collect::<Vec<_>>()

@@ -257,7 +257,7 @@ fn a_cancelled_task_stays_cancelled_and_exa_hears_of_it() {
     sandbox.await_requests("websets.cancel", 2);
     assert_eq!(state(&mut server, &id)["status"], "cancelled");
     let answer = server.ask("tasks/cancel", json!({"taskId": id}));
-    assert_error(&answer, -32602, "has ended already");
+    assert_error(&answer, -32602, "has already ended");
 }
 
 #[test]

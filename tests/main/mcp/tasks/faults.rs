@@ -121,7 +121,7 @@ fn trouble_without_end_ends_with_the_life_of_the_task() {
                 let error = &result["structuredContent"]["error"];
                 assert_eq!(error["name"], "UNFINISHED", "{fault}: {answer}");
             }
-            None => super::assert_error(&answer, -32602, "its time to live is over"),
+            None => super::assert_error(&answer, -32602, "has expired"),
         }
     }
 }

@@ -243,7 +243,7 @@ fn an_ended_task_cannot_be_cancelled() {
     let id = begin(&mut server, call);
     result(&mut server, &id);
     let answer = server.ask("tasks/cancel", json!({"taskId": id}));
-    assert_error(&answer, -32602, "has ended already");
+    assert_error(&answer, -32602, "has already ended");
     assert_eq!(state(&mut server, &id)["status"], "completed");
 }
 

@@ -87,7 +87,7 @@ fn a_task_is_gone_after_its_life() {
         }
         std::thread::sleep(std::time::Duration::from_millis(50));
     };
-    assert_error(&answer, -32602, "its time to live is over");
+    assert_error(&answer, -32602, "has expired");
     let listed = server.ask("tasks/list", json!({}));
     assert_eq!(listed["result"]["tasks"], json!([]));
 }

@@ -109,7 +109,7 @@ fn a_request_must_be_fit() {
         }
         for id in ["", "nope", "../x"] {
             let answer = server.ask(method, json!({"taskId": id}));
-            assert_error(&answer, -32602, "There is no task");
+            assert_error(&answer, -32602, "Unknown task");
         }
     }
     assert_eq!(sandbox.total(), 0);
@@ -132,7 +132,7 @@ fn the_tasks_of_others_are_not_there() {
     assert_eq!(store.execute(sql, [&other]).expect("a change"), 1);
     for method in ["tasks/get", "tasks/result", "tasks/cancel"] {
         let answer = server.ask(method, json!({"taskId": other}));
-        assert_error(&answer, -32602, "There is no task");
+        assert_error(&answer, -32602, "Unknown task");
     }
     let listed = server.ask("tasks/list", json!({}));
     let tasks = listed["result"]["tasks"].as_array().expect("tasks");

@@ -38,7 +38,9 @@ fn a_cancelled_wait_ends_at_once_and_names_what_goes_on() {
     // Nobody asked for the webset itself to end.
     assert_eq!(sandbox.requests("websets.cancel").len(), 0);
     let log = server.end().stderr;
-    let line = log.lines().find(|line| line.contains("it goes on at Exa"));
+    let line = log
+        .lines()
+        .find(|line| line.contains("it continues at Exa"));
     let line = line.unwrap_or_else(|| panic!("nothing in {log}"));
     assert!(line.contains("INFO") && line.contains(&webset), "{line}");
 }
@@ -56,7 +58,7 @@ fn a_start_that_is_cancelled_on_its_way_is_named() {
     let log = server.end().stderr;
     let line = log
         .lines()
-        .find(|line| line.contains("may take effect at Exa"));
+        .find(|line| line.contains("may still take effect at Exa"));
     let line = line.unwrap_or_else(|| panic!("nothing in {log}"));
     assert!(line.contains("websets.create"), "{line}");
 }
@@ -71,7 +73,9 @@ fn work_of_tasks_that_outlives_the_server_is_named() {
     let path = looks[0]["path"].as_str().expect("a path");
     let research = path.rsplit('/').next().expect("an id").to_owned();
     let log = server.end().stderr;
-    let line = log.lines().find(|line| line.contains("it goes on at Exa"));
+    let line = log
+        .lines()
+        .find(|line| line.contains("it continues at Exa"));
     let line = line.unwrap_or_else(|| panic!("nothing in {log}"));
     assert!(line.contains(&research), "{line}");
 }

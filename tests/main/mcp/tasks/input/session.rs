@@ -115,7 +115,10 @@ fn an_answer_that_never_comes_ends_the_task_before_its_life() {
     let text = result["result"]["content"][0]["text"]
         .as_str()
         .expect("text");
-    assert!(text.contains("no answer came in time"), "{text}");
+    assert!(
+        text.contains("the client did not respond in time"),
+        "{text}"
+    );
     let back = server.notification("notifications/cancelled");
     assert_eq!(back["requestId"], request["id"]);
     assert!(recorder.take().is_empty());

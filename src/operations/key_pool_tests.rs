@@ -1,4 +1,4 @@
-//! Calls with several keys, each of another team of Exa.
+//! Calls with several keys, each of another Exa team.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,16 +11,16 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::spend::Unlimited;
-use super::{Caller, Following, Refusal, Undecided, find};
+use super::{JobSearchError, OperationError, OperationExecutor, RemoteJob, find};
 use exa_mcp_exa_client::{
     ApiKey, ExaConfig, ExaErrorKind, ExaHttp, KeyOwner, KeyPool, KeyPoolError, RetryPolicy,
 };
 
 const KEYS: [&str; 2] = ["key-of-team-a", "key-of-team-b"];
 
-/// Answers requests by their path and key; gives its address and what it was asked.
+/// Starts a server that responds by path and key; returns its URL and a record of its requests.
 fn upstream(
-    answer: impl Fn(&str, &str) -> (u16, Value) + Send + 'static,
+    respond: impl Fn(&str, &str) -> (u16, Value) + Send + 'static,
 ) -> (String, Arc<Mutex<Vec<String>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
@@ -31,7 +31,7 @@ fn upstream(
             let mut stream = stream.unwrap();
             let (path, key) = request(&stream);
             record.lock().unwrap().push(format!("{path} {key}"));
-            let (status, body) = answer(&path, &key);
+            let (status, body) = respond(&path, &key);
             let body = body.to_string();
             let head = format!(
                 "HTTP/1.1 {status} X\r\nconnection: close\r\ncontent-type: application/json\r\n\
@@ -46,7 +46,7 @@ fn upstream(
     (url, seen)
 }
 
-/// The path and the key of a request.
+/// Reads the path and the key of a request.
 fn request(stream: &TcpStream) -> (String, String) {
     let mut reader = BufReader::new(stream);
     let (mut path, mut key, mut length) = (String::new(), String::new(), 0);
@@ -58,8 +58,8 @@ fn request(stream: &TcpStream) -> (String, String) {
             break;
         }
         match line.split_once(": ") {
-            Some(("x-api-key", shown)) => key = shown.to_owned(),
-            Some(("content-length", shown)) => length = shown.parse().unwrap(),
+            Some(("x-api-key", value)) => key = value.to_owned(),
+            Some(("content-length", value)) => length = value.parse().unwrap(),
             Some(_) => {}
             None => path = line.split([' ', '?']).nth(1).unwrap_or_default().to_owned(),
         }
@@ -68,7 +68,7 @@ fn request(stream: &TcpStream) -> (String, String) {
     (path, key)
 }
 
-fn caller(url: &str) -> Caller {
+fn executor(url: &str) -> OperationExecutor {
     let config = ExaConfig {
         base_url: Some(url.parse().unwrap()),
         retry: RetryPolicy {
@@ -80,7 +80,7 @@ fn caller(url: &str) -> Caller {
     let keys = KEYS.map(|key| ApiKey::new(key).unwrap());
     let pool = KeyPool::with_rate_limit(keys, None, KeyOwner::Operator);
     let http = ExaHttp::new(config).unwrap();
-    Caller::new(http, None, Arc::new(Unlimited)).with_keys(pool)
+    OperationExecutor::new(http, None, Arc::new(Unlimited)).with_keys(pool)
 }
 
 fn object(value: Value) -> Map<String, Value> {
@@ -91,107 +91,115 @@ fn run(id: &str, created: &str) -> Value {
     json!({"id": id, "status": "running", "createdAt": created, "request": {"query": "q"}})
 }
 
-/// Looks for a run with the query `q`; the ids of what is found.
-async fn look(caller: &Caller) -> Result<Vec<String>, Undecided> {
+/// Searches for a run with the query `q`, and returns the ids of the matches.
+async fn find_runs(executor: &OperationExecutor) -> Result<Vec<String>, JobSearchError> {
     let start = find("agent.runs.create").unwrap();
     let sent = object(json!({"query": "q"}));
     let deadline = Instant::now() + Duration::from_secs(2);
-    let found = Following::find(caller, start, &sent, 60_000, deadline).await;
+    let found = RemoteJob::find(executor, start, &sent, 60_000, deadline).await;
     let found = found.unwrap()?;
-    assert!(found.unclear.is_empty());
-    let ids = found.same.iter().map(|work| work.check_with().1);
+    assert!(found.possible.is_empty());
+    let ids = found.matching.iter().map(|job| job.poll_call().1);
     Ok(ids
         .map(|ids| ids["runId"].as_str().unwrap().to_owned())
         .collect())
 }
 
 #[tokio::test]
-async fn work_is_looked_for_with_every_key() {
+async fn searches_for_jobs_with_every_key() {
     for home in KEYS {
         let (url, seen) = upstream(move |_, key| {
             let own = run("own", "2026-01-01T00:00:00Z");
             let entries = if key == home { vec![own] } else { Vec::new() };
             (200, json!({"data": entries, "hasMore": false}))
         });
-        assert_eq!(look(&caller(&url)).await.unwrap(), ["own"], "{home}");
+        assert_eq!(find_runs(&executor(&url)).await.unwrap(), ["own"], "{home}");
         assert_eq!(seen.lock().unwrap().len(), 2, "one list for each key");
     }
 }
 
 #[tokio::test]
-async fn work_that_two_keys_list_counts_once_and_the_oldest_comes_first() {
+async fn deduplicates_jobs_of_several_keys_and_sorts_by_age() {
     let (url, _) = upstream(|_, key| {
         let both = run("both", "2026-01-01T00:00:02Z");
-        let own = match key == KEYS[0] {
-            true => run("newest", "2026-01-01T00:00:03Z"),
-            false => run("oldest", "2026-01-01T00:00:01Z"),
+        let own = if key == KEYS[0] {
+            run("newest", "2026-01-01T00:00:03Z")
+        } else {
+            run("oldest", "2026-01-01T00:00:01Z")
         };
         (200, json!({"data": [own, both], "hasMore": false}))
     });
-    let found = look(&caller(&url)).await.unwrap();
+    let found = find_runs(&executor(&url)).await.unwrap();
     assert_eq!(found, ["oldest", "both", "newest"]);
 }
 
 #[tokio::test]
-async fn nobody_can_tell_what_there_is_while_a_key_cannot_be_asked() {
+async fn job_search_fails_while_a_key_is_unavailable() {
     for (status, others) in [(401, 0), (403, 0), (429, 0), (429, 1)] {
-        let (url, _) = upstream(move |_, key| match key == KEYS[others] {
-            true => (status, json!({"error": "no"})),
-            false => (200, json!({"data": [], "hasMore": false})),
+        let (url, _) = upstream(move |_, key| {
+            if key == KEYS[others] {
+                (status, json!({"error": "no"}))
+            } else {
+                (200, json!({"data": [], "hasMore": false}))
+            }
         });
-        let found = look(&caller(&url)).await;
+        let found = find_runs(&executor(&url)).await;
         assert!(
-            matches!(found, Err(Undecided::Refused { .. })),
+            matches!(found, Err(JobSearchError::ListFailed { .. })),
             "{status}: {found:?}"
         );
     }
 }
 
 #[tokio::test]
-async fn a_thing_is_not_missing_while_the_key_that_knows_it_cools_down() {
+async fn a_resource_is_not_missing_while_its_key_cools_down() {
     let status = Arc::new(AtomicU16::new(200));
-    let answers = Arc::clone(&status);
-    let (url, _) = upstream(move |_, key| match key == KEYS[0] {
-        true => match answers.load(Ordering::Relaxed) {
+    let current = Arc::clone(&status);
+    let (url, _) = upstream(move |_, key| {
+        if key != KEYS[0] {
+            return (404, json!({"error": "no such run"}));
+        }
+        match current.load(Ordering::Relaxed) {
             200 => (200, run("r", "2026-01-01T00:00:00Z")),
             status => (status, json!({"error": "no"})),
-        },
-        false => (404, json!({"error": "no such run"})),
+        }
     });
-    let caller = caller(&url);
+    let executor = executor(&url);
     let get = find("agent.runs.get").unwrap();
-    let read = async || caller.call(get, json!({"runId": "r"})).await;
+    let read = async || executor.call(get, json!({"runId": "r"})).await;
     read().await.unwrap();
-    status.store(429, Ordering::Relaxed);
-    // First it is asked and turned away, then it is not even asked.
+    status.store(429, Ordering::Relaxed); // The first request is rejected with 429; later ones are not sent.
     for _ in 0..3 {
-        let refusal = read().await.unwrap_err();
-        let out = matches!(refusal, Refusal::KeysOut(KeyPoolError::CoolingDown { .. }));
-        assert!(out, "{refusal:?}");
-    }
-    // Of something that nobody has found before, a 404 is believed.
-    let other = caller.call(get, json!({"runId": "other"})).await;
-    assert!(is_missing(&other.unwrap_err()));
-    // Unless it was started before: after a restart nobody knows with which key.
-    let following = Following::again("agent.runs.get", object(json!({"runId": "other"})));
-    let look = following.unwrap().look(&caller).await;
-    let out = matches!(
-        look,
-        Err(Refusal::KeysOut(KeyPoolError::CoolingDown { .. }))
+        let error = read().await.unwrap_err();
+        let is_cooling_down = matches!(
+            error,
+            OperationError::KeysUnavailable(KeyPoolError::CoolingDown { .. })
+        );
+        assert!(is_cooling_down, "{error:?}");
+    } // A 404 counts for a resource that no key has found before.
+    let other = executor.call(get, json!({"runId": "other"})).await;
+    assert!(is_missing(&other.unwrap_err())); // It does not count for a job that exists: after a restart, its key is unknown.
+    let job = RemoteJob::from_poll("agent.runs.get", object(json!({"runId": "other"})));
+    let polled = job.unwrap().poll(&executor).await;
+    let is_cooling_down = matches!(
+        polled,
+        Err(OperationError::KeysUnavailable(
+            KeyPoolError::CoolingDown { .. }
+        ))
     );
-    assert!(out, "{look:?}");
+    assert!(is_cooling_down, "{polled:?}");
 }
 
 #[tokio::test]
-async fn a_thing_that_no_key_knows_is_missing() {
+async fn a_resource_that_no_key_knows_is_missing() {
     let (url, seen) = upstream(|_, _| (404, json!({"error": "no such run"})));
-    let caller = caller(&url);
-    let following = Following::again("agent.runs.get", object(json!({"runId": "r"})));
-    let look = following.unwrap().look(&caller).await;
-    assert!(is_missing(&look.unwrap_err()));
+    let executor = executor(&url);
+    let job = RemoteJob::from_poll("agent.runs.get", object(json!({"runId": "r"})));
+    let polled = job.unwrap().poll(&executor).await;
+    assert!(is_missing(&polled.unwrap_err()));
     assert_eq!(seen.lock().unwrap().len(), 2);
 }
 
-fn is_missing(refusal: &Refusal) -> bool {
-    matches!(refusal, Refusal::Exa(error) if error.kind == ExaErrorKind::Api(404))
+fn is_missing(error: &OperationError) -> bool {
+    matches!(error, OperationError::Exa(error) if error.kind == ExaErrorKind::Api(404))
 }

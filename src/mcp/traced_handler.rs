@@ -1,10 +1,12 @@
-//! Around every request: the trace that it belongs to, and the span that operators see of it.
+//! Wraps every request in a trace, a span and its log context.
 
 use std::borrow::Cow;
 use std::future::Future;
 use std::pin::Pin;
 
 use http::request::Parts;
+#[expect(deprecated)]
+use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
 use rmcp::{
     RoleServer, ServerHandler,
     model::{
@@ -17,10 +19,7 @@ use rmcp::{
         SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
-};
-// These are gone as of 2026-07-28, but earlier clients rely on them.
-#[expect(deprecated)]
-use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
+}; // These are gone as of 2026-07-28, but earlier clients rely on them.
 use serde_json::Value;
 use tracing::Instrument;
 
@@ -32,10 +31,10 @@ use crate::{
 use exa_mcp_accounts::{Requester, daily, usage::UsageMeter};
 use exa_mcp_model::Identity;
 
-/// The longest id of a request that is told.
-const LONGEST_ID: usize = 64;
+/// The longest request id that is logged.
+const MAX_ID: usize = 64;
 
-/// Methods that reach a handler as custom ones.
+/// Methods that reach the handler as custom requests.
 const CUSTOM_METHODS: [&str; 6] = [
     "tools/call",
     "tools/list",
@@ -45,28 +44,28 @@ const CUSTOM_METHODS: [&str; 6] = [
     "tasks/cancel",
 ];
 
-/// A handler whose requests are part of traces.
-pub(crate) struct Traced<H> {
+/// A handler that traces its requests.
+pub(crate) struct TracedHandler<H> {
     handler: H,
     over_http: bool,
-    /// Where requests are counted that do not say themselves who makes them.
+    /// Counts requests that do not carry their requester.
     meter: Option<UsageMeter>,
-    /// Who makes the requests of a connection that has one client, and the digest of its session.
+    /// The owner and the session digest of a connection with a single client.
     session: Option<(Identity, String)>,
 }
 
-/// A request that has begun.
-struct Begun {
+/// The span of a running request.
+struct RequestSpan {
     span: Span,
     trace: Option<Trace>,
     meter: Option<UsageMeter>,
-    /// What marks its log lines.
+    /// The context of its log lines.
     log: tracing::Span,
 }
 
-impl<H: ServerHandler> Traced<H> {
-    /// A handler of requests that come through a pipe.
-    pub(crate) fn piped(handler: H) -> Self {
+impl<H: ServerHandler> TracedHandler<H> {
+    /// Wraps a handler of requests over stdio.
+    pub(crate) fn stdio(handler: H) -> Self {
         Self {
             handler,
             over_http: false,
@@ -75,8 +74,8 @@ impl<H: ServerHandler> Traced<H> {
         }
     }
 
-    /// A handler of requests that come over HTTP.
-    pub(crate) fn over_http(handler: H) -> Self {
+    /// Wraps a handler of requests over HTTP.
+    pub(crate) fn http(handler: H) -> Self {
         Self {
             handler,
             over_http: true,
@@ -85,19 +84,19 @@ impl<H: ServerHandler> Traced<H> {
         }
     }
 
-    /// The same with a meter for all requests of one client.
-    pub(crate) fn counted(self, meter: Option<UsageMeter>) -> Self {
+    /// Sets the meter for all requests of one client.
+    pub(crate) fn with_meter(self, meter: Option<UsageMeter>) -> Self {
         Self { meter, ..self }
     }
 
-    /// The same for all requests of one client in one session.
-    pub(crate) fn of_session(self, owner: Identity, session: &str) -> Self {
+    /// Sets the owner and session of all requests.
+    pub(crate) fn with_session(self, owner: Identity, session: &str) -> Self {
         let session = Some((owner, session_digest(session)));
         Self { session, ..self }
     }
 
-    /// What marks the log lines of a request: who makes it, in which session, and its ids. Where the task
-    /// that took it from the network serves it, its lines are marked already.
+    /// Returns the log context of a request: its user, session and ids. If the transport has already entered a context,
+    /// this one is empty.
     fn log_span(&self, parts: Option<&Parts>, rpc_id: &str) -> tracing::Span {
         if !tracing::Span::current().is_none() {
             return tracing::Span::none();
@@ -123,23 +122,22 @@ impl<H: ServerHandler> Traced<H> {
         fields.span()
     }
 
-    fn begin(
+    fn start_span(
         &self,
         method: &'static str,
         tool: Option<&str>,
         context: &RequestContext<RoleServer>,
-    ) -> Begun {
+    ) -> RequestSpan {
         let id = plain(&context.id);
         let parts = context.extensions.get::<Parts>();
         let own = context.extensions.get::<ClientRequestId>();
         let shown = own.map(|ClientRequestId(id)| plain_rpc_id(id));
         let shown = shown.or_else(|| id.clone()).unwrap_or("-".to_owned());
         let log = self.log_span(parts, &shown);
-        log.in_scope(|| tracing::debug!(method, id = shown, "asked"));
+        log.in_scope(|| tracing::debug!(method, id = shown, "request received"));
         let trace = Trace::of(&context.meta, parts.map(|parts| &parts.headers));
-        let asked = || Asked {
-            method,
-            // What is no tool is what a client made up.
+        let attributes = || Asked {
+            method, // Unknown names are arbitrary text of the client.
             tool: tool
                 .filter(|name| self.handler.get_tool(name).is_some())
                 .map(str::to_owned),
@@ -149,11 +147,11 @@ impl<H: ServerHandler> Traced<H> {
                 .map(|version| version.as_str().to_owned()),
             over_http: self.over_http,
         };
-        let span = Span::of_request(asked, trace.as_ref());
+        let span = Span::of_request(attributes, trace.as_ref());
         let trace = span.trace().or(trace);
         let requester = parts.and_then(|parts| parts.extensions.get::<Requester>());
         let meter = requester.map_or(&self.meter, |requester| &requester.meter);
-        Begun {
+        RequestSpan {
             span,
             trace,
             meter: meter.clone(),
@@ -162,47 +160,46 @@ impl<H: ServerHandler> Traced<H> {
     }
 }
 
-impl Begun {
-    /// Runs a request to its end. It is boxed, because rmcp holds the largest of these futures several
-    /// times over.
+impl RequestSpan {
+    /// Runs a request to its end. It is boxed, because rmcp holds the largest of these futures several times.
     async fn during<A>(
         self,
         request: Pin<Box<impl Future<Output = Result<A, ErrorData>>>>,
-        fails: fn(&A) -> bool,
+        is_failure: fn(&A) -> bool,
     ) -> Result<A, ErrorData> {
         let served = Trace::during(self.trace, request).instrument(self.log);
-        let answer = served.await;
-        count(self.meter, &answer).await;
-        self.span.end(|| ended(&answer, fails));
-        answer
+        let result = served.await;
+        count_error(self.meter, &result).await;
+        self.span.end(|| ended(&result, is_failure));
+        result
     }
 }
 
-/// Counts a request that is answered by an error; calls that fail otherwise count themselves.
-async fn count<A>(meter: Option<UsageMeter>, answer: &Result<A, ErrorData>) {
-    if let (Some(meter), Err(_)) = (meter, answer) {
+/// Counts a request that ends with a protocol error; failed tool calls are counted elsewhere.
+async fn count_error<A>(meter: Option<UsageMeter>, result: &Result<A, ErrorData>) {
+    if let (Some(meter), Err(_)) = (meter, result) {
         meter.add(daily::ERRORS, 1);
         meter.commit().await;
     }
 }
 
-/// An id that can be shown: a number, or a short name.
+/// Returns an id that can be logged: a number, or a short name.
 fn plain(id: &NumberOrString) -> Option<String> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.:".contains(&byte);
     match id {
         NumberOrString::Number(number) => Some(number.to_string()),
         NumberOrString::String(text) => {
-            let shown = text.len() <= LONGEST_ID && text.bytes().all(is_plain);
+            let shown = text.len() <= MAX_ID && text.bytes().all(is_plain);
             shown.then(|| text.to_string())
         }
     }
 }
 
-fn ended<A>(answer: &Result<A, ErrorData>, fails: fn(&A) -> bool) -> Ended {
-    match answer {
-        Ok(answer) => Ended {
+fn ended<A>(result: &Result<A, ErrorData>, is_failure: fn(&A) -> bool) -> Ended {
+    match result {
+        Ok(result) => Ended {
             code: None,
-            error: fails(answer).then_some(Cow::Borrowed("tool_error")),
+            error: is_failure(result).then_some(Cow::Borrowed("tool_error")),
         },
         Err(error) => Ended {
             code: Some(error.code.0.into()),
@@ -215,31 +212,19 @@ fn never<A>(_: &A) -> bool {
     false
 }
 
-fn is_failed_call(answer: &CallToolResponse) -> bool {
-    matches!(answer, CallToolResponse::Complete(result) if result.is_error == Some(true))
+fn is_failed_call(response: &CallToolResponse) -> bool {
+    matches!(response, CallToolResponse::Complete(result) if result.is_error == Some(true))
 }
 
-fn is_failed_custom(answer: &CustomResult) -> bool {
-    answer.0.get("isError") == Some(&Value::Bool(true))
+fn is_failed_custom(result: &CustomResult) -> bool {
+    result.0.get("isError") == Some(&Value::Bool(true))
 }
 
-/// Requests of which only the method is told.
-macro_rules! requests {
-    ($($name:ident($($params:ident: $type:ty)?) -> $answer:ty = $method:literal;)*) => {$(
-        async fn $name(
-            &self,
-            $($params: $type,)?
-            context: RequestContext<RoleServer>,
-        ) -> Result<$answer, ErrorData> {
-            let begun = self.begin($method, None, &context);
-            let served = Box::pin(self.handler.$name($($params,)? context));
-            begun.during(served, never).await
-        }
-    )*};
-}
+/// Requests whose span has only the method.
+macro_rules! requests { ($($name:ident($($params:ident: $type:ty)?) -> $answer:ty = $method:literal;)*) => {$( async fn $name( &self, $($params: $type,)? context: RequestContext<RoleServer>, ) -> Result<$answer, ErrorData> { let span = self.start_span($method, None, &context); let served = Box::pin(self.handler.$name($($params,)? context)); span.during(served, never).await } )*}; }
 
 #[expect(deprecated)]
-impl<H: ServerHandler> ServerHandler for Traced<H> {
+impl<H: ServerHandler> ServerHandler for TracedHandler<H> {
     fn get_info(&self) -> ServerConfig {
         self.handler.get_info()
     }
@@ -259,34 +244,16 @@ impl<H: ServerHandler> ServerHandler for Traced<H> {
         self.handler.accepted_subscription_filter(requested)
     }
 
-    requests! {
-        ping() -> () = "ping";
-        initialize(request: InitializeRequestParams) -> InitializeResult = "initialize";
-        discover() -> DiscoverResult = "server/discover";
-        complete(request: CompleteRequestParams) -> CompleteResult = "completion/complete";
-        set_level(request: SetLevelRequestParams) -> () = "logging/setLevel";
-        list_prompts(request: Option<PaginatedRequestParams>) -> ListPromptsResult = "prompts/list";
-        list_resources(request: Option<PaginatedRequestParams>) -> ListResourcesResult
-            = "resources/list";
-        list_resource_templates(request: Option<PaginatedRequestParams>)
-            -> ListResourceTemplatesResult = "resources/templates/list";
-        read_resource(request: ReadResourceRequestParams) -> ReadResourceResponse = "resources/read";
-        subscribe(request: SubscribeRequestParams) -> () = "resources/subscribe";
-        unsubscribe(request: UnsubscribeRequestParams) -> () = "resources/unsubscribe";
-        list_tools(request: Option<PaginatedRequestParams>) -> ListToolsResult = "tools/list";
-        get_task(request: GetTaskParams) -> GetTaskResult = "tasks/get";
-        update_task(request: UpdateTaskParams) -> () = "tasks/update";
-        cancel_task(request: CancelTaskParams) -> () = "tasks/cancel";
-    }
+    requests! { ping() -> () = "ping"; initialize(request: InitializeRequestParams) -> InitializeResult = "initialize"; discover() -> DiscoverResult = "server/discover"; complete(request: CompleteRequestParams) -> CompleteResult = "completion/complete"; set_level(request: SetLevelRequestParams) -> () = "logging/setLevel"; list_prompts(request: Option<PaginatedRequestParams>) -> ListPromptsResult = "prompts/list"; list_resources(request: Option<PaginatedRequestParams>) -> ListResourcesResult = "resources/list"; list_resource_templates(request: Option<PaginatedRequestParams>) -> ListResourceTemplatesResult = "resources/templates/list"; read_resource(request: ReadResourceRequestParams) -> ReadResourceResponse = "resources/read"; subscribe(request: SubscribeRequestParams) -> () = "resources/subscribe"; unsubscribe(request: UnsubscribeRequestParams) -> () = "resources/unsubscribe"; list_tools(request: Option<PaginatedRequestParams>) -> ListToolsResult = "tools/list"; get_task(request: GetTaskParams) -> GetTaskResult = "tasks/get"; update_task(request: UpdateTaskParams) -> () = "tasks/update"; cancel_task(request: CancelTaskParams) -> () = "tasks/cancel"; }
 
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let begun = self.begin("tools/call", Some(&request.name), &context);
-        let called = Box::pin(self.handler.call_tool(request, context));
-        begun.during(called, is_failed_call).await
+        let span = self.start_span("tools/call", Some(&request.name), &context);
+        let served = Box::pin(self.handler.call_tool(request, context));
+        span.during(served, is_failed_call).await
     }
 
     async fn on_custom_request(
@@ -302,9 +269,9 @@ impl<H: ServerHandler> ServerHandler for Traced<H> {
             .and_then(|params| params.get("name"));
         let tool = name.filter(|_| method == "tools/call");
         let tool = tool.and_then(Value::as_str);
-        let begun = self.begin(known.unwrap_or(OTHER), tool, &context);
+        let span = self.start_span(known.unwrap_or(OTHER), tool, &context);
         let served = Box::pin(self.handler.on_custom_request(request, context));
-        begun.during(served, is_failed_custom).await
+        span.during(served, is_failed_custom).await
     }
 
     async fn get_prompt(
@@ -312,29 +279,28 @@ impl<H: ServerHandler> ServerHandler for Traced<H> {
         request: GetPromptRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<GetPromptResponse, ErrorData> {
-        let Begun {
+        let RequestSpan {
             mut span,
             trace,
             meter,
             log,
-        } = self.begin("prompts/get", None, &context);
+        } = self.start_span("prompts/get", None, &context);
         let name = request.name.clone();
-        let got = Box::pin(self.handler.get_prompt(request, context));
-        let answer = Trace::during(trace, got).instrument(log).await;
-        count(meter, &answer).await;
-        // Only now it is known that there is such a prompt.
-        if answer.is_ok() {
+        let served = Box::pin(self.handler.get_prompt(request, context));
+        let result = Trace::during(trace, served).instrument(log).await;
+        count_error(meter, &result).await; // Unknown names are arbitrary text of the client.
+        if result.is_ok() {
             span.name_prompt(&name);
         }
-        span.end(|| ended(&answer, never));
-        answer
+        span.end(|| ended(&result, never));
+        result
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let request = context.request_context();
-        let begun = self.begin("subscriptions/listen", None, request);
-        let heard = Box::pin(self.handler.listen(context));
-        begun.during(heard, never).await
+        let span = self.start_span("subscriptions/listen", None, request);
+        let served = Box::pin(self.handler.listen(context));
+        span.during(served, never).await
     }
 
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
@@ -346,7 +312,8 @@ impl<H: ServerHandler> ServerHandler for Traced<H> {
         notification: CustomNotification,
         context: NotificationContext<RoleServer>,
     ) {
-        let told = self.handler.on_custom_notification(notification, context);
-        told.await;
+        self.handler
+            .on_custom_notification(notification, context)
+            .await;
     }
 }

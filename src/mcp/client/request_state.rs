@@ -1,7 +1,7 @@
-//! What a call knew before it asked, sealed and carried by the client.
+//! The request state of a multi-round-trip call, which the client sends back with the next round.
 //!
-//! It is sealed with a key of this process, or of all servers that share a store, for one owner, one tool and one set of arguments, and for a
-//! while only. It holds nothing that the client did not say itself.
+//! It is sealed with a key of this process, or of all servers that share a store. It is valid for one owner, one tool
+//! and one set of arguments, for a limited time, and contains only the client's own input.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -16,22 +16,22 @@ use serde_json::{Value, json};
 use exa_mcp_accounts::Secret;
 use exa_mcp_model::Identity;
 
-/// How long an answer to a question is waited for.
-const LIFE: Duration = Duration::from_secs(15 * 60);
+/// The lifetime of a request state.
+const TTL: Duration = Duration::from_secs(15 * 60);
 
-/// The longest state that is looked at, in bytes.
-const LONGEST: usize = 2 * 1024 * 1024;
+/// The longest state that is parsed, in bytes.
+const MAX_LENGTH: usize = 2 * 1024 * 1024;
 
-/// To what a state belongs.
+/// The call that a state belongs to, as associated data of the seal.
 pub(super) struct Binding(Vec<u8>);
 
-/// A state belongs to one call of one owner.
+/// Binds a state to one call of one owner.
 pub(super) fn binding(owner: &Identity, tool: &str, arguments: &JsonObject) -> Binding {
     let arguments = sorted(&Value::Object(arguments.clone()));
     Binding(json!([owner.as_str(), tool, arguments]).to_string().into())
 }
 
-/// The same value with its names in order: some clients do not keep them as they were.
+/// Sorts the keys of all objects, because some clients do not preserve their order.
 fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(map) => {
@@ -44,65 +44,67 @@ fn sorted(value: &Value) -> Value {
     }
 }
 
-/// What was asked and answered so far.
+/// The input requests and responses so far.
 #[derive(Debug, Default, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct State {
-    /// The question that is open.
+pub(super) struct RequestState {
+    /// The open request.
     #[serde(rename = "asked")]
-    asked: Option<String>,
-    /// The answers of earlier rounds.
+    requested: Option<String>,
+    /// The responses of earlier rounds.
     #[serde(rename = "answers")]
-    answers: BTreeMap<String, Value>,
-    /// How many rounds there were.
+    responses: BTreeMap<String, Value>,
+    /// The number of rounds.
     #[serde(rename = "rounds")]
     pub(super) rounds: u8,
 }
 
-impl State {
-    /// Takes the answer to the open question.
+impl RequestState {
+    /// Adds the response to the open request.
     pub(super) fn take(&mut self, mut responses: InputResponses) {
-        if let Some(asked) = self.asked.take()
-            && let Some(answer) = responses.remove(&asked).filter(|answer| !answer.is_null())
+        if let Some(key) = self.requested.take()
+            && let Some(response) = responses
+                .remove(&key)
+                .filter(|response| !response.is_null())
         {
-            self.answers.insert(asked, answer);
+            self.responses.insert(key, response);
         }
     }
 
-    /// The answer to a question, if there is one.
-    pub(super) fn answer(&self, key: &str) -> Option<&Value> {
-        self.answers.get(key)
+    /// Returns the response to a request, if there is one.
+    pub(super) fn response(&self, key: &str) -> Option<&Value> {
+        self.responses.get(key)
     }
 
-    /// The state of a call that asks this.
-    pub(super) fn asking(&self, key: &str) -> Self {
+    /// Returns the state of a call that makes this request next.
+    pub(super) fn requesting(&self, key: &str) -> Self {
         Self {
-            asked: Some(key.to_owned()),
-            answers: self.answers.clone(),
+            requested: Some(key.to_owned()),
+            responses: self.responses.clone(),
             rounds: self.rounds.saturating_add(1),
         }
     }
 
-    /// The form in which a client carries it.
+    /// Encrypts the state for the client.
     pub(super) fn seal(&self, binding: &Binding) -> Result<String, ErrorData> {
-        let options = SealOptions::new().associated_data(&binding.0).ttl(LIFE);
+        let options = SealOptions::new().associated_data(&binding.0).ttl(TTL);
         let sealed = codec()?.seal_json_with(self, &options);
-        sealed.map_err(|_| ErrorData::internal_error("The state could not be sealed", None))
+        sealed.map_err(|_| ErrorData::internal_error("The request state could not be sealed", None))
     }
 
-    /// What a client carried back.
+    /// Decrypts the state that a client sent back.
     pub(super) fn open(sealed: &str, binding: &Binding) -> Result<Self, ErrorData> {
-        if sealed.len() > LONGEST {
-            return Err(unusable("is longer than any that this server made"));
+        if sealed.len() > MAX_LENGTH {
+            return Err(invalid("is longer than any that this server issued"));
         }
         let opened = codec()?.open_json_with(sealed, &binding.0);
         opened.map_err(|error| match error {
-            RequestStateError::Expired => unusable("has expired"),
-            _ => unusable("was not made by this server for this call, or was changed on its way"),
+            RequestStateError::Expired => invalid("has expired"),
+            _ => invalid("was not issued by this server for this call, or was modified"),
         })
     }
 }
 
-fn unusable(why: &str) -> ErrorData {
+fn invalid(why: &str) -> ErrorData {
     ErrorData::invalid_params(
         format!("requestState {why}; make the call again without requestState and inputResponses"),
         None,
@@ -111,22 +113,21 @@ fn unusable(why: &str) -> ErrorData {
 
 static CODEC: OnceLock<RequestStateCodec> = OnceLock::new();
 
-/// Seals with a key that other servers have, too: a call may be answered by one and go on at another.
-pub(crate) fn share_key(secret: &Secret) {
+/// Sets the key that all servers on a store share: the rounds of a call may reach different servers.
+pub(crate) fn set_shared_state_key(secret: &Secret) {
     let parts = ["first", "second"].map(|part| secret.digest("request state", part).short_hex());
     CODEC.get_or_init(|| RequestStateCodec::new_unchecked(parts.concat().into_bytes()));
 }
 
-/// Seals and opens with a key that lives as long as the process and is made at its first use.
+/// Returns the codec. Without a shared key, a random key is created at the first use.
 fn codec() -> Result<&'static RequestStateCodec, ErrorData> {
     if let Some(codec) = CODEC.get() {
         return Ok(codec);
     }
     let mut key = vec![0; RequestStateCodec::MIN_KEY_LENGTH];
-    let unkeyed =
-        |_| ErrorData::internal_error("The operating system gave no random numbers", None);
-    getrandom::fill(&mut key).map_err(unkeyed)?;
-    // Two first calls at once may both make a key; one of the two is kept.
+    let no_randomness =
+        |_| ErrorData::internal_error("The operating system provided no random numbers", None);
+    getrandom::fill(&mut key).map_err(no_randomness)?; // Concurrent first uses may both create a key; only one is used.
     Ok(CODEC.get_or_init(|| RequestStateCodec::new_unchecked(key)))
 }
 
@@ -139,28 +140,28 @@ mod tests {
         value.as_object().unwrap().clone()
     }
 
-    fn state() -> State {
-        let mut state = State::default().asking("a");
+    fn state() -> RequestState {
+        let mut state = RequestState::default().requesting("a");
         state.take(InputResponses::from_iter([(
             "a".to_owned(),
             json!({"x": 1}),
         )]));
-        state.asking("b")
+        state.requesting("b")
     }
 
     #[test]
-    fn a_state_comes_back_as_it_was() {
+    fn round_trips_a_state() {
         let given = arguments(json!({"a": {"x": 1, "y": 2}, "b": 3}));
         let other_order = arguments(json!({"b": 3, "a": {"y": 2, "x": 1}}));
         let sealed = state()
             .seal(&binding(&Identity::local(), "t", &given))
             .unwrap();
-        let opened = State::open(&sealed, &binding(&Identity::local(), "t", &other_order));
+        let opened = RequestState::open(&sealed, &binding(&Identity::local(), "t", &other_order));
         assert_eq!(opened.unwrap(), state());
     }
 
     #[test]
-    fn a_state_belongs_to_one_owner_tool_and_set_of_arguments() {
+    fn binds_a_state_to_owner_tool_and_arguments() {
         let given = arguments(json!({"a": 1}));
         let own = binding(&Identity::local(), "t", &given);
         let sealed = state().seal(&own).unwrap();
@@ -170,38 +171,38 @@ mod tests {
             binding(&Identity::local(), "t", &arguments(json!({"a": 2}))),
         ];
         for other in others {
-            let error = State::open(&sealed, &other).unwrap_err();
+            let error = RequestState::open(&sealed, &other).unwrap_err();
             assert_eq!(error.code.0, -32602);
         }
     }
 
     #[test]
-    fn a_changed_state_is_refused() {
+    fn rejects_a_modified_state() {
         let own = binding(&Identity::local(), "t", &JsonObject::new());
         let sealed = state().seal(&own).unwrap();
-        for place in 0..sealed.len() {
+        for index in 0..sealed.len() {
             let mut bytes = sealed.clone().into_bytes();
-            if let Some(byte) = bytes.get_mut(place) {
+            if let Some(byte) = bytes.get_mut(index) {
                 *byte = if *byte == b'A' { b'B' } else { b'A' };
             }
             let changed = String::from_utf8(bytes).unwrap();
-            assert!(State::open(&changed, &own).is_err(), "{place}");
+            assert!(RequestState::open(&changed, &own).is_err(), "{index}");
         }
-        let long = "x".repeat(LONGEST + 1);
+        let long = "x".repeat(MAX_LENGTH + 1);
         for odd in ["", "rs1", "rs1..", long.as_str()] {
-            assert!(State::open(odd, &own).is_err());
+            assert!(RequestState::open(odd, &own).is_err());
         }
     }
 
     #[test]
-    fn an_old_state_is_said_to_be_old() {
+    fn rejects_an_expired_state() {
         let own = binding(&Identity::local(), "t", &JsonObject::new());
         let options = SealOptions::new()
             .associated_data(&own.0)
             .ttl(Duration::from_millis(1));
         let sealed = codec().unwrap().seal_json_with(&state(), &options).unwrap();
         std::thread::sleep(Duration::from_millis(5));
-        let error = State::open(&sealed, &own).unwrap_err();
+        let error = RequestState::open(&sealed, &own).unwrap_err();
         assert!(error.message.contains("expired"), "{error:?}");
     }
 }

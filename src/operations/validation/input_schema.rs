@@ -1,4 +1,4 @@
-//! What arguments are held against: a schema, and its compiled form.
+//! A JSON Schema with its compiled validator.
 
 use std::ops::Deref;
 use std::sync::OnceLock;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::messages;
 
-/// The form that arguments must have, as a JSON Schema. It is compiled by the first check, and kept for all others.
+/// The JSON Schema of arguments. It is compiled once, by the first validation.
 #[derive(Debug)]
 pub struct InputSchema {
     schema: Value,
@@ -16,7 +16,7 @@ pub struct InputSchema {
 }
 
 impl InputSchema {
-    /// A schema that is not compiled yet.
+    /// Wraps a schema without compiling it.
     pub const fn new(schema: Value) -> Self {
         Self {
             schema,
@@ -24,7 +24,7 @@ impl InputSchema {
         }
     }
 
-    /// What tells whether arguments fit, or why the schema cannot be used.
+    /// Returns the compiled validator, or why the schema is invalid.
     pub(super) fn validator(&self) -> Result<&Validator, &str> {
         let compiled = self.compiled.get_or_init(|| compile(&self.schema));
         compiled.as_ref().map_err(String::as_str)
@@ -43,13 +43,13 @@ fn compile(schema: &Value) -> Result<Validator, String> {
     jsonschema::options()
         .offline()
         .should_validate_formats(true)
-        // Every address of this API is one that a server must be able to open.
-        .with_format("uri", messages::is_web_address)
+        // Every URI of this API is a web URL.
+        .with_format("uri", messages::is_web_url)
         .build(schema)
         .map_err(|error| error.to_string())
 }
 
-/// Whether `text` is a date and time with its zone, as RFC 3339 writes it.
+/// Returns whether `text` is an RFC 3339 date-time.
 pub(super) fn is_date_time(text: &str) -> bool {
     static VALIDATOR: OnceLock<Option<Validator>> = OnceLock::new();
     let validator =

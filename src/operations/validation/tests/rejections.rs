@@ -1,12 +1,12 @@
-//! What is said when a call is refused.
+//! Messages about rejected calls.
 
 use serde_json::json;
 
-use super::{InputSchema, refused, run, run_with};
+use super::{InputSchema, assert_rejected, run, run_with};
 
 #[test]
-fn everything_is_told_at_once() {
-    refused(
+fn reports_all_problems_at_once() {
+    assert_rejected(
         "searches.create",
         json!({"count": 0, "query": "", "behavior": "ovveride", "recall": "maybe",
                "criteria": [{"description": "a"}, {"text": "b"}, 7, {}],
@@ -45,7 +45,7 @@ fn everything_is_told_at_once() {
 
 #[test]
 fn unknown_arguments_of_closed_schemas() {
-    refused(
+    assert_rejected(
         "items.list",
         json!({"websetId": "w", "limits": 5, "xyz": 1}),
         &[
@@ -60,16 +60,16 @@ fn unknown_arguments_of_closed_schemas() {
         ],
     );
     let schema = json!({"type": "object", "properties": {}, "additionalProperties": false});
-    let refused = run_with("closed", &InputSchema::new(schema), json!({"a": 1})).unwrap_err();
+    let error = run_with("closed", &InputSchema::new(schema), json!({"a": 1})).unwrap_err();
     assert_eq!(
-        refused.to_string(),
-        "there is no argument `a`; none are taken"
+        error.to_string(),
+        "there is no argument `a`; it takes no arguments"
     );
 }
 
 #[test]
 fn missing_arguments() {
-    refused(
+    assert_rejected(
         "get_contents",
         json!({"url": "https://exa.ai"}),
         &[(
@@ -77,12 +77,12 @@ fn missing_arguments() {
             "`urls` is required: a list of strings; `url` was given, did you mean `urls`?",
         )],
     );
-    refused(
+    assert_rejected(
         "search",
         json!({"query": null}),
         &[("query", "`query` must be a string; got null")],
     );
-    refused(
+    assert_rejected(
         "monitors.create",
         json!({"websetId": "w", "cadence": {}, "behavior": {"config": {}}}),
         &[
@@ -97,7 +97,7 @@ fn missing_arguments() {
 
 #[test]
 fn two_names_for_one_argument() {
-    refused(
+    assert_rejected(
         "items.list",
         json!({"websetId": "a", "id": "b"}),
         &[(
@@ -109,7 +109,7 @@ fn two_names_for_one_argument() {
 
 #[test]
 fn bounds_and_lengths() {
-    refused(
+    assert_rejected(
         "items.list",
         json!({"websetId": "w", "limit": 500, "cursor": ""}),
         &[
@@ -117,7 +117,7 @@ fn bounds_and_lengths() {
             ("limit", "`limit` must be at most 100; got 500"),
         ],
     );
-    refused(
+    assert_rejected(
         "search",
         json!({"query": "x", "includeText": ["a", "b"], "userIdentifier": "a b",
                "contents": {"livecrawlTimeout": 0}}),
@@ -138,7 +138,7 @@ fn bounds_and_lengths() {
     );
     let long = "a".repeat(301);
     let shown = "a".repeat(80);
-    refused(
+    assert_rejected(
         "websets.create",
         json!({"externalId": long}),
         &[(
@@ -146,7 +146,7 @@ fn bounds_and_lengths() {
             &format!("`externalId` must have at most 300 characters; got 301: `{shown}…`"),
         )],
     );
-    refused(
+    assert_rejected(
         "webhooks.create",
         json!({"events": [], "url": "https://exa.ai"}),
         &[("events", "`events` must have at least 1 entry; got 0")],
@@ -154,8 +154,8 @@ fn bounds_and_lengths() {
 }
 
 #[test]
-fn listed_values() {
-    refused(
+fn enum_values() {
+    assert_rejected(
         "search",
         json!({"query": "x", "type": "deeep"}),
         &[(
@@ -163,7 +163,7 @@ fn listed_values() {
             "`type` must be one of neural, fast, auto, deep, deep-reasoning, instant, deep-lite, lite, keyword, hybrid; got `deeep`; did you mean `deep`?",
         )],
     );
-    refused(
+    assert_rejected(
         "imports.create",
         json!({"size": 1, "count": 1, "format": "xlsx", "entity": "company"}),
         &[("format", "`format` must be `csv`; got `xlsx`")],
@@ -172,12 +172,12 @@ fn listed_values() {
 
 #[test]
 fn formats() {
-    refused(
+    assert_rejected(
         "webhooks.create",
         json!({"events": ["webset.created"], "url": "hooks.example.com/exa"}),
         &[(
             "url",
-            "`url` must be an address that starts with http:// or https://; got `hooks.example.com/exa`; did you mean `https://hooks.example.com/exa`?",
+            "`url` must be a URL that starts with http:// or https://; got `hooks.example.com/exa`; did you mean `https://hooks.example.com/exa`?",
         )],
     );
     for url in [
@@ -190,7 +190,7 @@ fn formats() {
         let arguments = json!({"events": ["webset.created"], "url": url});
         assert!(run("webhooks.create", arguments).is_err(), "{url}");
     }
-    refused(
+    assert_rejected(
         "events.list",
         json!({"createdAfter": "last week", "createdBefore": "2026-02-30"}),
         &[
@@ -207,20 +207,20 @@ fn formats() {
 }
 
 #[test]
-fn many_problems_are_counted() {
+fn counts_problems_beyond_the_limit() {
     let types = vec!["nonsense"; 100];
-    let refused = run("events.list", json!({"types": types})).unwrap_err();
-    assert_eq!(refused.problems.len(), 26);
-    assert_eq!(refused.problems[25].text, "and 75 more such problems");
+    let error = run("events.list", json!({"types": types})).unwrap_err();
+    assert_eq!(error.problems.len(), 26);
+    assert_eq!(error.problems[25].message, "and 75 more such problems");
 }
 
 #[test]
-fn long_names_and_values_are_cut() {
+fn shortens_long_names_and_values() {
     let long = "x".repeat(1_000_000);
-    let refused = run(
+    let error = run(
         "items.list",
         json!({"websetId": "w", long.clone(): 1, "limit": long}),
     );
-    let text = refused.unwrap_err().to_string();
+    let text = error.unwrap_err().to_string();
     assert!(text.len() < 1_000, "{}", text.len());
 }

@@ -1,4 +1,4 @@
-//! Runs calls: not too many at once, stoppable, and none can take the server down.
+//! Runs calls with limited concurrency, cancellation and panic isolation.
 
 use std::{future::Future, panic::AssertUnwindSafe};
 
@@ -6,29 +6,29 @@ use futures_util::FutureExt;
 use rmcp::model::ErrorData;
 use tokio::sync::Semaphore;
 
-/// How many calls run at once; further ones wait for their turn.
-const CALLS_AT_ONCE: usize = 256;
+/// The default limit of concurrent calls; further ones wait.
+const MAX_CONCURRENT_CALLS: usize = 256;
 
-/// The places for calls.
-pub(super) struct Calls {
-    places: Semaphore,
+/// Limits the number of concurrent calls.
+pub(super) struct CallLimiter {
+    permits: Semaphore,
 }
 
-impl Default for Calls {
+impl Default for CallLimiter {
     fn default() -> Self {
-        Self::new(CALLS_AT_ONCE)
+        Self::new(MAX_CONCURRENT_CALLS)
     }
 }
 
-impl Calls {
-    /// Makes this many places.
-    pub(super) fn new(places: usize) -> Self {
+impl CallLimiter {
+    /// Creates a limiter for this many concurrent calls.
+    pub(super) fn new(limit: usize) -> Self {
         Self {
-            places: Semaphore::new(places),
+            permits: Semaphore::new(limit),
         }
     }
 
-    /// Runs a call to its end, or until `stopped`; a stopped call is dropped, not left to finish.
+    /// Runs a call to its end, or drops it when `stopped` completes.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         call: impl Future<Output = T> + Send + 'static,
@@ -36,18 +36,18 @@ impl Calls {
     ) -> Result<T, ErrorData> {
         tokio::select! {
             biased;
-            // A client that cancelled gets no answer; this one is for the end of the server.
-            () = stopped => Err(internal("The call was stopped because the server is ending")),
-            outcome = self.run_in_place(call) => outcome,
+            // A client that cancelled gets no response; this error is for a shutdown of the server.
+            () = stopped => Err(internal("The call was stopped because the server is shutting down")),
+            outcome = self.run_with_permit(call) => outcome,
         }
     }
 
-    async fn run_in_place<T: Send + 'static>(
+    async fn run_with_permit<T: Send + 'static>(
         &self,
         call: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, ErrorData> {
-        let _place = self.places.acquire().await.map_err(|_| crashed())?;
-        // A call that panicked is dropped, and what it shares with others are locks that outlive panics.
+        let _permit = self.permits.acquire().await.map_err(|_| crashed())?;
+        // A call that panics is dropped, and the locks that it shares with others tolerate poisoning.
         let outcome = AssertUnwindSafe(call).catch_unwind().await;
         outcome.map_err(|_| crashed())
     }
@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// Counts what is alive.
+    /// Counts its live instances.
     struct Alive(Arc<AtomicUsize>);
 
     impl Alive {
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_stopped_call_is_dropped_at_once() {
+    async fn drops_a_stopped_call_at_once() {
         let count = Arc::new(AtomicUsize::new(0));
         let alive = Alive::new(&count);
         let call = async move {
@@ -102,30 +102,30 @@ mod tests {
             pending().await
         };
         let stop = sleep(Duration::from_millis(5));
-        let error = Calls::new(1).run::<()>(call, stop).await.unwrap_err();
+        let error = CallLimiter::new(1).run::<()>(call, stop).await.unwrap_err();
         assert_eq!(error.code.0, -32603);
         tokio::task::yield_now().await;
         assert_eq!(count.load(Ordering::SeqCst), 0);
     }
 
     #[tokio::test]
-    async fn a_panic_is_an_internal_error() {
-        let calls = Calls::new(1);
+    async fn turns_a_panic_into_an_internal_error() {
+        let limiter = CallLimiter::new(1);
         let call = async { panic!("a planned panic") };
-        let error = calls.run::<()>(call, pending()).await.unwrap_err();
+        let error = limiter.run::<()>(call, pending()).await.unwrap_err();
         assert_eq!(error.code.0, -32603);
-        let next = calls.run(async { "fine" }, pending()).await;
+        let next = limiter.run(async { "fine" }, pending()).await;
         assert_eq!(next.unwrap(), "fine");
     }
 
     #[tokio::test(start_paused = true)]
-    async fn calls_beyond_the_limit_wait() {
-        let calls = Arc::new(Calls::new(3));
+    async fn queues_calls_beyond_the_limit() {
+        let limiter = Arc::new(CallLimiter::new(3));
         let count = Arc::new(AtomicUsize::new(0));
         let most = Arc::new(AtomicUsize::new(0));
         let mut set = JoinSet::new();
         for _ in 0..10 {
-            let (calls, count, most) = (calls.clone(), count.clone(), most.clone());
+            let (limiter, count, most) = (limiter.clone(), count.clone(), most.clone());
             set.spawn(async move {
                 let call = async move {
                     let _alive = Alive::new(&count);
@@ -133,7 +133,7 @@ mod tests {
                     sleep(Duration::from_secs(1)).await;
                     "done"
                 };
-                calls.run(call, pending()).await.unwrap()
+                limiter.run(call, pending()).await.unwrap()
             });
         }
         assert_eq!(set.join_all().await, ["done"; 10]);

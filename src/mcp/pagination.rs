@@ -1,23 +1,23 @@
-//! Long lists in pages.
+//! Pagination of lists.
 
 use rmcp::model::ErrorData;
 
-/// How many members one page of a list holds.
+/// Entries per page.
 pub(super) const PAGE_SIZE: usize = 200;
 
-/// What every cursor begins with; clients must not read anything into it.
+/// The prefix of every cursor. Cursors are opaque to clients.
 const CURSOR_PREFIX: &str = "page-";
 
-/// One page and the cursor of the next.
+/// One page of a list.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Page<T> {
-    /// The members of the page.
+    /// The entries of the page.
     pub(super) items: Vec<T>,
-    /// Where the next page begins, if there is one.
+    /// The cursor of the next page, if there is one.
     pub(super) next: Option<String>,
 }
 
-/// Cuts a page out of a list; a cursor that was never given out is an error.
+/// Returns a page of a list; rejects cursors that this server did not issue.
 pub(super) fn page<T>(
     items: Vec<T>,
     cursor: Option<&str>,
@@ -33,16 +33,16 @@ pub(super) fn page<T>(
     Ok(Page { items, next })
 }
 
-/// The place that a cursor names, if it is one of ours.
+/// Parses a cursor into an offset, if this server issued it.
 fn start(cursor: &str, length: usize, size: usize) -> Option<usize> {
-    let place = cursor.strip_prefix(CURSOR_PREFIX)?;
-    let start: usize = place.parse().ok()?;
-    // The text is compared too: "+200" and "0200" are numbers, but nothing we gave out.
-    let ours = start > 0 && start < length && start.is_multiple_of(size);
-    (ours && place == start.to_string()).then_some(start)
+    let offset = cursor.strip_prefix(CURSOR_PREFIX)?;
+    let start: usize = offset.parse().ok()?;
+    // The text is compared too: "+200" and "0200" are numbers, but were never issued.
+    let is_ours = start > 0 && start < length && start.is_multiple_of(size);
+    (is_ours && offset == start.to_string()).then_some(start)
 }
 
-/// The error for a cursor that was never given out.
+/// Returns the error for an unknown cursor.
 pub(super) fn unknown_cursor() -> ErrorData {
     ErrorData::invalid_params(
         "Invalid params: unknown cursor; leave it out to start from the beginning",
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pages_make_up_the_list() {
+    fn pages_cover_the_whole_list() {
         let mut seen = Vec::new();
         let mut cursor = None;
         loop {
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn cursors_of_others_are_refused() {
+    fn rejects_unknown_cursors() {
         for cursor in [
             "", "page-", "page-0", "page-1", "page-+3", "page-03", "page-9", "3",
         ] {

@@ -1,43 +1,43 @@
-//! Log messages for the client: those of its own calls, as far as it asked for them.
+//! Log messages for the client: those of its own calls, if it requests them.
 //!
-//! Up to 2025-11-25 a client sets a level for its session. From 2026-07-28 on each request names its own,
-//! and its messages come before its answer.
+//! Up to 2025-11-25 a client sets a level for its session. Since 2026-07-28 each request sets its own level, and its
+//! messages precede its response.
 
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Mutex;
 use std::time::Instant;
 
-// Logging is deprecated as of 2026-07-28, but alive.
+// Logging is deprecated as of 2026-07-28, but still supported.
 #[expect(deprecated)]
 use rmcp::model::{LoggingLevel, LoggingMessageNotificationParam};
 use rmcp::{Peer, RoleServer, model::ErrorData, service::RequestContext};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
-use super::version::Era;
+use super::version::McpVersion;
 use crate::telemetry::logging::{Entry, Listener, Severity};
 
-/// The metadata by which a request of 2026-07-28 asks for messages.
+/// The metadata key with which a request of 2026-07-28 sets its log level.
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
-/// Who speaks.
+/// The logger name in the messages.
 const LOGGER: &str = "exa-mcp-server";
 
-/// How many messages may come at once, and how many in a second after that.
+/// The rate limit of messages: burst size, and messages per second after that.
 const BURST: f64 = 50.0;
 const PER_SECOND: f64 = 20.0;
 
 /// The log of a session.
 pub(super) struct SessionLog {
     listener: Listener,
-    /// Messages on their way, until somebody carries them.
+    /// Pending messages, until forwarding starts.
     entries: Mutex<Option<UnboundedReceiver<Entry>>>,
 }
 
 impl Default for SessionLog {
     fn default() -> Self {
-        let (listener, entries) = gated();
+        let (listener, entries) = rate_limited();
         Self {
             listener,
             entries: Mutex::new(Some(entries)),
@@ -52,30 +52,34 @@ impl SessionLog {
         self.listener.listen(severity(level));
     }
 
-    /// Who hears what goes on in the session.
+    /// Returns the listener of the session.
     pub(super) fn listener(&self) -> Listener {
         self.listener.clone()
     }
 
-    /// Carries messages to this client from now on.
+    /// Starts forwarding messages to the client.
     pub(super) fn start(&self, peer: Peer<RoleServer>) {
-        let entries = self.entries.lock().ok().and_then(|mut kept| kept.take());
+        let entries = self
+            .entries
+            .lock()
+            .ok()
+            .and_then(|mut entries| entries.take());
         if let Some(mut entries) = entries {
             tokio::spawn(async move {
                 while let Some(entry) = entries.recv().await {
-                    tell(&peer, entry).await;
+                    send(&peer, entry).await;
                 }
             });
         }
     }
 
-    /// Who hears what a request does, and what carries its messages.
+    /// Returns the listener of a request, and the log that forwards its messages.
     pub(super) fn of(
         &self,
         context: &RequestContext<RoleServer>,
-        era: &Era,
+        protocol: &McpVersion,
     ) -> Result<(Option<Listener>, RequestLog), ErrorData> {
-        if !era.is_stateless() {
+        if !protocol.is_stateless() {
             return Ok((Some(self.listener.clone()), RequestLog(None)));
         }
         if !context.meta.contains_key(LEVEL_KEY) {
@@ -87,19 +91,19 @@ impl SessionLog {
             );
             ErrorData::invalid_params(text, None)
         })?;
-        let (listener, entries) = gated();
+        let (listener, entries) = rate_limited();
         listener.listen(severity(level));
         let peer = context.peer.clone();
         Ok((Some(listener), RequestLog(Some((entries, peer)))))
     }
 }
 
-/// The messages of one request on their way to its client.
+/// Forwards the log messages of one request to its client.
 pub(super) struct RequestLog(Option<(UnboundedReceiver<Entry>, Peer<RoleServer>)>);
 
 impl RequestLog {
-    /// Carries messages until the request is done; afterwards there must be none.
-    pub(super) async fn until<T>(self, request: impl Future<Output = T>) -> T {
+    /// Forwards messages until the request is done; none may follow its response.
+    pub(super) async fn forward_during<T>(self, request: impl Future<Output = T>) -> T {
         let Some((mut entries, peer)) = self.0 else {
             return request.await;
         };
@@ -107,11 +111,11 @@ impl RequestLog {
         loop {
             tokio::select! {
                 biased;
-                Some(entry) = entries.recv() => tell(&peer, entry).await,
+                Some(entry) = entries.recv() => send(&peer, entry).await,
                 outcome = &mut request => {
                     entries.close();
                     while let Some(entry) = entries.recv().await {
-                        tell(&peer, entry).await;
+                        send(&peer, entry).await;
                     }
                     return outcome;
                 }
@@ -121,22 +125,24 @@ impl RequestLog {
 }
 
 #[expect(deprecated)]
-async fn tell(peer: &Peer<RoleServer>, entry: Entry) {
+async fn send(peer: &Peer<RoleServer>, entry: Entry) {
     let data = Value::Object(entry.data);
     let message = LoggingMessageNotificationParam::new(level(entry.severity), data);
-    // A client that went away misses nothing.
+    // A closed connection is not an error here.
     let _ = peer
         .notify_logging_message(message.with_logger(LOGGER))
         .await;
 }
 
-/// A listener that a flood of messages does not drown.
-fn gated() -> (Listener, UnboundedReceiver<Entry>) {
+/// Creates a listener with a rate limit.
+fn rate_limited() -> (Listener, UnboundedReceiver<Entry>) {
     let (sender, entries) = mpsc::unbounded_channel();
-    let gate = Mutex::new(Gate::new(Instant::now()));
+    let limiter = Mutex::new(MessageLimiter::new(Instant::now()));
     let listener = Listener::new(move |mut entry: Entry| {
-        let Ok(mut gate) = gate.lock() else { return };
-        if let Some(suppressed) = gate.pass(Instant::now()) {
+        let Ok(mut limiter) = limiter.lock() else {
+            return;
+        };
+        if let Some(suppressed) = limiter.admit(Instant::now()) {
             if suppressed > 0 {
                 entry
                     .data
@@ -148,32 +154,32 @@ fn gated() -> (Listener, UnboundedReceiver<Entry>) {
     (listener, entries)
 }
 
-/// Lets a number of messages through, and counts the others.
-struct Gate {
-    left: f64,
+/// A token bucket that counts the suppressed messages.
+struct MessageLimiter {
+    tokens: f64,
     last: Instant,
     suppressed: u64,
 }
 
-impl Gate {
+impl MessageLimiter {
     fn new(now: Instant) -> Self {
         Self {
-            left: BURST,
+            tokens: BURST,
             last: now,
             suppressed: 0,
         }
     }
 
-    /// How many were held back before this one; nothing if this one is held back too.
-    fn pass(&mut self, now: Instant) -> Option<u64> {
-        let gone = now.saturating_duration_since(self.last).as_secs_f64();
-        self.left = (self.left + gone * PER_SECOND).min(BURST);
+    /// Returns how many messages were suppressed before this one; `None` if this one is suppressed too.
+    fn admit(&mut self, now: Instant) -> Option<u64> {
+        let elapsed = now.saturating_duration_since(self.last).as_secs_f64();
+        self.tokens = (self.tokens + elapsed * PER_SECOND).min(BURST);
         self.last = now;
-        if self.left < 1.0 {
+        if self.tokens < 1.0 {
             self.suppressed += 1;
             return None;
         }
-        self.left -= 1.0;
+        self.tokens -= 1.0;
         Some(std::mem::take(&mut self.suppressed))
     }
 }
@@ -213,14 +219,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_counted_not_told() {
+    fn suppresses_and_counts_excess_messages() {
         let start = Instant::now();
-        let mut gate = Gate::new(start);
-        let passed = (0..200).filter(|_| gate.pass(start).is_some()).count();
+        let mut limiter = MessageLimiter::new(start);
+        let passed = (0..200).filter(|_| limiter.admit(start).is_some()).count();
         assert_eq!(passed, 50);
         let later = start + Duration::from_secs(1);
-        assert_eq!(gate.pass(later), Some(150));
-        let passed = (0..200).filter(|_| gate.pass(later).is_some()).count();
+        assert_eq!(limiter.admit(later), Some(150));
+        let passed = (0..200).filter(|_| limiter.admit(later).is_some()).count();
         assert_eq!(passed, 19);
     }
 }
