@@ -191,7 +191,7 @@ impl Created {
         let id = Some(self.id.as_str())
             .filter(|id| is_identifier(id))
             .unwrap_or("without a plain id");
-        let said = error.quote.filter(|_| problem.is_none());
+        let quote = error.quote.filter(|_| problem.is_none());
         let why = problem.unwrap_or(error.message);
         let until = self.until.as_ref().filter(|until| is_identifier(until));
         let until = until.map_or(String::new(), |until| format!(" until {until}"));
@@ -207,7 +207,7 @@ impl Created {
         ExaError {
             kind: ExaErrorKind::Upload,
             message,
-            said,
+            quote,
             detail: Some(Box::new(json!({"importId": self.id}))),
             ..error
         }
