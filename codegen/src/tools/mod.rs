@@ -317,7 +317,7 @@ fn host_tool(host: &Host, model: &Model, notices: &mut Vec<Notice>) -> Option<To
         .iter()
         .map(|entry| {
             let mut entry = entry.clone();
-            entry.cancel_is_refused = entry.cancel_with.as_ref().is_some_and(refused);
+            entry.cancel_is_unsupported = entry.cancel_with.as_ref().is_some_and(refused);
             host_entry(entry, model)
         })
         .collect();
