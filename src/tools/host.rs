@@ -139,7 +139,7 @@ fn started(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Value {
             .map(|name| json!({"operation": name, "params": params}))
     };
     let message = match (&entry.check_with, &entry.cancel_with) {
-        (Some(check), Some(cancel)) if !entry.cancel_is_refused => {
+        (Some(check), Some(cancel)) if !entry.cancel_is_unsupported => {
             format!("Started. Follow it with {check}, end it with {cancel}.")
         }
         (Some(check), Some(cancel)) => format!(

@@ -10,7 +10,8 @@
 //! them. [`split_arguments`] distributes flat arguments over path, query, headers and body. [`upload`] sends a
 //! file to a pre-signed URL.
 //!
-//! The client passed to [`send`] must be the one from [`ExaHttp::client`]: it does not follow redirects, so that the API key never reaches another host.
+//! The client passed to [`send`] must be the one from [`ExaHttp::client`]: it does not follow redirects, so that
+//! the API key never reaches another host.
 //!
 //! # Example
 //!

@@ -24,7 +24,7 @@ use super::{
     text, transport_error,
 };
 
-/// The time limit of an upload, regardless of its size.
+/// The minimum time limit of an upload.
 const MIN_TIMEOUT: Duration = Duration::from_secs(120);
 /// The transfer rate that extends the time limit of large uploads.
 const MIN_BYTES_PER_SECOND: u64 = 32 * 1024;

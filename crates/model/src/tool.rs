@@ -134,8 +134,12 @@ pub struct HostEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cancel_with: Option<String>,
     /// Whether that entry is not supported; set by the generator.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub cancel_is_refused: bool,
+    #[serde(
+        default,
+        rename = "cancelIsRefused",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
+    pub cancel_is_unsupported: bool,
     /// The arguments of both, mapped to a field of the response or, with `$`, to an argument of this entry.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub follow: BTreeMap<String, String>,

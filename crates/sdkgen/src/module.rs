@@ -83,6 +83,13 @@ impl<'a> Module<'a> {
 }
 
 impl Module<'_> {
+    /// Returns whether the module has methods, and whether any of them is paginated.
+    pub(super) fn method_kinds(&self) -> (bool, bool) {
+        let is_paginated = |method: &Method<'_>| method.all.is_some();
+        let has_methods = self.methods().next().is_some();
+        (has_methods, self.methods().any(is_paginated))
+    }
+
     /// Returns all methods of all classes.
     pub(super) fn methods(&self) -> impl Iterator<Item = &Method<'_>> {
         self.classes.iter().flat_map(|class| &class.methods)
@@ -148,6 +155,18 @@ impl Method<'_> {
         }
         parts.extend(source.follow.clone());
         parts.join("\n\n")
+    }
+
+    /// Returns the documentation of the method that iterates over all pages.
+    pub(super) fn all_description(&self) -> String {
+        let name = &self.name;
+        format!("The results of all pages of {name}, one page fetched at a time.")
+    }
+
+    /// Returns its first parameter, with an empty default if all arguments are optional.
+    pub(super) fn parameter(&self) -> String {
+        let default = if self.optional { " = {}" } else { "" };
+        format!("args: {}{default}", self.arguments)
     }
 
     /// Returns the names of all methods that are generated for it.

@@ -10,6 +10,9 @@ use super::tree::{Namespace, Tree};
 /// The variable that holds the client in examples and tables.
 const CLIENT: &str = "exa";
 
+/// Methods with the expressions that call them.
+type Calls<'b, 'a> = Vec<(String, &'b Method<'a>)>;
+
 /// The files of a package.
 pub(super) struct Package<'a> {
     /// The file of the client itself.
@@ -24,8 +27,7 @@ pub(super) struct Package<'a> {
 impl<'a> Package<'a> {
     /// Lays out all files.
     pub(super) fn new(tree: &'a Tree, target: &'static Target) -> Self {
-        let top = tree.top.as_ref();
-        let top = top.map(|namespace| Module::new(namespace, target));
+        let top = tree.top.as_ref().map(|top| Module::new(top, target));
         let mut root = Module::new(&tree.root, target);
         // The client has the members of both classes.
         if let (Some(class), Some(top)) = (root.classes.last_mut(), &top) {
@@ -37,14 +39,10 @@ impl<'a> Package<'a> {
             }
         }
         let files = tree.root.files().into_iter().skip(1);
-        let others: Vec<Module<'a>> = files
-            .map(|namespace| Module::new(namespace, target))
-            .collect();
-        let all = others
-            .iter()
-            .chain([&root])
-            .flat_map(|module| &module.classes);
-        let classes = all
+        let others: Vec<_> = files.map(|file| Module::new(file, target)).collect();
+        let modules = others.iter().chain([&root]);
+        let classes = modules
+            .flat_map(|module| &module.classes)
             .map(|class| (class.namespace.path.clone(), class.name.clone()))
             .collect();
         Self {
@@ -60,30 +58,31 @@ impl<'a> Package<'a> {
     pub(super) fn files(&self) -> Vec<SdkFile> {
         let target = self.target;
         let domains = self.others.iter().chain(&self.top);
-        let markers = target.marker_files.iter();
-        domains
-            .map(|module| self.module_file(module))
-            .chain([
-                target.file(target.index_file, &(target.client)(self)),
-                target.file("core", target.core),
-            ])
-            .chain(markers.map(|path| target.marker_file(path)))
-            .collect()
+        let mut files: Vec<SdkFile> = domains.map(|module| self.module_file(module)).collect();
+        files.push(target.file(target.index_file, &(target.client)(self)));
+        files.push(target.file("core", target.core));
+        files.extend(
+            target
+                .marker_files
+                .iter()
+                .map(|path| target.marker_file(path)),
+        );
+        files
     }
 
     fn module_file(&self, module: &Module<'_>) -> SdkFile {
         let (target, names) = (self.target, &module.declarations);
         let path = self.file_of(module.namespace);
-        let classes = module.classes.iter().rev();
-        let body: String = classes
-            .map(|class| (target.class)(self, names, class))
-            .chain(
-                module
-                    .methods()
-                    .map(|method| (target.response)(names, method)),
-            )
-            .chain(names.all().iter().map(|it| (target.declaration)(names, it)))
-            .collect();
+        let mut body = String::new();
+        for class in module.classes.iter().rev() {
+            body += &(target.class)(self, names, class);
+        }
+        for method in module.methods() {
+            body += &(target.response)(names, method);
+        }
+        for declaration in names.all() {
+            body += &(target.declaration)(names, declaration);
+        }
         let imports = (target.imports)(self, module, &path, &body);
         target.file(&path, &format!("{imports}{body}"))
     }
@@ -99,7 +98,7 @@ impl<'a> Package<'a> {
     }
 
     /// Returns every method with the expression that calls it, sorted by operation.
-    pub(super) fn calls(&self) -> Vec<(String, &Method<'a>)> {
+    pub(super) fn calls(&self) -> Calls<'_, 'a> {
         let mut calls = Vec::new();
         if let Some(top) = &self.top {
             for class in &top.classes {
@@ -111,12 +110,7 @@ impl<'a> Package<'a> {
         calls
     }
 
-    fn add_calls_below<'b>(
-        &'b self,
-        path: &[String],
-        receiver: &str,
-        calls: &mut Vec<(String, &'b Method<'a>)>,
-    ) {
+    fn add_calls_below<'b>(&'b self, path: &[String], receiver: &str, calls: &mut Calls<'b, 'a>) {
         let modules = self.others.iter().chain([&self.root]);
         let mut classes = modules.flat_map(|module| &module.classes);
         let Some(class) = classes.find(|class| class.namespace.path == path) else {
@@ -129,11 +123,7 @@ impl<'a> Package<'a> {
     }
 }
 
-fn add_calls<'b, 'a>(
-    class: &'b Class<'a>,
-    receiver: &str,
-    calls: &mut Vec<(String, &'b Method<'a>)>,
-) {
+fn add_calls<'b, 'a>(class: &'b Class<'a>, receiver: &str, calls: &mut Calls<'b, 'a>) {
     for method in &class.methods {
         calls.push((format!("{receiver}.{}", method.name), method));
     }

@@ -45,9 +45,7 @@ impl Target {
     }
 
     pub(super) fn marker_file(&self, path: &str) -> SdkFile {
-        SdkFile {
-            path: path.to_owned(),
-            text: format!("{}{HEADER}.\n", self.header.0),
-        }
+        let (path, text) = (path.to_owned(), format!("{}{HEADER}.\n", self.header.0));
+        SdkFile { path, text }
     }
 }

@@ -191,7 +191,7 @@ impl CreatedImport {
         let id = Some(self.id.as_str())
             .filter(|id| is_identifier(id))
             .unwrap_or("without a plain id");
-        let said = error.quote.filter(|_| content_error.is_none());
+        let quote = error.quote.filter(|_| content_error.is_none());
         let why = content_error.unwrap_or(error.message);
         let until = self
             .valid_until
@@ -206,7 +206,7 @@ impl CreatedImport {
         ExaError {
             kind: ExaErrorKind::Upload,
             message,
-            said,
+            quote,
             detail: Some(Box::new(json!({"importId": self.id}))),
             ..error
         }

@@ -11,13 +11,13 @@ pub(super) fn variant<'c>(
     given: &str,
     candidates: impl IntoIterator<Item = &'c str>,
 ) -> Option<&'c str> {
-    let wanted = plain(given);
+    let wanted = normalize(given);
     if wanted.is_empty() {
         return None;
     }
     let mut found = candidates
         .into_iter()
-        .filter(|candidate| plain(candidate) == wanted);
+        .filter(|candidate| normalize(candidate) == wanted);
     let first = found.next()?;
     found.all(|other| other == first).then_some(first)
 }

@@ -93,11 +93,8 @@ fn module_imports(package: &Package<'_>, module: &Module<'_>, path: &str, body: 
             head.push_str(&format!("from {from} import {}\n", used.join(", ")));
         }
     }
-    let core = match (
-        module.methods().next(),
-        module.methods().any(|m| m.all.is_some()),
-    ) {
-        (None, _) => "CallTool",
+    let core = match module.method_kinds() {
+        (false, _) => "CallTool",
         (_, false) => "CallTool, Metadata, NotRequired, Options, call",
         (_, true) => "CallTool, Metadata, NotRequired, Options, PageOptions, call, each",
     };
@@ -188,9 +185,8 @@ fn children_text(package: &Package<'_>, class: &Class<'_>, derived: bool) -> Str
 
 fn method_text(names: &Declarations, method: &Method<'_>) -> String {
     let source = method.source;
-    // The defaults are never modified; `None` would weaken the types.
-    let default = if method.optional { " = {}" } else { "" };
-    let arguments = format!("args: {}{default}", method.arguments);
+    // The default `{}` is never modified; `None` would weaken the types.
+    let parameter = method.parameter();
     let call = format!(
         "(\n            self._call_tool, {}, {}, args, options\n        )",
         python_string(&source.tool),
@@ -202,17 +198,16 @@ fn method_text(names: &Declarations, method: &Method<'_>) -> String {
         doc.push_str("\n\nDeprecated.");
     }
     let mut text = format!(
-        "    async def {name}(self, {arguments}, options: Options = {{}}) -> {response}:\n{}\
+        "    async def {name}(self, {parameter}, options: Options = {{}}) -> {response}:\n{}\
          \x20       answer: {response} = await call{call}\n        return answer\n",
         docstring(&doc, 8)
     );
     if let Some(all) = &method.all {
         let result = type_text(names, &method.result, Side::Output);
-        let doc = format!("The results of all pages of {name}, one page fetched at a time.");
         text.push_str(&format!(
-            "\n    def {all}(self, {arguments}, options: PageOptions = {{}}) -> AsyncIterator[{result}]:\n{}\
+            "\n    def {all}(self, {parameter}, options: PageOptions = {{}}) -> AsyncIterator[{result}]:\n{}\
              \x20       results: AsyncIterator[{result}] = each{call}\n        return results\n",
-            docstring(&doc, 8)
+            docstring(&method.all_description(), 8)
         ));
     }
     text

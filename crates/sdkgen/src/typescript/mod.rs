@@ -70,17 +70,13 @@ fn module_imports(package: &Package<'_>, module: &Module<'_>, path: &str, _body:
 
 /// Imports the runtime functions and types that the methods of a module need.
 fn core_imports(module: &Module<'_>, core: &str) -> String {
-    let (has_methods, has_pages) = (
-        module.methods().next().is_some(),
-        module.methods().any(|method| method.all.is_some()),
-    );
-    let (functions, types) = match (has_methods, has_pages) {
+    let (functions, types) = match module.method_kinds() {
         (false, _) => ("", "CallTool"),
         (true, false) => ("call", "Answer, CallTool, Options"),
         (true, true) => ("call, each", "Answer, CallTool, Options, PageOptions"),
     };
     let mut text = String::new();
-    if has_methods {
+    if !functions.is_empty() {
         text.push_str(&format!("import {{ {functions} }} from \"{core}\";\n"));
     }
     text.push_str(&format!("import type {{ {types} }} from \"{core}\";\n"));
@@ -165,8 +161,7 @@ fn children_text(package: &Package<'_>, class: &Class<'_>, derived: bool) -> Str
 
 fn method_text(names: &Declarations, method: &Method<'_>) -> String {
     let source = method.source;
-    let default = if method.optional { " = {}" } else { "" };
-    let arguments = format!("args: {}{default}", method.arguments);
+    let parameter = method.parameter();
     let call = format!(
         "(this.#callTool, {}, {}, args, options)",
         typescript_string(&source.tool),
@@ -175,15 +170,14 @@ fn method_text(names: &Declarations, method: &Method<'_>) -> String {
     let (name, response) = (&method.name, &method.response);
     let mut text = comment(&method.description(), source.deprecated, 2);
     text.push_str(&format!(
-        "  {name}({arguments}, options: Options = {{}}): Promise<{response}> {{\n    return call{call};\n  }}\n"
+        "  {name}({parameter}, options: Options = {{}}): Promise<{response}> {{\n    return call{call};\n  }}\n"
     ));
     if let Some(all) = &method.all {
-        let doc = format!("The results of all pages of {name}, one page fetched at a time.");
         text.push('\n');
-        text.push_str(&comment(&doc, source.deprecated, 2));
+        text.push_str(&comment(&method.all_description(), source.deprecated, 2));
         let result = type_text(names, &method.result);
         text.push_str(&format!(
-            "  {all}({arguments}, options: PageOptions = {{}}): AsyncGenerator<{result}, void> {{\n    \
+            "  {all}({parameter}, options: PageOptions = {{}}): AsyncGenerator<{result}, void> {{\n    \
              return each{call};\n  }}\n"
         ));
     }

@@ -89,7 +89,7 @@ impl CostSum {
     fn word(&mut self, text: &str) -> Cost {
         let (prefix, letters) = split_prefix(text);
         let ascii = letters.bytes().take_while(u8::is_ascii_alphabetic).count();
-        let (ascii, rest) = letters.as_bytes().split_at(plain);
+        let (ascii, rest) = letters.as_bytes().split_at(ascii);
         let contraction = match rest.first() {
             None => 0,
             Some(b'\'') => CONTRACTION,

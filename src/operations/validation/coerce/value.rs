@@ -185,7 +185,7 @@ fn may_split(node: &Node<'_>, entries: &[&str], path: &ArgumentPath) -> bool {
     let listed = node
         .items()
         .is_some_and(|items| !items.choices().is_empty());
-    let name = names::plain(&path.to_string());
+    let name = names::normalize(&path.to_string());
     let tokens = name.ends_with("domains") || name.ends_with("betas");
     let all = |test: &dyn Fn(&str) -> bool| entries.iter().all(|entry| test(entry));
     listed
