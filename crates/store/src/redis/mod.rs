@@ -216,11 +216,11 @@ fn unique_name() -> Result<String, StoreError> {
 /// Reads a document from the fields that a script returns.
 fn read_document(fields: Vec<String>) -> Result<Document, StoreError> {
     let invalid = || StoreError::Unavailable("a stored document is not readable".to_owned());
-    let [owner, id, body, numbers @ ..] = fields.as_slice() else {
+    let [owner, id, body, integers @ ..] = fields.as_slice() else {
         return Err(invalid());
     };
-    let numbers: Result<Vec<u64>, _> = numbers.iter().map(|number| number.parse()).collect();
-    let Ok(&[revision, sequence, created_at, modified_at]) = numbers.as_deref() else {
+    let integers: Result<Vec<u64>, _> = integers.iter().map(|text| text.parse()).collect();
+    let Ok(&[revision, sequence, created_at, modified_at]) = integers.as_deref() else {
         return Err(invalid());
     };
     Ok(Document {
