@@ -138,7 +138,7 @@ impl Allowance {
             };
             self.acquire_slot(&token, limit, &mut permit).await?;
         }
-        if token.effective_limits.limits_dollars() {
+        if token.effective_limits.has_spending_limit() {
             let day = Day::of(now());
             let spending = self.limiter.spending(&token, day).await; // Fail now instead of reporting that a run has started which cannot be paid for.
             let exceeded = run_cost.and_then(|cost| exceeded_budget(&token, spending, day, cost));
@@ -343,7 +343,8 @@ fn warnings(token: &Token, spending: Spending, day: Day) -> Vec<String> {
         budgets.filter(|budget| budget.limit.is_some_and(|limit| budget.used() >= limit));
     let warning = |budget: SoftBudget| {
         format!(
-            "this token has spent ${:.4} this {} and reserved ${:.4}, above its soft limit of ${}; the {} ends at {} (UTC)",
+            "this token has spent ${:.4} this {} and reserved ${:.4}, above its soft limit of ${}; the {} ends at \
+             {} (UTC)",
             dollars(budget.spent),
             budget.period,
             dollars(budget.reserved),

@@ -120,7 +120,7 @@ impl TokenLimits {
     }
 
     /// Returns whether there is a hard or soft limit on spending.
-    pub(super) fn limits_dollars(&self) -> bool {
+    pub(super) fn has_spending_limit(&self) -> bool {
         let limits = [
             self.dollars_per_day,
             self.dollars_per_month,

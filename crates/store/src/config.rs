@@ -1,4 +1,4 @@
-//! Which store to use: `EXA_MCP_STORE`.
+//! Parses `EXA_MCP_STORE`.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -9,45 +9,45 @@ use super::{MemoryStore, RedisAddress, RedisStore, SqliteStore, Store};
 /// The environment variable that names the store.
 pub const STORE_VARIABLE: &str = "EXA_MCP_STORE";
 
-/// Which store to use.
+/// The configured store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum StoreConfig {
-    /// Everything is gone when the process ends.
+    /// In memory, lost when the process ends.
     #[default]
     Memory,
     /// A SQLite file.
     Sqlite(PathBuf),
-    /// A Redis server, which several servers may share.
+    /// A Redis server.
     Redis(RedisAddress),
 }
 
-/// A store that cannot be used. No text of it repeats the value, which may hold a password.
+/// An invalid store configuration. The message never contains the value, which may include a password.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StoreConfigError {
-    /// It names no known kind of store.
-    #[error("it names no store; use memory:, sqlite:PATH or redis://HOST:PORT")]
+    /// The kind of store is unknown.
+    #[error("unknown kind of store; use memory:, sqlite:PATH or redis://HOST:PORT")]
     Unknown,
-    /// `memory:` takes nothing after it.
+    /// Something follows `memory:`.
     #[error("nothing may follow memory:")]
     MemoryPath,
-    /// `sqlite:` without a usable path.
+    /// The path of `sqlite:` is missing or not a file.
     #[error(
         "sqlite: needs the path of a file, for example sqlite:/var/lib/exa-mcp-server/store.db"
     )]
     SqlitePath,
-    /// There is no home directory to start from.
-    #[error("its path begins with ~, but HOME is not set; write the whole path")]
+    /// The path starts with `~`, but there is no home directory.
+    #[error("the path starts with ~, but HOME is not set; write the absolute path")]
     NoHome,
-    /// The address of Redis cannot be read.
+    /// The address of Redis is invalid.
     #[error(
-        "the address of Redis cannot be read; write redis://[USER:PASSWORD@]HOST:PORT[/DATABASE], rediss:// for TLS, \
+        "invalid address of Redis; write redis://[USER:PASSWORD@]HOST:PORT[/DATABASE], rediss:// for TLS, \
          or unix:///PATH, with special characters percent-encoded"
     )]
     Redis,
 }
 
 impl StoreConfig {
-    /// The store. Nothing is opened before it is first used, so that starting stays quick.
+    /// Creates the store. It connects or opens its file at the first use, so that the server starts quickly.
     pub fn open(&self) -> Arc<dyn Store> {
         match self {
             Self::Memory => Arc::new(MemoryStore::default()),
@@ -62,11 +62,11 @@ impl FromStr for StoreConfig {
 
     fn from_str(text: &str) -> Result<Self, StoreConfigError> {
         let text = text.trim();
-        let (scheme, rest) = text.split_once(':').ok_or(StoreConfigError::Unknown)?;
+        let (scheme, value) = text.split_once(':').ok_or(StoreConfigError::Unknown)?;
         match scheme.to_ascii_lowercase().as_str() {
-            "memory" if rest.is_empty() => Ok(Self::Memory),
+            "memory" if value.is_empty() => Ok(Self::Memory),
             "memory" => Err(StoreConfigError::MemoryPath),
-            "sqlite" => sqlite(rest, std::env::var_os("HOME").map(PathBuf::from)),
+            "sqlite" => parse_sqlite(value, std::env::var_os("HOME").map(PathBuf::from)),
             "redis" | "rediss" | "unix" => {
                 let address = RedisAddress::parse(text).ok_or(StoreConfigError::Redis)?;
                 Ok(Self::Redis(address))
@@ -76,18 +76,18 @@ impl FromStr for StoreConfig {
     }
 }
 
-/// The settings of clients are not read by a shell, so `~/` is understood here.
-fn sqlite(path: &str, home: Option<PathBuf>) -> Result<StoreConfig, StoreConfigError> {
-    // `sqlite:///var/x.db` is how URLs would write it.
+/// Parses the path of a SQLite file. Expands `~/`, because MCP clients do not pass their settings through a shell.
+fn parse_sqlite(path: &str, home: Option<PathBuf>) -> Result<StoreConfig, StoreConfigError> {
+    // Accept the URL form `sqlite:///var/x.db`.
     let path = path.strip_prefix("//").unwrap_or(path);
-    let ends_like_a_file = !path.ends_with(['/', '\\']) && !path.contains('\0');
-    if path.is_empty() || path.starts_with(':') || !ends_like_a_file {
+    let is_file_name = !path.ends_with(['/', '\\']) && !path.contains('\0');
+    if path.is_empty() || path.starts_with(':') || !is_file_name {
         return Err(StoreConfigError::SqlitePath);
     }
     match path.strip_prefix("~/") {
         None => Ok(StoreConfig::Sqlite(PathBuf::from(path))),
-        Some(rest) => match home.filter(|home| !home.as_os_str().is_empty()) {
-            Some(home) => Ok(StoreConfig::Sqlite(home.join(rest))),
+        Some(relative) => match home.filter(|home| !home.as_os_str().is_empty()) {
+            Some(home) => Ok(StoreConfig::Sqlite(home.join(relative))),
             None => Err(StoreConfigError::NoHome),
         },
     }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn stores_are_named_by_their_kind() {
+    fn parses_every_kind_of_store() {
         assert_eq!("memory:".parse(), Ok(StoreConfig::Memory));
         assert_eq!(" Memory: ".parse(), Ok(StoreConfig::Memory));
         assert_eq!("sqlite:notes.db".parse(), file("notes.db"));
@@ -118,11 +118,11 @@ mod tests {
             assert!(!format!("{parsed:?}").contains("secret"));
         }
         let home = Some(PathBuf::from("/home/ann"));
-        assert_eq!(sqlite("~/x.db", home), file("/home/ann/x.db"));
+        assert_eq!(parse_sqlite("~/x.db", home), file("/home/ann/x.db"));
     }
 
     #[test]
-    fn what_cannot_be_used_says_why_without_repeating_it() {
+    fn errors_do_not_contain_the_value() {
         let cases = [
             ("memory", StoreConfigError::Unknown),
             ("memory:hunter2", StoreConfigError::MemoryPath),
@@ -137,6 +137,6 @@ mod tests {
             assert_eq!(text.parse::<StoreConfig>(), Err(error), "{text}");
             assert!(!error.to_string().contains("hunter2"));
         }
-        assert_eq!(sqlite("~/x.db", None), Err(StoreConfigError::NoHome));
+        assert_eq!(parse_sqlite("~/x.db", None), Err(StoreConfigError::NoHome));
     }
 }

@@ -1,53 +1,53 @@
-//! Documents as they are written: JSON that says in `v` which version of its format it has.
+//! Versioned JSON documents. The field `v` holds the version of the format; without it the version is 1.
 //!
-//! The names in it are written out where the types are, so that renaming something in the program changes
-//! nothing in a store. What has no `v` was written before there was one and is the first version.
+//! The types spell out their field names in `#[serde(rename)]`, so that renaming a Rust field does not change the
+//! stored format.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// A kind of document.
 pub trait DocumentFormat: Serialize + DeserializeOwned {
-    /// What it is called in the log.
+    /// The name in log messages.
     const KIND: &'static str;
 
-    /// The version that is written; those up to it are read. A version that older programs misread also
-    /// needs a new version of the whole store.
+    /// The version to write; older ones can be read. A version that older programs would misread also needs a new
+    /// version of the whole store.
     const VERSION: u32 = 1;
 }
 
 #[derive(Serialize)]
-struct Marked<'a, T> {
+struct Versioned<'a, T> {
     v: u32,
     #[serde(flatten)]
     document: &'a T,
 }
 
 #[derive(Deserialize)]
-struct Mark {
-    #[serde(default = "first")]
+struct VersionField {
+    #[serde(default = "first_version")]
     v: u32,
 }
 
-fn first() -> u32 {
+fn first_version() -> u32 {
     1
 }
 
-/// The text of a document.
+/// Encodes a document.
 pub fn encode<T: DocumentFormat>(document: &T) -> String {
     let v = T::VERSION;
-    serde_json::to_string(&Marked { v, document }).unwrap_or_default()
+    serde_json::to_string(&Versioned { v, document }).unwrap_or_default()
 }
 
-/// Reads a document; `None` if it is not one of this kind, or of a version that is not known here.
+/// Decodes a document; `None` if it is not of this kind or of a newer version.
 pub fn decode<T: DocumentFormat>(body: &str) -> Option<T> {
-    let Mark { v } = serde_json::from_str(body).ok()?;
+    let VersionField { v } = serde_json::from_str(body).ok()?;
     if v > T::VERSION {
         tracing::error!(
             kind = T::KIND,
             version = v,
-            known = T::VERSION,
-            "a document of a newer program is passed over; update this one"
+            supported = T::VERSION,
+            "ignoring a document of a newer version; update this program"
         );
         return None;
     }
@@ -72,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_document_says_its_version() {
+    fn documents_contain_their_version() {
         let pair = Pair {
             first: 1,
             second: Some("b".to_owned()),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn older_versions_are_read_and_newer_ones_are_not() {
+    fn decodes_older_versions_only() {
         let old = Pair {
             first: 1,
             second: None,

@@ -210,7 +210,7 @@ impl Kills {
     /// How many settlements a killed server could not write at first, as its log tells.
     fn unwritten(&self, server: u32) -> usize {
         let (_, server) = &self.servers[&server];
-        server.log().matches("could not be settled").count()
+        server.log().matches("cannot settle").count()
     }
 }
 

@@ -152,7 +152,7 @@ fn runs_are_paid_for_before_they_end() {
     );
     assert!(error["retryAfter"].as_u64() > Some(0), "{refused}");
     let text = refused["content"][0]["text"].as_str().expect("text");
-    for part in ["$5.0000", "$1.0000 of $1 a day", "renews at", "(UTC)"] {
+    for part in ["$5.0000", "$1.0000 of $1 per day", "renews at", "(UTC)"] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert_eq!(exa.runs(), 0);
@@ -451,7 +451,7 @@ fn the_command_line_has_a_budget_too() {
     call("search", json!({"query": "a"})).json();
     call("search", json!({"query": "b", "numResults": 20})).json();
     let over = call("search", json!({"query": "c", "numResults": 30}));
-    over.assert_failed(2, &["$0.0270", "$0.0220 of $0.03 a day", "renews at"]);
+    over.assert_failed(2, &["$0.0270", "$0.0220 of $0.03 per day", "renews at"]);
     // A run is charged by a later command.
     call(
         "agent.runs.create",

@@ -162,7 +162,7 @@ fn calls_at_once_are_limited() {
             result["content"][0]["text"]
                 .as_str()
                 .unwrap()
-                .contains("3 calls at once")
+                .contains("3 concurrent calls")
         );
     }
     sandbox.heal();

@@ -284,7 +284,7 @@ fn a_malformed_store_is_told_at_the_start_and_not_repeated() {
         ),
         ("redis://:hunter2@host:port", "address of Redis"),
         ("sqlite:", "path of a file"),
-        ("hunter2", "names no store"),
+        ("hunter2", "unknown kind of store"),
     ] {
         for arguments in [&[][..], &["tools"]] {
             let output = Program::new(arguments.iter().copied())

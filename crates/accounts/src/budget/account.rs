@@ -157,7 +157,7 @@ impl BudgetAccount {
         if cost.microdollars == 0 && !cost.unpriced && !needs_slot {
             return Ok(Charge::Free);
         }
-        if !limits.limits_dollars() && !cost.starts_run {
+        if !limits.has_spending_limit() && !cost.starts_run {
             return Ok(self.counted(cost));
         }
         let day = Day::of(now());

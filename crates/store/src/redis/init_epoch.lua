@@ -1,5 +1,5 @@
--- Gives the epoch of the data, and makes it where there is none. KEYS: where version and epoch are.
--- ARGV: the version that the program knows, an epoch that nobody else has, the version of the program.
+-- Returns the epoch of the data, or creates it. KEYS: the hash of version and epoch.
+-- ARGV: the supported format version, a unique new epoch, the version of the program.
 local found = redis.call('HMGET', KEYS[1], 'version', 'epoch', 'program')
 if found[1] and tonumber(found[1]) > tonumber(ARGV[1]) then
   return redis.error_reply('EXANEWER ' .. found[1] .. ' ' .. (found[3] or ''))

@@ -1,4 +1,5 @@
--- Lists documents, the newest first. KEYS: a sorted set. ARGV: the time, the number before which, how many.
+-- Lists documents, newest first. KEYS: a sorted set. ARGV: the time, the sequence number before which to start, the
+-- limit.
 local at, limit = moment(ARGV[1]), tonumber(ARGV[3])
 local before = '+inf'
 if ARGV[2] ~= '' then before = '(' .. ARGV[2] end

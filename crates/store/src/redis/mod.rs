@@ -12,6 +12,7 @@ macro_rules! script {
 
 mod address;
 mod connection;
+mod counters;
 mod epoch;
 mod lease;
 mod ledger;
@@ -31,7 +32,7 @@ use epoch::Epoch;
 use lease::Lease;
 
 use super::{
-    Clock, Counter, CounterBatch, CounterOp, CounterUpdate, Document, DocumentKey, DocumentQuery,
+    Clock, Counter, CounterBatch, CounterUpdate, Document, DocumentKey, DocumentQuery,
     ExpectedRevision, LivenessGuard, ReassignOutcome, Reservation, ReserveOutcome, Slot, SlotLimit,
     Store, StoreError, StoreFuture, StoreMessage, WindowDecision, WindowRequest, WriteOptions,
 };
@@ -62,7 +63,6 @@ static PUT: LazyLock<Script> = script!("put.lua");
 static GET: LazyLock<Script> = script!("get.lua");
 static DELETE: LazyLock<Script> = script!("delete.lua");
 static LIST: LazyLock<Script> = script!("list.lua");
-static UPDATE_COUNTERS: LazyLock<Script> = script!("update_counters.lua");
 static CONSUME: LazyLock<Script> = script!("consume.lua");
 static VERIFY: LazyLock<Script> = script!("verify.lua");
 static GET_OR_INIT: LazyLock<Script> = script!("get_or_init.lua");
@@ -126,71 +126,6 @@ impl RedisStore {
         let run = async |mut connection| command.query_async(&mut connection).await;
         self.connection.query(run).await
     }
-
-    async fn apply_batch(
-        &self,
-        batch: &CounterBatch,
-        retention: Duration,
-    ) -> Result<(), StoreError> {
-        let mut script = UPDATE_COUNTERS.prepare_invoke();
-        script
-            .key(key(&["batch", &batch.writer]))
-            .key(key(&["subjects"]))
-            .arg(milliseconds(Some(retention)))
-            .arg(batch.sequence);
-        for update in &batch.updates {
-            let (op, value) = match update.op {
-                CounterOp::Add(amount) => ("add", amount),
-                CounterOp::RaiseTo(minimum) => ("reach", minimum),
-            };
-            script
-                .arg(key(&["count", &update.subject]))
-                .arg(&update.subject)
-                .arg(&update.name)
-                .arg(op) // Redis only has signed integers.
-                .arg(value.min(i64::MAX as u64));
-        }
-        self.run::<i64>(&mut script).await.map(drop)
-    }
-
-    /// Deletes the counters of some subjects. They have no expiry, because Redis evicts keys with one when memory is
-    /// short, and with them what a user has spent today.
-    async fn delete_subjects(&self, subjects: &[String]) -> Result<(), StoreError> {
-        if subjects.is_empty() {
-            return Ok(());
-        }
-        let mut pipe = redis::pipe();
-        for subject in subjects {
-            pipe.cmd("UNLINK").arg(key(&["count", subject])).ignore();
-        }
-        pipe.cmd("SREM")
-            .arg(key(&["subjects"]))
-            .arg(subjects)
-            .ignore();
-        let query = async |mut connection| pipe.query_async(&mut connection).await;
-        self.connection.query(query).await
-    }
-
-    async fn read_counters(&self, subjects: &[String]) -> Result<Vec<Counter>, StoreError> {
-        let mut pipe = redis::pipe();
-        for subject in subjects {
-            pipe.cmd("HGETALL").arg(key(&["count", subject]));
-        }
-        let query = async |mut connection| pipe.query_async(&mut connection).await;
-        let replies: Vec<Vec<(String, u64)>> = self.connection.query(query).await?;
-        let counters = subjects
-            .iter()
-            .zip(replies)
-            .flat_map(|(subject, mut values)| {
-                values.sort();
-                values.into_iter().map(|(name, value)| Counter {
-                    subject: subject.clone(),
-                    name,
-                    value,
-                })
-            });
-        Ok(counters.collect())
-    }
 }
 
 /// Builds a key. Its parts are encoded, so that different parts never build the same key.
@@ -215,11 +150,11 @@ fn unique_name() -> Result<String, StoreError> {
 /// Reads a document from the fields that a script returns.
 fn read_document(fields: Vec<String>) -> Result<Document, StoreError> {
     let invalid = || StoreError::Unavailable("a stored document is not readable".to_owned());
-    let [owner, id, body, numbers @ ..] = fields.as_slice() else {
+    let [owner, id, body, integers @ ..] = fields.as_slice() else {
         return Err(invalid());
     };
-    let numbers: Result<Vec<u64>, _> = numbers.iter().map(|number| number.parse()).collect();
-    let Ok(&[revision, sequence, created_at, modified_at]) = numbers.as_deref() else {
+    let integers: Result<Vec<u64>, _> = integers.iter().map(|text| text.parse()).collect();
+    let Ok(&[revision, sequence, created_at, modified_at]) = integers.as_deref() else {
         return Err(invalid());
     };
     Ok(Document {

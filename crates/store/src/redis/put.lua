@@ -1,6 +1,6 @@
--- Puts a document. KEYS: its key, its owner's set, everybody's set, the ends, the last number.
--- ARGV: the time, the text, what is expected, the most of the owner, the time to live, owner, id, and a
--- mark by which a second try of the same put is known.
+-- Writes a document. KEYS: its key, the set of its owner, the set of all owners, the expiries, the last sequence
+-- number. ARGV: the time, the body, the expected revision, the maximum of the owner, the time to live, owner, id, and
+-- a unique name of this write, which makes it idempotent.
 local key, own, all, ends = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local at = moment(ARGV[1])
 
@@ -23,12 +23,12 @@ elseif expected ~= 'anything' then
   if not present or revision ~= tonumber(expected) then return {'conflict', 0} end
 end
 
-local most = tonumber(ARGV[4])
-if most and not present and redis.call('ZCARD', own) >= most then
+local max = tonumber(ARGV[4])
+if max and not present and redis.call('ZCARD', own) >= max then
   for _, other in ipairs(redis.call('ZRANGE', own, 0, -1)) do
     if not lives(other, at) then drop(other) end
   end
-  if redis.call('ZCARD', own) >= most then return {'many', most} end
+  if redis.call('ZCARD', own) >= max then return {'many', max} end
 end
 
 revision = revision + 1
@@ -45,7 +45,7 @@ local life = tonumber(ARGV[5])
 if life then
   redis.call('HSET', key, 'e', whole(at + life))
   redis.call('ZADD', ends, whole(at + life), key)
-  -- The end is in the document; this only clears up where nobody puts anything any more.
+  -- The document holds its expiry; this only cleans up if no further document is written.
   redis.call('PEXPIRE', key, whole(life + 60000))
 else
   redis.call('HDEL', key, 'e')

@@ -1,5 +1,5 @@
--- Changes the holder and the record of a reservation. KEYS: the reservations, and perhaps a claim.
--- ARGV: its id, the present record, the new record, how long the claim is kept.
+-- Replaces the record of a reservation. KEYS: the reservations, optionally a claim.
+-- ARGV: its id, the current record, the new record, how long to retain the claim.
 if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[3] then return 'done' end
 if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 'gone' end
 if KEYS[2] then

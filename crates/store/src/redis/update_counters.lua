@@ -1,13 +1,13 @@
--- Changes numbers, once. KEYS: the last batch of the writer, the set of subjects.
--- ARGV: how long that is remembered, the number of this batch, then for each change: key, subject, name, kind,
+-- Applies a batch of counter updates once. KEYS: the last batch of the writer, the set of subjects.
+-- ARGV: how long to remember the batch, its sequence number, then for each update: key, subject, name, operation,
 -- value.
 local last = tonumber(redis.call('GET', KEYS[1]) or '0')
 if tonumber(ARGV[2]) <= last then return 0 end
 redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[1])
-for place = 3, #ARGV, 5 do
-  local key, subject, name, kind, value = unpack(ARGV, place, place + 4)
+for i = 3, #ARGV, 5 do
+  local key, subject, name, op, value = unpack(ARGV, i, i + 4)
   redis.call('SADD', KEYS[2], subject)
-  if kind == 'add' then
+  if op == 'add' then
     add(key, name, value)
   else
     local known = redis.call('HGET', key, name)

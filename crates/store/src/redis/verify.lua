@@ -1,2 +1,2 @@
--- Does nothing: what all scripts share has compared version and epoch.
+-- Does nothing: common.lua has checked version and epoch.
 return 1
