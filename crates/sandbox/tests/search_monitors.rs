@@ -68,19 +68,19 @@ async fn monitors_can_be_updated_listed_and_deleted() {
             .extend(more.as_object().unwrap().clone());
         args
     };
-    let changed = client
+    let updated = client
         .ok(
             "search_monitors.update",
             change(json!({ "search": { "numResults": 9 }, "name": null, "status": "paused" })),
         )
         .await;
     assert_eq!(
-        changed["search"],
+        updated["search"],
         json!({ "query": "heat pumps", "numResults": 9 }),
         "other fields do not change"
     );
     assert_eq!(
-        (&changed["name"], &changed["nextRunAt"]),
+        (&updated["name"], &updated["nextRunAt"]),
         (&Value::Null, &Value::Null)
     );
     assert_eq!(
@@ -117,9 +117,9 @@ async fn monitors_can_be_updated_listed_and_deleted() {
             .await["triggered"],
         false
     );
-    let gone = client.ok("search_monitors.delete", change(json!({}))).await;
+    let deleted = client.ok("search_monitors.delete", change(json!({}))).await;
     assert_eq!(
-        gone["id"], created["id"],
+        deleted["id"], created["id"],
         "the response is the deleted monitor"
     );
     assert_eq!(

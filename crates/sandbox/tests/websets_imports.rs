@@ -7,7 +7,7 @@ use crate::support::{Client, HttpResponse, Server};
 const CSV: &[u8] =
     b"name,website\nAcme,https://acme.example\n\"Basalt, Inc.\",basalt.example\nCobalt,\n";
 
-async fn create(client: &Client, csv: &[u8], more: Value) -> Value {
+async fn create_import(client: &Client, csv: &[u8], more: Value) -> Value {
     let mut args = json!({ "size": csv.len(), "count": 3, "format": "csv", "entity": { "type": "company" }, "title": "Mine" });
     args.as_object_mut()
         .unwrap()
@@ -17,7 +17,7 @@ async fn create(client: &Client, csv: &[u8], more: Value) -> Value {
     response.json()
 }
 
-async fn put(client: &Client, import: &Value, csv: &[u8]) -> HttpResponse {
+async fn upload(client: &Client, import: &Value, csv: &[u8]) -> HttpResponse {
     let url = import["uploadUrl"].as_str().unwrap();
     let target = url
         .strip_prefix(&format!("http://{}", client.addr))
@@ -31,10 +31,10 @@ async fn put(client: &Client, import: &Value, csv: &[u8]) -> HttpResponse {
         .unwrap()
 }
 
-async fn finished(client: &Client, csv: &[u8], more: Value) -> Value {
-    let import = create(client, csv, more).await;
+async fn import_csv(client: &Client, csv: &[u8], more: Value) -> Value {
+    let import = create_import(client, csv, more).await;
     assert_eq!(
-        put(&client.clone().without_key(), &import, csv)
+        upload(&client.clone().without_key(), &import, csv)
             .await
             .status,
         200
@@ -52,7 +52,7 @@ async fn finished(client: &Client, csv: &[u8], more: Value) -> Value {
 async fn uploads_are_processed() {
     let server = Server::start().await;
     let client = server.client();
-    let waiting = create(&client, CSV, json!({})).await;
+    let waiting = create_import(&client, CSV, json!({})).await;
     assert_eq!(waiting["status"], "pending");
     client.advance(60_000).await;
     assert_eq!(
@@ -61,7 +61,7 @@ async fn uploads_are_processed() {
             .await["status"],
         "pending"
     );
-    let import = finished(&client, CSV, json!({ "count": 99 })).await;
+    let import = import_csv(&client, CSV, json!({ "count": 99 })).await;
     assert_eq!(import["status"], "completed");
     assert_eq!(import["count"], 3, "the count of the file");
     assert!(import.get("uploadUrl").is_none());
@@ -75,15 +75,15 @@ async fn uploads_are_processed() {
 async fn upload_url_rejects_keys() {
     let server = Server::start().await;
     let client = server.client();
-    let import = create(&client, CSV, json!({})).await;
-    let leaked = put(&client, &import, CSV).await;
+    let import = create_import(&client, CSV, json!({})).await;
+    let leaked = upload(&client, &import, CSV).await;
     assert_eq!(leaked.status, 400);
     assert!(leaked.text().contains("API key"));
     let bearer = client
         .clone()
         .without_key()
         .header("authorization", "Bearer x");
-    assert_eq!(put(&bearer, &import, CSV).await.status, 400);
+    assert_eq!(upload(&bearer, &import, CSV).await.status, 400);
     assert_eq!(
         client
             .ok("imports.get", json!({ "importId": import["id"] }))
@@ -96,16 +96,16 @@ async fn upload_url_rejects_keys() {
 async fn rejects_uploads_that_differ_from_the_import() {
     let server = Server::start().await;
     let client = server.client();
-    let plain = client.clone().without_key();
-    let import = create(&client, CSV, json!({})).await;
+    let without_key = client.clone().without_key();
+    let import = create_import(&client, CSV, json!({})).await;
     assert_eq!(
-        put(&plain, &import, b"name\nA\n").await.status,
+        upload(&without_key, &import, b"name\nA\n").await.status,
         400,
         "the size differs from the announced one"
     );
     assert_eq!(
-        put(
-            &plain.clone().header("x-sandbox-lenient", "true"),
+        upload(
+            &without_key.clone().header("x-sandbox-lenient", "true"),
             &import,
             b"name\nA\n"
         )
@@ -114,28 +114,34 @@ async fn rejects_uploads_that_differ_from_the_import() {
         200
     );
     assert_eq!(
-        put(&plain, &import, CSV).await.status,
+        upload(&without_key, &import, CSV).await.status,
         409,
         "a second upload is rejected"
     );
-    let late = create(&client, CSV, json!({})).await;
+    let expired = create_import(&client, CSV, json!({})).await;
     client.advance(3_600_001).await;
     assert_eq!(
-        put(&plain, &late, CSV).await.status,
+        upload(&without_key, &expired, CSV).await.status,
         403,
         "the URL is valid for an hour"
     );
-    let gone = create(&client, CSV, json!({})).await;
+    let deleted = create_import(&client, CSV, json!({})).await;
     client
-        .ok("imports.delete", json!({ "importId": gone["id"] }))
+        .ok("imports.delete", json!({ "importId": deleted["id"] }))
         .await;
-    assert_eq!(put(&plain, &gone, CSV).await.status, 404);
+    assert_eq!(upload(&without_key, &deleted, CSV).await.status, 404);
     assert_eq!(
-        plain.send("GET", "/sandbox/uploads/x", None).await.status,
+        without_key
+            .send("GET", "/sandbox/uploads/x", None)
+            .await
+            .status,
         405
     );
     assert_eq!(
-        plain.send("PUT", "/sandbox/uploads/x", None).await.status,
+        without_key
+            .send("PUT", "/sandbox/uploads/x", None)
+            .await
+            .status,
         404
     );
 }
@@ -156,7 +162,7 @@ async fn invalid_files_fail_with_a_reason() {
             "missing_identifier",
         ),
     ] {
-        let import = finished(&client, csv, more).await;
+        let import = import_csv(&client, csv, more).await;
         assert_eq!(import["status"], "failed", "{reason}");
         assert_eq!(import["failedReason"], reason);
         assert!(import["failedMessage"].is_string() && import["failedAt"].is_string());
@@ -167,7 +173,7 @@ async fn invalid_files_fail_with_a_reason() {
 async fn imports_become_items() {
     let server = Server::start().await;
     let client = server.client();
-    let import = create(&client, CSV, json!({ "csv": { "identifier": 0 } })).await;
+    let import = create_import(&client, CSV, json!({ "csv": { "identifier": 0 } })).await;
     // The webset may be created before the upload; it waits for the file.
     let source = json!([{ "source": "import", "id": import["id"] }]);
     let webset = client
@@ -182,7 +188,7 @@ async fn imports_become_items() {
         .await;
     assert_eq!(waiting["status"], "pending");
     assert_eq!(waiting["imports"][0]["id"], import["id"]);
-    put(&client.clone().without_key(), &import, CSV).await;
+    upload(&client.clone().without_key(), &import, CSV).await;
     client.advance(5_000).await;
     let done = client
         .ok(
@@ -213,20 +219,20 @@ async fn imports_become_items() {
 async fn imports_can_be_listed_updated_and_deleted() {
     let server = Server::start().await;
     let client = server.client();
-    let import = finished(&client, CSV, json!({ "metadata": { "a": "b" } })).await;
+    let import = import_csv(&client, CSV, json!({ "metadata": { "a": "b" } })).await;
     let id = json!({ "importId": import["id"] });
     assert_eq!(
         client.ok("imports.list", json!({ "limit": 200 })).await["data"][0]["id"],
         import["id"]
     );
-    let changed = client
+    let updated = client
         .ok(
             "imports.update",
             json!({ "importId": import["id"], "title": "New" }),
         )
         .await;
     assert_eq!(
-        (changed["title"].as_str(), changed["metadata"]["a"].as_str()),
+        (updated["title"].as_str(), updated["metadata"]["a"].as_str()),
         (Some("New"), Some("b"))
     );
     client.ok("imports.delete", id.clone()).await;

@@ -108,11 +108,11 @@ async fn monitors_can_be_updated_and_deleted() {
         json!([]),
         "a disabled monitor does not run"
     );
-    let changed = client
+    let updated = client
         .ok("monitors.update", json!({ "monitorId": monitor["id"], "status": "enabled", "cadence": { "cron": "30 6 * * 1" }, "metadata": { "a": "b" } }))
         .await;
     assert!(
-        changed["nextRunAt"]
+        updated["nextRunAt"]
             .as_str()
             .unwrap()
             .ends_with("T06:30:00.000Z")

@@ -73,7 +73,7 @@ async fn enrichments_fill_in_values() {
             .extend(more.as_object().unwrap().clone());
         args
     };
-    let changed = client
+    let updated = client
         .ok(
             "enrichments.update",
             args(json!({ "description": "Head count", "metadata": { "a": "b" } })),
@@ -81,8 +81,8 @@ async fn enrichments_fill_in_values() {
         .await;
     assert_eq!(
         (
-            changed["description"].as_str(),
-            changed["metadata"]["a"].as_str()
+            updated["description"].as_str(),
+            updated["metadata"]["a"].as_str()
         ),
         (Some("Head count"), Some("b"))
     );
@@ -144,13 +144,13 @@ async fn items_can_be_deleted() {
     let items = ids(&client
         .ok("items.list", json!({ "websetId": created["id"] }))
         .await);
-    let gone = json!({ "websetId": created["id"], "itemId": items[1] });
+    let deleted = json!({ "websetId": created["id"], "itemId": items[1] });
     assert_eq!(
-        client.ok("items.delete", gone.clone()).await["id"].as_str(),
+        client.ok("items.delete", deleted.clone()).await["id"].as_str(),
         Some(items[1].as_str())
     );
-    assert_eq!(client.fails("items.get", gone.clone()).await.0, 404);
-    assert_eq!(client.fails("items.delete", gone).await.0, 404);
+    assert_eq!(client.fails("items.get", deleted.clone()).await.0, 404);
+    assert_eq!(client.fails("items.delete", deleted).await.0, 404);
     assert_eq!(
         ids(&client
             .ok("items.list", json!({ "websetId": created["id"] }))
@@ -319,17 +319,17 @@ async fn webhooks_show_their_secret_only_once() {
             .iter()
             .all(|attempt| attempt["successful"] == true)
     );
-    let created = client
+    let attempts = client
         .ok(
             "webhooks.list_attempts",
             json!({ "webhookId": created["id"], "eventType": "webset.created" }),
         )
         .await;
-    assert_eq!(created["data"].as_array().unwrap().len(), 1);
+    assert_eq!(attempts["data"].as_array().unwrap().len(), 1);
     let event = client
         .ok(
             "events.get",
-            json!({ "eventId": created["data"][0]["eventId"] }),
+            json!({ "eventId": attempts["data"][0]["eventId"] }),
         )
         .await;
     assert_eq!(event["type"], "webset.created");
@@ -349,9 +349,9 @@ async fn webhooks_show_their_secret_only_once() {
             .await["data"],
         json!([])
     );
-    let changed = client.ok("webhooks.update", json!({ "webhookId": created["id"], "url": "https://hooks.example/b", "events": ["import.created"] })).await;
+    let updated = client.ok("webhooks.update", json!({ "webhookId": created["id"], "url": "https://hooks.example/b", "events": ["import.created"] })).await;
     assert_eq!(
-        (changed["url"].as_str(), &changed["events"]),
+        (updated["url"].as_str(), &updated["events"]),
         (Some("https://hooks.example/b"), &json!(["import.created"]))
     );
     client.ok("webhooks.delete", id.clone()).await;

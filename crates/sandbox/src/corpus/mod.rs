@@ -40,5 +40,8 @@ pub(crate) fn capitalize(text: &str) -> String {
 
 /// Returns the first characters of a text.
 pub(crate) fn truncate(text: &str, max_chars: usize) -> String {
+    if text.len() <= max_chars {
+        return text.to_owned();
+    }
     text.chars().take(max_chars).collect()
 }

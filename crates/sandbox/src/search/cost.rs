@@ -23,8 +23,8 @@ pub(super) struct Cost {
 
 impl Cost {
     /// The cost of a search of this type with this number of results.
-    pub(super) fn search(kind: &str, results: usize) -> Self {
-        let price = match kind {
+    pub(super) fn search(search_type: &str, results: usize) -> Self {
+        let price = match search_type {
             "lite" | "instant" => 4_000,
             "deep" | "deep-lite" => 12_000,
             "deep-reasoning" => 15_000,

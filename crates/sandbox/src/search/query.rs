@@ -23,8 +23,8 @@ pub(crate) fn search(account: &mut Account, call: &Call) -> ApiResult {
     let contents = ContentsOptions::new(call.get("contents"), query, seed);
     contents.validate(call)?;
     let pages = page_query(call, query)?.run(seed);
-    let kind = resolve_type(call.opt_text("type").unwrap_or("auto"));
-    let output = output(call, query, seed, kind, &pages)?;
+    let search_type = resolve_type(call.opt_text("type").unwrap_or("auto"));
+    let output = output(call, query, seed, search_type, &pages)?;
     if call.flag("stream") {
         let cost = cost(call, &contents, &pages);
         let output = output.unwrap_or_else(|| query.into());
@@ -33,11 +33,11 @@ pub(crate) fn search(account: &mut Account, call: &Call) -> ApiResult {
         return Ok(ApiResponse::Events(events));
     }
     let mut body = common_response(call, &contents, &pages);
-    set(&mut body, "resolvedSearchType", kind);
-    set(&mut body, "searchType", kind);
+    set(&mut body, "resolvedSearchType", search_type);
+    set(&mut body, "searchType", search_type);
     let mut rng = Rng::new(seed, &["time", query]);
     set(&mut body, "searchTime", rng.between(180, 1_900));
-    let warnings = warnings(call, kind);
+    let warnings = warnings(call, search_type);
     if !warnings.is_empty() {
         set(&mut body, "warnings", warnings);
     }
@@ -91,8 +91,8 @@ fn common_response(call: &Call, contents: &ContentsOptions, pages: &[Page]) -> V
 
 /// Returns the cost; similar pages cost as much as a search.
 fn cost(call: &Call, contents: &ContentsOptions, pages: &[Page]) -> Cost {
-    let kind = call.opt_text("type").unwrap_or("auto");
-    Cost::search(kind, pages.len()).with_results(contents, pages.len())
+    let search_type = call.opt_text("type").unwrap_or("auto");
+    Cost::search(search_type, pages.len()).with_results(contents, pages.len())
 }
 
 /// Returns pages as results, best first.
@@ -166,8 +166,8 @@ fn page_query(call: &Call, query: &str) -> Result<PageQuery, ApiError> {
 }
 
 /// Resolves `auto` and the older names.
-fn resolve_type(kind: &str) -> &str {
-    match kind {
+fn resolve_type(search_type: &str) -> &str {
+    match search_type {
         "auto" | "hybrid" => "neural",
         "lite" => "fast",
         other => other,
@@ -179,20 +179,20 @@ fn output(
     call: &Call,
     query: &str,
     seed: u64,
-    kind: &str,
+    search_type: &str,
     pages: &[Page],
 ) -> Result<Option<Value>, ApiError> {
     let schema = call.get("outputSchema");
     if let Some(object) = structured(schema, seed, query)? {
         return Ok(Some(object));
     }
-    let has_output = kind.starts_with("deep") || schema.is_some() || call.flag("stream");
+    let has_output = search_type.starts_with("deep") || schema.is_some() || call.flag("stream");
     Ok(has_output.then(|| prose(query, pages).into()))
 }
 
-fn warnings(call: &Call, kind: &str) -> Vec<Value> {
+fn warnings(call: &Call, search_type: &str) -> Vec<Value> {
     let mut warnings = Vec::new();
-    if call.get("additionalQueries").is_some() && !kind.starts_with("deep") {
+    if call.get("additionalQueries").is_some() && !search_type.starts_with("deep") {
         warnings.push(json!({
             "code": "IGNORED_PARAMETER",
             "path": "additionalQueries",

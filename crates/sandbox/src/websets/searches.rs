@@ -25,10 +25,21 @@ pub(super) enum SearchStatus {
     Canceled,
 }
 
+impl SearchStatus {
+    fn as_str(self) -> &'static str {
+        match self {
+            SearchStatus::Created => "created",
+            SearchStatus::Running => "running",
+            SearchStatus::Completed => "completed",
+            SearchStatus::Canceled => "canceled",
+        }
+    }
+}
+
 /// One search.
 pub(crate) struct WebsetSearch {
     pub(super) id: String,
-    pub(super) state: SearchStatus,
+    pub(super) status: SearchStatus,
     pub(super) spec: SearchSpec,
     /// Success rate per criterion, in percent.
     rates: Vec<u64>,
@@ -95,7 +106,7 @@ impl WebsetSearch {
         let rates = spec.criteria.iter().map(|_| rng.between(55, 98));
         Ok(WebsetSearch {
             rates: rates.collect(),
-            state: SearchStatus::Created,
+            status: SearchStatus::Created,
             overrides: opt_text(request, "behavior") != Some("append"),
             exclude: exclude.into(),
             scope: scope.into(),
@@ -128,7 +139,7 @@ impl WebsetSearch {
         let Some(search) = search.filter(|search| search.is_active()) else {
             return;
         };
-        search.state = SearchStatus::Canceled;
+        search.status = SearchStatus::Canceled;
         search.canceled_at = Some(now);
         search.canceled_reason = reason;
         search.updated = now;
@@ -138,20 +149,11 @@ impl WebsetSearch {
     }
 
     pub(super) fn is_active(&self) -> bool {
-        matches!(self.state, SearchStatus::Created | SearchStatus::Running)
+        matches!(self.status, SearchStatus::Created | SearchStatus::Running)
     }
 
     pub(super) fn is_running(&self) -> bool {
-        self.state == SearchStatus::Running
-    }
-
-    fn status(&self) -> &'static str {
-        match self.state {
-            SearchStatus::Created => "created",
-            SearchStatus::Running => "running",
-            SearchStatus::Completed => "completed",
-            SearchStatus::Canceled => "canceled",
-        }
+        self.status == SearchStatus::Running
     }
 
     /// The time at which the search starts to run.
@@ -183,7 +185,7 @@ impl WebsetSearch {
         json!({
             "id": self.id,
             "object": "webset_search",
-            "status": self.status(),
+            "status": self.status.as_str(),
             "websetId": webset,
             "query": self.spec.query,
             "entity": self.spec.entity,
@@ -203,7 +205,7 @@ impl WebsetSearch {
     }
 
     fn progress(&self, now: u64) -> Value {
-        let completion = match self.state {
+        let completion = match self.status {
             SearchStatus::Completed => 100,
             _ => (self.found * 100 / self.spec.count).min(99),
         };
@@ -215,7 +217,7 @@ impl WebsetSearch {
 
     /// Estimates the number of matches that exist, once the search is complete.
     fn recall_json(&self) -> Value {
-        if !self.recall || self.state != SearchStatus::Completed {
+        if !self.recall || self.status != SearchStatus::Completed {
             return Value::Null;
         }
         let total = self.found + Rng::new(0, &["recall", &self.spec.query]).between(5, 60);

@@ -80,19 +80,19 @@ fn advance_search(
 ) -> Option<&'static str> {
     let now = account.now();
     let mut event = None;
-    if search.state == SearchStatus::Created && now >= search.starts_at() {
-        search.state = SearchStatus::Running;
+    if search.status == SearchStatus::Created && now >= search.starts_at() {
+        search.status = SearchStatus::Running;
         search.updated = now;
         event = Some("webset.search.updated");
         if search.overrides {
             review_items(account, webset, search);
         }
     }
-    if search.state == SearchStatus::Running {
+    if search.status == SearchStatus::Running {
         find_items(account, webset, search);
     }
     if now >= search.ends_at() {
-        search.state = SearchStatus::Completed;
+        search.status = SearchStatus::Completed;
         event = Some("webset.search.completed");
     }
     event
