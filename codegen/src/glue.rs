@@ -27,20 +27,28 @@ pub fn generate(model: &Model, clients: &BTreeMap<String, GeneratedClient>) -> R
         .iter()
         .map(|operation| format_ident!("{}", operation.function));
     let count = proc_macro2::Literal::usize_unsuffixed(rows.len());
-    let tokens = quote! { //! Every operation of the Exa API with the glue that calls its client.
+    let tokens = quote! {
+        //! Every operation of the Exa API with the glue that calls its client.
 
+        use exa_mcp_exa_client::CallContext;
+        use exa_mcp_exa_client::{CallFuture, RequestParts, unknown_operation};
+        use exa_mcp_model::{Api, Argument, EmbeddedJson, Operation, RequestBody};
 
-    use exa_mcp_exa_client::CallContext; use exa_mcp_exa_client::{CallFuture, RequestParts, unknown_operation}; use exa_mcp_model::{Api, Argument, EmbeddedJson, Operation, RequestBody};
+        #(#apis)*
 
-    #(#apis)*
+        /// All operations, sorted by name.
+        pub static OPERATIONS: [Operation; #count] = [#(#rows),*];
 
-    /// All operations, sorted by name.
-    pub static OPERATIONS: [Operation; #count] = [#(#rows),*];
+        /// Calls the client of an operation.
+        pub fn call(operation: &Operation, context: CallContext, parts: RequestParts) -> CallFuture {
+            match operation.name {
+                #(#names => #calls(context, parts),)*
+                unknown => unknown_operation(unknown),
+            }
+        }
 
-    /// Calls the client of an operation.
-    pub fn call(operation: &Operation, context: CallContext, parts: RequestParts) -> CallFuture { match operation.name { #(#names => #calls(context, parts),)* unknown => unknown_operation(unknown), } }
-
-    #(#functions)* };
+        #(#functions)*
+    };
     syn::parse2(tokens).map_err(|error| Error::Client {
         file: "generated/operations.rs".to_owned(),
         pointer: String::new(),
@@ -52,7 +60,10 @@ fn api_static(api: &ApiModel) -> TokenStream {
     let ident = api_ident(&api.name);
     let doc = format!(" {}", api.title);
     let (name, base_url, version) = (&api.name, &api.base_url, &api.version);
-    quote! { #[doc = #doc] pub static #ident: Api = Api { name: #name, base_url: #base_url, version: #version }; }
+    quote! {
+        #[doc = #doc]
+        pub static #ident: Api = Api { name: #name, base_url: #base_url, version: #version };
+    }
 }
 
 fn api_ident(name: &str) -> proc_macro2::Ident {
@@ -99,7 +110,26 @@ fn operation_row(operation: &Operation) -> TokenStream {
         let file = format!("behavior/{name}.json");
         quote! { include_str!(#file) }
     };
-    quote! { Operation { name: #name, api: &#api, domain: #domain, method: #method, path: #path, summary: #summary, description: #description, deprecated: #deprecated, signature: #signature, arguments: &[#(#parameters,)* #(#fields,)* #(#server_arguments),*], body: #body, input_schema: include_str!(#input), output_schema: include_str!(#output), timeout_seconds: #timeout_seconds, read_only: #read_only, behavior: EmbeddedJson::new(#behavior), } }
+    quote! {
+        Operation {
+            name: #name,
+            api: &#api,
+            domain: #domain,
+            method: #method,
+            path: #path,
+            summary: #summary,
+            description: #description,
+            deprecated: #deprecated,
+            signature: #signature,
+            arguments: &[#(#parameters,)* #(#fields,)* #(#server_arguments),*],
+            body: #body,
+            input_schema: include_str!(#input),
+            output_schema: include_str!(#output),
+            timeout_seconds: #timeout_seconds,
+            read_only: #read_only,
+            behavior: EmbeddedJson::new(#behavior),
+        }
+    }
 }
 
 fn parameter_argument(parameter: &Parameter) -> TokenStream {
@@ -200,9 +230,21 @@ fn call_function(
     let name = format_ident!("{}", operation.function);
     let module = format_ident!("{}", operation.api);
     let api = api_ident(&operation.api);
-    Ok(
-        quote! { fn #name(context: CallContext, #parts_mut #parts_name: RequestParts) -> CallFuture { Box::pin(async move { #mutable #omit #(#context_parameters)* #(#bindings)* let http = context.http().client()?.clone(); let base_url = context.http().base_url(#api.base_url); let client = super::#module::Client::new_with_client(&base_url, http, context); let response = client.#name(#(#passed),*).await?; Ok(response.into()) }) } },
-    )
+    Ok(quote! {
+        fn #name(context: CallContext, #parts_mut #parts_name: RequestParts) -> CallFuture {
+            Box::pin(async move {
+                #mutable
+                #omit
+                #(#context_parameters)*
+                #(#bindings)*
+                let http = context.http().client()?.clone();
+                let base_url = context.http().base_url(#api.base_url);
+                let client = super::#module::Client::new_with_client(&base_url, http, context);
+                let response = client.#name(#(#passed),*).await?;
+                Ok(response.into())
+            })
+        }
+    })
 }
 
 /// Generates a `let` that reads an argument from the parts, and the expression that passes it on.
@@ -286,18 +328,34 @@ fn context_parameter(parameter: &Parameter) -> TokenStream {
     let name = &parameter.name;
     if parameter.location == Location::Header {
         let read = read_argument(parameter);
-        return quote! { if let Some(value) = #read? { context = context.with_header_text(#wire_name, &value)?; } };
+        return quote! {
+            if let Some(value) = #read? {
+                context = context.with_header_text(#wire_name, &value)?;
+            }
+        };
     }
     match parameter.encoding {
         Encoding::Repeated => {
-            quote! { for value in parts.list(#name)?.unwrap_or_default() { context = context.with_query(#wire_name, value); } }
+            quote! {
+                for value in parts.list(#name)?.unwrap_or_default() {
+                    context = context.with_query(#wire_name, value);
+                }
+            }
         }
         Encoding::Joined(_) | Encoding::Json => {
             let read = read_argument(parameter);
-            quote! { if let Some(value) = #read? { context = context.with_query(#wire_name, value); } }
+            quote! {
+                if let Some(value) = #read? {
+                    context = context.with_query(#wire_name, value);
+                }
+            }
         }
         _ => {
-            quote! { if let Some(value) = parts.text(#name)? { context = context.with_query(#wire_name, value); } }
+            quote! {
+                if let Some(value) = parts.text(#name)? {
+                    context = context.with_query(#wire_name, value);
+                }
+            }
         }
     }
 }

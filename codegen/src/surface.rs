@@ -81,7 +81,8 @@ pub struct OperationEntry {
     pub show_first: Vec<String>,
     /// Arguments that the server itself handles; they are never sent.
     #[serde(default, rename = "own")]
-    pub server_arguments: Vec<ServerArgument>, // The fields of `Behavior`. Not flattened, because serde would lose the line numbers of errors.
+    pub server_arguments: Vec<ServerArgument>,
+    // The fields of `Behavior`. Not flattened, because serde would lose the line numbers of errors.
     #[serde(default)]
     hints: Vec<String>,
     #[serde(default)]

@@ -193,7 +193,8 @@ fn task_limits(source: &Source) -> Result<TaskLimits, SettingsError> {
             .number(name, "milliseconds")
             .map(|number| number.map(Duration::from_millis))
     };
-    let max_ttl = milliseconds("EXA_MCP_MAX_TASK_TTL")?.unwrap_or(usual.max_ttl); // No operator's setting makes a task live longer than a day.
+    let max_ttl = milliseconds("EXA_MCP_MAX_TASK_TTL")?.unwrap_or(usual.max_ttl);
+    // No operator's setting makes a task live longer than a day.
     let max_ttl = max_ttl.clamp(TaskLimits::SHORTEST_TTL, usual.max_ttl);
     let default_ttl = milliseconds("EXA_MCP_DEFAULT_TASK_TTL")?.unwrap_or(usual.default_ttl);
     let count = |name: &'static str, usual: usize| {
@@ -205,7 +206,8 @@ fn task_limits(source: &Source) -> Result<TaskLimits, SettingsError> {
     Ok(TaskLimits {
         default_ttl: default_ttl.clamp(TaskLimits::SHORTEST_TTL, max_ttl),
         max_ttl,
-        concurrent, // Over HTTP it is less, see `share_tasks`.
+        concurrent,
+        // Over HTTP it is less, see `share_tasks`.
         per_owner: count("EXA_MCP_MAX_CONCURRENT_TASKS_PER_USER", concurrent)?,
         per_guest_address: count("EXA_MCP_MAX_TASKS_PER_ADDRESS", usual.per_guest_address)?,
     })

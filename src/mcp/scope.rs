@@ -100,7 +100,14 @@ impl<T: Tools> RequestScope<T> {
         let Some(credential) = &self.credential else {
             return served.await;
         };
-        tokio::select! { biased; served = served => served, reason = credential.wait_until_invalid() => { let text = format!("The call was stopped: {}", end_reason(reason)); Err(ErrorData::invalid_request(text, None)) } }
+        tokio::select! {
+            biased;
+            served = served => served,
+            reason = credential.wait_until_invalid() => {
+                let text = format!("The call was stopped: {}", end_reason(reason));
+                Err(ErrorData::invalid_request(text, None))
+            }
+        }
     }
 
     /// Admits a call, unless a limit is reached.

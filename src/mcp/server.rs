@@ -116,7 +116,8 @@ impl<T: Tools> McpServer<T> {
         if let Some(tasks) = self.scope.tasks.clone() {
             let resume = async move { tasks.resume().await };
             tokio::spawn(handler.listener().during(resume));
-        } // rmcp handles a notification concurrently with later requests, which must not use outdated roots.
+        }
+        // rmcp handles a notification concurrently with later requests, which must not use outdated roots.
         let roots = handler.roots.clone();
         let received = move |message: &ClientJsonRpcMessage| {
             if let JsonRpcMessage::Notification(message) = message

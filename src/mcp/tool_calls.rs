@@ -74,7 +74,8 @@ impl<T: Tools> Handler<T> {
         }
         let name = call.name().to_owned();
         let (progress, forwarder) = ProgressForwarder::for_request(context);
-        let tool_context = ToolContext::new(scope.owner.clone(), progress).of_client(client); // The future is large, and several others wrap it.
+        let tool_context = ToolContext::new(scope.owner.clone(), progress).of_client(client);
+        // The future is large, and several others wrap it.
         let call = Box::pin(telemetry::inherited(
             scope.tools_for(&permit).run(call, tool_context),
         ));
@@ -126,7 +127,8 @@ impl<T: Tools> Handler<T> {
         };
         let Some(tasks) = &scope.tasks else {
             return Err(ErrorData::internal_error("Tasks are not available", None));
-        }; // In this version, clients learn the progress of a task only by polling its state.
+        };
+        // In this version, clients learn the progress of a task only by polling its state.
         let observer = TaskObserver {
             client,
             capabilities,

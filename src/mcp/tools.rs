@@ -194,7 +194,8 @@ impl Tools for ToolExecutor {
             own.read_only()
         } else {
             own
-        }; // A tool must be in both lists: the token's and the requested one.
+        };
+        // A tool must be in both lists: the token's and the requested one.
         let lists = [&requester.allowed_tools, &requester.tools];
         let lists = lists.into_iter().flatten();
         lists.fold(own, |own, list| own.only(list))
@@ -294,7 +295,8 @@ impl Tools for ToolExecutor {
         call: ToolCall,
         context: ToolContext,
     ) -> impl Future<Output = ToolOutcome> + Send + 'static {
-        let tools = self.clone(); // Boxed, because every wrapper around the future would hold it twice.
+        let tools = self.clone();
+        // Boxed, because every wrapper around the future would hold it twice.
         Box::pin(hold_response_memory(async move {
             ToolExecutor::run(&tools, call, &context).await
         }))

@@ -5,8 +5,6 @@ use std::future::Future;
 use std::pin::Pin;
 
 use http::request::Parts;
-#[expect(deprecated)]
-use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
 use rmcp::{
     RoleServer, ServerHandler,
     model::{
@@ -19,7 +17,10 @@ use rmcp::{
         SubscriptionFilter, Tool, UnsubscribeRequestParams, UpdateTaskParams,
     },
     service::{NotificationContext, RequestContext, SubscriptionContext},
-}; // These are gone as of 2026-07-28, but earlier clients rely on them.
+};
+// These are gone as of 2026-07-28, but earlier clients rely on them.
+#[expect(deprecated)]
+use rmcp::model::{SetLevelRequestParams, SubscribeRequestParams};
 use serde_json::Value;
 use tracing::Instrument;
 
@@ -137,7 +138,8 @@ impl<H: ServerHandler> TracedHandler<H> {
         log.in_scope(|| tracing::debug!(method, id = shown, "request received"));
         let trace = Trace::of(&context.meta, parts.map(|parts| &parts.headers));
         let attributes = || Asked {
-            method, // Unknown names are arbitrary text of the client.
+            method,
+            // Unknown names are arbitrary text of the client.
             tool: tool
                 .filter(|name| self.handler.get_tool(name).is_some())
                 .map(str::to_owned),
@@ -221,7 +223,19 @@ fn is_failed_custom(result: &CustomResult) -> bool {
 }
 
 /// Requests whose span has only the method.
-macro_rules! requests { ($($name:ident($($params:ident: $type:ty)?) -> $answer:ty = $method:literal;)*) => {$( async fn $name( &self, $($params: $type,)? context: RequestContext<RoleServer>, ) -> Result<$answer, ErrorData> { let span = self.start_span($method, None, &context); let served = Box::pin(self.handler.$name($($params,)? context)); span.during(served, never).await } )*}; }
+macro_rules! requests {
+    ($($name:ident($($params:ident: $type:ty)?) -> $answer:ty = $method:literal;)*) => {$(
+        async fn $name(
+            &self,
+            $($params: $type,)?
+            context: RequestContext<RoleServer>,
+        ) -> Result<$answer, ErrorData> {
+            let span = self.start_span($method, None, &context);
+            let served = Box::pin(self.handler.$name($($params,)? context));
+            span.during(served, never).await
+        }
+    )*};
+}
 
 #[expect(deprecated)]
 impl<H: ServerHandler> ServerHandler for TracedHandler<H> {
@@ -244,7 +258,25 @@ impl<H: ServerHandler> ServerHandler for TracedHandler<H> {
         self.handler.accepted_subscription_filter(requested)
     }
 
-    requests! { ping() -> () = "ping"; initialize(request: InitializeRequestParams) -> InitializeResult = "initialize"; discover() -> DiscoverResult = "server/discover"; complete(request: CompleteRequestParams) -> CompleteResult = "completion/complete"; set_level(request: SetLevelRequestParams) -> () = "logging/setLevel"; list_prompts(request: Option<PaginatedRequestParams>) -> ListPromptsResult = "prompts/list"; list_resources(request: Option<PaginatedRequestParams>) -> ListResourcesResult = "resources/list"; list_resource_templates(request: Option<PaginatedRequestParams>) -> ListResourceTemplatesResult = "resources/templates/list"; read_resource(request: ReadResourceRequestParams) -> ReadResourceResponse = "resources/read"; subscribe(request: SubscribeRequestParams) -> () = "resources/subscribe"; unsubscribe(request: UnsubscribeRequestParams) -> () = "resources/unsubscribe"; list_tools(request: Option<PaginatedRequestParams>) -> ListToolsResult = "tools/list"; get_task(request: GetTaskParams) -> GetTaskResult = "tasks/get"; update_task(request: UpdateTaskParams) -> () = "tasks/update"; cancel_task(request: CancelTaskParams) -> () = "tasks/cancel"; }
+    requests! {
+        ping() -> () = "ping";
+        initialize(request: InitializeRequestParams) -> InitializeResult = "initialize";
+        discover() -> DiscoverResult = "server/discover";
+        complete(request: CompleteRequestParams) -> CompleteResult = "completion/complete";
+        set_level(request: SetLevelRequestParams) -> () = "logging/setLevel";
+        list_prompts(request: Option<PaginatedRequestParams>) -> ListPromptsResult = "prompts/list";
+        list_resources(request: Option<PaginatedRequestParams>) -> ListResourcesResult
+            = "resources/list";
+        list_resource_templates(request: Option<PaginatedRequestParams>)
+            -> ListResourceTemplatesResult = "resources/templates/list";
+        read_resource(request: ReadResourceRequestParams) -> ReadResourceResponse = "resources/read";
+        subscribe(request: SubscribeRequestParams) -> () = "resources/subscribe";
+        unsubscribe(request: UnsubscribeRequestParams) -> () = "resources/unsubscribe";
+        list_tools(request: Option<PaginatedRequestParams>) -> ListToolsResult = "tools/list";
+        get_task(request: GetTaskParams) -> GetTaskResult = "tasks/get";
+        update_task(request: UpdateTaskParams) -> () = "tasks/update";
+        cancel_task(request: CancelTaskParams) -> () = "tasks/cancel";
+    }
 
     async fn call_tool(
         &self,
@@ -288,7 +320,8 @@ impl<H: ServerHandler> ServerHandler for TracedHandler<H> {
         let name = request.name.clone();
         let served = Box::pin(self.handler.get_prompt(request, context));
         let result = Trace::during(trace, served).instrument(log).await;
-        count_error(meter, &result).await; // Unknown names are arbitrary text of the client.
+        count_error(meter, &result).await;
+        // Unknown names are arbitrary text of the client.
         if result.is_ok() {
             span.name_prompt(&name);
         }

@@ -227,7 +227,8 @@ impl OperationExecutor {
         arguments: validation::ValidatedArguments,
         progress: &ProgressReporter,
     ) -> Result<CompletedCall, OperationError> {
-        let mut abandoned = AbandonedCallLog::new(operation); // Boxed, because it is far larger than the futures that wait for it.
+        let mut abandoned = AbandonedCallLog::new(operation);
+        // Boxed, because it is far larger than the futures that wait for it.
         let call = self.call_with_any_key(operation, &arguments.arguments, progress);
         let outcome = Box::pin(call).await;
         abandoned.is_finished = true;
@@ -235,7 +236,8 @@ impl OperationExecutor {
         match outcome {
             Ok(call) => {
                 let response = call.response;
-                let is_large = blocking::is_large_value(&response.value); // Some proxies echo headers; the response must not reveal the key.
+                let is_large = blocking::is_large_value(&response.value);
+                // Some proxies echo headers; the response must not reveal the key.
                 let value = blocking::run(is_large, || key.redact_json(response.value)).await;
                 Ok(CompletedCall {
                     response: ExaResponse { value, ..response },
@@ -267,8 +269,10 @@ impl OperationExecutor {
         progress: &ProgressReporter,
     ) -> Result<(ApiKey, Result<CompletedCall, CallError>), OperationError> {
         let resource = resource_id(operation, arguments);
-        let mut tried = self.excluded_keys(); // Keys that do not know the resource, or must not access it.
-        let mut denied = Vec::new(); // Keys with which Exa forbade the call.
+        let mut tried = self.excluded_keys();
+        // Keys that do not know the resource, or must not access it.
+        let mut denied = Vec::new();
+        // Keys with which Exa forbade the call.
         let mut forbidden: Vec<KeyLease> = Vec::new();
         loop {
             let lease = self
@@ -364,7 +368,8 @@ impl OperationExecutor {
             let response = progress.during(request).await?;
             if streaming.form != StreamForm::Research {
                 return Ok(CompletedCall::new(response, arguments));
-            } // The events of a research task do not contain the task, so it is fetched now.
+            }
+            // The events of a research task do not contain the task, so it is fetched now.
             arguments.shift_remove("stream");
         }
         let response = self

@@ -168,7 +168,8 @@ async fn a_resource_is_not_missing_while_its_key_cools_down() {
     let get = find("agent.runs.get").unwrap();
     let read = async || executor.call(get, json!({"runId": "r"})).await;
     read().await.unwrap();
-    status.store(429, Ordering::Relaxed); // The first request is rejected with 429; later ones are not sent.
+    status.store(429, Ordering::Relaxed);
+    // The first request is rejected with 429; later ones are not sent.
     for _ in 0..3 {
         let error = read().await.unwrap_err();
         let is_cooling_down = matches!(
@@ -176,9 +177,11 @@ async fn a_resource_is_not_missing_while_its_key_cools_down() {
             OperationError::KeysUnavailable(KeyPoolError::CoolingDown { .. })
         );
         assert!(is_cooling_down, "{error:?}");
-    } // A 404 counts for a resource that no key has found before.
+    }
+    // A 404 counts for a resource that no key has found before.
     let other = executor.call(get, json!({"runId": "other"})).await;
-    assert!(is_missing(&other.unwrap_err())); // It does not count for a job that exists: after a restart, its key is unknown.
+    assert!(is_missing(&other.unwrap_err()));
+    // It does not count for a job that exists: after a restart, its key is unknown.
     let job = RemoteJob::from_poll("agent.runs.get", object(json!({"runId": "other"})));
     let polled = job.unwrap().poll(&executor).await;
     let is_cooling_down = matches!(

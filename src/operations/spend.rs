@@ -241,7 +241,8 @@ impl Attempt for GuardedAttempt {
             // The run may exist, so this counts as a lost response.
             drop(self);
             return Box::pin(ready(()));
-        } // Exa does not charge for a request that a gateway answered.
+        }
+        // Exa does not charge for a request that a gateway answered.
         self.rejected()
     }
 
@@ -268,7 +269,8 @@ impl Attempt for GuardedAttempt {
             let SpendRequest {
                 operation,
                 estimate,
-            } = &self.request; // The run is accounted for elsewhere: this request only read it, or the run holds the reservation.
+            } = &self.request;
+            // The run is accounted for elsewhere: this request only read it, or the run holds the reservation.
             let is_accounted = estimate.charged == CostSource::Nothing || reservation.is_none();
             if let Some(reservation) = reservation {
                 let started = settlement(operation, estimate, &self.arguments, response);

@@ -82,7 +82,14 @@ impl StreamProgress {
         let mut ticks = interval(PAUSE);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            tokio::select! { biased; outcome = &mut call => { self.report(true); return outcome; } _ = ticks.tick() => self.report(false), }
+            tokio::select! {
+                biased;
+                outcome = &mut call => {
+                    self.report(true);
+                    return outcome;
+                }
+                _ = ticks.tick() => self.report(false),
+            }
         }
     }
 
@@ -136,7 +143,8 @@ impl StreamProgress {
 
     /// Returns a text without the key and hidden characters, shortened to its end.
     fn sanitized(&self, text: &str) -> String {
-        let text = self.key.redact_text(text); // Sanitizing may join parts of the key.
+        let text = self.key.redact_text(text);
+        // Sanitizing may join parts of the key.
         let text = self.key.redact_text(&sanitize::clean(&text));
         let text = sanitize::neutralize(&text);
         let length = text.chars().count();

@@ -94,8 +94,14 @@ impl SpendGuard for NoPayer {
     ) -> BoxFuture<'a, Result<Box<dyn OpenReservation>, LimitExceeded>> {
         let is_free = request.estimate.charged == CostSource::Nothing && !request.estimate.unpriced;
         let free = || Box::new(AccountReservation(Charge::Free)) as Box<dyn OpenReservation>;
-        let rejection = LimitExceeded { limit: "token", message: "The token that started this no longer exists, so no budget can pay for it. The call was not \
-                      made." .to_owned(), retry_after: ONE_DAY, budget: None, };
+        let rejection = LimitExceeded {
+            limit: "token",
+            message: "The token that started this no longer exists, so no budget can pay for it. The call was not \
+                      made."
+                .to_owned(),
+            retry_after: ONE_DAY,
+            budget: None,
+        };
         Box::pin(ready(is_free.then(free).ok_or(rejection)))
     }
 }

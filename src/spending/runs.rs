@@ -67,7 +67,8 @@ async fn poll_until_done(
     let started = Instant::now();
     let (mut pause, mut misses) = (INITIAL_PAUSE, 0);
     loop {
-        sleep(pause).await; // Another request may have seen the final state and charged the run.
+        sleep(pause).await;
+        // Another request may have seen the final state and charged the run.
         if !ledger.follows(&run.key) {
             return None;
         }

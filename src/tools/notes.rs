@@ -120,7 +120,8 @@ impl Notes {
             time_to_live: None,
         };
         self.store.put(place(owner, &id), body, rules).await?;
-        let kept = self.get(owner, &id).await?; // Deleted by another process in the meantime: it was kept all the same.
+        let kept = self.get(owner, &id).await?;
+        // Deleted by another process in the meantime: it was kept all the same.
         Ok(kept.unwrap_or(Note {
             id,
             draft,

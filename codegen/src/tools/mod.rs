@@ -239,7 +239,14 @@ fn dispatcher_tool(dispatcher: &DispatcherTool, model: &Model) -> Option<Tool> {
         .collect();
     let mut all: Vec<&str> = names.iter().map(String::as_str).collect();
     all.extend(["describe", "list_operations"]);
-    let schema = json!({ "type": "object", "properties": { "operation": {"type": "string", "enum": all}, "args": {"type": "object"}, }, "required": ["operation"], });
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "operation": {"type": "string", "enum": all},
+            "args": {"type": "object"},
+        },
+        "required": ["operation"],
+    });
     let max_length = dispatcher.max_characters.unwrap_or(MAX_DESCRIPTION);
     let description = dispatcher_description(
         &dispatcher.intro,
@@ -271,7 +278,8 @@ fn dispatcher_description(intro: &str, operations: &[&Operation], max_length: us
                 return text;
             }
         }
-    } // Too many operations for signatures: the enum lists them and `describe` explains them.
+    }
+    // Too many operations for signatures: the enum lists them and `describe` explains them.
     text.chars()
         .take(MAX_DESCRIPTION - 1)
         .chain(['…'])
@@ -307,7 +315,14 @@ fn host_tool(host: &HostTool, model: &Model, notices: &mut Vec<Notice>) -> Optio
     }
     let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
     let names: Vec<&str> = ["list_operations"].into_iter().chain(names).collect();
-    let schema = json!({ "type": "object", "properties": { "operation": {"type": "string", "enum": names}, "params": {"type": "object"}, }, "required": ["operation"], });
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "operation": {"type": "string", "enum": names},
+            "params": {"type": "object"},
+        },
+        "required": ["operation"],
+    });
     let is_unsupported = |name: &String| {
         let mut entries = entries.iter();
         entries.any(|entry| entry.name == *name && entry.unsupported.is_some())

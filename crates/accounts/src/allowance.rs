@@ -140,7 +140,8 @@ impl Allowance {
         }
         if token.effective_limits.has_spending_limit() {
             let day = Day::of(now());
-            let spending = self.limiter.spending(&token, day).await; // Fail now instead of reporting that a run has started which cannot be paid for.
+            let spending = self.limiter.spending(&token, day).await;
+            // Fail now instead of reporting that a run has started which cannot be paid for.
             let exceeded = run_cost.and_then(|cost| exceeded_budget(&token, spending, day, cost));
             if let Some(exceeded) = exceeded {
                 return Err(self.audited(exceeded));
@@ -175,7 +176,8 @@ impl Allowance {
         permit: &mut CallPermit,
     ) -> Result<(), LimitExceeded> {
         let calls = Arc::clone(&token.calls);
-        let before = calls.fetch_add(1, Ordering::SeqCst); // From here on dropping the permit decrements the count.
+        let before = calls.fetch_add(1, Ordering::SeqCst);
+        // From here on dropping the permit decrements the count.
         permit.calls = Some(calls);
         let key = slot_key(token);
         let slot = self.limiter.ledger.acquire_slot(&key, Some(limit));

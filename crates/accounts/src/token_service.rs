@@ -350,7 +350,8 @@ impl TokenService {
 
     /// Loads all tokens.
     async fn load_all(&self) -> Result<(), StoreError> {
-        let mut last_change = self.last_change.lock().await; // Read first, so that the next call finds changes that happen meanwhile.
+        let mut last_change = self.last_change.lock().await;
+        // Read first, so that the next call finds changes that happen meanwhile.
         let changes = self.store.list(query(CHANGES, None, 1)).await?;
         let mut documents = Vec::new();
         loop {

@@ -26,8 +26,10 @@ static LARGE_WORK: LazyLock<Semaphore> = LazyLock::new(|| {
     Semaphore::new(cores.saturating_sub(1).max(1))
 });
 
-tokio::task_local! { /// The permit of a future in [`run_large_parts`] that is about to do large work.
-static PERMIT: RefCell<Option<SemaphorePermit<'static>>>; }
+tokio::task_local! {
+    /// The permit of a future in [`run_large_parts`] that is about to do large work.
+    static PERMIT: RefCell<Option<SemaphorePermit<'static>>>;
+}
 
 /// Returns whether work on a text of this many bytes is large.
 pub fn is_large_text(bytes: usize) -> bool {
@@ -114,7 +116,8 @@ pub(crate) async fn next_is_large(is_large: bool) {
         return;
     }
     let permit = LARGE_WORK.acquire().await.ok();
-    let _ = PERMIT.try_with(|current| current.replace(permit)); // Only the next poll may block.
+    let _ = PERMIT.try_with(|current| current.replace(permit));
+    // Only the next poll may block.
     yield_now().await;
 }
 

@@ -24,7 +24,8 @@ pub struct OperationSpec {
 impl From<&Operation> for OperationSpec {
     fn from(operation: &Operation) -> Self {
         let schema = |text: &str| serde_json::from_str(text).unwrap_or_default();
-        let mut arguments = operation.arguments.to_vec(); // The server handles its own arguments and does not send them.
+        let mut arguments = operation.arguments.to_vec();
+        // The server handles its own arguments and does not send them.
         arguments.retain(|argument| argument.location != ArgumentLocation::Server);
         Self {
             name: operation.name.to_owned(),

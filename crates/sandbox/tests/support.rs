@@ -215,7 +215,8 @@ impl Client {
         }
         head.push_str("\r\n");
         let mut bytes = head.into_bytes();
-        bytes.extend(body.unwrap_or_default()); // A rejected upload may close the connection before everything is written.
+        bytes.extend(body.unwrap_or_default());
+        // A rejected upload may close the connection before everything is written.
         let _ = stream.write_all(&bytes).await;
         let mut received = Vec::new();
         let ended = stream.read_to_end(&mut received).await;

@@ -127,7 +127,8 @@ fn codec() -> Result<&'static RequestStateCodec, ErrorData> {
     let mut key = vec![0; RequestStateCodec::MIN_KEY_LENGTH];
     let no_randomness =
         |_| ErrorData::internal_error("The operating system provided no random numbers", None);
-    getrandom::fill(&mut key).map_err(no_randomness)?; // Concurrent first uses may both create a key; only one is used.
+    getrandom::fill(&mut key).map_err(no_randomness)?;
+    // Concurrent first uses may both create a key; only one is used.
     Ok(CODEC.get_or_init(|| RequestStateCodec::new_unchecked(key)))
 }
 

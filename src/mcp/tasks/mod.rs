@@ -335,7 +335,8 @@ impl<T: Tools> Tasks<T> {
                 return Err(ErrorData::invalid_params(text, None));
             }
             TaskUpdate::NotFound => return Err(unknown(id)),
-        }; // A pending start must complete, or its job could not be cancelled at Exa.
+        };
+        // A pending start must complete, or its job could not be cancelled at Exa.
         let may_start = !was_waiting && record.work.is_none();
         if let Some(running) = self.unregister(id)
             && !(may_start && running.starts_work)
@@ -385,7 +386,7 @@ impl<T: Tools> Tasks<T> {
                 .shared
                 .task_store
                 .store()
-                .announce(name.clone())
+                .mark_alive(name.clone())
                 .await?;
             Ok(RunnerIdentity {
                 name,

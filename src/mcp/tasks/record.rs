@@ -176,7 +176,15 @@ impl TaskRecord {
 
     /// Returns the task in the form of 2025-11-25.
     pub(in super::super) fn legacy(&self) -> Value {
-        json!({ "taskId": self.id, "status": self.status, "statusMessage": self.message, "createdAt": timestamp(self.created), "lastUpdatedAt": timestamp(self.updated), "ttl": self.ttl, "pollInterval": POLL_INTERVAL, })
+        json!({
+            "taskId": self.id,
+            "status": self.status,
+            "statusMessage": self.message,
+            "createdAt": timestamp(self.created),
+            "lastUpdatedAt": timestamp(self.updated),
+            "ttl": self.ttl,
+            "pollInterval": POLL_INTERVAL,
+        })
     }
 
     /// Returns the task in the form of 2026-07-28.
@@ -310,7 +318,8 @@ mod tests {
         };
         let error = r#""error":{"code":-32603,"message":"no"}"#;
         let failed = format!(r#"{start}"failed",{rest},{error}}}"#);
-        assert_eq!(encode(&record), failed); // Records from before the version field are still read.
+        assert_eq!(encode(&record), failed);
+        // Records from before the version field are still read.
         let before: TaskRecord = decode(&failed.replacen(r#""v":1,"#, "", 1)).unwrap();
         assert_eq!(encode(&before), failed);
     }

@@ -25,7 +25,8 @@ const MAX_FAILURES: usize = 5;
 impl<T: Tools> Tasks<T> {
     /// Resumes the tasks of processes that have ended, now and as long as other processes run tasks.
     pub(in super::super) async fn resume(&self) {
-        let store = self.shared.task_store.store(); // Servers on other machines may stop at any time.
+        let store = self.shared.task_store.store();
+        // Servers on other machines may stop at any time.
         let always = store.is_remote();
         let mut failures = 0;
         while store.is_shared() {
@@ -46,7 +47,8 @@ impl<T: Tools> Tasks<T> {
 
     /// Resumes the tasks that no process runs; returns how many other processes run.
     async fn resume_orphaned(&self) -> Result<usize, StoreError> {
-        let task_store = &self.shared.task_store; // Reading must not create the store.
+        let task_store = &self.shared.task_store;
+        // Reading must not create the store.
         if !task_store.store().may_contain_data() {
             return Ok(0);
         }
@@ -87,7 +89,8 @@ impl<T: Tools> Tasks<T> {
         let task_store = &self.shared.task_store;
         if !task_store.store().is_remote() || self.is_own(&record.runner) || record.work.is_none() {
             return Ok(());
-        } // It may have been taken over here since it was read.
+        }
+        // It may have been taken over here since it was read.
         let current = task_store.get(owner, &record.id).await?;
         if current.is_some_and(|current| !self.is_own(&current.runner))
             && let Some(running) = self.unregister(&record.id)
@@ -110,9 +113,10 @@ impl<T: Tools> Tasks<T> {
             return *is_alive;
         }
         let is_alive = self.is_own(runner) || {
-            let store = self.shared.task_store.store(); // A process with an invalid name cannot come back. But if a remote store does not respond, no process is
+            let store = self.shared.task_store.store();
+            // A process with an invalid name cannot come back. But if a remote store does not respond, no process is
             // considered dead.
-            let is_alive = store.lives(runner.to_owned()).await;
+            let is_alive = store.is_alive(runner.to_owned()).await;
             is_alive.unwrap_or(store.is_remote())
         };
         known.insert(runner.to_owned(), is_alive);
@@ -164,7 +168,8 @@ impl<T: Tools> Tasks<T> {
         match &record.work {
             Some(work) if record.is_final() => self.stop_upstream(owner, &record.id, work.clone()),
             _ => {
-                tracing::info!(task = record.id, "task resumed"); // The limits apply to new tasks only.
+                tracing::info!(task = record.id, "task resumed");
+                // The limits apply to new tasks only.
                 let arguments = record.arguments.clone();
                 let call = self.tools.parse(&record.tool, arguments);
                 self.register(&mut self.running(), owner, &record, call.starts_work());

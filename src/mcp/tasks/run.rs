@@ -88,7 +88,8 @@ impl<T: Tools> Tasks<T> {
         (record, call, attempt): (TaskRecord, T::Call, Attempt),
         observer: TaskObserver,
     ) {
-        let (tasks, id) = (self.clone(), record.id.clone()); // Boxed, because every wrapper holds the future once more, and there may be many tasks.
+        let (tasks, id) = (self.clone(), record.id.clone());
+        // Boxed, because every wrapper holds the future once more, and there may be many tasks.
         let task = tokio::spawn(telemetry::inherited(Box::pin(async move {
             let TaskObserver {
                 peer,
@@ -152,7 +153,8 @@ impl<T: Tools> Tasks<T> {
             ..ToolContext::new(owner, self.with_live_progress(&record.id, progress))
                 .of_client(client)
         };
-        let outcome = tools.run(call, context); // A panic must not leave the task working forever, and dropping the set aborts a task that is no longer wanted.
+        let outcome = tools.run(call, context);
+        // A panic must not leave the task working forever, and dropping the set aborts a task that is no longer wanted.
         let mut set = JoinSet::new();
         set.spawn(telemetry::inherited(outcome));
         match timeout_at(now + remaining, set.join_next()).await {

@@ -242,7 +242,8 @@ impl TaskStore {
         }
         if origin == JobOrigin::Started {
             match claims.record(work, Some(&record.id)).await {
-                Err(error) if is_shared => return Err(error), // A memory store may be full, and the task works without the claim.
+                Err(error) if is_shared => return Err(error),
+                // A memory store may be full, and the task works without the claim.
                 _ => {}
             }
         }

@@ -198,7 +198,11 @@ impl CreatedImport {
             .as_ref()
             .filter(|until| is_identifier(until));
         let until = until.map_or(String::new(), |until| format!(" until {until}"));
-        let advice = self.operation.behavior.upload.as_ref().map(|upload| { let UploadOperations { get, delete, .. } = upload; let create = self.operation.name; format!(" Check it with {get}: if it is still pending, delete it with {delete} and call {create} again.") });
+        let advice = self.operation.behavior.upload.as_ref().map(|upload| {
+            let UploadOperations { get, delete, .. } = upload;
+            let create = self.operation.name;
+            format!(" Check it with {get}: if it is still pending, delete it with {delete} and call {create} again.")
+        });
         let message = format!(
             "The import {id} was created, but its file was not uploaded: {why}. It waits for the file{until}.{}",
             advice.unwrap_or_default()

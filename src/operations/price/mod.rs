@@ -74,7 +74,8 @@ pub fn actual(response: &Value) -> Option<MicroDollars> {
     let (parent, field) = PRICES.cost.rsplit_once('.').unwrap_or((&PRICES.cost, ""));
     let found = parent
         .split('.')
-        .try_fold(response, |value, name| value.get(name))?; // Some responses contain the total directly, others an object with its parts.
+        .try_fold(response, |value, name| value.get(name))?;
+    // Some responses contain the total directly, others an object with its parts.
     let value = if found.is_number() {
         found
     } else {
@@ -153,7 +154,8 @@ fn rate(rate: &Rate, arguments: &Map<String, Value>) -> MicroDollars {
             least,
             most,
         } => match at(arguments, cap) {
-            None => *default, // Exa rejects a cap above the maximum; the estimate does not rely on that.
+            None => *default,
+            // Exa rejects a cap above the maximum; the estimate does not rely on that.
             Some(value) => number(value).map_or(*most, |dollars| {
                 MicroDollars::from_dollars(dollars).max(*least)
             }),
@@ -190,7 +192,8 @@ fn pages(rule: &PagePrices, arguments: &Map<String, Value>) -> MicroDollars {
     let subpages = rule
         .subpages
         .as_ref()
-        .map_or(0, |it| self::count(it, arguments)); // A subpage has at least one kind of content.
+        .map_or(0, |it| self::count(it, arguments));
+    // A subpage has at least one kind of content.
     let most_expensive = rule.kinds.iter().map(|kind| kind.each).max();
     let subpage = requested.iter().map(|kind| kind.each).sum::<MicroDollars>();
     let subpage = subpage.max(most_expensive.unwrap_or_default());
@@ -219,7 +222,8 @@ fn is_given(arguments: &Map<String, Value>, path: &str) -> bool {
 fn count(rule: &CountArgument, arguments: &Map<String, Value>) -> u64 {
     let Some(value) = rule.argument.as_ref().and_then(|path| at(arguments, path)) else {
         return rule.default;
-    }; // A cast from a float saturates at both ends.
+    };
+    // A cast from a float saturates at both ends.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let number = number(value)
         .filter(|number| *number >= 0.0)

@@ -221,13 +221,14 @@ impl RemoteJob {
         let (mut failures, mut misses) = (0, 0);
         loop {
             // The memory of the last state is returned to the system during the pause.
-            release_reserved();
+            release_response_memory();
             let wait = with_jitter(pause);
             if Instant::now() + wait >= deadline {
                 sleep(deadline.saturating_duration_since(Instant::now())).await;
                 return self.poll_at_deadline(executor, latest).await;
             }
-            sleep(wait).await; // Boxed, because the future is idle most of the time.
+            sleep(wait).await;
+            // Boxed, because the future is idle most of the time.
             let Ok(polled) = timeout_at(deadline, Box::pin(self.poll(executor))).await else {
                 return PollOutcome::TimedOut(latest);
             };
@@ -319,7 +320,8 @@ pub(super) fn retry_delay(error: &OperationError) -> Option<Duration> {
     match error {
         OperationError::Exa(error) if error.is_retryable() => {
             Some(error.retry_after.unwrap_or_default())
-        } // A proxy may respond with an HTML page for a moment.
+        }
+        // A proxy may respond with an HTML page for a moment.
         OperationError::Exa(error) if error.kind == ExaErrorKind::NotJson => Some(Duration::ZERO),
         OperationError::KeysUnavailable(KeyPoolError::CoolingDown { wait, .. }) => Some(*wait),
         OperationError::Exa(_)

@@ -88,7 +88,8 @@ impl RemoteJob {
         let since = since.saturating_sub(MAX_CLOCK_SKEW);
         let executors = match resource_id(list, &arguments) {
             // The key that knows the resource sees all of its list.
-            Some(_) => vec![executor.clone()], // Each team sees only its own jobs, so every key is tried.
+            Some(_) => vec![executor.clone()],
+            // Each team sees only its own jobs, so every key is tried.
             None => executor.per_key(),
         };
         let reader = |executor| ListReader {

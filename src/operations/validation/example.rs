@@ -114,7 +114,8 @@ impl ExampleGenerator<'_> {
                     self.value(&property, &[own, name], depth + 1),
                 );
             }
-        } // An empty map would not show what it may contain.
+        }
+        // An empty map would not show what it may contain.
         if let Some(entry) = node.additional()
             && node.names().is_empty()
             && entry.accepts_type("string")

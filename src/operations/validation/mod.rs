@@ -157,7 +157,8 @@ pub fn validate(
     };
     let mut problems = normalize::aliases(spec, &mut map, &mut notes);
     let validator = match spec.input_schema.validator() {
-        Ok(validator) => validator, // An invalid schema is no reason to reject a call: the API will validate it.
+        Ok(validator) => validator,
+        // An invalid schema is no reason to reject a call: the API will validate it.
         Err(error) => {
             let error = messages::short(error);
             notes.push(format!("the arguments were not checked: {error}"));
@@ -209,7 +210,8 @@ fn coerced(
     problems.extend(misspelt);
     notes.extend(coercer.notes);
     match value {
-        Value::Object(map) => (map, problems), // Coercion never turns an object into something else.
+        Value::Object(map) => (map, problems),
+        // Coercion never turns an object into something else.
         _ => (Map::new(), problems),
     }
 }

@@ -172,7 +172,8 @@ impl Outbox {
     /// Gathers and tells. Changes are gathered while others are told: those that wait for too long are lost.
     async fn run(mut self, mut changes: Receiver<Arc<Changed>>, mut results: Receiver<Identity>) {
         loop {
-            tokio::select! { changed = changes.recv() => match changed { Ok(changed) => self.gather(&changed), Err(RecvError::Lagged(_)) => self.add(Told::Anything), Err(RecvError::Closed) => return, }, added = results.recv() => match added { // Which server asks next is not known, so the list may be another one then. That an
+            tokio::select! { changed = changes.recv() => match changed { Ok(changed) => self.gather(&changed), Err(RecvError::Lagged(_)) => self.add(Told::Anything), Err(RecvError::Closed) => return, }, added = results.recv() => match added {
+            // Which server asks next is not known, so the list may be another one then. That an
             // answer is gone concerns the server alone that kept it.
             Ok(owner) => self.add(list_of(&owner)), Err(RecvError::Lagged(_)) => self.add(Told::AnyList), Err(RecvError::Closed) => return, }, done = ended(&mut self.telling) => self.settle(done), () = at(self.tell_at), if self.telling.is_none() => self.tell(), }
         }

@@ -172,7 +172,8 @@ impl BudgetAccount {
                 Ok(Charge::Held(Box::new(hold), slot))
             }
             Err(ReserveError::Exceeded(states)) => {
-                let exceeded = exceeded_limit(&limits, cost.microdollars, &states, day); // Otherwise the limit was raised meanwhile.
+                let exceeded = exceeded_limit(&limits, cost.microdollars, &states, day);
+                // Otherwise the limit was raised meanwhile.
                 let changed = || store_failed(&limits, cost.microdollars, &StoreError::Conflict);
                 Err(exceeded.unwrap_or_else(changed))
             }

@@ -90,7 +90,8 @@ impl BudgetLedger {
 
     /// Returns a channel of the runs to follow until they end. Only the first caller gets it.
     pub fn runs_to_follow(&self) -> Option<mpsc::UnboundedReceiver<OpenRun>> {
-        let (sender, receiver) = mpsc::unbounded_channel(); // The lock is held until the sender is set, so that no run is missed or sent twice.
+        let (sender, receiver) = mpsc::unbounded_channel();
+        // The lock is held until the sender is set, so that no run is missed or sent twice.
         let known = lock(&self.runs);
         for run in runs_of(&known) {
             let _ = sender.send(OpenRun { run });
@@ -116,7 +117,8 @@ impl BudgetLedger {
             amount,
             budgets,
             body: body.encode(),
-        }; // No request is sent before the store responds. If this future is dropped, the reservation costs nothing.
+        };
+        // No request is sent before the store responds. If this future is dropped, the reservation costs nothing.
         let mut hold = BudgetHold {
             ledger: Arc::clone(self),
             open: Some((reservation.clone(), body)),
@@ -251,7 +253,8 @@ impl BudgetLedger {
                 self.settle(changed, &body, 0).await;
                 return;
             }
-            Ok(ReassignOutcome::Done) => {} // This process follows the run anyway; only another one could not take over.
+            Ok(ReassignOutcome::Done) => {}
+            // This process follows the run anyway; only another one could not take over.
             Err(error) => tracing::warn!(run = run.key, %error, "cannot store a run"),
         }
         if let Some(cost) = ended {
@@ -350,7 +353,8 @@ impl Drop for BudgetHold {
     fn drop(&mut self) {
         let Some((reservation, body)) = self.open.take() else {
             return;
-        }; // Without a runtime the process is ending, and another one settles the reservation.
+        };
+        // Without a runtime the process is ending, and another one settles the reservation.
         let Ok(runtime) = Handle::try_current() else {
             return;
         };

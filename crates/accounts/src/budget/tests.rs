@@ -82,7 +82,8 @@ async fn reserves_and_settles_costs() {
     assert_eq!(spent(&store).await, (4_000, 0));
     let second = account.reserve(cost(7_000, false)).await.unwrap();
     second.release().await;
-    assert_eq!(spent(&store).await, (4_000, 0)); // A dropped charge counts as spent.
+    assert_eq!(spent(&store).await, (4_000, 0));
+    // A dropped charge counts as spent.
     drop(account.reserve(cost(7_000, false)).await.unwrap());
     wait_for_settlement(&account).await;
     assert_eq!(spent(&store).await, (11_000, 0));
@@ -92,7 +93,8 @@ async fn reserves_and_settles_costs() {
         .unwrap()
         .settle(None)
         .await;
-    assert_eq!(spent(&store).await, (18_000, 0)); // A free request needs no budget.
+    assert_eq!(spent(&store).await, (18_000, 0));
+    // A free request needs no budget.
     assert!(matches!(
         account.reserve(cost(0, false)).await,
         Ok(Charge::Free)
@@ -105,10 +107,12 @@ async fn charges_a_run_once() {
     let account = account(&store, 10.0);
     let charge = account.reserve(cost(5_000_000, true)).await.unwrap();
     charge.follow(run("a"), RunOutcome::Running).await;
-    assert_eq!(spent(&store).await, (0, 5_000_000)); // The same start again, with the same idempotency key: the same run.
+    assert_eq!(spent(&store).await, (0, 5_000_000));
+    // The same start again, with the same idempotency key: the same run.
     let again = account.reserve(cost(5_000_000, true)).await.unwrap();
     again.follow(run("a"), RunOutcome::Running).await;
-    assert_eq!(spent(&store).await, (0, 5_000_000)); // Reads of other runs are not charged.
+    assert_eq!(spent(&store).await, (0, 5_000_000));
+    // Reads of other runs are not charged.
     account
         .observe("agent.runs.get b", RunOutcome::Ended(Some(9)))
         .await;

@@ -121,7 +121,8 @@ fn respond(status: StatusCode, text: String, nonce: &str) -> Response {
         (header::CACHE_CONTROL, "no-store"),
         (header::CONTENT_SECURITY_POLICY, policy.as_str()),
         (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::X_FRAME_OPTIONS, "DENY"), // Not `no-referrer`, because browsers would then send `Origin: null` with the form.
+        (header::X_FRAME_OPTIONS, "DENY"),
+        // Not `no-referrer`, because browsers would then send `Origin: null` with the form.
         (header::REFERRER_POLICY, "same-origin"),
         (
             HeaderName::from_static("cross-origin-opener-policy"),

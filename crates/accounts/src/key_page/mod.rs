@@ -129,10 +129,14 @@ impl KeyPage {
         let ended = async {
             if timeout(LIFETIME, self.wait()).await.is_err() {
                 self.close();
-            } // A browser may keep an idle connection open.
+            }
+            // A browser may keep an idle connection open.
             sleep(SHUTDOWN_TIMEOUT).await;
         };
-        tokio::select! { _ = serving => {} () = ended => {} }
+        tokio::select! {
+            _ = serving => {}
+            () = ended => {}
+        }
         self.close();
     }
 

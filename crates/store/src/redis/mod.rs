@@ -261,7 +261,8 @@ impl Store for RedisStore {
             let alive = key(&["alive", &name]);
             if self.command(Cmd::new().arg("EXISTS").arg(alive)).await? {
                 return Ok(true);
-            } // While Redis was unreachable no lease could be renewed. Give the processes time to do so.
+            }
+            // While Redis was unreachable no lease could be renewed. Give the processes time to do so.
             Ok(self.connection.age().await < lease::DURATION)
         })
     }
@@ -272,7 +273,8 @@ impl Store for RedisStore {
                 writer: unique_name()?,
                 sequence: 1,
                 updates,
-            }; // It is only sent again if the connection breaks, and then immediately.
+            };
+            // It is only sent again if the connection breaks, and then immediately.
             self.apply_batch(&batch, SINGLE_BATCH_RETENTION).await
         })
     }
@@ -397,7 +399,8 @@ impl Store for RedisStore {
 
     fn check(&self) -> StoreFuture<'_, String> {
         Box::pin(async move {
-            self.verify().await?; // A read-only replica would pass without a write.
+            self.verify().await?;
+            // A read-only replica would pass without a write.
             let mut write = Cmd::new();
             write
                 .arg("SET")
