@@ -7,7 +7,7 @@ use super::{
     tools::Tools,
     version::Era,
 };
-use crate::tools::resources::{Candidate, Resources};
+use crate::tools::resources::{CompletionCandidate, Resources};
 use exa_mcp_model::Identity;
 
 /// The longest text that is completed, in characters.
@@ -68,8 +68,8 @@ async fn for_prompt(
     }
 }
 
-fn words(known: &[String]) -> Vec<Candidate> {
-    let offer = |word: &String| Candidate {
+fn words(known: &[String]) -> Vec<CompletionCandidate> {
+    let offer = |word: &String| CompletionCandidate {
         value: word.clone(),
         words: String::new(),
     };
@@ -77,7 +77,7 @@ fn words(known: &[String]) -> Vec<Candidate> {
 }
 
 /// Completes the last member of a list, leaving those before it as they are and not offering them again.
-fn in_list(typed: &str, mut offers: Vec<Candidate>) -> Vec<String> {
+fn in_list(typed: &str, mut offers: Vec<CompletionCandidate>) -> Vec<String> {
     let (before, last) = match typed.rfind(',') {
         Some(comma) => typed.split_at(comma + 1),
         None => ("", typed),
@@ -112,9 +112,9 @@ fn check_template(resources: &Resources, pattern: &str, argument: &str) -> Resul
 
 /// Those that fit what was typed, the best first: it begins the value, then a word of it or of its
 /// title, then stands anywhere. Equals stay in their order.
-fn ranked(offers: Vec<Candidate>, typed: &str) -> Vec<String> {
+fn ranked(offers: Vec<CompletionCandidate>, typed: &str) -> Vec<String> {
     let typed = typed.to_lowercase();
-    let rank = |offer: &Candidate| {
+    let rank = |offer: &CompletionCandidate| {
         let (value, words) = (offer.value.to_lowercase(), offer.words.to_lowercase());
         let begins_word = |text: &str| {
             let mut parts = text.split(|c: char| !c.is_alphanumeric());
@@ -142,8 +142,8 @@ fn ranked(offers: Vec<Candidate>, typed: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn offers() -> Vec<Candidate> {
-        let offer = |value: &str, words: &str| Candidate {
+    fn offers() -> Vec<CompletionCandidate> {
+        let offer = |value: &str, words: &str| CompletionCandidate {
             value: value.to_owned(),
             words: words.to_owned(),
         };

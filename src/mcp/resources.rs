@@ -10,8 +10,10 @@ use super::{
     pages::{Page, unknown_cursor},
     version::{Era, FRESH_FOR, KEPT_BY},
 };
-use crate::tools::Address;
-use crate::tools::resources::{Content, Entry, ReadError, Resources, Template};
+use crate::tools::ResourceUri;
+use crate::tools::resources::{
+    ReadError, ResourceContent, ResourceEntry, ResourceTemplate as TemplateDefinition, Resources,
+};
 use exa_mcp_model::Identity;
 
 /// How many resources one page holds.
@@ -56,8 +58,8 @@ pub(super) async fn read(
 }
 
 /// The address that a client wrote.
-pub(super) fn address(uri: &str) -> Result<Address, ErrorData> {
-    Address::parse(uri).ok_or_else(|| {
+pub(super) fn address(uri: &str) -> Result<ResourceUri, ErrorData> {
+    ResourceUri::parse(uri).ok_or_else(|| {
         let hint = "its form is none of those in resources/templates/list";
         unread(uri, &ReadError::NotFound(hint.to_owned()))
     })
@@ -77,8 +79,8 @@ pub(super) fn unread(uri: &str, error: &ReadError) -> ErrorData {
 
 impl Era {
     /// A resource as this version lists it.
-    pub(super) fn resource(&self, entry: &Entry) -> Resource {
-        let mut resource = Resource::new(entry.address.to_string(), entry.name.clone())
+    pub(super) fn resource(&self, entry: &ResourceEntry) -> Resource {
+        let mut resource = Resource::new(entry.uri.to_string(), entry.name.clone())
             .with_description(entry.description.clone())
             .with_mime_type(entry.mime)
             .with_annotations(self.resource_annotations(entry));
@@ -88,7 +90,7 @@ impl Era {
         resource
     }
 
-    fn resource_annotations(&self, entry: &Entry) -> Annotations {
+    fn resource_annotations(&self, entry: &ResourceEntry) -> Annotations {
         let audience = match entry.for_people {
             true => vec![Role::User, Role::Assistant],
             false => vec![Role::Assistant],
@@ -101,7 +103,7 @@ impl Era {
     /// A page of patterns of addresses.
     pub(super) fn template_list(
         &self,
-        page: Page<&'static Template>,
+        page: Page<&'static TemplateDefinition>,
     ) -> ListResourceTemplatesResult {
         let templates = page
             .items
@@ -116,7 +118,7 @@ impl Era {
         list
     }
 
-    fn template(&self, template: &Template) -> ResourceTemplate {
+    fn template(&self, template: &TemplateDefinition) -> ResourceTemplate {
         let shown = ResourceTemplate::new(template.pattern, template.name)
             .with_description(template.description)
             .with_mime_type(template.mime);
@@ -126,7 +128,7 @@ impl Era {
         }
     }
 
-    fn read_result(&self, uri: &str, content: Content) -> ReadResourceResult {
+    fn read_result(&self, uri: &str, content: ResourceContent) -> ReadResourceResult {
         let contents = ResourceContents::text(content.text, uri).with_mime_type(content.mime);
         let mut result = ReadResourceResult::new(vec![contents]);
         result.meta = self.result_meta();

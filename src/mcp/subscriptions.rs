@@ -20,9 +20,9 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::tools::Address;
-use crate::tools::resources::{Event, ExpectedWatch, Watch};
-use crate::tools::watchers::Followed;
+use crate::tools::ResourceUri;
+use crate::tools::resources::{PendingWatch, ResourceEvent, ResourceWatch};
+use crate::tools::watchers::WatchedUris;
 use exa_mcp_model::lock;
 
 /// How many resources one client may follow.
@@ -34,16 +34,16 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// What a client of the older eras wants to hear of.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    followed: Arc<Mutex<Followed>>,
+    followed: Arc<Mutex<WatchedUris>>,
     /// Listens from the handshake on, so that nothing is missed until the client is ready.
-    watch: Mutex<Option<Watch>>,
+    watch: Mutex<Option<ResourceWatch>>,
     task: Mutex<Option<AbortHandle>>,
 }
 
 impl Subscriptions {
     /// Begins to listen.
-    pub(super) fn prepare(&self, watch: Watch) {
-        watch.only(Arc::clone(&self.followed));
+    pub(super) fn prepare(&self, watch: ResourceWatch) {
+        watch.watch_only(Arc::clone(&self.followed));
         *lock(&self.watch) = Some(watch);
     }
 
@@ -54,14 +54,14 @@ impl Subscriptions {
         };
         let followed = Arc::clone(&self.followed);
         let task = tokio::spawn(async move {
-            let wanted = |event: &Event| touched(&lock(&followed), event);
+            let wanted = |event: &ResourceEvent| touched(&lock(&followed), event);
             forward(watch, wanted, &peer).await;
         });
         *lock(&self.task) = Some(task.abort_handle());
     }
 
     /// Follows a resource.
-    pub(super) fn follow(&self, uri: String, address: Address) -> Result<(), ErrorData> {
+    pub(super) fn follow(&self, uri: String, address: ResourceUri) -> Result<(), ErrorData> {
         let mut followed = lock(&self.followed);
         if followed.len() >= MOST && !followed.contains_key(&uri) {
             let text = format!("At most {MOST} resources can be followed; unsubscribe from some");
@@ -88,7 +88,9 @@ impl Drop for Subscriptions {
 /// The part of what a client asks for that it gets: changes of the list, and addresses of ours.
 pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let uris = requested.resource_subscriptions.iter().flatten();
-    let ours = uris.filter(|uri| Address::parse(uri).is_some()).take(MOST);
+    let ours = uris
+        .filter(|uri| ResourceUri::parse(uri).is_some())
+        .take(MOST);
     let mut accepted = SubscriptionFilter::builder().resource_subscriptions(ours.cloned());
     if requested.resources_list_changed == Some(true) {
         accepted = accepted.resources_list_changed();
@@ -99,34 +101,34 @@ pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
 /// Watches that began before their clients were told so. rmcp acknowledges a `subscriptions/listen` before it
 /// hands the request over, and a client may rely on the acknowledgement at once.
 #[derive(Default)]
-pub(super) struct ExpectedWatches(Mutex<HashMap<task::Id, ExpectedWatch>>);
+pub(super) struct ExpectedWatches(Mutex<HashMap<task::Id, PendingWatch>>);
 
 impl ExpectedWatches {
     /// Keeps the watch of the request that the present task answers.
-    pub(super) fn begin(&self, watch: ExpectedWatch) {
+    pub(super) fn begin(&self, watch: PendingWatch) {
         if let Some(task) = task::try_id() {
             lock(&self.0).insert(task, watch);
         }
     }
 
     /// Takes the watch of the request that the present task answers.
-    pub(super) fn take(&self) -> Option<ExpectedWatch> {
+    pub(super) fn take(&self) -> Option<PendingWatch> {
         lock(&self.0).remove(&task::try_id()?)
     }
 }
 
 /// Tells of changes until the client has heard enough.
-pub(super) async fn listen(context: SubscriptionContext, watch: Watch) {
+pub(super) async fn listen(context: SubscriptionContext, watch: ResourceWatch) {
     let accepted = context.accepted();
     let uris = accepted.resource_subscriptions.iter().flatten();
-    let known = uris.filter_map(|uri| Some((uri.clone(), Address::parse(uri)?)));
-    let followed: Followed = known.collect();
+    let known = uris.filter_map(|uri| Some((uri.clone(), ResourceUri::parse(uri)?)));
+    let followed: WatchedUris = known.collect();
     if accepted.resources_list_changed != Some(true) {
         watch.ignore_lists();
     }
     let followed = Arc::new(Mutex::new(followed));
-    watch.only(Arc::clone(&followed));
-    let wanted = |event: &Event| touched(&lock(&followed), event);
+    watch.watch_only(Arc::clone(&followed));
+    let wanted = |event: &ResourceEvent| touched(&lock(&followed), event);
     tokio::select! {
         () = context.cancelled() => {}
         () = forward(watch, wanted, context.sink()) => {}
@@ -134,11 +136,11 @@ pub(super) async fn listen(context: SubscriptionContext, watch: Watch) {
 }
 
 /// The followed resources that an event is about.
-fn touched(followed: &Followed, event: &Event) -> Vec<String> {
-    let is_touched = |address: &Address| match event {
-        Event::Listed => false,
-        Event::Changed(changed) => address.is_within(changed),
-        Event::Missed => true,
+fn touched(followed: &WatchedUris, event: &ResourceEvent) -> Vec<String> {
+    let is_touched = |address: &ResourceUri| match event {
+        ResourceEvent::ListChanged => false,
+        ResourceEvent::Updated(changed) => address.is_within(changed),
+        ResourceEvent::Lagged => true,
     };
     let touched = followed.iter().filter(|(_, address)| is_touched(address));
     touched.map(|(uri, _)| uri.clone()).collect()
@@ -173,8 +175,8 @@ impl Listener for SubscriptionSink {
 
 /// Tells a listener of what it wants to hear, until it is gone.
 async fn forward(
-    mut watch: Watch,
-    wanted: impl Fn(&Event) -> Vec<String>,
+    mut watch: ResourceWatch,
+    wanted: impl Fn(&ResourceEvent) -> Vec<String>,
     listener: &impl Listener,
 ) {
     // When it may next be told of the list.
@@ -182,7 +184,7 @@ async fn forward(
     loop {
         tokio::select! {
             event = watch.next() => {
-                if event == Event::Listed {
+                if event == ResourceEvent::ListChanged {
                     if !listener.list_changed().await {
                         return;
                     }
@@ -273,7 +275,7 @@ mod tests {
             forward(
                 watch,
                 |event| match event {
-                    Event::Changed(address) => vec![address.to_string()],
+                    ResourceEvent::Updated(address) => vec![address.to_string()],
                     _ => Vec::new(),
                 },
                 &ear,
@@ -311,7 +313,7 @@ mod tests {
         let ear = Ear::new(usize::MAX);
         let (cache, _task) = listening(false, &ear);
         let uri = keep(&cache);
-        cache.forget_oldest();
+        cache.remove_oldest();
         sleep(PAUSE / 100).await;
         assert_eq!(ear.heard(), uri);
     }

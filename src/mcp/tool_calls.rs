@@ -25,7 +25,7 @@ use crate::{
     operations::client::{ClientCapabilities, ClientHandle, Visit},
     telemetry,
     telemetry::logging::Listener,
-    tools::{Address, ToolContext, ToolError, ToolOutcome},
+    tools::{ResourceUri, ToolContext, ToolError, ToolOutcome},
 };
 use exa_mcp_accounts::{KeyPage, Permit};
 
@@ -268,7 +268,7 @@ impl<T: Tools> Handler<T> {
     ) -> Result<(), ErrorData> {
         let lives_at_exa = matches!(
             resources::address(uri),
-            Ok(Address::Webset(_) | Address::WebsetItems(_))
+            Ok(ResourceUri::Webset(_) | ResourceUri::WebsetItems(_))
         );
         let able = era.knows_url_errors() && Detected::of(context, era).elicitation_url;
         if !lives_at_exa || !able {

@@ -11,7 +11,8 @@ use crate::spending::{AccountGuard, NobodyPays};
 use crate::telemetry::Gauges;
 use crate::tools::resources::Resources;
 use crate::tools::{
-    TaskLimits, ToolCall, ToolContext, ToolDefinition, ToolError, ToolExecutor, ToolOutcome, Work,
+    TaskLimits, ToolCall, ToolContext, ToolDefinition, ToolError, ToolExecutor, ToolOutcome,
+    WorkHandle,
 };
 use exa_mcp_accounts::{Allowance, KeyPage, Permit, Requester};
 use exa_mcp_exa_client::{KeyOwner, KeyPool, keep_reserved};
@@ -124,7 +125,7 @@ pub trait Tools: Clone + Send + Sync + 'static {
     }
 
     /// Stops work at Exa; says whether that was possible, `None` where Exa offers no way.
-    fn stop(&self, _work: Work) -> impl Future<Output = Option<bool>> + Send + 'static {
+    fn stop(&self, _work: WorkHandle) -> impl Future<Output = Option<bool>> + Send + 'static {
         ready(None)
     }
 
@@ -260,7 +261,7 @@ impl Tools for ToolExecutor {
         self.task_limits()
     }
 
-    fn stop(&self, work: Work) -> impl Future<Output = Option<bool>> + Send + 'static {
+    fn stop(&self, work: WorkHandle) -> impl Future<Output = Option<bool>> + Send + 'static {
         let tools = self.clone();
         async move { ToolExecutor::stop(&tools, &work).await }
     }

@@ -4,7 +4,7 @@
 use super::template::webset_arguments;
 use super::*;
 use crate::operations::{self, Caller, validation};
-use crate::tools::notes::Draft;
+use crate::tools::notes::NoteDraft;
 use crate::tools::{ResultCache, ToolExecutor};
 use exa_mcp_exa_client::{ExaConfig, ExaHttp};
 
@@ -213,7 +213,7 @@ async fn notes_come_with_the_prompt_as_far_as_they_fit() {
     let notes = tools.resources().notes().unwrap();
     let mut ids = Vec::new();
     for (title, length) in [("small", 10), ("large", MOST_BYTES), ("late", 10)] {
-        let draft = Draft {
+        let draft = NoteDraft {
             title: title.to_owned(),
             content: "x".repeat(length),
             source_urls: Vec::new(),

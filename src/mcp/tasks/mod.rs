@@ -31,7 +31,7 @@ pub(super) use run::Watcher;
 use store::{Change, Shelf};
 
 use super::tools::{ParsedCall, Tools};
-use crate::tools::{Attempt, TaskLimits, Work};
+use crate::tools::{Attempt, TaskLimits, WorkHandle};
 use exa_mcp_accounts::usage::Meter;
 use exa_mcp_accounts::{Allowance, ClientAddress, Directory, Payers, Permit, Requester};
 use exa_mcp_model::ids;
@@ -98,7 +98,7 @@ struct Live {
     message: String,
     /// Milliseconds since 1970.
     updated: u64,
-    work: Option<Work>,
+    work: Option<WorkHandle>,
     /// How often what the task asks may have changed.
     turns: u64,
     is_over: bool,
@@ -350,7 +350,7 @@ impl<T: Tools> Tasks<T> {
     }
 
     /// Tells Exa to stop; the answer to the client does not wait for that.
-    fn stop_upstream(&self, owner: &Identity, id: &str, work: Work) {
+    fn stop_upstream(&self, owner: &Identity, id: &str, work: WorkHandle) {
         let (tasks, owner, id) = (self.clone(), owner.clone(), id.to_owned());
         tokio::spawn(async move {
             match tasks.tools.stop(work.clone()).await {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::input::{Answer, Questions};
 use crate::operations::client::Question;
-use crate::tools::Work;
+use crate::tools::WorkHandle;
 use exa_mcp_model::time::{format_timestamp, now};
 use exa_mcp_store::format::Format;
 
@@ -45,7 +45,7 @@ pub(in super::super) struct Record {
     pub(super) runner: String,
     /// What goes on at Exa, from the moment that Exa confirmed it.
     #[serde(rename = "work", default, skip_serializing_if = "Option::is_none")]
-    pub(super) work: Option<Work>,
+    pub(super) work: Option<WorkHandle>,
     /// Exa has yet to be told to stop.
     #[serde(
         rename = "stopping",
@@ -284,7 +284,7 @@ mod tests {
         assert_eq!(encode(&fixed()), format!(r#"{start}"working",{rest}}}"#));
         let record = Record {
             status: TaskStatus::Cancelled,
-            work: Some(Work {
+            work: Some(WorkHandle {
                 get: "research.get".to_owned(),
                 arguments: object(json!({"researchId": "x"})),
             }),

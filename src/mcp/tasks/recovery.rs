@@ -167,7 +167,7 @@ impl<T: Tools> Tasks<T> {
                 let attempt = if is_first {
                     Attempt::First
                 } else {
-                    Attempt::Again(record.work.clone())
+                    Attempt::Resumed(record.work.clone())
                 };
                 let (tasks, permit) = self.paid_as(&record).await;
                 let watcher = Watcher {

@@ -148,7 +148,7 @@ impl<T: Tools> Tasks<T> {
                 deadline,
                 created: record.created,
                 attempt,
-                keeper,
+                tracker: keeper,
             }),
             ..ToolContext::new(owner, self.heard(&record.id, progress)).of_client(client)
         };

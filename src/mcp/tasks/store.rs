@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 
 use super::Record;
-use crate::tools::Work;
+use crate::tools::WorkHandle;
 use crate::tools::claims::Claims;
 use exa_mcp_model::Identity;
 use exa_mcp_model::time::now;
@@ -216,16 +216,16 @@ impl Shelf {
     pub(super) async fn claim(
         &self,
         owner: &Identity,
-        work: &Work,
+        work: &WorkHandle,
         record: &Record,
         origin: Origin,
     ) -> Result<bool, StoreError> {
-        let claims = Claims::of(&*self.store);
+        let claims = Claims::new(&*self.store);
         let is_shared = self.store.is_shared();
         let is_free = match origin {
             Origin::Answered => true,
             Origin::Found if self.was_claimed(work, &record.id).await? => false,
-            Origin::Found => claims.take(work, &record.id).await?,
+            Origin::Found => claims.claim(work, &record.id).await?,
         };
         if !is_free || (is_shared && !self.claim_of_owner(owner, work, record).await?) {
             return Ok(false);
@@ -243,7 +243,7 @@ impl Shelf {
     async fn claim_of_owner(
         &self,
         owner: &Identity,
-        work: &Work,
+        work: &WorkHandle,
         record: &Record,
     ) -> Result<bool, StoreError> {
         let claim = || place(owner, OWNER_CLAIMS, &work.to_string());
@@ -260,13 +260,13 @@ impl Shelf {
     }
 
     /// Whether somebody other than this task has some work.
-    pub(super) async fn is_taken(&self, work: &Work, task: &str) -> Result<bool, StoreError> {
-        let claims = Claims::of(&*self.store);
-        Ok(claims.is_taken(work, task).await? || self.was_claimed(work, task).await?)
+    pub(super) async fn is_taken(&self, work: &WorkHandle, task: &str) -> Result<bool, StoreError> {
+        let claims = Claims::new(&*self.store);
+        Ok(claims.is_claimed_by_other(work, task).await? || self.was_claimed(work, task).await?)
     }
 
     /// Whether another task of any owner had the work when claims were first looked for.
-    async fn was_claimed(&self, work: &Work, task: &str) -> Result<bool, StoreError> {
+    async fn was_claimed(&self, work: &WorkHandle, task: &str) -> Result<bool, StoreError> {
         if !self.store.is_shared() {
             return Ok(false);
         }
@@ -325,9 +325,9 @@ mod tests {
     use super::*;
     use exa_mcp_store::{MemoryStore, SqliteStore};
 
-    fn work(id: &str) -> Work {
+    fn work(id: &str) -> WorkHandle {
         let arguments = json!({"runId": id}).as_object().unwrap().clone();
-        Work {
+        WorkHandle {
             get: "agent.runs.get".to_owned(),
             arguments,
         }
@@ -362,7 +362,7 @@ mod tests {
             assert!(!claim(&ann, "c", "2", Origin::Found).await);
             assert!(shelf.is_taken(&work("2"), "c").await.unwrap());
             assert!(!shelf.is_taken(&work("2"), "b").await.unwrap());
-            let (claims, plain) = (Claims::of(shelf.store()), work("3"));
+            let (claims, plain) = (Claims::new(shelf.store()), work("3"));
             claims.record(&plain, None).await.unwrap();
             assert!(
                 !claim(&ann, "d", "3", Origin::Found).await,

@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 
 use super::store::Origin;
 use super::{Change, Record, Tasks, Tools};
-use crate::tools::{Keeper, Work};
+use crate::tools::{WorkHandle, WorkTracker};
 use exa_mcp_model::Identity;
 use exa_mcp_store::StoreError;
 
@@ -77,7 +77,7 @@ impl<T: Tools> TaskKeeper<T> {
         }
     }
 
-    async fn keep_now(&self, work: Work, origin: Origin) -> bool {
+    async fn keep_now(&self, work: WorkHandle, origin: Origin) -> bool {
         let id = &self.record.id;
         let kept = match self.try_keep(&work, origin).await {
             Ok(kept) => kept,
@@ -93,7 +93,7 @@ impl<T: Tools> TaskKeeper<T> {
         kept
     }
 
-    async fn try_keep(&self, work: &Work, origin: Origin) -> Result<bool, StoreError> {
+    async fn try_keep(&self, work: &WorkHandle, origin: Origin) -> Result<bool, StoreError> {
         let Self {
             tasks,
             owner,
@@ -138,7 +138,7 @@ impl<T: Tools> TaskKeeper<T> {
     }
 
     /// Whether another task under way in this process has this work.
-    fn is_taken_here(&self, work: &Work) -> bool {
+    fn is_taken_here(&self, work: &WorkHandle) -> bool {
         let running = self.tasks.running();
         let mut others = running.iter().filter(|(id, _)| **id != self.record.id);
         others.any(|(_, other)| other.live.borrow().work.as_ref() == Some(work))
@@ -147,7 +147,7 @@ impl<T: Tools> TaskKeeper<T> {
 
 impl<T: Tools> TaskKeeper<T> {
     /// Whether the ledger knows that somebody else pays for a run.
-    async fn is_paid_by_another(&self, work: &Work) -> bool {
+    async fn is_paid_by_another(&self, work: &WorkHandle) -> bool {
         let (Some(allowance), Some(key)) = (&self.tasks.allowance, work.key()) else {
             return false;
         };
@@ -161,9 +161,9 @@ impl<T: Tools> TaskKeeper<T> {
         }
     }
 
-    async fn keep_as(&self, work: Work, origin: Origin) -> bool {
+    async fn keep_as(&self, work: WorkHandle, origin: Origin) -> bool {
         let kept = self.keep_now(work, origin).await;
-        if kept || !self.is_wanted() {
+        if kept || !self.is_active() {
             let start = self.start.lock();
             drop(start.map(|mut start| start.take()));
         }
@@ -171,16 +171,16 @@ impl<T: Tools> TaskKeeper<T> {
     }
 }
 
-impl<T: Tools> Keeper for TaskKeeper<T> {
-    fn keep(&self, work: Work) -> BoxFuture<'_, bool> {
+impl<T: Tools> WorkTracker for TaskKeeper<T> {
+    fn record(&self, work: WorkHandle) -> BoxFuture<'_, bool> {
         Box::pin(self.keep_as(work, Origin::Answered))
     }
 
-    fn adopt(&self, work: Work) -> BoxFuture<'_, bool> {
+    fn adopt(&self, work: WorkHandle) -> BoxFuture<'_, bool> {
         Box::pin(self.keep_as(work, Origin::Found))
     }
 
-    fn is_taken(&self, work: Work) -> BoxFuture<'_, bool> {
+    fn is_claimed_by_other(&self, work: WorkHandle) -> BoxFuture<'_, bool> {
         Box::pin(async move {
             if self.is_paid_by_another(&work).await {
                 return true;
@@ -196,7 +196,7 @@ impl<T: Tools> Keeper for TaskKeeper<T> {
         })
     }
 
-    fn is_wanted(&self) -> bool {
+    fn is_active(&self) -> bool {
         self.tasks.running().contains_key(&self.record.id)
     }
 }
