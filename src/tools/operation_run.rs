@@ -270,9 +270,9 @@ fn pagination_warning(
     max: usize,
 ) -> Option<String> {
     let reason = match paged.stopped.take()? {
-        Stopped::Enough => format!("the limit of {max} results was reached"),
+        Stopped::Enough => format!("limit of {max} results reached"),
         Stopped::Circle => "Exa repeated a page".to_owned(),
-        Stopped::Endless => format!("the limit of {} pages was reached", paged.pages),
+        Stopped::Endless => format!("limit of {} pages reached", paged.pages),
         Stopped::Failed(error) => {
             let error = ToolError::from_call_error(operation, error);
             let headline = error_messages::headline(&error);

@@ -53,9 +53,10 @@ fn form(operation: &Operation, arguments: &Map<String, Value>) -> Form {
         },
         "required": [FIELD],
     });
+    // Stored tasks identify a form by its text, so a change of the text makes them ask again.
     Form {
         message: format!(
-            "`{}` will delete at Exa: {}. This cannot be undone. Continue?",
+            "`{}` will delete at Exa: {}. This cannot be undone. Go on?",
             operation.name,
             targets.join(", ")
         ),

@@ -136,9 +136,10 @@ async fn ask(
         .collect();
     let fields = fields.ok_or(NoReply::Unable)?;
     let schema = json!({"type": "object", "properties": fields, "required": missing});
+    // Stored tasks identify a form by its text, so a change of the text makes them ask again.
     let form = Form {
         message: format!(
-            "`{}` needs {} to continue.",
+            "`{}` needs {} to go on.",
             invalid.operation,
             missing.join(", ")
         ),

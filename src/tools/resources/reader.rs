@@ -150,7 +150,7 @@ fn fetch_error(operation: &'static Operation, webset: &str, error: Refusal) -> R
             ReadError::NotFound(format!("There is no webset `{webset}`."))
         }
         Refusal::Arguments(_) => {
-            ReadError::NotFound(format!("`{webset}` is not the id of a webset."))
+            ReadError::NotFound(format!("`{webset}` is not a webset id."))
         }
         Refusal::Exa(error) => {
             let error = ToolError::Exa {
