@@ -326,3 +326,79 @@ fn unknown_fields(
         known.join(", ")
     ))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::render::add_deprecated_keys;
+
+    fn input(corrections: &[String]) -> RenderInput<'static> {
+        let url = |number: usize| format!("https://example{number}.com/a/long/path/to/page");
+        let page = |number: usize| {
+            json!({"id": url(number), "url": url(number), "title": format!("A fairly long title of page {number}"),
+                "publishedDate": "2024-05-01T00:00:00.000Z", "author": "Someone", "score": 0.345_678,
+                "text": "Some words of it. ".repeat(400)})
+        };
+        let response = json!({"requestId": "30b92d3e-f7ca-4638-90d5-ae7acb27f3a7", "resolvedSearchType": "neural",
+            "results": (0..10).map(page).collect::<Vec<_>>(), "costDollars": {"total": 0.008}});
+        RenderInput {
+            operation: "search",
+            envelope: Envelope::from(response),
+            tool_fields: Map::new(),
+            cache_id: Some("r_aaaaaaaaaaaaaaaaaaaa"),
+            repeatable: true,
+            cached: true,
+            requested_level: None,
+            corrections: corrections.to_vec(),
+            warnings: Vec::new(),
+            sent_filters: Vec::new(),
+        }
+    }
+
+    fn view(format: OutputFormat, level: ContentLevel, max_tokens: usize) -> View {
+        View {
+            level,
+            format,
+            max_tokens,
+            ..View::default()
+        }
+    }
+
+    const LEVELS: [ContentLevel; 3] = [
+        ContentLevel::Summary,
+        ContentLevel::Standard,
+        ContentLevel::Full,
+    ];
+
+    #[test]
+    fn the_smallest_budgets_hold() {
+        for format in [OutputFormat::Markdown, OutputFormat::Json] {
+            for level in LEVELS {
+                for budget in [MIN_BUDGET, 220, 250, 300, 400] {
+                    let rendered = render(input(&[]), &view(format, level, budget)).unwrap();
+                    let tokens = rendered.stats.unwrap().tokens;
+                    assert!(
+                        tokens <= budget as u64,
+                        "{format:?} {level:?} {budget}: {tokens}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_budget_of_json_covers_the_deprecated_key() {
+        let corrections = vec!["`numResult` was read as `numResults`".to_owned(); 10];
+        for budget in [800, 1_500, 5_000] {
+            let view = view(OutputFormat::Json, ContentLevel::Full, budget);
+            let rendered = render(input(&corrections), &view).unwrap();
+            assert!(!rendered.text.contains("mended"));
+            let mut structured = rendered.structured;
+            add_deprecated_keys(&mut structured);
+            let text = Value::Object(structured).to_string();
+            assert!(text.contains("\"mended\""));
+            assert!(estimate(&text) <= budget, "{budget}: {}", estimate(&text));
+        }
+    }
+}

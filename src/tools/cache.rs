@@ -88,7 +88,7 @@ pub(crate) struct CachedResult {
     pub response: Arc<str>,
     /// The level for which the tool chose the arguments of the request, if it did.
     pub requested_level: Option<ContentLevel>,
-    /// Characters of text that the request requested_level for.
+    /// Characters of text that the request asked for, if it did.
     pub extract: Option<usize>,
 }
 

@@ -231,7 +231,7 @@ fn recurring_cost(operation: &Operation, arguments: &Map<String, Value>) -> Opti
         ..
     } = recurring;
     let schedule = format!(
-        "it is_cacheable ({period}: up to {runs_per_day} runs a day) until it is deleted or paused"
+        "it repeats ({period}: up to {runs_per_day} runs a day) until it is deleted or paused"
     );
     Some(if unpriced && per_run.is_zero() {
         format!("{schedule}; the price of a run is unknown")

@@ -149,9 +149,7 @@ fn fetch_error(operation: &'static Operation, webset: &str, error: Refusal) -> R
         Refusal::Exa(error) if error.kind == ExaErrorKind::Api(404) => {
             ReadError::NotFound(format!("There is no webset `{webset}`."))
         }
-        Refusal::Arguments(_) => {
-            ReadError::NotFound(format!("`{webset}` is not a webset id."))
-        }
+        Refusal::Arguments(_) => ReadError::NotFound(format!("`{webset}` is not a webset id.")),
         Refusal::Exa(error) => {
             let error = ToolError::Exa {
                 operation: operation.name,

@@ -76,7 +76,7 @@ async fn listed(resources: &Resources, owner: &Identity, size: usize) -> Vec<Str
 #[tokio::test]
 async fn the_page_size_does_not_change_the_list() {
     let (resources, results) = resources();
-    let mut id = ["a", "b", "c"].map(|title| cache_result(&results, &ann(), title));
+    let mut ids = ["a", "b", "c"].map(|title| cache_result(&results, &ann(), title));
     cache_result(&results, &bob(), "z");
     let first = note(&resources, &ann(), "first").await;
     let second = note(&resources, &ann(), "second").await;
@@ -84,8 +84,8 @@ async fn the_page_size_does_not_change_the_list() {
     let whole = listed(&resources, &ann(), 1000).await;
     let mut results: Vec<String> = whole[..3].to_vec();
     results.sort();
-    id.sort();
-    assert_eq!(results, id.map(|id| format!("exa://results/{id}")));
+    ids.sort();
+    assert_eq!(results, ids.map(|id| format!("exa://results/{id}")));
     let expected = [
         format!("note:///{second}"),
         format!("note:///{first}"),

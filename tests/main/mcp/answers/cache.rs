@@ -290,7 +290,7 @@ fn a_cut_answer_that_is_not_kept_says_how_to_get_the_rest() {
         let options = json!({"content_level": "full", "max_tokens": 300});
         let (text, shown) = desk.search(options).shown();
         let more = shown["metadata"]["more"].as_str().expect("a way");
-        for part in ["offset", "a larger max_tokens", "Exa is asked again"] {
+        for part in ["offset", "a larger max_tokens", "Exa is called again"] {
             assert!(more.contains(part) && text.contains(part), "{more} {text}");
         }
     }
