@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::operations::spend::Unlimited;
 use crate::operations::{Folders, IMPORT_DIR_VARIABLE, OperationExecutor};
-use crate::tools::{Limits, PromptPolicy, TaskLimits};
+use crate::tools::{CacheLimits, PromptPolicy, TaskLimits};
 use exa_mcp_accounts::budget::{BudgetPolicy, UnenforcedAction};
 use exa_mcp_accounts::{LimitsError, TokenLimits};
 use exa_mcp_exa_client::{
@@ -46,7 +46,7 @@ pub(crate) struct Settings {
     /// Where notes are kept.
     pub store: StoreConfig,
     /// How long answers are kept, and how many of them.
-    pub cache: Limits,
+    pub cache: CacheLimits,
     /// How long tasks live, and how many there may be.
     pub tasks: TaskLimits,
     /// Out of which folders files may be read.
@@ -172,13 +172,13 @@ impl Settings {
     }
 }
 
-fn cache_limits(source: &Source) -> Result<Limits, SettingsError> {
-    let usual = Limits::default();
+fn cache_limits(source: &Source) -> Result<CacheLimits, SettingsError> {
+    let usual = CacheLimits::default();
     let ttl = source
         .number("EXA_MCP_CACHE_TTL", "seconds")?
         .map(Duration::from_secs);
     let bytes = source.number("EXA_MCP_CACHE_BYTES", "bytes")?;
-    Ok(Limits {
+    Ok(CacheLimits {
         ttl: ttl.unwrap_or(usual.ttl),
         bytes: bytes.map_or(usual.bytes, |bytes| {
             usize::try_from(bytes).unwrap_or(usize::MAX)

@@ -7,7 +7,7 @@ use super::{
     tools::Tools,
     version::McpVersion,
 };
-use crate::tools::resources::{Candidate, Resources};
+use crate::tools::resources::{CompletionCandidate, Resources};
 use exa_mcp_model::Identity;
 
 /// The longest text that is completed, in characters.
@@ -70,8 +70,8 @@ async fn for_prompt(
     }
 }
 
-fn candidates(values: &[String]) -> Vec<Candidate> {
-    let candidate = |value: &String| Candidate {
+fn candidates(values: &[String]) -> Vec<CompletionCandidate> {
+    let candidate = |value: &String| CompletionCandidate {
         value: value.clone(),
         words: String::new(),
     };
@@ -79,7 +79,7 @@ fn candidates(values: &[String]) -> Vec<Candidate> {
 }
 
 /// Completes the last entry of a list; does not suggest the entries before it again.
-fn in_list(typed: &str, mut candidates: Vec<Candidate>) -> Vec<String> {
+fn in_list(typed: &str, mut candidates: Vec<CompletionCandidate>) -> Vec<String> {
     let (before, last) = match typed.rfind(',') {
         Some(comma) => typed.split_at(comma + 1),
         None => ("", typed),
@@ -114,9 +114,9 @@ fn check_template(resources: &Resources, pattern: &str, argument: &str) -> Resul
 
 /// Returns the matching candidates, the best first: the typed text starts the value, then a word of the value or its
 /// title, then occurs anywhere. The sort is stable.
-fn ranked(candidates: Vec<Candidate>, typed: &str) -> Vec<String> {
+fn ranked(candidates: Vec<CompletionCandidate>, typed: &str) -> Vec<String> {
     let typed = typed.to_lowercase();
-    let rank = |candidate: &Candidate| {
+    let rank = |candidate: &CompletionCandidate| {
         let value = candidate.value.to_lowercase();
         let words = candidate.words.to_lowercase();
         let starts_word = |text: &str| {
@@ -145,8 +145,8 @@ fn ranked(candidates: Vec<Candidate>, typed: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn operations() -> Vec<Candidate> {
-        let candidate = |value: &str, words: &str| Candidate {
+    fn operations() -> Vec<CompletionCandidate> {
+        let candidate = |value: &str, words: &str| CompletionCandidate {
             value: value.to_owned(),
             words: words.to_owned(),
         };

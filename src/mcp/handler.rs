@@ -393,7 +393,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let address = resources::parse_address(&request.uri)?;
         let parts = context.extensions.get::<Parts>();
         if !parts.is_some_and(request::is_replayed) {
-            let known = Box::pin(resources.knows(scope.owner.identity(), &address)).await;
+            let known = Box::pin(resources.check_exists(scope.owner.identity(), &address)).await;
             known.map_err(|error| resources::read_error(&request.uri, &error))?;
         }
         self.subscriptions.subscribe(request.uri.clone(), address)?;
@@ -422,7 +422,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
         let resources = self.scope.tools.resources()?;
-        self.expected_watches.insert(resources.expect_watch());
+        self.expected_watches.insert(resources.prepare_watch());
         Some(subscriptions::accepted(requested))
     }
 
@@ -430,7 +430,7 @@ impl<T: Tools> ServerHandler for Handler<T> {
         let expected = self.expected_watches.take();
         let scope = self.scope(&context.request_context().extensions);
         let resources = scope.resources("subscriptions/listen")?;
-        let expected = expected.unwrap_or_else(|| resources.expect_watch());
+        let expected = expected.unwrap_or_else(|| resources.prepare_watch());
         let watch = expected.of(scope.owner.identity());
         Box::pin(subscriptions::listen(context, watch)).await;
         Ok(())

@@ -10,8 +10,10 @@ use super::{
     pagination::{Page, unknown_cursor},
     version::{CACHE_SCOPE, CACHE_TTL_MS, McpVersion},
 };
-use crate::tools::Address;
-use crate::tools::resources::{Content, Entry, ReadError, Resources, Template};
+use crate::tools::ResourceUri;
+use crate::tools::resources::{
+    ReadError, ResourceContent, ResourceEntry, ResourceTemplate as TemplateDefinition, Resources,
+};
 use exa_mcp_model::Identity;
 
 /// Resources per page.
@@ -56,8 +58,8 @@ pub(super) async fn read(
 }
 
 /// Parses the URI of a resource.
-pub(super) fn parse_address(uri: &str) -> Result<Address, ErrorData> {
-    Address::parse(uri).ok_or_else(|| {
+pub(super) fn parse_address(uri: &str) -> Result<ResourceUri, ErrorData> {
+    ResourceUri::parse(uri).ok_or_else(|| {
         let hint = "it matches none of the templates in resources/templates/list";
         read_error(uri, &ReadError::NotFound(hint.to_owned()))
     })
@@ -77,8 +79,8 @@ pub(super) fn read_error(uri: &str, error: &ReadError) -> ErrorData {
 
 impl McpVersion {
     /// Converts a resource for this version.
-    pub(super) fn resource(&self, entry: &Entry) -> Resource {
-        let mut resource = Resource::new(entry.address.to_string(), entry.name.clone())
+    pub(super) fn resource(&self, entry: &ResourceEntry) -> Resource {
+        let mut resource = Resource::new(entry.uri.to_string(), entry.name.clone())
             .with_description(entry.description.clone())
             .with_mime_type(entry.mime)
             .with_annotations(self.resource_annotations(entry));
@@ -88,7 +90,7 @@ impl McpVersion {
         resource
     }
 
-    fn resource_annotations(&self, entry: &Entry) -> Annotations {
+    fn resource_annotations(&self, entry: &ResourceEntry) -> Annotations {
         let audience = if entry.for_people {
             vec![Role::User, Role::Assistant]
         } else {
@@ -102,7 +104,7 @@ impl McpVersion {
     /// Converts a page of resource templates for this version.
     pub(super) fn template_list(
         &self,
-        page: Page<&'static Template>,
+        page: Page<&'static TemplateDefinition>,
     ) -> ListResourceTemplatesResult {
         let templates = page
             .items
@@ -117,7 +119,7 @@ impl McpVersion {
         list
     }
 
-    fn template(&self, template: &Template) -> ResourceTemplate {
+    fn template(&self, template: &TemplateDefinition) -> ResourceTemplate {
         let converted = ResourceTemplate::new(template.pattern, template.name)
             .with_description(template.description)
             .with_mime_type(template.mime);
@@ -128,7 +130,7 @@ impl McpVersion {
         }
     }
 
-    fn read_result(&self, uri: &str, content: Content) -> ReadResourceResult {
+    fn read_result(&self, uri: &str, content: ResourceContent) -> ReadResourceResult {
         let contents = ResourceContents::text(content.text, uri).with_mime_type(content.mime);
         let mut result = ReadResourceResult::new(vec![contents]);
         result.meta = self.result_meta();

@@ -20,9 +20,9 @@ use tokio::{
     time::{Instant, sleep_until},
 };
 
-use crate::tools::Address;
-use crate::tools::resources::{Event, ExpectedWatch, Watch};
-use crate::tools::watchers::Followed;
+use crate::tools::ResourceUri;
+use crate::tools::resources::{PendingWatch, ResourceEvent, ResourceWatch};
+use crate::tools::watchers::WatchedUris;
 use exa_mcp_model::lock;
 
 /// The most resources that one client may subscribe to.
@@ -34,16 +34,16 @@ const PAUSE: Duration = Duration::from_secs(1);
 /// The subscriptions of a client up to 2025-11-25.
 #[derive(Default)]
 pub(super) struct Subscriptions {
-    resources: Arc<Mutex<Followed>>,
+    resources: Arc<Mutex<WatchedUris>>,
     /// Collects events from the handshake on, so that none is missed until the client is ready.
-    watch: Mutex<Option<Watch>>,
+    watch: Mutex<Option<ResourceWatch>>,
     task: Mutex<Option<AbortHandle>>,
 }
 
 impl Subscriptions {
     /// Starts collecting events.
-    pub(super) fn prepare(&self, watch: Watch) {
-        watch.only(Arc::clone(&self.resources));
+    pub(super) fn prepare(&self, watch: ResourceWatch) {
+        watch.watch_only(Arc::clone(&self.resources));
         *lock(&self.watch) = Some(watch);
     }
 
@@ -54,14 +54,14 @@ impl Subscriptions {
         };
         let resources = Arc::clone(&self.resources);
         let task = tokio::spawn(async move {
-            let affected = |event: &Event| affected(&lock(&resources), event);
+            let affected = |event: &ResourceEvent| affected(&lock(&resources), event);
             forward(watch, affected, &peer).await;
         });
         *lock(&self.task) = Some(task.abort_handle());
     }
 
     /// Subscribes to a resource.
-    pub(super) fn subscribe(&self, uri: String, address: Address) -> Result<(), ErrorData> {
+    pub(super) fn subscribe(&self, uri: String, address: ResourceUri) -> Result<(), ErrorData> {
         let mut resources = lock(&self.resources);
         if resources.len() >= MAX_SUBSCRIPTIONS && !resources.contains_key(&uri) {
             let text = format!(
@@ -91,7 +91,7 @@ impl Drop for Subscriptions {
 pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
     let uris = requested.resource_subscriptions.iter().flatten();
     let ours = uris
-        .filter(|uri| Address::parse(uri).is_some())
+        .filter(|uri| ResourceUri::parse(uri).is_some())
         .take(MAX_SUBSCRIPTIONS);
     let mut accepted = SubscriptionFilter::builder().resource_subscriptions(ours.cloned());
     if requested.resources_list_changed == Some(true) {
@@ -103,34 +103,34 @@ pub(super) fn accepted(requested: &SubscriptionFilter) -> SubscriptionFilter {
 /// Watches that start before their request is handled. rmcp acknowledges a `subscriptions/listen` before it passes on
 /// the request, and a client may rely on the acknowledgement at once.
 #[derive(Default)]
-pub(super) struct ExpectedWatches(Mutex<HashMap<task::Id, ExpectedWatch>>);
+pub(super) struct ExpectedWatches(Mutex<HashMap<task::Id, PendingWatch>>);
 
 impl ExpectedWatches {
     /// Stores the watch of the request that the current task handles.
-    pub(super) fn insert(&self, watch: ExpectedWatch) {
+    pub(super) fn insert(&self, watch: PendingWatch) {
         if let Some(task) = task::try_id() {
             lock(&self.0).insert(task, watch);
         }
     }
 
     /// Removes the watch of the request that the current task handles.
-    pub(super) fn take(&self) -> Option<ExpectedWatch> {
+    pub(super) fn take(&self) -> Option<PendingWatch> {
         lock(&self.0).remove(&task::try_id()?)
     }
 }
 
 /// Notifies the client of changes until it cancels the subscription.
-pub(super) async fn listen(context: SubscriptionContext, watch: Watch) {
+pub(super) async fn listen(context: SubscriptionContext, watch: ResourceWatch) {
     let accepted = context.accepted();
     let uris = accepted.resource_subscriptions.iter().flatten();
-    let known = uris.filter_map(|uri| Some((uri.clone(), Address::parse(uri)?)));
-    let resources: Followed = known.collect();
+    let known = uris.filter_map(|uri| Some((uri.clone(), ResourceUri::parse(uri)?)));
+    let resources: WatchedUris = known.collect();
     if accepted.resources_list_changed != Some(true) {
         watch.ignore_lists();
     }
     let resources = Arc::new(Mutex::new(resources));
-    watch.only(Arc::clone(&resources));
-    let affected = |event: &Event| affected(&lock(&resources), event);
+    watch.watch_only(Arc::clone(&resources));
+    let affected = |event: &ResourceEvent| affected(&lock(&resources), event);
     tokio::select! {
         () = context.cancelled() => {}
         () = forward(watch, affected, context.sink()) => {}
@@ -138,11 +138,11 @@ pub(super) async fn listen(context: SubscriptionContext, watch: Watch) {
 }
 
 /// Returns the URIs of the subscribed resources that an event affects.
-fn affected(resources: &Followed, event: &Event) -> Vec<String> {
-    let is_affected = |address: &Address| match event {
-        Event::Listed => false,
-        Event::Changed(changed) => address.is_within(changed),
-        Event::Missed => true,
+fn affected(resources: &WatchedUris, event: &ResourceEvent) -> Vec<String> {
+    let is_affected = |address: &ResourceUri| match event {
+        ResourceEvent::ListChanged => false,
+        ResourceEvent::Updated(changed) => address.is_within(changed),
+        ResourceEvent::Lagged => true,
     };
     let affected = resources.iter().filter(|(_, address)| is_affected(address));
     affected.map(|(uri, _)| uri.clone()).collect()
@@ -177,8 +177,8 @@ impl NotificationSink for SubscriptionSink {
 
 /// Forwards events to a sink until it is disconnected.
 async fn forward(
-    mut watch: Watch,
-    affected: impl Fn(&Event) -> Vec<String>,
+    mut watch: ResourceWatch,
+    affected: impl Fn(&ResourceEvent) -> Vec<String>,
     sink: &impl NotificationSink,
 ) {
     // When the next notification about the list may be sent.
@@ -186,7 +186,7 @@ async fn forward(
     loop {
         tokio::select! {
             event = watch.next() => {
-                if event == Event::Listed {
+                if event == ResourceEvent::ListChanged {
                     if !sink.list_changed().await {
                         return;
                     }
@@ -280,7 +280,7 @@ mod tests {
             forward(
                 watch,
                 |event| match event {
-                    Event::Changed(address) => vec![address.to_string()],
+                    ResourceEvent::Updated(address) => vec![address.to_string()],
                     _ => Vec::new(),
                 },
                 &sink,
@@ -318,7 +318,7 @@ mod tests {
         let sink = RecordingSink::new(usize::MAX);
         let (cache, _task) = forward_changes(false, &sink);
         let uri = add_result(&cache);
-        cache.forget_oldest();
+        cache.remove_oldest();
         sleep(PAUSE / 100).await;
         assert_eq!(sink.take_received(), uri);
     }

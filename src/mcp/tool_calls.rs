@@ -26,7 +26,7 @@ use crate::{
     operations::client::{ClientCapabilities, ClientHandle, UrlRequest},
     telemetry,
     telemetry::logging::Listener,
-    tools::{Address, ToolContext, ToolError, ToolOutcome},
+    tools::{ResourceUri, ToolContext, ToolError, ToolOutcome},
 };
 use exa_mcp_accounts::{CallPermit, KeyPage};
 
@@ -297,7 +297,7 @@ impl<T: Tools> Handler<T> {
     ) -> Result<(), ErrorData> {
         let needs_key = matches!(
             resources::parse_address(uri),
-            Ok(Address::Webset(_) | Address::WebsetItems(_))
+            Ok(ResourceUri::Webset(_) | ResourceUri::WebsetItems(_))
         );
         let supports_urls =
             protocol.supports_url_errors() && ClientFeatures::of(context, protocol).elicitation_url;

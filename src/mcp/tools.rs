@@ -11,7 +11,8 @@ use crate::spending::{AccountGuard, NoPayer};
 use crate::telemetry::Gauges;
 use crate::tools::resources::Resources;
 use crate::tools::{
-    TaskLimits, ToolCall, ToolContext, ToolDefinition, ToolError, ToolExecutor, ToolOutcome, Work,
+    TaskLimits, ToolCall, ToolContext, ToolDefinition, ToolError, ToolExecutor, ToolOutcome,
+    WorkHandle,
 };
 use exa_mcp_accounts::{Allowance, CallPermit, KeyPage, Requester};
 use exa_mcp_exa_client::{KeyOwner, KeyPool, hold_response_memory};
@@ -124,7 +125,7 @@ pub trait Tools: Clone + Send + Sync + 'static {
     }
 
     /// Cancels a job at Exa and returns whether that succeeded; `None` if Exa cannot cancel it.
-    fn stop(&self, _work: Work) -> impl Future<Output = Option<bool>> + Send + 'static {
+    fn stop(&self, _work: WorkHandle) -> impl Future<Output = Option<bool>> + Send + 'static {
         ready(None)
     }
 
@@ -260,7 +261,7 @@ impl Tools for ToolExecutor {
         self.task_limits()
     }
 
-    fn stop(&self, work: Work) -> impl Future<Output = Option<bool>> + Send + 'static {
+    fn stop(&self, work: WorkHandle) -> impl Future<Output = Option<bool>> + Send + 'static {
         let tools = self.clone();
         async move { ToolExecutor::stop(&tools, &work).await }
     }

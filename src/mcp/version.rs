@@ -10,7 +10,7 @@ use rmcp::model::{
 use serde_json::{Value, json};
 
 use super::pagination::Page;
-use crate::tools::{Link, ToolContent, ToolDefinition};
+use crate::tools::{ResourceLink, ToolContent, ToolDefinition};
 
 const NAME: &str = "exa-mcp-server";
 const TITLE: &str = "Exa";
@@ -223,7 +223,7 @@ impl McpVersion {
 }
 
 /// Returns a link to a resource.
-fn resource_link(link: Link) -> ContentBlock {
+fn resource_link(link: ResourceLink) -> ContentBlock {
     let mut resource = Resource::new(link.uri, link.name);
     resource.description = Some(link.description);
     resource.mime_type = Some(link.mime_type.to_owned());

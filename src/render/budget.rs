@@ -1,107 +1,108 @@
-//! Keeping an answer within its tokens.
+//! Reduces a result to its token budget.
 
 use serde_json::{Map, Value};
 
-use super::shape::{Bounds, Shaped};
+use super::shape::{Bounds, ShapedResult};
 use exa_mcp_text::tokens::estimate;
 
-/// Tokens for what is said about the answer.
-const HEADER: usize = 150;
+/// Tokens reserved for the header.
+const HEADER_TOKENS: usize = 150;
 
-/// The least that a text and a list are cut to.
-const LEAST: Bounds = Bounds {
+/// Texts, lists and objects are never truncated below this.
+const MIN_BOUNDS: Bounds = Bounds {
     text: 20,
     entries: 1,
     fields: 3,
 };
 
-/// Characters that one token has at most on average; the first guess when something is cut.
-const CHARACTERS: usize = 4;
+/// Average characters per token, for the first guess when something is truncated.
+const CHARS_PER_TOKEN: usize = 4;
 
-/// Entries and fields that something which does not fit has at first.
-const MOST_ENTRIES: usize = 100;
+/// Initial bound for lists and objects of a result that does not fit.
+const MAX_ENTRIES: usize = 100;
 
-/// What fits.
-pub(super) struct Fitted {
+/// The part of a result that fits into the budget.
+pub(super) struct FittedResults {
     /// The results that are shown.
-    pub(super) shown: Vec<Shaped>,
-    /// The places of those that were cut to fit,
+    pub(super) shown: Vec<ShapedResult>,
+    /// The indexes of results truncated to fit.
     pub(super) shrunk: Vec<usize>,
-    /// and of those that are left out.
+    /// The indexes of results left out.
     pub(super) left_out: Vec<usize>,
-    /// What stands beside them.
+    /// The fields beside the results.
     pub(super) rest: Map<String, Value>,
-    /// Something beside them was cut to fit.
-    pub(super) rest_cut: bool,
+    /// A field beside the results was truncated to fit.
+    pub(super) rest_truncated: bool,
 }
 
-impl Fitted {
-    /// Everything, whether it fits or not.
-    pub(super) fn whole(results: Vec<Shaped>, rest: Map<String, Value>) -> Self {
+impl FittedResults {
+    /// Includes everything, whether it fits or not.
+    pub(super) fn whole(results: Vec<ShapedResult>, rest: Map<String, Value>) -> Self {
         Self {
             shown: results,
             shrunk: Vec::new(),
             left_out: Vec::new(),
             rest,
-            rest_cut: false,
+            rest_truncated: false,
         }
     }
 
-    /// Nothing, with everything left out.
-    pub(super) fn nothing(results: &[Shaped], rest: &Map<String, Value>) -> Self {
+    /// Leaves everything out.
+    pub(super) fn empty(results: &[ShapedResult], rest: &Map<String, Value>) -> Self {
         Self {
             shown: Vec::new(),
             shrunk: Vec::new(),
             left_out: results.iter().map(|result| result.index).collect(),
             rest: Map::new(),
-            rest_cut: !rest.is_empty(),
+            rest_truncated: !rest.is_empty(),
         }
     }
 
-    /// Whether more tokens would show more.
-    pub(super) fn is_tight(&self) -> bool {
-        self.rest_cut || !self.shrunk.is_empty() || !self.left_out.is_empty()
+    /// Returns whether a larger budget would show more.
+    pub(super) fn is_reduced(&self) -> bool {
+        self.rest_truncated || !self.shrunk.is_empty() || !self.left_out.is_empty()
     }
 }
 
-/// Takes results as long as they fit; the first one is cut rather than left out.
+/// Selects results while they fit; the first one is truncated instead of left out.
 pub(super) fn fit(
-    results: &[Shaped],
+    results: &[ShapedResult],
     rest: &Map<String, Value>,
-    most: usize,
-    written: impl Fn(&Shaped) -> String,
-) -> Fitted {
-    let most = most.saturating_sub(HEADER.min(most / 2));
-    // What stands beside the results must leave them some room.
-    let for_rest = match results.is_empty() {
-        true => most,
-        false => most * 3 / 5,
+    budget: usize,
+    write: impl Fn(&ShapedResult) -> String,
+) -> FittedResults {
+    let budget = budget.saturating_sub(HEADER_TOKENS.min(budget / 2));
+    // The fields beside the results must not use up the budget of the results.
+    let rest_budget = if results.is_empty() {
+        budget
+    } else {
+        budget * 3 / 5
     };
-    let (rest, rest_cost) = fit_rest(rest, for_rest);
-    let mut left = most.saturating_sub(rest_cost.min(for_rest));
-    let mut fitted = Fitted {
+    let (rest, rest_cost) = fit_rest(rest, rest_budget);
+    let mut left = budget.saturating_sub(rest_cost.min(rest_budget));
+    let mut fitted = FittedResults {
         shown: Vec::new(),
         shrunk: Vec::new(),
         left_out: Vec::new(),
-        rest_cut: rest.cut,
+        rest_truncated: rest.truncated,
         rest: match rest.value {
             Value::Object(rest) => rest,
             _ => Map::new(),
         },
     };
     for result in results {
-        // Once one is left out, all that follow are: what is shown must not have holes.
+        // Once one is left out, all that follow are: the shown results have no gaps.
         if !fitted.left_out.is_empty() {
             fitted.left_out.push(result.index);
             continue;
         }
-        let cost = cost(&written(result));
+        let cost = cost(&write(result));
         if cost <= left {
             left -= cost;
             fitted.shown.push(result.clone());
         } else if fitted.shown.is_empty() {
             fitted.shrunk.push(result.index);
-            fitted.shown.push(shrink(result, left, &written));
+            fitted.shown.push(shrink(result, left, &write));
             left = 0;
         } else {
             fitted.left_out.push(result.index);
@@ -114,65 +115,73 @@ fn cost(text: &str) -> usize {
     estimate(text) + 2
 }
 
-fn fit_rest(rest: &Map<String, Value>, most: usize) -> (Shaped, usize) {
-    let written = |shaped: &Shaped| shaped.value.to_string();
-    let whole = Shaped {
+fn fit_rest(rest: &Map<String, Value>, budget: usize) -> (ShapedResult, usize) {
+    let write = |shaped: &ShapedResult| shaped.value.to_string();
+    let whole = ShapedResult {
         index: 0,
         value: Value::Object(rest.clone()),
-        cut: false,
+        truncated: false,
     };
-    let cost_of = |shaped: &Shaped| match rest.is_empty() {
-        true => 0,
-        false => cost(&written(shaped)),
+    let cost_of = |shaped: &ShapedResult| {
+        if rest.is_empty() {
+            0
+        } else {
+            cost(&write(shaped))
+        }
     };
-    let fitting = match cost_of(&whole) <= most {
-        true => whole,
-        false => shrink(&whole, most, &written),
+    let fitting = if cost_of(&whole) <= budget {
+        whole
+    } else {
+        shrink(&whole, budget, &write)
     };
     let cost = cost_of(&fitting);
     (fitting, cost)
 }
 
-/// Cuts the texts and lists of a result until it fits.
-fn shrink(result: &Shaped, most: usize, written: &impl Fn(&Shaped) -> String) -> Shaped {
+/// Truncates the texts and lists of a result until it fits.
+fn shrink(
+    result: &ShapedResult,
+    budget: usize,
+    write: &impl Fn(&ShapedResult) -> String,
+) -> ShapedResult {
     let mut bounds = Bounds {
-        text: longest_text(&result.value, most.saturating_mul(CHARACTERS)),
-        entries: MOST_ENTRIES,
-        fields: MOST_ENTRIES,
+        text: max_text_chars(&result.value, budget.saturating_mul(CHARS_PER_TOKEN)),
+        entries: MAX_ENTRIES,
+        fields: MAX_ENTRIES,
     };
     loop {
-        let mut shrunk = Shaped {
-            cut: true,
+        let mut shrunk = ShapedResult {
+            truncated: true,
             ..result.clone()
         };
         bounds.apply(&mut shrunk.value, &mut false);
-        if bounds == LEAST || cost(&written(&shrunk)) <= most {
+        if bounds == MIN_BOUNDS || cost(&write(&shrunk)) <= budget {
             return shrunk;
         }
         let less = |bound: usize, least: usize| (bound * 7 / 10).max(least);
         bounds = Bounds {
-            text: less(bounds.text, LEAST.text),
-            entries: less(bounds.entries, LEAST.entries),
-            fields: less(bounds.fields, LEAST.fields),
+            text: less(bounds.text, MIN_BOUNDS.text),
+            entries: less(bounds.entries, MIN_BOUNDS.entries),
+            fields: less(bounds.fields, MIN_BOUNDS.fields),
         };
     }
 }
 
-/// How long texts may be so that all of them together have so many characters: short ones stay
-/// whole, and what they leave is for the long ones.
-fn longest_text(value: &Value, most: usize) -> usize {
+/// Returns the maximum length of a text such that all texts together have at most `budget` characters. Short
+/// texts stay whole and leave their share to long ones.
+fn max_text_chars(value: &Value, budget: usize) -> usize {
     let mut lengths = Vec::new();
     text_lengths(value, &mut lengths);
     lengths.sort_unstable();
-    let mut left = most;
+    let mut left = budget;
     for (at, length) in lengths.iter().enumerate() {
         let share = left / (lengths.len() - at);
         if *length > share {
-            return share.max(LEAST.text);
+            return share.max(MIN_BOUNDS.text);
         }
         left -= length;
     }
-    most.max(LEAST.text)
+    budget.max(MIN_BOUNDS.text)
 }
 
 fn text_lengths(value: &Value, lengths: &mut Vec<usize>) {
@@ -190,45 +199,45 @@ mod tests {
 
     use super::*;
 
-    fn results(count: usize, words: usize) -> Vec<Shaped> {
+    fn results(count: usize, words: usize) -> Vec<ShapedResult> {
         (0..count)
-            .map(|index| Shaped {
+            .map(|index| ShapedResult {
                 index,
                 value: json!({"text": "word ".repeat(words)}),
-                cut: false,
+                truncated: false,
             })
             .collect()
     }
 
-    fn written(result: &Shaped) -> String {
+    fn write(result: &ShapedResult) -> String {
         result.value.to_string()
     }
 
     #[test]
-    fn what_does_not_fit_is_left_out() {
-        let fitted = fit(&results(10, 300), &Map::new(), 1_500, written);
+    fn leaves_out_results_that_do_not_fit() {
+        let fitted = fit(&results(10, 300), &Map::new(), 1_500, write);
         assert!(!fitted.shown.is_empty() && fitted.shown.len() < 10);
         let next = fitted.shown.len();
         assert_eq!(fitted.left_out, (next..10).collect::<Vec<_>>());
     }
 
     #[test]
-    fn the_first_is_cut_rather_than_left_out() {
-        let fitted = fit(&results(2, 30_000), &Map::new(), 500, written);
+    fn truncates_the_first_result_instead_of_leaving_it_out() {
+        let fitted = fit(&results(2, 30_000), &Map::new(), 500, write);
         assert_eq!(fitted.shrunk, [0]);
         assert!(
             fitted
                 .shown
                 .iter()
-                .all(|result| result.cut && estimate(&written(result)) <= 500)
+                .all(|result| result.truncated && estimate(&write(result)) <= 500)
         );
         assert_eq!(fitted.left_out, [1]);
     }
 
     #[test]
-    fn long_texts_are_cut_before_short_ones() {
+    fn truncates_long_texts_before_short_ones() {
         let value = json!(["short", "x".repeat(1_000), ["y".repeat(3_000)]]);
-        assert_eq!(longest_text(&value, 1_005), 500);
-        assert_eq!(longest_text(&value, 10_000), 10_000);
+        assert_eq!(max_text_chars(&value, 1_005), 500);
+        assert_eq!(max_text_chars(&value, 10_000), 10_000);
     }
 }

@@ -1,17 +1,17 @@
-//! Dates in results, as far as comparing and showing them needs.
+//! Comparison and formatting of dates in results.
 
 use chrono::DateTime;
 use serde_json::Value;
 
 use exa_mcp_model::time::parse_timestamp;
 
-/// The moment that a value names: a text, or milliseconds since 1970.
-pub(super) fn of_value(value: &Value) -> Option<i64> {
+/// Returns the milliseconds since 1970 of a text or number.
+pub(super) fn timestamp(value: &Value) -> Option<i64> {
     value.as_i64().or_else(|| parse_timestamp(value.as_str()?))
 }
 
-/// The day of a moment, for people.
-pub(super) fn day(value: &Value) -> String {
+/// Returns the day of a timestamp, without the time.
+pub(super) fn format_day(value: &Value) -> String {
     match (value.as_i64(), value.as_str()) {
         (Some(milliseconds), _) => {
             let moment = DateTime::from_timestamp_millis(milliseconds);
@@ -29,7 +29,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn days_are_written() {
+    fn formats_days() {
         for (value, written) in [
             (json!(1_794_815_057_272_i64), "2026-11-16"),
             (json!(951_782_400_000_i64), "2000-02-29"),
@@ -37,8 +37,8 @@ mod tests {
             (json!("2024-01-02T03:04:05Z"), "2024-01-02"),
             (json!(null), ""),
         ] {
-            assert_eq!(day(&value), written);
+            assert_eq!(format_day(&value), written);
         }
-        assert_eq!(of_value(&json!(5)), Some(5));
+        assert_eq!(timestamp(&json!(5)), Some(5));
     }
 }

@@ -1,31 +1,32 @@
-//! Taking an answer apart: the things it lists, and what stands beside them.
+//! Splits a response into its results and the fields beside them.
 
 use exa_mcp_model::envelope::results_field;
 use serde_json::{Map, Value};
 
-/// An answer in its parts. Nothing of it is lost.
+/// A response in its parts. No field is lost.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Envelope {
-    /// The things: the entries of a list, or the one thing the answer is.
+    /// The entries of a list, or the single object that the response is.
     pub results: Vec<Value>,
-    /// The other fields of an answer that is a list.
+    /// The fields beside the list.
     pub rest: Map<String, Value>,
 }
 
-impl Envelope {
-    /// Takes an answer apart.
-    pub(crate) fn open(answer: Value) -> Self {
-        match answer {
+impl From<Value> for Envelope {
+    fn from(response: Value) -> Self {
+        match response {
             Value::Array(results) => Self {
                 results,
                 rest: Map::new(),
             },
-            Value::Object(map) => Self::open_object(map),
+            Value::Object(map) => Self::from_object(map),
             other => Self::single(other),
         }
     }
+}
 
-    fn open_object(mut map: Map<String, Value>) -> Self {
+impl Envelope {
+    fn from_object(mut map: Map<String, Value>) -> Self {
         let list = results_field(
             |name| map.contains_key(name),
             |name| map.get(name).is_some_and(Value::is_array),
@@ -36,17 +37,17 @@ impl Envelope {
         }
     }
 
-    fn single(thing: Value) -> Self {
+    fn single(result: Value) -> Self {
         let mut rest = Map::new();
-        let mut thing = thing;
-        // The sandbox marks its answers; the mark belongs to the answer, not to the thing.
-        if let Value::Object(map) = &mut thing
+        let mut result = result;
+        // The sandbox marks its responses; the mark belongs to the response, not to the result.
+        if let Value::Object(map) = &mut result
             && let Some(mark) = map.shift_remove("sandbox")
         {
             rest.insert("sandbox".to_owned(), mark);
         }
         Self {
-            results: vec![thing],
+            results: vec![result],
             rest,
         }
     }
@@ -59,8 +60,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_and_things_are_told_apart() {
-        let open = |answer| Envelope::open(answer);
+    fn distinguishes_lists_from_single_objects() {
+        let open = Envelope::from;
         let list = open(json!({"data": [1, 2], "hasMore": true}));
         assert_eq!(list.results, [json!(1), json!(2)]);
         assert_eq!(list.rest.get("hasMore"), Some(&json!(true)));

@@ -1,4 +1,4 @@
-//! Filters: which results are wanted.
+//! Filters for results.
 
 use serde_json::{Map, Value, json};
 use url::Url;
@@ -7,51 +7,51 @@ use super::level::type_of;
 use super::{date, path};
 use exa_mcp_model::time;
 
-/// Which results are wanted; what is not given lets everything through.
+/// Conditions that shown results meet; an absent one matches everything.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Filters {
-    /// The least score.
+    /// The minimum score.
     pub min_score: Option<f64>,
-    /// Not before this moment.
+    /// The earliest date, in milliseconds since 1970.
     pub after: Option<i64>,
-    /// Not after this moment.
+    /// The latest date, in milliseconds since 1970.
     pub before: Option<i64>,
-    /// Only from these domains.
+    /// Domains to which results are limited.
     pub include_domains: Vec<String>,
-    /// Not from these domains.
+    /// Excluded domains.
     pub exclude_domains: Vec<String>,
-    /// A part of the title, in small letters.
+    /// A part of the title, in lower case.
     pub title_contains: Option<String>,
-    /// The most results.
+    /// The maximum number of results.
     pub max_results: Option<usize>,
 }
 
-/// How many results a filter took away.
+/// How many results a filter removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Dropped {
-    /// The filter.
+pub(crate) struct FilterStats {
+    /// The name of the filter.
     pub filter: &'static str,
-    /// How many results did not fit,
-    pub unfit: usize,
-    /// and how many do not say what the filter asks for.
-    pub unknown: usize,
+    /// Results whose value did not match.
+    pub mismatched: usize,
+    /// Results without a value to match.
+    pub without_value: usize,
 }
 
-/// What a filter says of a result.
+/// The outcome of a filter for one result.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Verdict {
-    Fits,
-    Unfit,
-    Unknown,
+    Pass,
+    Fail,
+    NoValue,
 }
 
 impl Filters {
-    /// Reads checked `filters`; a date that is none is named.
-    pub(crate) fn read(given: &Map<String, Value>) -> Result<Self, (&'static str, String)> {
-        let moment = |name: &'static str, read: fn(&str) -> Option<i64>| {
+    /// Parses validated `filters`. Returns the filter and the value of a malformed date.
+    pub(crate) fn parse(given: &Map<String, Value>) -> Result<Self, (&'static str, String)> {
+        let timestamp = |name: &'static str, parse: fn(&str) -> Option<i64>| {
             let text = given.get(name).and_then(Value::as_str);
-            let moment = text.map(|text| read(text).ok_or((name, text.to_owned())));
-            moment.transpose()
+            let timestamp = text.map(|text| parse(text).ok_or((name, text.to_owned())));
+            timestamp.transpose()
         };
         let domains = |name: &str| {
             let list = given
@@ -63,8 +63,8 @@ impl Filters {
         };
         Ok(Self {
             min_score: given.get("minScore").and_then(Value::as_f64),
-            after: moment("afterDate", time::parse_timestamp)?,
-            before: moment("beforeDate", time::parse_period_end)?,
+            after: timestamp("afterDate", time::parse_timestamp)?,
+            before: timestamp("beforeDate", time::parse_period_end)?,
             include_domains: domains("includeDomains"),
             exclude_domains: domains("excludeDomains"),
             title_contains: given
@@ -74,52 +74,52 @@ impl Filters {
             max_results: given
                 .get("maxResults")
                 .and_then(Value::as_u64)
-                .map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
+                .map(|max| usize::try_from(max).unwrap_or(usize::MAX)),
         })
     }
 
-    /// The moment after which results are wanted, as an API reads it.
-    pub(crate) fn after_written(&self) -> Option<String> {
+    /// Returns the earliest date as the API expects it.
+    pub(crate) fn after_timestamp(&self) -> Option<String> {
         self.after.map(time::format_timestamp)
     }
 
-    /// The moment before which results are wanted, as an API reads it.
-    pub(crate) fn before_written(&self) -> Option<String> {
+    /// Returns the latest date as the API expects it.
+    pub(crate) fn before_timestamp(&self) -> Option<String> {
         self.before.map(time::format_timestamp)
     }
 
-    /// Takes away what is not wanted, and says for each filter how much that was.
-    pub(super) fn apply(&self, results: &mut Vec<(usize, &Value)>) -> Vec<Dropped> {
-        let mut dropped = self.given();
-        if dropped.is_empty() {
-            return dropped;
+    /// Removes results that do not match. Returns how many each filter removed.
+    pub(super) fn apply(&self, results: &mut Vec<(usize, &Value)>) -> Vec<FilterStats> {
+        let mut stats = self.active();
+        if stats.is_empty() {
+            return stats;
         }
         let mut count = |filter: &str, verdict: Verdict, number: usize| {
-            let mut entries = dropped.iter_mut();
+            let mut entries = stats.iter_mut();
             if let Some(entry) = entries.find(|entry| entry.filter == filter) {
                 match verdict {
-                    Verdict::Unknown => entry.unknown += number,
-                    _ => entry.unfit += number,
+                    Verdict::NoValue => entry.without_value += number,
+                    _ => entry.mismatched += number,
                 }
             }
         };
-        results.retain(|(_, result)| match self.against(result) {
+        results.retain(|(_, result)| match self.first_failed(result) {
             None => true,
             Some((filter, verdict)) => {
                 count(filter, verdict, 1);
                 false
             }
         });
-        if let Some(most) = self.max_results {
-            let excess = results.len().saturating_sub(most);
-            count("maxResults", Verdict::Unfit, excess);
-            results.truncate(most);
+        if let Some(max) = self.max_results {
+            let excess = results.len().saturating_sub(max);
+            count("maxResults", Verdict::Fail, excess);
+            results.truncate(max);
         }
-        dropped
+        stats
     }
 
-    /// The filters that the caller gave.
-    pub(super) fn given(&self) -> Vec<Dropped> {
+    /// Returns zeroed statistics of the filters that the caller set.
+    pub(super) fn active(&self) -> Vec<FilterStats> {
         let filters = [
             ("minScore", self.min_score.is_some()),
             ("afterDate", self.after.is_some()),
@@ -129,26 +129,26 @@ impl Filters {
             ("titleContains", self.title_contains.is_some()),
             ("maxResults", self.max_results.is_some()),
         ];
-        let given = filters.into_iter().filter(|(_, is_given)| *is_given);
-        let none = |(filter, _)| Dropped {
+        let active = filters.into_iter().filter(|(_, is_active)| *is_active);
+        let zero = |(filter, _)| FilterStats {
             filter,
-            unfit: 0,
-            unknown: 0,
+            mismatched: 0,
+            without_value: 0,
         };
-        given.map(none).collect()
+        active.map(zero).collect()
     }
 
-    /// The first filter that a result does not pass.
-    fn against(&self, result: &Value) -> Option<(&'static str, Verdict)> {
+    /// Returns the first filter that a result does not pass.
+    fn first_failed(&self, result: &Value) -> Option<(&'static str, Verdict)> {
         let verdicts = [
             ("minScore", self.score(result)),
             (
                 "afterDate",
-                self.moment(result, self.after, |found, limit| found >= limit),
+                self.timestamp(result, self.after, |found, limit| found >= limit),
             ),
             (
                 "beforeDate",
-                self.moment(result, self.before, |found, limit| found <= limit),
+                self.timestamp(result, self.before, |found, limit| found <= limit),
             ),
             ("includeDomains", self.included(result)),
             ("excludeDomains", self.excluded(result)),
@@ -156,7 +156,7 @@ impl Filters {
         ];
         verdicts
             .into_iter()
-            .find(|(_, verdict)| *verdict != Verdict::Fits)
+            .find(|(_, verdict)| *verdict != Verdict::Pass)
     }
 
     fn score(&self, result: &Value) -> Verdict {
@@ -164,15 +164,15 @@ impl Filters {
         judge(self.min_score, found, |least, found| found >= least)
     }
 
-    fn moment(&self, result: &Value, limit: Option<i64>, fits: fn(i64, i64) -> bool) -> Verdict {
-        let found = path::first(result, type_of(result).date).and_then(date::of_value);
+    fn timestamp(&self, result: &Value, limit: Option<i64>, fits: fn(i64, i64) -> bool) -> Verdict {
+        let found = path::first(result, type_of(result).date).and_then(date::timestamp);
         judge(limit, found, |limit, found| fits(found, limit))
     }
 
     fn included(&self, result: &Value) -> Verdict {
         let wanted = Some(&self.include_domains).filter(|list| !list.is_empty());
         judge(wanted, address(result), |list, url| {
-            list.iter().any(|domain| lies_in(&url, domain))
+            list.iter().any(|domain| is_in_domain(&url, domain))
         })
     }
 
@@ -182,11 +182,11 @@ impl Filters {
                 if self
                     .exclude_domains
                     .iter()
-                    .any(|domain| lies_in(&url, domain)) =>
+                    .any(|domain| is_in_domain(&url, domain)) =>
             {
-                Verdict::Unfit
+                Verdict::Fail
             }
-            _ => Verdict::Fits,
+            _ => Verdict::Pass,
         }
     }
 
@@ -200,12 +200,15 @@ impl Filters {
 
 fn judge<L, F>(limit: Option<L>, found: Option<F>, fits: impl FnOnce(L, F) -> bool) -> Verdict {
     match (limit, found) {
-        (None, _) => Verdict::Fits,
-        (Some(_), None) => Verdict::Unknown,
-        (Some(limit), Some(found)) => match fits(limit, found) {
-            true => Verdict::Fits,
-            false => Verdict::Unfit,
-        },
+        (None, _) => Verdict::Pass,
+        (Some(_), None) => Verdict::NoValue,
+        (Some(limit), Some(found)) => {
+            if fits(limit, found) {
+                Verdict::Pass
+            } else {
+                Verdict::Fail
+            }
+        }
     }
 }
 
@@ -214,7 +217,7 @@ fn address(result: &Value) -> Option<Url> {
     Url::parse(url).ok()
 }
 
-/// A domain as callers write it, `https://Example.com/blog/` or `*.example.com`, in plain form.
+/// Normalizes a domain such as `https://Example.com/blog/` or `*.example.com`.
 fn domain(text: &str) -> String {
     let text = text.trim().to_lowercase();
     let text = text
@@ -225,8 +228,8 @@ fn domain(text: &str) -> String {
         .to_owned()
 }
 
-/// Whether an address lies in a domain, or under a path of it.
-fn lies_in(url: &Url, domain: &str) -> bool {
+/// Returns whether a URL belongs to a domain, or to a path below it.
+fn is_in_domain(url: &Url, domain: &str) -> bool {
     let (host, path) = match domain.split_once('/') {
         Some((host, path)) => (host, format!("/{path}")),
         None => (domain, String::new()),
@@ -242,21 +245,21 @@ fn lies_in(url: &Url, domain: &str) -> bool {
     !host.is_empty() && same_host && same_path
 }
 
-impl Dropped {
-    /// How many results it took away.
+impl FilterStats {
+    /// Returns how many results the filter removed.
     pub(super) fn count(&self) -> usize {
-        self.unfit + self.unknown
+        self.mismatched + self.without_value
     }
 
-    /// The same as JSON.
-    pub(super) fn json(&self) -> Value {
-        let mut told = json!({"filter": self.filter, "dropped": self.count()});
-        if let Value::Object(told) = &mut told
-            && self.unknown > 0
+    /// Returns the statistics as JSON.
+    pub(super) fn to_json(&self) -> Value {
+        let mut fields = json!({"filter": self.filter, "dropped": self.count()});
+        if let Value::Object(fields) = &mut fields
+            && self.without_value > 0
         {
-            told.insert("withoutValue".to_owned(), json!(self.unknown));
+            fields.insert("withoutValue".to_owned(), json!(self.without_value));
         }
-        told
+        fields
     }
 }
 
@@ -265,23 +268,20 @@ impl Dropped {
 mod tests {
     use super::*;
 
-    fn left(filters: Value) -> (Vec<usize>, Vec<Dropped>) {
+    fn left(filters: Value) -> (Vec<usize>, Vec<FilterStats>) {
         let results = [
             json!({"url": "https://a.example/blog/x", "title": "Alpha One", "score": 0.9, "publishedDate": "2024-05-01T00:00:00.000Z"}),
             json!({"url": "https://www.a.example/", "title": "Beta", "score": 0.4, "publishedDate": "2023-05-01"}),
             json!({"url": "https://nota.example/", "title": "Gamma"}),
         ];
         let mut results: Vec<(usize, &Value)> = results.iter().enumerate().collect();
-        let filters = Filters::read(filters.as_object().unwrap()).unwrap();
-        let dropped = filters.apply(&mut results);
-        (
-            results.into_iter().map(|(index, _)| index).collect(),
-            dropped,
-        )
+        let filters = Filters::parse(filters.as_object().unwrap()).unwrap();
+        let stats = filters.apply(&mut results);
+        (results.into_iter().map(|(index, _)| index).collect(), stats)
     }
 
     #[test]
-    fn each_filter_takes_away_what_does_not_fit() {
+    fn each_filter_removes_results_that_do_not_match() {
         assert_eq!(left(json!({"minScore": 0.5})).0, [0]);
         assert_eq!(left(json!({"afterDate": "2024-01-01"})).0, [0]);
         assert_eq!(left(json!({"beforeDate": "2023-05-01"})).0, [1]);
@@ -297,29 +297,29 @@ mod tests {
     }
 
     #[test]
-    fn what_fell_out_is_counted() {
-        let (_, dropped) = left(json!({"minScore": 0.5, "maxResults": 5}));
+    fn counts_removed_results() {
+        let (_, stats) = left(json!({"minScore": 0.5, "maxResults": 5}));
         assert_eq!(
-            dropped,
+            stats,
             [
-                Dropped {
+                FilterStats {
                     filter: "minScore",
-                    unfit: 1,
-                    unknown: 1
+                    mismatched: 1,
+                    without_value: 1
                 },
-                Dropped {
+                FilterStats {
                     filter: "maxResults",
-                    unfit: 0,
-                    unknown: 0
+                    mismatched: 0,
+                    without_value: 0
                 }
             ]
         );
     }
 
     #[test]
-    fn a_malformed_date_is_named() {
+    fn reports_a_malformed_date() {
         let given = json!({"afterDate": "next week"});
-        let error = Filters::read(given.as_object().unwrap()).unwrap_err();
+        let error = Filters::parse(given.as_object().unwrap()).unwrap_err();
         assert_eq!(error, ("afterDate", "next week".to_owned()));
     }
 }

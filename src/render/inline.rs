@@ -1,11 +1,11 @@
-//! Text on one line of Markdown, written so that it shows exactly what it says.
+//! Inline Markdown that renders as the literal text.
 
 use exa_mcp_text::chars::{all_bytes, is_one_of};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::text::one_line;
 
-/// Adds a text on one line, with everything escaped that Markdown would take for a mark.
+/// Appends a text on one line, with Markdown syntax escaped.
 pub(super) fn push_inline(out: &mut String, text: &str) {
     let text = one_line(text);
     let mut done = 0;
@@ -14,12 +14,12 @@ pub(super) fn push_inline(out: &mut String, text: &str) {
         out.push('\\');
         done = at;
     };
-    if let Some(at) = mark_at_start(&text) {
+    if let Some(at) = block_marker(&text) {
         escape(at);
     }
-    if !all_bytes(&text, |byte| !may_be_mark(byte)) {
+    if !all_bytes(&text, |byte| !may_be_markup(byte)) {
         for (at, byte) in text.bytes().enumerate() {
-            if may_be_mark(byte) && is_mark(&text, at, byte) {
+            if may_be_markup(byte) && is_markup(&text, at, byte) {
                 escape(at);
             }
         }
@@ -27,49 +27,49 @@ pub(super) fn push_inline(out: &mut String, text: &str) {
     out.push_str(text.get(done..).unwrap_or_default());
 }
 
-/// The mark of a quote or list with which a line begins.
-fn mark_at_start(text: &str) -> Option<usize> {
+/// Returns the position of a quote or list marker at the start of a line.
+fn block_marker(text: &str) -> Option<usize> {
     if text.starts_with(['>', '+', '-']) {
         return Some(0);
     }
-    // A number with a point begins a list.
+    // A number with a full stop starts a list.
     let after = text.trim_start_matches(|c: char| c.is_ascii_digit());
     let number = text.len() - after.len();
     let rest = after.strip_prefix(['.', ')'])?;
     (number > 0 && (rest.is_empty() || rest.starts_with(' '))).then_some(number)
 }
 
-/// Whether a character is a mark wherever it stands, or by what stands around it.
-fn may_be_mark(byte: u8) -> bool {
+/// Returns whether a character is Markdown syntax, always or in some context.
+fn may_be_markup(byte: u8) -> bool {
     is_one_of(byte, *b"\\`*[]<|_~&#")
 }
 
-/// Whether Markdown would take the mark at a place for one, by what stands before and after it.
-fn is_mark(text: &str, at: usize, mark: u8) -> bool {
-    let is_word = |letter: Option<char>| letter.is_some_and(char::is_alphanumeric);
+/// Returns whether Markdown interprets the character at a position, given its neighbours.
+fn is_markup(text: &str, at: usize, mark: u8) -> bool {
+    let is_word = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
     let head = text.get(..at).unwrap_or_default();
     let after = text.get(at + 1..).unwrap_or_default();
     let before = || head.chars().next_back();
     let next = || after.chars().next();
     match mark {
-        // An underline between letters is part of a name.
+        // An underscore between letters is part of a name.
         b'_' => !(is_word(before()) && is_word(next())),
         b'~' => before() == Some('~') || next() == Some('~'),
         b'&' => is_entity(after),
-        // At its end, a heading loses such marks.
+        // Markdown strips closing hashes from headings.
         b'#' => at == 0 || before() == Some(' ') && after.bytes().all(|byte| byte == b'#'),
         _ => true,
     }
 }
 
-/// Whether what follows an `&` makes it the name of a character.
+/// Returns whether the text after an `&` completes a character reference.
 fn is_entity(after: &str) -> bool {
     let name = after.strip_prefix('#').unwrap_or(after);
-    let rest = name.trim_start_matches(|letter: char| letter.is_ascii_alphanumeric());
+    let rest = name.trim_start_matches(|c: char| c.is_ascii_alphanumeric());
     rest.len() < name.len() && rest.starts_with(';')
 }
 
-/// Adds a link; an address that no browser should follow is only shown.
+/// Appends a link; a URL that is not http or https is written as text.
 pub(super) fn push_link(out: &mut String, title: &str, url: &str) {
     let is_web = ["http://", "https://"].iter().any(|scheme| {
         url.get(..scheme.len())
@@ -79,38 +79,39 @@ pub(super) fn push_link(out: &mut String, title: &str, url: &str) {
     out.push_str(open);
     push_inline(out, title);
     out.push_str(close);
-    match is_web {
-        true => push_target(out, url),
-        false => push_inline(out, url),
+    if is_web {
+        push_url(out, url);
+    } else {
+        push_inline(out, url);
     }
     out.push(')');
 }
 
-/// Adds an address with everything encoded that would end it.
-fn push_target(out: &mut String, url: &str) {
-    if all_bytes(url, |byte| byte.is_ascii_graphic() & !may_end_target(byte)) {
+/// Appends a URL with every character encoded that would end it.
+fn push_url(out: &mut String, url: &str) {
+    if all_bytes(url, |byte| byte.is_ascii_graphic() & !may_end_url(byte)) {
         return out.push_str(url);
     }
-    for (at, letter) in url.char_indices() {
-        match letter {
+    for (at, c) in url.char_indices() {
+        match c {
             '&' if is_entity(url.get(at + 1..).unwrap_or_default()) => out.push_str("\\&"),
             '&' => out.push('&'),
-            letter if letter.is_whitespace() => push_encoded(out, letter),
-            letter if u8::try_from(letter).is_ok_and(may_end_target) => push_encoded(out, letter),
-            letter => out.push(letter),
+            c if c.is_whitespace() => push_encoded(out, c),
+            c if u8::try_from(c).is_ok_and(may_end_url) => push_encoded(out, c),
+            c => out.push(c),
         }
     }
 }
 
-/// Whether a character may end an address, or be read as another.
-fn may_end_target(byte: u8) -> bool {
+/// Returns whether a character may end a URL or be interpreted by Markdown.
+fn may_end_url(byte: u8) -> bool {
     is_one_of(byte, *b"()<>|\\`&")
 }
 
-fn push_encoded(target: &mut String, letter: char) {
+fn push_encoded(target: &mut String, c: char) {
     let mut bytes = [0; 4];
-    let letter = letter.encode_utf8(&mut bytes);
-    target.extend(utf8_percent_encode(letter, NON_ALPHANUMERIC));
+    let encoded = c.encode_utf8(&mut bytes);
+    target.extend(utf8_percent_encode(encoded, NON_ALPHANUMERIC));
 }
 
 #[cfg(test)]
@@ -118,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn marks_in_titles_are_escaped() {
+    fn escapes_markup_in_titles() {
         for (title, escaped) in [
             ("a | b", "a \\| b"),
             ("`code` and [link](x)", "\\`code\\` and \\[link\\](x)"),
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_stay_inside_their_link() {
+    fn encodes_urls_inside_links() {
         assert_eq!(
             link("t", "https://a.example/a(b) c"),
             "[t](https://a.example/a%28b%29%20c)"

@@ -1,4 +1,4 @@
-//! How much of a result is shown: the levels, declared for every type of result.
+//! The content levels, and what each shows of every type of result.
 
 use serde_json::Value;
 
@@ -6,24 +6,24 @@ use super::path;
 
 /// How much of each result is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
-    /// Title, address, date and one line.
+pub(crate) enum ContentLevel {
+    /// Title, URL, date and one line.
     Summary,
-    /// The same with passages or an extract.
+    /// The summary with passages or an extract.
     Standard,
     /// Everything.
     Full,
 }
 
-impl Level {
-    /// The level of this name.
-    pub(crate) fn named(name: &str) -> Option<Self> {
+impl ContentLevel {
+    /// Returns the level with a name.
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         [Self::Summary, Self::Standard, Self::Full]
             .into_iter()
             .find(|level| level.name() == name)
     }
 
-    /// How callers write it.
+    /// Returns the name of the level in arguments and metadata.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Summary => "summary",
@@ -33,51 +33,51 @@ impl Level {
     }
 }
 
-/// What the levels show of one type of result. Paths are dotted; the first that leads somewhere wins.
+/// What the levels show of one type of result. Paths are dotted; the first that leads to a value wins.
 #[derive(Debug)]
 pub(super) struct ResultType {
-    /// A result of this type has all of these,
+    /// Fields that every result of this type has.
     has: &'static [&'static str],
-    /// and none of these.
+    /// Fields that no result of this type has.
     lacks: &'static [&'static str],
-    /// Identifies it, where its address does not.
+    /// The identifier, where the URL is not one.
     pub(super) id: &'static [&'static str],
-    /// What it is called.
+    /// The title.
     pub(super) title: &'static [&'static str],
-    /// Where it is.
+    /// The URL.
     pub(super) url: &'static [&'static str],
-    /// When it came to be.
+    /// The date of creation or publication.
     pub(super) date: &'static [&'static str],
-    /// How it stands.
+    /// The status.
     pub(super) status: &'static [&'static str],
-    /// Says most in one line.
+    /// The text from which the line of a summary is taken.
     pub(super) line: &'static [&'static str],
-    /// What `standard` adds to the summary's fields.
-    pub(super) standard: Standard,
+    /// What the standard level adds to the heading.
+    pub(super) standard: StandardFields,
 }
 
-/// What `standard` shows.
+/// What the standard level shows.
 #[derive(Debug)]
-pub(super) enum Standard {
-    /// These fields, and the first of the passages that there is.
+pub(super) enum StandardFields {
+    /// These fields, and the first passage that is present.
     Fields {
-        /// Always shown.
+        /// Fields that are always shown.
         keep: &'static [&'static str],
-        /// The first that says anything is shown.
+        /// The first that is not empty is shown.
         passages: &'static [&'static str],
-        /// Characters of a text.
+        /// Maximum characters of a text.
         bound: usize,
     },
-    /// Everything that says something, with long texts and lists cut.
+    /// All fields that are not empty, with long texts and lists truncated.
     Bounded {
-        /// Characters of a text.
+        /// Maximum characters of a text.
         bound: usize,
-        /// Entries of a list.
+        /// Maximum entries of a list.
         entries: usize,
     },
 }
 
-/// The types, the particular ones first; the last one fits everything.
+/// The types, specific ones first; the last one matches everything.
 pub(super) static TYPES: [ResultType; 4] = [
     // An item of a webset.
     ResultType {
@@ -89,7 +89,7 @@ pub(super) static TYPES: [ResultType; 4] = [
         date: &["createdAt"],
         status: &[],
         line: &["properties.description", "properties.content"],
-        standard: Standard::Fields {
+        standard: StandardFields::Fields {
             keep: &[
                 "evaluations.criterion",
                 "evaluations.satisfied",
@@ -111,7 +111,7 @@ pub(super) static TYPES: [ResultType; 4] = [
         date: &["publishedDate"],
         status: &[],
         line: &["summary", "highlights", "text", "snippet", "description"],
-        standard: Standard::Fields {
+        standard: StandardFields::Fields {
             keep: &["author", "score", "summary"],
             passages: &["highlights", "text", "snippet", "description"],
             bound: 600,
@@ -133,7 +133,7 @@ pub(super) static TYPES: [ResultType; 4] = [
             "error",
             "failReason",
         ],
-        standard: Standard::Fields {
+        standard: StandardFields::Fields {
             keep: &[
                 "monitorId",
                 "model",
@@ -177,29 +177,30 @@ pub(super) static TYPES: [ResultType; 4] = [
             "message",
             "error",
         ],
-        standard: Standard::Bounded {
+        standard: StandardFields::Bounded {
             bound: 600,
             entries: 20,
         },
     },
 ];
 
-/// The type of a result.
+/// Returns the type of a result.
 pub(super) fn type_of(result: &Value) -> &'static ResultType {
     let [.., record] = &TYPES;
     let fields = result.as_object();
     let has = |name: &str| fields.is_some_and(|map| path::field(map, name).is_some());
     TYPES
         .iter()
-        .find(|kind| {
-            kind.has.iter().all(|name| has(name)) && !kind.lacks.iter().any(|name| has(name))
+        .find(|result_type| {
+            result_type.has.iter().all(|name| has(name))
+                && !result_type.lacks.iter().any(|name| has(name))
         })
         .unwrap_or(record)
 }
 
-/// The title of a result, or what comes closest to one.
+/// Returns the title of a result, else its URL or identifier.
 pub(super) fn title(result: &Value) -> Option<&str> {
-    let kind = type_of(result);
-    let paths = [kind.title, kind.url, kind.id].concat();
+    let result_type = type_of(result);
+    let paths = [result_type.title, result_type.url, result_type.id].concat();
     path::first(result, &paths).and_then(Value::as_str)
 }

@@ -1,7 +1,7 @@
 //! Results as Markdown.
 //!
-//! Whatever comes from the web is either on one line with its marks escaped, or in a block quote,
-//! which holds together even what is itself broken Markdown.
+//! Text from the web is either escaped on one line or put into a block quote, which contains even broken
+//! Markdown.
 
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -10,18 +10,18 @@ use serde_json::{Map, Value};
 
 use super::inline::{push_inline, push_link};
 use super::path;
-use super::shape::Shaped;
+use super::shape::ShapedResult;
 use super::text::one_line;
 
-/// A text longer than this gets a block of its own.
-const LONG: usize = 160;
+/// Maximum characters of a text on the line of its field; longer ones become block quotes.
+const MAX_INLINE_CHARS: usize = 160;
 
-/// Fields that stand in the heading.
-const IN_HEADING: [&str; 2] = ["title", "url"];
+/// Fields that the heading shows.
+const HEADING_FIELDS: [&str; 2] = ["title", "url"];
 
-/// Adds the results of a summary, one line each.
-pub(super) fn push_rows(out: &mut String, results: &[Shaped]) {
-    let has = |shaped: &Shaped, name: &str| shaped.value.get(name).is_some();
+/// Appends the results of a summary, one line each.
+pub(super) fn push_rows(out: &mut String, results: &[ShapedResult]) {
+    let has = |shaped: &ShapedResult, name: &str| shaped.value.get(name).is_some();
     let is_table = results.len() > 1
         && results
             .iter()
@@ -32,22 +32,22 @@ pub(super) fn push_rows(out: &mut String, results: &[Shaped]) {
     push_lines(out, results, push_row);
 }
 
-/// Adds the results with their fields.
-pub(super) fn push_sections(out: &mut String, results: &[Shaped]) {
+/// Appends the results with their fields.
+pub(super) fn push_sections(out: &mut String, results: &[ShapedResult]) {
     push_lines(out, results, push_section);
 }
 
-fn push_lines(out: &mut String, results: &[Shaped], push: fn(&mut String, &Shaped)) {
-    for (place, result) in results.iter().enumerate() {
-        if place > 0 {
+fn push_lines(out: &mut String, results: &[ShapedResult], push: fn(&mut String, &ShapedResult)) {
+    for (position, result) in results.iter().enumerate() {
+        if position > 0 {
             out.push('\n');
         }
         push(out, result);
     }
 }
 
-/// Adds one line: number, title, address, date, state, identifier, and what says most.
-pub(super) fn push_row(out: &mut String, result: &Shaped) {
+/// Appends one line: number, title, URL, date, status, identifier and the summary line.
+pub(super) fn push_row(out: &mut String, result: &ShapedResult) {
     push_number(out, "", result.index, ". ");
     let Value::Object(map) = &result.value else {
         return push_scalar(out, &result.value);
@@ -65,7 +65,7 @@ pub(super) fn push_row(out: &mut String, result: &Shaped) {
 }
 
 fn push_number(out: &mut String, before: &str, number: usize, after: &str) {
-    // Writing into a text cannot fail.
+    // Writing into a string cannot fail.
     let _ = write!(out, "{before}{number}{after}");
 }
 
@@ -75,8 +75,8 @@ fn push_between(out: &mut String, before: &str, value: &Value, after: &str) {
     out.push_str(after);
 }
 
-/// Adds records as a table.
-fn push_table(out: &mut String, results: &[Shaped]) {
+/// Appends records as a table.
+fn push_table(out: &mut String, results: &[ShapedResult]) {
     let mut columns: Vec<&str> = Vec::new();
     for name in results
         .iter()
@@ -101,8 +101,8 @@ fn push_table(out: &mut String, results: &[Shaped]) {
     }
 }
 
-/// Adds a result with its fields.
-pub(super) fn push_section(out: &mut String, result: &Shaped) {
+/// Appends a result with its fields.
+pub(super) fn push_section(out: &mut String, result: &ShapedResult) {
     push_number(out, "### ", result.index, "");
     let Value::Object(map) = &result.value else {
         out.push('\n');
@@ -111,17 +111,17 @@ pub(super) fn push_section(out: &mut String, result: &Shaped) {
     out.push_str(". ");
     push_heading(out, map);
     let fields = map.iter().filter(|field| !is_in_heading(field));
-    // An identifier that is the address says nothing more.
+    // An identifier that equals the URL is redundant.
     let fields = fields.filter(|(name, value)| *name != "id" || map.get("url") != Some(value));
     push_fields(out, fields, 0);
 }
 
-/// Adds fields one below the other.
+/// Appends fields one below the other.
 pub(super) fn push_all(out: &mut String, map: &Map<String, Value>) {
     trimmed(out, |out| push_fields(out, map.iter(), 0));
 }
 
-/// Adds a text without the line end and indent that it begins with.
+/// Appends a text without its leading white space.
 fn trimmed(out: &mut String, push: impl FnOnce(&mut String)) {
     let start = out.len();
     push(out);
@@ -130,20 +130,21 @@ fn trimmed(out: &mut String, push: impl FnOnce(&mut String)) {
     out.drain(start..start + blank);
 }
 
-/// Short fields share a line; long ones and nested ones follow.
+/// Appends fields: short ones share a line, long and nested ones follow.
 fn push_fields<'a>(
     out: &mut String,
     fields: impl Iterator<Item = (&'a String, &'a Value)> + Clone,
     depth: usize,
 ) {
     let is_short_field = |(_, value): &(&String, &Value)| is_short(value);
-    let mut begun = false;
+    let mut has_fields = false;
     for (name, value) in fields.clone().filter(is_short_field) {
-        match begun {
-            true => out.push_str(" · "),
-            false => push_line(out, depth),
+        if has_fields {
+            out.push_str(" · ");
+        } else {
+            push_line(out, depth);
         }
-        begun = true;
+        has_fields = true;
         push_inline(out, name);
         push_between(out, ": ", value, "");
     }
@@ -156,7 +157,7 @@ fn push_fields<'a>(
     }
 }
 
-/// Begins a line.
+/// Starts an indented line.
 fn push_line(out: &mut String, depth: usize) {
     out.push('\n');
     (0..depth).for_each(|_| out.push_str("  "));
@@ -167,8 +168,8 @@ fn push_field_value(out: &mut String, value: &Value, depth: usize) {
         Value::String(text) => push_quote(out, text, depth),
         Value::Array(list) if list.iter().all(is_word) => {
             out.push(' ');
-            for (place, entry) in list.iter().enumerate() {
-                push_between(out, if place > 0 { ", " } else { "" }, entry, "");
+            for (position, entry) in list.iter().enumerate() {
+                push_between(out, if position > 0 { ", " } else { "" }, entry, "");
             }
         }
         Value::Array(list) => {
@@ -191,12 +192,13 @@ fn push_entry(out: &mut String, entry: &Value, depth: usize) {
     }
 }
 
-/// Adds a text as a block quote.
+/// Appends a text as a block quote.
 fn push_quote(out: &mut String, text: &str, depth: usize) {
     // A carriage return ends a line as well, and with it the quote.
-    let text = match text.contains('\r') {
-        true => Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n")),
-        false => Cow::Borrowed(text),
+    let text = if text.contains('\r') {
+        Cow::Owned(text.replace("\r\n", "\n").replace('\r', "\n"))
+    } else {
+        Cow::Borrowed(text)
     };
     let lines = text.trim_end().split('\n');
     for line in lines.skip_while(|line| line.trim().is_empty()) {
@@ -206,7 +208,7 @@ fn push_quote(out: &mut String, text: &str, depth: usize) {
     }
 }
 
-/// Short enough to stand in a row with others, and no sentence.
+/// Returns whether a value is short enough for a comma-separated list, and not a sentence.
 fn is_word(value: &Value) -> bool {
     let is_word = |text: &str| text.len() <= 40 && !text.contains(',') && !text.ends_with('.');
     is_short(value) && value.as_str().is_none_or(is_word)
@@ -215,8 +217,9 @@ fn is_word(value: &Value) -> bool {
 fn is_short(value: &Value) -> bool {
     match value {
         Value::String(text) => {
-            // No character has more than four bytes, so most texts need not be counted.
-            let fits = text.len() <= LONG || text.len() <= 4 * LONG && text.chars().count() <= LONG;
+            // A character has at most four bytes, so most texts need no counting.
+            let fits = text.len() <= MAX_INLINE_CHARS
+                || text.len() <= 4 * MAX_INLINE_CHARS && text.chars().count() <= MAX_INLINE_CHARS;
             fits && !text.bytes().any(|byte| matches!(byte, b'\n' | b'\r'))
         }
         Value::Array(list) => list.is_empty(),
@@ -225,22 +228,22 @@ fn is_short(value: &Value) -> bool {
     }
 }
 
-/// Whether the heading shows a field whole.
+/// Returns whether the heading shows a field.
 fn is_in_heading((name, value): &(&String, &Value)) -> bool {
-    IN_HEADING.contains(&name.as_str()) && value.is_string()
+    HEADING_FIELDS.contains(&name.as_str()) && value.is_string()
 }
 
-/// Whether there is a better name than the identifier.
+/// Returns whether the heading has a better name than the identifier.
 fn has_name(map: &Map<String, Value>) -> bool {
-    let is_told = |name: &&str| {
+    let is_present = |name: &&str| {
         map.get(*name)
             .and_then(Value::as_str)
             .is_some_and(|text| !text.is_empty())
     };
-    IN_HEADING.iter().any(is_told)
+    HEADING_FIELDS.iter().any(is_present)
 }
 
-/// Adds title and address as a link.
+/// Appends title and URL as a link.
 fn push_heading(out: &mut String, map: &Map<String, Value>) {
     let text = |name: &str| {
         path::field(map, name)
@@ -255,7 +258,7 @@ fn push_heading(out: &mut String, map: &Map<String, Value>) {
     }
 }
 
-/// Adds a value on one line.
+/// Appends a value on one line.
 fn push_scalar(out: &mut String, value: &Value) {
     match value {
         Value::String(text) => push_inline(out, text),
@@ -281,28 +284,28 @@ mod tests {
 
     use super::*;
 
-    fn shaped(index: usize, value: Value) -> Shaped {
-        Shaped {
+    fn shaped(index: usize, value: Value) -> ShapedResult {
+        ShapedResult {
             index,
             value,
-            cut: false,
+            truncated: false,
         }
     }
 
-    fn row(result: &Shaped) -> String {
+    fn row(result: &ShapedResult) -> String {
         let mut row = String::new();
         push_row(&mut row, result);
         row
     }
 
-    fn section(result: &Shaped) -> String {
+    fn section(result: &ShapedResult) -> String {
         let mut section = String::new();
         push_section(&mut section, result);
         section
     }
 
     #[test]
-    fn a_summary_has_one_line_a_result() {
+    fn writes_one_line_per_result_in_a_summary() {
         let page = json!({"title": "T", "url": "https://a.example/", "publishedDate": "2024-01-02", "line": "Says\nthis"});
         assert_eq!(
             row(&shaped(3, page)),
@@ -321,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_text_stays_in_its_quote() {
+    fn contains_broken_markdown_in_a_quote() {
         let page = json!({"title": "T", "url": "https://a.example/", "score": 0.5, "text": "```\nopen\n\n# not a heading"});
         assert_eq!(
             section(&shaped(0, page)),
@@ -330,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn nested_fields_are_indented() {
+    fn indents_nested_fields() {
         let record = json!({"id": "w", "searches": [{"id": "s", "progress": {"found": 1}}], "tags": ["a", "b"]});
         assert_eq!(
             section(&shaped(0, record)),

@@ -1,28 +1,30 @@
-//! The render room: how answers are shown.
+//! Rendering of results.
 //!
-//! An answer of the API is taken apart (`Envelope`), looked at as the caller wishes (`View`), and
-//! shown as Markdown or JSON that say the same. There is no network here and nothing of the protocol.
+//! A response of the API is split into an [`Envelope`], reduced to what a [`View`] asks for, and written as
+//! Markdown or JSON with the same information. This layer knows neither the network nor the protocol.
 
 mod budget;
 mod date;
+mod deprecated;
+mod document;
 mod envelope;
 mod filter;
-mod head;
+mod header;
 mod inline;
 mod json;
 mod level;
 mod markdown;
 mod path;
+mod renderer;
 mod shape;
-mod show;
 mod text;
 mod view;
-mod words;
 
+pub(crate) use deprecated::add_deprecated_keys;
 pub(crate) use envelope::Envelope;
-pub(crate) use filter::{Dropped, Filters};
-pub(crate) use level::Level;
-pub use show::Rendered;
-pub(crate) use show::{Answer, Link, show};
-pub use view::Format;
+pub(crate) use filter::{FilterStats, Filters};
+pub(crate) use level::ContentLevel;
+pub use renderer::Rendered;
+pub(crate) use renderer::{RenderInput, ResourceLink, render};
+pub use view::OutputFormat;
 pub(crate) use view::{View, ViewError};

@@ -2,24 +2,24 @@
 
 use serde_json::{Map, Value};
 
-/// Among so many names or fewer, one is found sooner by comparing than by hashing.
-const FEW: usize = 16;
+/// Up to this many fields, a linear search is faster than hashing.
+const LINEAR_SEARCH_MAX: usize = 16;
 
-/// A field of an object.
+/// Returns a field of an object.
 pub(super) fn field<'a>(map: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
-    if map.len() > FEW {
+    if map.len() > LINEAR_SEARCH_MAX {
         return map.get(name);
     }
     let mut fields = map.iter();
     fields.find_map(|(own, value)| (own == name).then_some(value))
 }
 
-/// The first value that one of the paths leads to; null and empty ones do not count.
+/// Returns the first value at one of the paths that is not empty.
 pub(super) fn first<'a>(value: &'a Value, paths: &[&str]) -> Option<&'a Value> {
     paths.iter().find_map(|path| get(value, path))
 }
 
-/// The value at a path, if it says anything.
+/// Returns the value at a path, if it is not empty.
 pub(super) fn get<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     let (head, rest) = match path.split_once('.') {
         Some((head, rest)) => (head, Some(rest)),
@@ -36,8 +36,8 @@ pub(super) fn get<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     }
 }
 
-/// The value at a path, if it says anything: taken out, with null in its place. Only an object is copied,
-/// because other paths may lead through it.
+/// Takes the value at a path, if it is not empty, and leaves null behind. An object is copied instead, because
+/// other paths may lead through it.
 pub(super) fn take(value: &mut Value, path: &str) -> Option<Value> {
     let (head, rest) = match path.split_once('.') {
         Some((head, rest)) => (head, Some(rest)),
@@ -56,7 +56,7 @@ pub(super) fn take(value: &mut Value, path: &str) -> Option<Value> {
     }
 }
 
-/// Whether a value says nothing.
+/// Returns whether a value is null, blank or empty.
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -67,12 +67,12 @@ pub(super) fn is_empty(value: &Value) -> bool {
     }
 }
 
-/// The parts of a value that the paths name, in the place they had; lists are walked through.
+/// Returns the parts of a value at the paths, with the structure unchanged; lists are traversed.
 pub(super) fn pick(value: &Value, paths: &[&str]) -> Value {
     part(value, paths).unwrap_or_else(|| Value::Object(Map::new()))
 }
 
-/// The fields of such parts.
+/// Returns the fields of an object at the paths.
 pub(super) fn pick_fields(value: &Value, paths: &[&str]) -> impl Iterator<Item = (String, Value)> {
     let fields = value.as_object().into_iter().flatten();
     fields.filter_map(|(name, inner)| {
@@ -90,13 +90,13 @@ fn part(value: &Value, paths: &[&str]) -> Option<Value> {
     let picked = match value {
         Value::Array(list) => list.iter().filter_map(|entry| part(entry, paths)).collect(),
         Value::Object(_) => Value::Object(pick_fields(value, paths).collect()),
-        // The paths lead on, but there is nothing below.
+        // A scalar has nothing below it.
         _ => return None,
     };
     Some(picked).filter(|picked| !is_empty(picked))
 }
 
-/// What is left of the paths that lead through `name`; an empty one ends there.
+/// Returns the remainders of the paths that lead through `name`; empty for one that ends there.
 fn below<'a>(paths: &[&'a str], name: &str) -> impl Iterator<Item = &'a str> {
     paths.iter().filter_map(move |path| {
         let (head, rest) = path.split_once('.').unwrap_or((path, ""));
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_lead_to_values() {
+    fn finds_values_at_paths() {
         let value = json!({"a": {"b": {"name": "x"}}, "empty": "", "n": 0});
         assert_eq!(get(&value, "a.b.name"), Some(&json!("x")));
         assert_eq!(get(&value, "a.*.name"), Some(&json!("x")));
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_picked() {
+    fn picks_fields() {
         let value = json!({"a": [{"b": 1, "c": 2}, {"b": 3}], "d": 4, "e": 5});
         let picked = pick(&value, &["a.b", "e", "x"]);
         assert_eq!(picked, json!({"a": [{"b": 1}, {"b": 3}], "e": 5}));

@@ -1,19 +1,19 @@
-//! One result as a level shows it.
+//! Reduces results to a content level.
 
 use serde_json::{Map, Value, json};
 
-use super::level::{Level, ResultType, Standard, type_of};
+use super::level::{ContentLevel, ResultType, StandardFields, type_of};
 use super::{date, path, text};
 use exa_mcp_model::envelope::METADATA_FIELDS;
 
-/// Entries of a list inside a result that is shown by its fields.
-const MOST_ENTRIES: usize = 50;
+/// Maximum entries of a list inside a result.
+const MAX_ENTRIES: usize = 50;
 
-/// Fields that a result which is shown by its fields seldom exceeds.
-const MOST_FIELDS: usize = 8;
+/// Capacity for the fields of a result at the standard level.
+const FIELD_CAPACITY: usize = 8;
 
-/// Fields of an answer that tell about the request, not about what was found.
-const ABOUT_REQUEST: [&str; 7] = [
+/// Fields of a response that describe the request, not the results.
+const REQUEST_FIELDS: [&str; 7] = [
     "object",
     "searchTime",
     "searchType",
@@ -23,91 +23,109 @@ const ABOUT_REQUEST: [&str; 7] = [
     "version",
 ];
 
-/// Characters of a text beside the results, by level.
-const BESIDE_SUMMARY: usize = 600;
-const BESIDE_STANDARD: usize = 4_000;
+/// Maximum characters of a text beside the results, by level.
+const SUMMARY_REST_CHARS: usize = 600;
+const STANDARD_REST_CHARS: usize = 4_000;
 
-/// Characters of an address, a state or a date: a page may say anything of itself.
-const LONGEST_HEADING: usize = 2_000;
+/// Maximum characters of a URL, a status or a date: pages choose their own.
+const MAX_HEADING_CHARS: usize = 2_000;
 
-/// A result as it is shown.
+/// A result reduced to a content level.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Shaped {
-    /// Its place in the answer.
+pub(super) struct ShapedResult {
+    /// Its index in the response.
     pub(super) index: usize,
-    /// What is shown.
+    /// The reduced value.
     pub(super) value: Value,
-    /// A text or list of it was cut.
-    pub(super) cut: bool,
+    /// A text or list was truncated.
+    pub(super) truncated: bool,
 }
 
-/// Shapes a result; `extract` is how many characters of text the caller asked for. Passages may be taken
-/// out of the result; what it is called stays.
+/// Reduces a result to a level. `extract` is the number of characters of text that the caller requested. Passages
+/// may be moved out of `result`; its title stays.
 pub(super) fn shape(
     index: usize,
     result: &mut Value,
-    level: Level,
+    level: ContentLevel,
     extract: Option<usize>,
-) -> Shaped {
-    let mut cut = false;
+) -> ShapedResult {
+    let mut truncated = false;
     let value = match (level, &*result) {
-        (Level::Summary, Value::Object(_)) => Value::Object(summary(result, &mut cut)),
-        (Level::Standard, Value::Object(_)) => standard(result, extract, &mut cut),
-        (Level::Full, _) => result.clone(),
-        (_, other) => bounded(other.clone(), BESIDE_SUMMARY, MOST_ENTRIES, &mut cut),
+        (ContentLevel::Summary, Value::Object(_)) => Value::Object(summary(result, &mut truncated)),
+        (ContentLevel::Standard, Value::Object(_)) => standard(result, extract, &mut truncated),
+        (ContentLevel::Full, _) => result.clone(),
+        (_, other) => bounded(
+            other.clone(),
+            SUMMARY_REST_CHARS,
+            MAX_ENTRIES,
+            &mut truncated,
+        ),
     };
-    Shaped { index, value, cut }
+    ShapedResult {
+        index,
+        value,
+        truncated,
+    }
 }
 
-/// Single fields of a result; below `full`, long texts and lists are cut.
-pub(super) fn shape_fields(index: usize, result: &Value, level: Level, fields: &[&str]) -> Shaped {
-    let mut cut = false;
+/// Reduces a result to single fields; below the full level, long texts and lists are truncated.
+pub(super) fn shape_fields(
+    index: usize,
+    result: &Value,
+    level: ContentLevel,
+    fields: &[&str],
+) -> ShapedResult {
+    let mut truncated = false;
     let picked = path::pick(result, fields);
     let value = match level {
-        Level::Full => picked,
-        Level::Standard => bounded(picked, BESIDE_STANDARD, MOST_ENTRIES, &mut cut),
-        Level::Summary => bounded(picked, BESIDE_SUMMARY, MOST_ENTRIES, &mut cut),
+        ContentLevel::Full => picked,
+        ContentLevel::Standard => bounded(picked, STANDARD_REST_CHARS, MAX_ENTRIES, &mut truncated),
+        ContentLevel::Summary => bounded(picked, SUMMARY_REST_CHARS, MAX_ENTRIES, &mut truncated),
     };
-    Shaped { index, value, cut }
+    ShapedResult {
+        index,
+        value,
+        truncated,
+    }
 }
 
-/// What stands beside the results, as a level shows it; what the head tells is left to it. Lists and
-/// objects may be taken out.
+/// Reduces the fields beside the results to a level, without those that the metadata has. Lists and objects may be
+/// moved out of `rest`.
 pub(super) fn shape_rest(
     rest: &mut Map<String, Value>,
-    level: Level,
-    cut: &mut bool,
+    level: ContentLevel,
+    truncated: &mut bool,
 ) -> Map<String, Value> {
     let rest = rest
         .iter_mut()
         .filter(|(name, _)| !METADATA_FIELDS.contains(&name.as_str()));
     let bound = match level {
-        Level::Full => {
+        ContentLevel::Full => {
             let whole = rest.map(|(name, value)| (name.clone(), value.clone()));
             return whole.collect();
         }
-        Level::Standard => BESIDE_STANDARD,
-        Level::Summary => BESIDE_SUMMARY,
+        ContentLevel::Standard => STANDARD_REST_CHARS,
+        ContentLevel::Summary => SUMMARY_REST_CHARS,
     };
-    let told = |(name, value): &(&String, &mut Value)| {
-        let says_nothing = path::is_empty(value) || **value == json!(false) && *name == "hasMore";
-        !says_nothing && !ABOUT_REQUEST.contains(&name.as_str())
+    let is_shown = |(name, value): &(&String, &mut Value)| {
+        let is_redundant = path::is_empty(value) || **value == json!(false) && *name == "hasMore";
+        !is_redundant && !REQUEST_FIELDS.contains(&name.as_str())
     };
     let mut shaped = Map::new();
-    for (name, value) in rest.filter(told) {
+    for (name, value) in rest.filter(is_shown) {
         let value = match value {
             Value::Array(_) | Value::Object(_) => value.take(),
-            // The head has a word to say about where a list goes on.
+            // The header still needs the cursor of the next page.
             scalar => scalar.clone(),
         };
         let value = match name.as_str() {
-            "statuses" => states(value, level),
-            // The text of all pages in one piece says again what the results say.
-            "context" if level == Level::Summary => {
-                *cut = true;
+            "statuses" => shape_statuses(value, level),
+            // The context repeats the texts of all results.
+            "context" if level == ContentLevel::Summary => {
+                *truncated = true;
                 continue;
             }
-            _ => bounded(value, bound, MOST_ENTRIES, cut),
+            _ => bounded(value, bound, MAX_ENTRIES, truncated),
         };
         if !path::is_empty(&value) {
             shaped.insert(name.clone(), value);
@@ -116,17 +134,17 @@ pub(super) fn shape_rest(
     shaped
 }
 
-/// The states of single pages; of a success there is no more to tell, and nothing in a summary.
-fn states(statuses: Value, level: Level) -> Value {
+/// Reduces the statuses of pages: successes have no details, and a summary omits them.
+fn shape_statuses(statuses: Value, level: ContentLevel) -> Value {
     let Value::Array(mut list) = statuses else {
         return Value::Array(Vec::new());
     };
-    if level == Level::Summary {
+    if level == ContentLevel::Summary {
         list.retain(|status| !is_success(status));
     }
     for status in list.iter_mut().filter(|status| is_success(status)) {
-        if let Value::Object(told) = status {
-            told.retain(|name, _| ["id", "status"].contains(&name.as_str()));
+        if let Value::Object(fields) = status {
+            fields.retain(|name, _| ["id", "status"].contains(&name.as_str()));
         }
     }
     Value::Array(list)
@@ -135,23 +153,23 @@ fn states(statuses: Value, level: Level) -> Value {
 fn is_success(status: &Value) -> bool {
     let state = status
         .as_object()
-        .and_then(|told| path::field(told, "status"));
+        .and_then(|fields| path::field(fields, "status"));
     state.and_then(Value::as_str) == Some("success")
 }
 
-fn summary(result: &Value, cut: &mut bool) -> Map<String, Value> {
-    let kind = type_of(result);
-    let mut row = heading(result, kind, cut);
-    for place in kind.date {
-        if let Some(moment) = row.get_mut(leaf(place)) {
-            *moment = json!(date::day(moment));
+fn summary(result: &Value, truncated: &mut bool) -> Map<String, Value> {
+    let result_type = type_of(result);
+    let mut row = heading(result, result_type, truncated);
+    for path in result_type.date {
+        if let Some(date) = row.get_mut(last_segment(path)) {
+            *date = json!(date::format_day(date));
         }
     }
-    let line = kind
+    let line = result_type
         .line
         .iter()
         .filter_map(|path| path::get(result, path))
-        .find_map(text::line);
+        .find_map(text::first_line);
     if let Some(line) = line
         && row.get("title").and_then(Value::as_str) != Some(&line)
     {
@@ -160,52 +178,57 @@ fn summary(result: &Value, cut: &mut bool) -> Map<String, Value> {
     row
 }
 
-/// What every level shows: identifier, title, address, date, state.
-fn heading(result: &Value, kind: &ResultType, cut: &mut bool) -> Map<String, Value> {
-    let mut row = Map::with_capacity(MOST_FIELDS);
+/// Returns what every level shows: identifier, title, URL, date, status.
+fn heading(result: &Value, result_type: &ResultType, truncated: &mut bool) -> Map<String, Value> {
+    let mut row = Map::with_capacity(FIELD_CAPACITY);
     let mut short = |value: &Value| match value {
-        Value::String(_) => bounded(value.clone(), LONGEST_HEADING, MOST_ENTRIES, cut),
+        Value::String(_) => bounded(value.clone(), MAX_HEADING_CHARS, MAX_ENTRIES, truncated),
         other => other.clone(),
     };
-    if let Some(id) = path::first(result, kind.id) {
+    if let Some(id) = path::first(result, result_type.id) {
         row.insert("id".to_owned(), id.clone());
     }
-    if let Some(Value::String(title)) = path::first(result, kind.title) {
-        let (title, _) = text::bounded(&text::one_line(title), 200);
+    if let Some(Value::String(title)) = path::first(result, result_type.title) {
+        let (title, _) = text::truncated(&text::one_line(title), 200);
         row.insert("title".to_owned(), json!(title));
     }
-    for (name, paths) in [("url", kind.url), ("status", kind.status)] {
+    for (name, paths) in [("url", result_type.url), ("status", result_type.status)] {
         if let Some(value) = path::first(result, paths) {
             row.insert(name.to_owned(), short(value));
         }
     }
-    for date in kind.date {
+    for date in result_type.date {
         if let Some(value) = path::get(result, date) {
-            row.insert(leaf(date).to_owned(), short(value));
+            row.insert(last_segment(date).to_owned(), short(value));
             break;
         }
     }
     row
 }
 
-fn standard(result: &mut Value, extract: Option<usize>, cut: &mut bool) -> Value {
-    let kind = type_of(result);
-    match kind.standard {
-        Standard::Bounded { bound, entries } => bounded(result.clone(), bound, entries, cut),
-        Standard::Fields {
+fn standard(result: &mut Value, extract: Option<usize>, truncated: &mut bool) -> Value {
+    let result_type = type_of(result);
+    match result_type.standard {
+        StandardFields::Bounded { bound, entries } => {
+            bounded(result.clone(), bound, entries, truncated)
+        }
+        StandardFields::Fields {
             keep,
             passages,
             bound,
         } => {
-            let mut shown = heading(result, kind, cut);
-            let kept = path::pick_fields(result, keep);
-            for (name, value) in kept.filter(|(_, value)| !path::is_empty(value)) {
-                shown.insert(name, bounded(value, bound, MOST_ENTRIES, cut));
+            let mut shown = heading(result, result_type, truncated);
+            let fields = path::pick_fields(result, keep);
+            for (name, value) in fields.filter(|(_, value)| !path::is_empty(value)) {
+                shown.insert(name, bounded(value, bound, MAX_ENTRIES, truncated));
             }
             let bound = extract.unwrap_or(bound);
             for passage in passages {
                 if let Some(value) = path::take(result, passage) {
-                    shown.insert(leaf(passage).to_owned(), extract_of(value, bound, cut));
+                    shown.insert(
+                        last_segment(passage).to_owned(),
+                        extract_passages(value, bound, truncated),
+                    );
                     break;
                 }
             }
@@ -214,70 +237,72 @@ fn standard(result: &mut Value, extract: Option<usize>, cut: &mut bool) -> Value
     }
 }
 
-fn leaf(path: &str) -> &str {
+fn last_segment(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-/// Passages share their characters; other values are bounded text by text.
-fn extract_of(value: Value, bound: usize, cut: &mut bool) -> Value {
+/// Truncates passages to `bound` characters in total, and other values text by text.
+fn extract_passages(value: Value, bound: usize, truncated: &mut bool) -> Value {
     let Value::Array(passages) = value else {
-        return bounded(value, bound, MOST_ENTRIES, cut);
+        return bounded(value, bound, MAX_ENTRIES, truncated);
     };
     let mut left = bound;
-    let mut taken = Vec::with_capacity(passages.len());
+    let mut extracted = Vec::with_capacity(passages.len());
     for passage in passages {
-        // A few characters of a passage say nothing.
+        // A passage of a few characters is useless.
         if left < bound / 10 {
-            *cut = true;
+            *truncated = true;
             break;
         }
-        let passage = bounded(passage, left, MOST_ENTRIES, cut);
+        let passage = bounded(passage, left, MAX_ENTRIES, truncated);
         left = left.saturating_sub(passage.as_str().map_or(0, |text| text.chars().count()));
-        taken.push(passage);
+        extracted.push(passage);
     }
-    Value::Array(taken)
+    Value::Array(extracted)
 }
 
-/// A value without what says nothing, with long texts and lists cut.
-fn bounded(mut value: Value, text: usize, entries: usize, cut: &mut bool) -> Value {
+/// Returns a value without empty fields, with long texts and lists truncated.
+fn bounded(mut value: Value, text: usize, entries: usize, truncated: &mut bool) -> Value {
     let bounds = Bounds {
         text,
         entries,
         fields: usize::MAX,
     };
-    bounds.apply(&mut value, cut);
+    bounds.apply(&mut value, truncated);
     value
 }
 
-/// How much of a value is shown.
+/// Maximum sizes inside a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bounds {
-    /// Characters of a text.
+    /// Maximum characters of a text.
     pub(super) text: usize,
-    /// Entries of a list.
+    /// Maximum entries of a list.
     pub(super) entries: usize,
-    /// Fields of an object.
+    /// Maximum fields of an object.
     pub(super) fields: usize,
 }
 
 impl Bounds {
-    /// Leaves out of a value what says nothing, and cuts everything that is longer.
-    pub(super) fn apply(&self, value: &mut Value, cut: &mut bool) {
+    /// Removes empty fields from a value and truncates what is longer.
+    pub(super) fn apply(&self, value: &mut Value, truncated: &mut bool) {
         match value {
-            Value::String(text) => *cut |= text::shorten(text, self.text),
+            Value::String(text) => *truncated |= text::truncate(text, self.text),
             Value::Array(list) => {
-                *cut |= list.len() > self.entries;
+                *truncated |= list.len() > self.entries;
                 list.truncate(self.entries);
-                list.iter_mut().for_each(|entry| self.apply(entry, cut));
+                list.iter_mut()
+                    .for_each(|entry| self.apply(entry, truncated));
             }
             Value::Object(map) => {
-                *cut |= map.len() > self.fields;
-                // The identifier begins with the kind of thing it is.
+                *truncated |= map.len() > self.fields;
+                // The prefix of the identifier already names the type of object.
                 map.retain(|name, value| !path::is_empty(value) && name != "object");
                 if map.len() > self.fields {
                     *map = std::mem::take(map).into_iter().take(self.fields).collect();
                 }
-                map.values_mut().for_each(|value| self.apply(value, cut));
+                map.values_mut()
+                    .for_each(|value| self.apply(value, truncated));
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
@@ -298,54 +323,64 @@ mod tests {
     }
 
     #[test]
-    fn each_level_shows_more() {
-        let sizes: Vec<usize> = [Level::Summary, Level::Standard, Level::Full]
-            .map(|level| shape(0, &mut page(), level, None).value.to_string().len())
-            .into();
+    fn shows_more_at_each_level() {
+        let sizes: Vec<usize> = [
+            ContentLevel::Summary,
+            ContentLevel::Standard,
+            ContentLevel::Full,
+        ]
+        .map(|level| shape(0, &mut page(), level, None).value.to_string().len())
+        .into();
         assert!(
             sizes[0] * 2 < sizes[1] && sizes[1] * 3 < sizes[2],
             "{sizes:?}"
         );
-        let summary = shape(0, &mut page(), Level::Summary, None).value;
+        let summary = shape(0, &mut page(), ContentLevel::Summary, None).value;
         assert_eq!(summary["title"], "A | title in two lines");
         assert_eq!(summary["publishedDate"], "2024-01-02");
         assert!(summary["line"].as_str().unwrap().starts_with("Some words"));
-        assert!(summary.get("id").is_none(), "the address identifies a page");
-        assert_eq!(shape(0, &mut page(), Level::Full, None).value, page());
+        assert!(summary.get("id").is_none(), "the URL identifies a page");
+        assert_eq!(
+            shape(0, &mut page(), ContentLevel::Full, None).value,
+            page()
+        );
     }
 
     #[test]
-    fn no_heading_is_endless() {
+    fn truncates_long_headings() {
         let mut page = page();
         page["url"] = json!(format!("https://a.example/{}", "x".repeat(100_000)));
         page["publishedDate"] = json!("2024 ".repeat(100_000));
-        for level in [Level::Summary, Level::Standard] {
+        for level in [ContentLevel::Summary, ContentLevel::Standard] {
             let shaped = shape(0, &mut page.clone(), level, None);
-            assert!(shaped.cut, "{level:?}");
+            assert!(shaped.truncated, "{level:?}");
             assert!(shaped.value.to_string().len() < 10_000, "{level:?}");
         }
-        assert_eq!(shape(0, &mut page.clone(), Level::Full, None).value, page);
+        assert_eq!(
+            shape(0, &mut page.clone(), ContentLevel::Full, None).value,
+            page
+        );
     }
 
     #[test]
-    fn the_extract_is_as_long_as_asked_for() {
-        let standard = |extract| shape(0, &mut page(), Level::Standard, extract);
+    fn extracts_as_much_text_as_requested() {
+        let standard = |extract| shape(0, &mut page(), ContentLevel::Standard, extract);
         let length =
             |extract: Option<usize>| standard(extract).value["text"].as_str().unwrap().len();
         assert!(length(None) <= 610 && length(None) > 400);
         assert!(length(Some(2_000)) > 1_300);
-        assert!(standard(None).cut && !standard(Some(10_000)).cut);
+        assert!(standard(None).truncated && !standard(Some(10_000)).truncated);
     }
 
     #[test]
-    fn an_item_shows_what_was_found_out() {
+    fn shows_evaluations_and_enrichments_of_an_item() {
         let mut item = json!({
             "id": "item_1", "properties": {"type": "company", "url": "https://a.example", "description": "Makes things",
             "company": {"name": "Acme", "logoUrl": "l"}},
             "evaluations": [{"criterion": "c", "satisfied": "yes", "reasoning": "long", "references": [1]}],
             "enrichments": [{"enrichmentId": "e", "result": ["Ann"], "reasoning": "r"}], "createdAt": "2024-01-01",
         });
-        let shown = shape(0, &mut item, Level::Standard, None).value;
+        let shown = shape(0, &mut item, ContentLevel::Standard, None).value;
         assert_eq!(shown["title"], "Acme");
         assert_eq!(
             shown["evaluations"],
@@ -359,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn the_state_of_every_page_is_told_but_for_those_that_say_nothing_new() {
+    fn omits_redundant_page_statuses() {
         let rest = json!({"statuses": [{"id": "a", "status": "success", "source": "cached"}, {"id": "b", "status": "error"}], "searchTime": 5});
         let shown = |level| {
             Value::from(shape_rest(
@@ -368,10 +403,10 @@ mod tests {
                 &mut false,
             ))
         };
-        let told =
+        let expected =
             json!({"statuses": [{"id": "a", "status": "success"}, {"id": "b", "status": "error"}]});
-        assert_eq!(shown(Level::Standard), told);
+        assert_eq!(shown(ContentLevel::Standard), expected);
         let failed = json!({"statuses": [{"id": "b", "status": "error"}]});
-        assert_eq!(shown(Level::Summary), failed);
+        assert_eq!(shown(ContentLevel::Summary), failed);
     }
 }

@@ -1,4 +1,4 @@
-//! Short forms of texts.
+//! Truncation of texts.
 
 use std::borrow::Cow;
 
@@ -7,58 +7,58 @@ use serde_json::Value;
 use exa_mcp_text::chars::{all_bytes, is_one_of};
 use exa_mcp_text::sanitize;
 
-/// Characters of the one line that says most.
-const LINE: usize = 120;
+/// Maximum characters of the line of a summary.
+const MAX_LINE_CHARS: usize = 120;
 
-/// Longer than this, no address or identifier is.
-const LONGEST_WORD: usize = 2_000;
+/// Maximum length of a URL or identifier, which is never truncated.
+const MAX_WORD_CHARS: usize = 2_000;
 
-/// What stands where a text was cut.
-pub(super) const CUT: &str = "…";
+/// Marks where a text was truncated.
+pub(super) const ELLIPSIS: &str = "…";
 
-/// A text of at most `most` characters, cut where a paragraph, sentence or word ends; whether it was
-/// cut. Addresses and identifiers are no use in part, so they stay whole.
-pub(super) fn bounded(text: &str, most: usize) -> (String, bool) {
-    match short(text, most) {
-        Some(short) => (format!("{short}{CUT}"), true),
+/// Returns at most `max` characters of a text, truncated at the end of a paragraph, sentence or word, and whether it
+/// was truncated. URLs and identifiers are useless in part and stay whole.
+pub(super) fn truncated(text: &str, max: usize) -> (String, bool) {
+    match truncated_prefix(text, max) {
+        Some(prefix) => (format!("{prefix}{ELLIPSIS}"), true),
         None => (text.to_owned(), false),
     }
 }
 
-/// Cuts a text in the same way; says whether it did.
-pub(super) fn shorten(text: &mut String, most: usize) -> bool {
-    let Some(length) = short(text, most).map(str::len) else {
+/// Truncates a text in place in the same manner. Returns whether it did.
+pub(super) fn truncate(text: &mut String, max: usize) -> bool {
+    let Some(length) = truncated_prefix(text, max).map(str::len) else {
         return false;
     };
     text.truncate(length);
-    text.push_str(CUT);
+    text.push_str(ELLIPSIS);
     true
 }
 
-/// What stays of a text that is too long.
-fn short(text: &str, most: usize) -> Option<&str> {
-    let is_letter = |byte: u8| byte.is_ascii_graphic();
-    if text.len() <= LONGEST_WORD && all_bytes(text, is_letter) {
+/// Returns the start of a text that is too long.
+fn truncated_prefix(text: &str, max: usize) -> Option<&str> {
+    let is_graphic = |byte: u8| byte.is_ascii_graphic();
+    if text.len() <= MAX_WORD_CHARS && all_bytes(text, is_graphic) {
         return None;
     }
-    let (kept, is_cut) = sanitize::truncate(text, most);
-    is_cut.then(|| kept.trim_end())
+    let (prefix, is_truncated) = sanitize::truncate(text, max);
+    is_truncated.then(|| prefix.trim_end())
 }
 
-/// The first words of a value on one line.
-pub(super) fn line(value: &Value) -> Option<String> {
+/// Returns the first words of a value on one line.
+pub(super) fn first_line(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => first_words(text),
-        Value::Array(list) => return list.iter().find_map(line),
-        Value::Object(map) => return map.values().find_map(line),
+        Value::Array(list) => return list.iter().find_map(first_line),
+        Value::Object(map) => return map.values().find_map(first_line),
         Value::Number(number) => number.to_string(),
         _ => return None,
     };
-    let (line, _) = bounded(&text, LINE);
+    let (line, _) = truncated(&text, MAX_LINE_CHARS);
     Some(line).filter(|line| !line.is_empty())
 }
 
-/// A text on one line without the headings it begins with.
+/// Returns the start of a text on one line, without leading headings.
 fn first_words(text: &str) -> String {
     let is_heading = |line: &&str| line.is_empty() || line.starts_with('#');
     let mut lines = text
@@ -68,12 +68,12 @@ fn first_words(text: &str) -> String {
         .peekable();
     let text = match lines.peek() {
         Some(_) => lines.take(8).collect::<Vec<_>>().join(" "),
-        None => text.chars().take(LINE * 4).collect(),
+        None => text.chars().take(MAX_LINE_CHARS * 4).collect(),
     };
     one_line(&text).into_owned()
 }
 
-/// A text with every run of white space as one space.
+/// Collapses every run of white space to one space.
 pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     if is_one_line(text) {
         return Cow::Borrowed(text);
@@ -88,10 +88,10 @@ pub(super) fn one_line(text: &str) -> Cow<'_, str> {
     Cow::Owned(line)
 }
 
-/// Whether there is nothing to do, as far as that is seen at once: no white space but single spaces between
-/// words.
+/// Returns whether a fast check finds only single spaces between words. May return `false` for a text that has
+/// nothing to collapse.
 fn is_one_line(text: &str) -> bool {
-    // What white space beyond ASCII begins with, and much else.
+    // White space beyond ASCII starts with one of these bytes, as do other characters.
     let is_white = |byte: u8| (byte < b' ') | is_one_of(byte, [0xc2, 0xe1, 0xe2, 0xe3]);
     let (bytes, next) = (text.bytes(), text.bytes().skip(1));
     let two_spaces = |(one, next): (u8, u8)| u8::from((one == b' ') & (next == b' '));
@@ -114,8 +114,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_cut_at_good_places() {
-        let cut = |text: &str, most| bounded(text, most).0;
+    fn truncates_at_the_end_of_a_sentence_or_word() {
+        let cut = |text: &str, max| truncated(text, max).0;
         assert_eq!(cut("One. Two three four.", 14), "One. Two three…");
         assert_eq!(
             cut("First sentence. Second one here", 20),
@@ -135,13 +135,16 @@ mod tests {
     }
 
     #[test]
-    fn one_line_says_most() {
+    fn takes_the_first_line_after_headings() {
         assert_eq!(
-            line(&json!("# Title\n\nBody of\ntext")),
+            first_line(&json!("# Title\n\nBody of\ntext")),
             Some("Body of text".to_owned())
         );
-        assert_eq!(line(&json!(["", "second"])), Some("second".to_owned()));
-        assert_eq!(line(&json!({"content": "x"})), Some("x".to_owned()));
-        assert_eq!(line(&json!(null)), None);
+        assert_eq!(
+            first_line(&json!(["", "second"])),
+            Some("second".to_owned())
+        );
+        assert_eq!(first_line(&json!({"content": "x"})), Some("x".to_owned()));
+        assert_eq!(first_line(&json!(null)), None);
     }
 }

@@ -1,63 +1,63 @@
-//! How the caller wants to see an answer.
+//! How a caller wants a result to be rendered.
 
 use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use super::{Filters, Level};
+use super::{ContentLevel, Filters};
 
-/// Tokens of an answer unless the caller says otherwise: clients warn about more.
+/// The default token budget: clients warn about longer results.
 pub(crate) const DEFAULT_MAX_TOKENS: usize = 10_000;
 
-/// How an answer is written.
+/// The format of the text of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// For reading.
+pub enum OutputFormat {
+    /// Markdown, for models and people.
     Markdown,
-    /// For code.
+    /// JSON, for programs.
     Json,
 }
 
-/// How the caller wants to see an answer.
+/// How a caller wants a result to be rendered.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct View {
-    /// How much of each result.
-    pub level: Level,
-    /// How it is written.
-    pub format: Format,
-    /// The most tokens.
+    /// How much of each result is shown.
+    pub level: ContentLevel,
+    /// The format of the text.
+    pub format: OutputFormat,
+    /// The token budget.
     pub max_tokens: usize,
-    /// Single fields of the results; none means all.
+    /// Fields to show of each result; empty for all.
     pub fields: Vec<String>,
-    /// Which results.
+    /// Which results are shown.
     pub filters: Filters,
-    /// The first result.
+    /// The index of the first result, after filtering.
     pub offset: usize,
-    /// The most results.
+    /// The maximum number of results.
     pub limit: Option<usize>,
-    /// One result alone.
+    /// The index of a single result to show.
     pub index: Option<usize>,
-    /// Characters of text that the request asked for.
+    /// Characters of text that the request asked for, if it did.
     pub extract: Option<usize>,
 }
 
-/// Why an answer cannot be seen like that.
+/// Why a result cannot be rendered with a view.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ViewError {
-    /// There is no such result.
-    #[error("there is no result {index}: the answer has {}", range(*.results))]
+    /// The index is out of range.
+    #[error("there is no result {index}: found {}", range(*.results))]
     Index {
-        /// The result asked for.
+        /// The requested index.
         index: usize,
-        /// How many there are.
+        /// The number of results.
         results: usize,
     },
-    /// A date cannot be read.
-    #[error("`{value}` is no date; write 2024-05-31 or 2024-05-31T12:00:00Z")]
+    /// A date is malformed.
+    #[error("invalid date `{value}`; use 2024-05-31 or 2024-05-31T12:00:00Z")]
     Date {
         /// The filter.
         filter: &'static str,
-        /// What was given.
+        /// The malformed date.
         value: String,
     },
 }
@@ -73,8 +73,8 @@ fn range(results: usize) -> String {
 impl Default for View {
     fn default() -> Self {
         Self {
-            level: Level::Standard,
-            format: Format::Markdown,
+            level: ContentLevel::Standard,
+            format: OutputFormat::Markdown,
             max_tokens: DEFAULT_MAX_TOKENS,
             fields: Vec::new(),
             filters: Filters::default(),
@@ -87,17 +87,20 @@ impl Default for View {
 }
 
 impl View {
-    /// Reads checked options. `level` is what the tool shows unless the caller says otherwise; code
-    /// and callers that ask for single fields or one result want everything.
-    pub(crate) fn read(options: &Map<String, Value>, level: Level) -> Result<Self, ViewError> {
+    /// Parses validated options. `level` is the default of the tool; JSON, single fields and a single result
+    /// default to the full level.
+    pub(crate) fn parse(
+        options: &Map<String, Value>,
+        level: ContentLevel,
+    ) -> Result<Self, ViewError> {
         let text = |name: &str| options.get(name).and_then(Value::as_str);
         let number = |name: &str| {
             let number = options.get(name).and_then(Value::as_u64);
             number.map(|number| usize::try_from(number).unwrap_or(usize::MAX))
         };
         let format = match text("output_format") {
-            Some("json") => Format::Json,
-            _ => Format::Markdown,
+            Some("json") => OutputFormat::Json,
+            _ => OutputFormat::Markdown,
         };
         let fields = options.get("fields").and_then(Value::as_array);
         let fields: Vec<String> = fields
@@ -106,14 +109,14 @@ impl View {
             .filter_map(|field| field.as_str().map(str::to_owned))
             .collect();
         let index = number("index");
-        let everything = format == Format::Json || index.is_some() || !fields.is_empty();
-        let usual = if everything { Level::Full } else { level };
+        let wants_all = format == OutputFormat::Json || index.is_some() || !fields.is_empty();
+        let default = if wants_all { ContentLevel::Full } else { level };
         let filters = options.get("filters").and_then(Value::as_object);
-        let filters = filters.map_or_else(|| Ok(Filters::default()), Filters::read);
+        let filters = filters.map_or_else(|| Ok(Filters::default()), Filters::parse);
         Ok(Self {
             level: text("content_level")
-                .and_then(Level::named)
-                .unwrap_or(usual),
+                .and_then(ContentLevel::from_name)
+                .unwrap_or(default),
             format,
             max_tokens: number("max_tokens").unwrap_or(DEFAULT_MAX_TOKENS),
             fields,
@@ -125,24 +128,24 @@ impl View {
         })
     }
 
-    /// This view of an answer with so many results, if they have the one that it shows.
-    pub(crate) fn within(&self, results: usize) -> Result<Cow<'_, Self>, ViewError> {
+    /// Returns this view if a list of `results` results has the one that it selects.
+    pub(crate) fn for_results(&self, results: usize) -> Result<Cow<'_, Self>, ViewError> {
         match self.index {
             Some(index) if index >= results => Err(ViewError::Index { index, results }),
             _ => Ok(Cow::Borrowed(self)),
         }
     }
 
-    /// This view without a choice of one result.
+    /// Returns this view without the selection of a single result.
     #[must_use]
-    pub(crate) fn of_all(&self) -> Self {
+    pub(crate) fn without_index(&self) -> Self {
         Self {
             index: None,
             ..self.clone()
         }
     }
 
-    /// The results that this view shows, in order.
+    /// Returns the results that this view shows, in order.
     pub(super) fn select<'a>(
         &self,
         results: Vec<(usize, &'a Value)>,

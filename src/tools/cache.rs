@@ -1,6 +1,6 @@
-//! Answers that are kept for a while, so that looking at one again costs nothing.
+//! A cache of results, so that reading one again costs nothing.
 //!
-//! An answer belongs to whoever asked for it; nobody else finds it, not even by its id.
+//! A result belongs to the caller that requested it; nobody else finds it, even by its id.
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
@@ -10,390 +10,412 @@ use std::time::{Duration, Instant, SystemTime};
 use serde_json::{Map, Value};
 use tokio::sync::broadcast;
 
-use super::Address;
-use super::watchers::{Event, Watchers};
-use crate::render::{Answer, Envelope, Level, Rendered, View};
+use super::ResourceUri;
+use super::watchers::{ResourceEvent, Watchers};
+use crate::render::{ContentLevel, Envelope, RenderInput, Rendered, View};
 use exa_mcp_model::ids;
 use exa_mcp_model::{Identity, lock};
 
-/// How long an answer is kept unless the operator says otherwise.
+/// How long a result is cached by default.
 const DEFAULT_TTL: Duration = Duration::from_secs(300);
 
-/// How many bytes of answers are kept unless the operator says otherwise.
-const DEFAULT_BYTES: usize = 32 * 1024 * 1024;
+/// The default size of the cache, in bytes.
+const DEFAULT_MAX_BYTES: usize = 32 * 1024 * 1024;
 
-/// What an entry costs beside its texts: itself, its id in four places, its slots in two tables that are
-/// half empty, and what the allocator rounds up.
-const OVERHEAD: usize = 950;
+/// Bytes of an entry beside its texts: the struct, four copies of its id, slots in two half-empty tables, and
+/// allocator rounding.
+const ENTRY_OVERHEAD: usize = 950;
 
-/// The part of a text that is lost beside it: between texts that come and go, memory has gaps that
-/// nothing fits into.
-const LOST: usize = 5;
+/// One byte per this many is added for memory fragmentation.
+const FRAGMENTATION_DIVISOR: usize = 5;
 
-/// Additions that a slow listener may miss before it is told that it missed some.
-const MOST_ADDITIONS: usize = 64;
+/// Additions that a slow receiver may have pending before it lags.
+const MAX_PENDING_ADDITIONS: usize = 64;
 
-/// CachedResult answers, shared by all clones.
+/// The cached results, shared by all clones.
 #[derive(Clone)]
 pub(crate) struct ResultCache {
     inner: Arc<Mutex<Inner>>,
     hashers: Arc<[RandomState; 2]>,
-    limits: Limits,
-    /// What is told to other servers.
+    limits: CacheLimits,
+    /// Owners of new results, for replication to other servers.
     additions: broadcast::Sender<Identity>,
-    /// Whoever wants to hear of changes here.
+    /// Subscribers to changes on this server.
     watchers: Watchers,
 }
 
-/// How much is kept, and for how long.
+/// The size of the cache and the lifetime of its entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of all answers together.
+pub struct CacheLimits {
+    /// Maximum bytes of all results together.
     pub bytes: usize,
-    /// The life of an answer.
+    /// How long a result is cached.
     pub ttl: Duration,
 }
 
-impl Limits {
-    /// Whether no answer at all is kept.
-    pub fn keeps_nothing(&self) -> bool {
+impl CacheLimits {
+    /// Returns whether nothing is cached.
+    pub fn is_disabled(&self) -> bool {
         self.bytes == 0 || self.ttl.is_zero()
     }
 }
 
-impl Default for Limits {
+impl Default for CacheLimits {
     fn default() -> Self {
         Self {
-            bytes: DEFAULT_BYTES,
+            bytes: DEFAULT_MAX_BYTES,
             ttl: DEFAULT_TTL,
         }
     }
 }
 
-/// A kept answer.
+/// A cached result.
 #[derive(Clone, Debug)]
 pub(crate) struct CachedResult {
     /// Its id.
     pub id: String,
-    /// What was asked, in a line.
+    /// The request in one line.
     pub title: String,
     /// The operation that was called.
     pub operation: String,
-    /// The size of the answer.
+    /// The size of the response, in bytes.
     pub bytes: usize,
-    /// How many results it has.
+    /// The number of results in the response.
     pub results: usize,
-    /// When it was kept.
-    pub kept_at: SystemTime,
-    /// The API's answer as JSON text.
-    pub answer: Arc<str>,
-    /// The level that the request was made for, where a tool chose what to ask for.
-    pub asked: Option<Level>,
-    /// Characters of text that the request asked for.
+    /// When it was stored.
+    pub stored_at: SystemTime,
+    /// The response as JSON text.
+    pub response: Arc<str>,
+    /// The level for which the tool chose the arguments of the request, if it did.
+    pub requested_level: Option<ContentLevel>,
+    /// Characters of text that the request asked for, if it did.
     pub extract: Option<usize>,
 }
 
 impl CachedResult {
-    /// The answer as it is to be shown; whoever shows it adds what there is to say.
-    pub(super) fn opened(&self) -> Answer<'_> {
-        let answer = serde_json::from_str(&self.answer).unwrap_or_default();
-        Answer {
+    /// Returns the input for rendering, without warnings and corrections.
+    pub(super) fn to_render_input(&self) -> RenderInput<'_> {
+        let response: Value = serde_json::from_str(&self.response).unwrap_or_default();
+        RenderInput {
             operation: &self.operation,
-            envelope: Envelope::open(answer),
-            told: Map::new(),
+            envelope: Envelope::from(response),
+            tool_fields: Map::new(),
             cache_id: Some(&self.id),
             repeatable: true,
             cached: true,
-            asked: self.asked,
-            mended: Vec::new(),
+            requested_level: self.requested_level,
+            corrections: Vec::new(),
             warnings: Vec::new(),
             sent_filters: Vec::new(),
         }
     }
 }
 
-/// An answer that is to be kept.
-pub(super) struct Fresh<'a> {
+/// A result to store.
+pub(super) struct NewResult<'a> {
     pub(super) title: String,
     pub(super) operation: &'a str,
     pub(super) arguments: &'a Map<String, Value>,
     pub(super) results: usize,
-    pub(super) answer: String,
-    pub(super) asked: Option<Level>,
+    pub(super) response: String,
+    pub(super) requested_level: Option<ContentLevel>,
     pub(super) extract: Option<usize>,
 }
 
-/// How an answer is to be shown: the same wish gets the same text.
+/// How a cached result is to be rendered; equal requests give equal text.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Wish {
+pub(super) struct RequestedView {
     pub(super) view: View,
-    /// The level that the caller named.
-    pub(super) level: Option<Level>,
-    /// What was put right in the arguments.
-    pub(super) mended: Vec<String>,
-    /// Filters that Exa applied.
+    /// The level that the caller named, if any.
+    pub(super) level: Option<ContentLevel>,
+    /// Corrections made to the arguments.
+    pub(super) corrections: Vec<String>,
+    /// Filters applied by Exa.
     pub(super) sent_filters: Vec<String>,
 }
 
-/// The last wish for an answer, and what came of it.
-struct Look {
-    wish: Wish,
+/// The last rendering of a cached result.
+struct CachedView {
+    requested: RequestedView,
     rendered: Arc<Rendered>,
     bytes: usize,
 }
 
 #[derive(Default)]
 struct Inner {
-    /// Boxed: a table has room for twice as many as there are.
-    entries: HashMap<String, Box<Entry>>,
-    /// Ids, the oldest first.
+    /// Boxed, because a table reserves up to twice as many slots as it uses.
+    entries: HashMap<String, Box<CacheEntry>>,
+    /// Ids, oldest first.
     order: VecDeque<String>,
-    /// The latest answer to each question.
-    questions: HashMap<u128, String>,
+    /// The id of the latest result of each request.
+    by_request: HashMap<u128, String>,
     bytes: usize,
 }
 
-struct Entry {
+struct CacheEntry {
     owner: Identity,
-    kept: CachedResult,
-    question: u128,
-    since: Instant,
-    /// Of the answer alone.
+    result: CachedResult,
+    request_hash: u128,
+    stored: Instant,
+    /// Bytes of the result, without the rendering.
     bytes: usize,
-    look: Option<Box<Look>>,
+    view: Option<Box<CachedView>>,
 }
 
-impl Entry {
-    fn all_bytes(&self) -> usize {
-        self.bytes + self.look.as_ref().map_or(0, |look| look.bytes)
+impl CacheEntry {
+    fn total_bytes(&self) -> usize {
+        self.bytes + self.view.as_ref().map_or(0, |view| view.bytes)
     }
 }
 
 impl Default for ResultCache {
     fn default() -> Self {
-        Self::new(Limits::default())
+        Self::new(CacheLimits::default())
     }
 }
 
 impl ResultCache {
-    /// An empty cache; one without bytes or time keeps nothing.
-    pub(crate) fn new(limits: Limits) -> Self {
+    /// Creates an empty cache; with limits of zero it stores nothing.
+    pub(crate) fn new(limits: CacheLimits) -> Self {
         Self {
             inner: Arc::default(),
             hashers: Arc::new([RandomState::new(), RandomState::new()]),
             limits,
-            additions: broadcast::channel(MOST_ADDITIONS).0,
+            additions: broadcast::channel(MAX_PENDING_ADDITIONS).0,
             watchers: Watchers::default(),
         }
     }
 
-    /// How much is kept, and for how long.
-    pub(crate) fn limits(&self) -> Limits {
+    /// Returns the limits of the cache.
+    pub(crate) fn limits(&self) -> CacheLimits {
         self.limits
     }
 
-    /// How long an answer is kept.
+    /// Returns how long a result is cached.
     pub(crate) fn ttl(&self) -> Duration {
         self.limits.ttl
     }
 
-    /// What is kept for this owner, newest first.
+    /// Returns the cached results of an owner, newest first.
     pub(crate) fn list(&self, owner: &Identity) -> Vec<CachedResult> {
-        let inner = self.open();
+        let inner = self.lock_and_evict();
         let entries = inner
             .order
             .iter()
             .rev()
             .filter_map(|id| inner.entries.get(id));
         let own = entries.filter(|entry| entry.owner == *owner);
-        own.map(|entry| entry.kept.clone()).collect()
+        own.map(|entry| entry.result.clone()).collect()
     }
 
-    /// One answer; `None` for an unknown, foreign or expired id.
+    /// Returns a cached result; `None` for an unknown, foreign or expired id.
     pub(crate) fn get(&self, owner: &Identity, id: &str) -> Option<CachedResult> {
-        let inner = self.open();
+        let inner = self.lock_and_evict();
         let entry = inner
             .entries
             .get(id)
             .filter(|entry| entry.owner == *owner)?;
-        Some(entry.kept.clone())
+        Some(entry.result.clone())
     }
 
-    /// The answer to the same question.
-    pub(super) fn same(
+    /// Returns the cached result of the same request.
+    pub(super) fn find_by_request(
         &self,
         owner: &Identity,
         operation: &str,
         arguments: &Map<String, Value>,
     ) -> Option<CachedResult> {
-        let question = self.question(owner, operation, arguments);
-        let inner = self.open();
-        let id = inner.questions.get(&question)?;
+        let request_hash = self.request_hash(owner, operation, arguments);
+        let inner = self.lock_and_evict();
+        let id = inner.by_request.get(&request_hash)?;
         let entry = inner
             .entries
             .get(id)
             .filter(|entry| entry.owner == *owner)?;
-        Some(entry.kept.clone())
+        Some(entry.result.clone())
     }
 
-    /// Returns how many bytes an answer may have to be kept: one must not throw out all others.
-    pub(super) fn max_answer_bytes(&self) -> usize {
+    /// Returns the maximum size of a cached response: one must not evict all others.
+    pub(super) fn max_response_bytes(&self) -> usize {
         if self.limits.ttl.is_zero() {
             return 0;
         }
         self.limits.bytes / 2
     }
 
-    /// Keeps an answer; one that is too large for the cache is not kept.
-    pub(super) fn keep(&self, owner: &Identity, fresh: Fresh<'_>) -> Option<CachedResult> {
-        let texts = fresh.answer.len() + fresh.title.len() + fresh.operation.len();
-        let bytes = texts + texts / LOST + OVERHEAD;
-        if bytes > self.max_answer_bytes() {
+    /// Stores a result, unless it is too large.
+    pub(super) fn insert(
+        &self,
+        owner: &Identity,
+        new_result: NewResult<'_>,
+    ) -> Option<CachedResult> {
+        let texts = new_result.response.len() + new_result.title.len() + new_result.operation.len();
+        let bytes = texts + texts / FRAGMENTATION_DIVISOR + ENTRY_OVERHEAD;
+        if bytes > self.max_response_bytes() {
             return None;
         }
         let id = format!("r_{}", ids::random_id().ok()?);
-        let question = self.question(owner, fresh.operation, fresh.arguments);
-        let kept = CachedResult {
+        let request_hash = self.request_hash(owner, new_result.operation, new_result.arguments);
+        let result = CachedResult {
             id: id.clone(),
-            title: fresh.title,
-            operation: fresh.operation.to_owned(),
-            bytes: fresh.answer.len(),
-            results: fresh.results,
-            kept_at: SystemTime::now(),
-            answer: fresh.answer.into(),
-            asked: fresh.asked,
-            extract: fresh.extract,
+            title: new_result.title,
+            operation: new_result.operation.to_owned(),
+            bytes: new_result.response.len(),
+            results: new_result.results,
+            stored_at: SystemTime::now(),
+            response: new_result.response.into(),
+            requested_level: new_result.requested_level,
+            extract: new_result.extract,
         };
-        let mut inner = self.open();
+        let mut inner = self.lock_and_evict();
         while inner.bytes + bytes > self.limits.bytes {
-            self.drop_oldest(&mut inner)?;
+            self.evict_oldest(&mut inner)?;
         }
         inner.bytes += bytes;
         inner.order.push_back(id.clone());
-        inner.questions.insert(question, id.clone());
-        let entry = Entry {
+        inner.by_request.insert(request_hash, id.clone());
+        let entry = CacheEntry {
             owner: owner.clone(),
-            kept: kept.clone(),
-            question,
-            since: Instant::now(),
+            result: result.clone(),
+            request_hash,
+            stored: Instant::now(),
             bytes,
-            look: None,
+            view: None,
         };
         inner.entries.insert(id, Box::new(entry));
         drop(inner);
-        self.watchers.tell(owner, &Event::Listed);
+        self.watchers.notify(owner, &ResourceEvent::ListChanged);
         let _ = self.additions.send(owner.clone());
-        Some(kept)
+        Some(result)
     }
 
-    /// An answer as it was last shown, if it is wished in the same way again.
-    pub(super) fn seen(&self, owner: &Identity, id: &str, wish: &Wish) -> Option<Arc<Rendered>> {
-        let inner = self.open();
+    /// Returns the last rendering of a result, if it was requested in the same manner.
+    pub(super) fn cached_view(
+        &self,
+        owner: &Identity,
+        id: &str,
+        requested: &RequestedView,
+    ) -> Option<Arc<Rendered>> {
+        let inner = self.lock_and_evict();
         let entry = inner.entries.get(id).filter(|entry| entry.owner == *owner);
-        let look = entry?.look.as_ref().filter(|look| look.wish == *wish)?;
-        Some(Arc::clone(&look.rendered))
+        let view = entry?
+            .view
+            .as_ref()
+            .filter(|view| view.requested == *requested)?;
+        Some(Arc::clone(&view.rendered))
     }
 
-    /// Remembers how an answer was shown. It counts as a part of the answer, and is not worth the place
-    /// of others.
-    pub(super) fn show(&self, owner: &Identity, id: &str, wish: Wish, rendered: Arc<Rendered>) {
-        // Text and data say the same, and data is several times larger in memory.
-        let bytes = rendered.text.len() * 4 + OVERHEAD;
-        let mut inner = self.open();
+    /// Stores a rendering. It counts as a part of its result and never evicts other results.
+    pub(super) fn store_view(
+        &self,
+        owner: &Identity,
+        id: &str,
+        requested: RequestedView,
+        rendered: Arc<Rendered>,
+    ) {
+        // The structured content has the same information and takes several times the memory.
+        let bytes = rendered.text.len() * 4 + ENTRY_OVERHEAD;
+        let mut inner = self.lock_and_evict();
         let used = inner.bytes;
         let entry = inner.entries.get_mut(id);
         let Some(entry) = entry.filter(|entry| entry.owner == *owner) else {
             return;
         };
-        let used = used.saturating_sub(entry.all_bytes() - entry.bytes);
-        entry.look = (used + bytes <= self.limits.bytes).then(|| {
-            Box::new(Look {
-                wish,
+        let used = used.saturating_sub(entry.total_bytes() - entry.bytes);
+        entry.view = (used + bytes <= self.limits.bytes).then(|| {
+            Box::new(CachedView {
+                requested,
                 rendered,
                 bytes,
             })
         });
-        let kept = entry.look.as_ref().map_or(0, |look| look.bytes);
-        inner.bytes = used + kept;
+        let added = entry.view.as_ref().map_or(0, |view| view.bytes);
+        inner.bytes = used + added;
     }
 
-    /// Whoever wants to hear of changes.
+    /// Returns the subscribers to changes.
     pub(super) fn watchers(&self) -> &Watchers {
         &self.watchers
     }
 
-    /// The owners of answers that are kept from now on.
+    /// Subscribes to the owners of results stored from now on.
     pub(super) fn additions(&self) -> broadcast::Receiver<Identity> {
         self.additions.subscribe()
     }
 
-    /// The cache without what is too old.
-    fn open(&self) -> MutexGuard<'_, Inner> {
+    /// Locks the cache after evicting expired results.
+    fn lock_and_evict(&self) -> MutexGuard<'_, Inner> {
         let mut inner = lock(&self.inner);
         let ttl = self.limits.ttl;
         while inner
             .order
             .front()
             .and_then(|id| inner.entries.get(id))
-            .is_some_and(|entry| entry.since.elapsed() >= ttl)
+            .is_some_and(|entry| entry.stored.elapsed() >= ttl)
         {
-            self.drop_oldest(&mut inner);
+            self.evict_oldest(&mut inner);
         }
         inner
     }
 
-    fn drop_oldest(&self, inner: &mut Inner) -> Option<()> {
+    fn evict_oldest(&self, inner: &mut Inner) -> Option<()> {
         let id = inner.order.pop_front()?;
         let entry = inner.entries.remove(&id)?;
-        inner.bytes = inner.bytes.saturating_sub(entry.all_bytes());
-        if inner.questions.get(&entry.question) == Some(&id) {
-            inner.questions.remove(&entry.question);
+        inner.bytes = inner.bytes.saturating_sub(entry.total_bytes());
+        if inner.by_request.get(&entry.request_hash) == Some(&id) {
+            inner.by_request.remove(&entry.request_hash);
         }
-        let gone = Event::Changed(Address::Result(id));
-        self.watchers.tell(&entry.owner, &gone);
-        self.watchers.tell(&entry.owner, &Event::Listed);
+        let removed = ResourceEvent::Updated(ResourceUri::Result(id));
+        self.watchers.notify(&entry.owner, &removed);
+        self.watchers
+            .notify(&entry.owner, &ResourceEvent::ListChanged);
         Some(())
     }
 
-    /// A question in brief. The hashes have secret seeds, so that nobody can make two questions meet.
-    fn question(&self, owner: &Identity, operation: &str, arguments: &Map<String, Value>) -> u128 {
+    /// Hashes a request. The seeds are secret, so that nobody can construct collisions.
+    fn request_hash(
+        &self,
+        owner: &Identity,
+        operation: &str,
+        arguments: &Map<String, Value>,
+    ) -> u128 {
         let mut sorted: Vec<(&String, &Value)> = arguments.iter().collect();
         sorted.sort_by_key(|(name, _)| *name);
         let text = serde_json::to_string(&sorted).unwrap_or_default();
         let [first, second] = self.hashers.as_ref();
-        let all = (owner, operation, text);
-        (u128::from(first.hash_one(&all)) << 64) | u128::from(second.hash_one(&all))
+        let request = (owner, operation, text);
+        (u128::from(first.hash_one(&request)) << 64) | u128::from(second.hash_one(&request))
     }
 }
 
 #[cfg(test)]
 #[allow(dead_code)]
 impl ResultCache {
-    /// Keeps an answer for a test.
+    /// Stores a result for a test.
     pub(crate) fn add(
         &self,
         owner: &Identity,
         title: &str,
         operation: &str,
-        answer: &Value,
+        response: &Value,
     ) -> CachedResult {
-        let fresh = Fresh {
+        let new_result = NewResult {
             title: title.to_owned(),
             operation,
             arguments: &Map::new(),
-            results: Envelope::open(answer.clone()).results.len(),
-            answer: answer.to_string(),
-            asked: None,
+            results: Envelope::from(response.clone()).results.len(),
+            response: response.to_string(),
+            requested_level: None,
             extract: None,
         };
-        self.keep(owner, fresh)
-            .unwrap_or_else(|| unreachable!("a small answer is kept"))
+        self.insert(owner, new_result)
+            .unwrap_or_else(|| unreachable!("a small response fits"))
     }
 
-    /// Takes the oldest answer away.
-    pub(crate) fn forget_oldest(&self) {
-        let mut inner = self.open();
-        self.drop_oldest(&mut inner);
+    /// Evicts the oldest result.
+    pub(crate) fn remove_oldest(&self) {
+        let mut inner = self.lock_and_evict();
+        self.evict_oldest(&mut inner);
     }
 }
 

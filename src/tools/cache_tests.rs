@@ -1,17 +1,17 @@
-//! How long results are kept, and for whom.
+//! Ownership, limits and expiry of cached results.
 
 use serde_json::json;
 
 use super::*;
 
-fn fresh(arguments: &Map<String, Value>, bytes: usize) -> Fresh<'_> {
-    Fresh {
+fn new_result(arguments: &Map<String, Value>, bytes: usize) -> NewResult<'_> {
+    NewResult {
         title: "t".to_owned(),
         operation: "search",
         arguments,
         results: 1,
-        answer: "x".repeat(bytes),
-        asked: None,
+        response: "x".repeat(bytes),
+        requested_level: None,
         extract: None,
     }
 }
@@ -24,72 +24,96 @@ fn arguments(query: &str) -> Map<String, Value> {
 }
 
 #[test]
-fn only_the_owner_finds_an_answer() {
+fn only_the_owner_finds_a_result() {
     let cache = ResultCache::default();
     let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
-    let kept = cache.keep(&ann, fresh(&arguments("q"), 10)).unwrap();
-    assert!(cache.get(&ann, &kept.id).is_some());
-    assert!(cache.get(&bob, &kept.id).is_none());
-    assert!(cache.same(&ann, "search", &arguments("q")).is_some());
-    assert!(cache.same(&bob, "search", &arguments("q")).is_none());
+    let result = cache.insert(&ann, new_result(&arguments("q"), 10)).unwrap();
+    assert!(cache.get(&ann, &result.id).is_some());
+    assert!(cache.get(&bob, &result.id).is_none());
+    assert!(
+        cache
+            .find_by_request(&ann, "search", &arguments("q"))
+            .is_some()
+    );
+    assert!(
+        cache
+            .find_by_request(&bob, "search", &arguments("q"))
+            .is_none()
+    );
     assert!(cache.list(&bob).is_empty());
 }
 
 #[test]
-fn the_same_question_in_another_order_is_the_same() {
+fn the_order_of_arguments_does_not_matter() {
     let cache = ResultCache::default();
     let me = Identity::local();
-    cache.keep(&me, fresh(&arguments("q"), 10)).unwrap();
+    cache.insert(&me, new_result(&arguments("q"), 10)).unwrap();
     let other = json!({"numResults": 1, "query": "q"});
     assert!(
         cache
-            .same(&me, "search", other.as_object().unwrap())
+            .find_by_request(&me, "search", other.as_object().unwrap())
             .is_some()
     );
-    assert!(cache.same(&me, "answer", &arguments("q")).is_none());
-    assert!(cache.same(&me, "search", &arguments("p")).is_none());
+    assert!(
+        cache
+            .find_by_request(&me, "response", &arguments("q"))
+            .is_none()
+    );
+    assert!(
+        cache
+            .find_by_request(&me, "search", &arguments("p"))
+            .is_none()
+    );
 }
 
 #[test]
-fn the_bytes_are_bounded() {
-    let limits = Limits {
+fn evicts_old_results_beyond_the_size_limit() {
+    let limits = CacheLimits {
         bytes: 100_000,
         ttl: DEFAULT_TTL,
     };
     let cache = ResultCache::new(limits);
     let me = Identity::local();
-    let first = cache.keep(&me, fresh(&arguments("0"), 1_000)).unwrap();
+    let first = cache
+        .insert(&me, new_result(&arguments("0"), 1_000))
+        .unwrap();
     for number in 1..500 {
         cache
-            .keep(&me, fresh(&arguments(&number.to_string()), 1_000))
+            .insert(&me, new_result(&arguments(&number.to_string()), 1_000))
             .unwrap();
     }
-    let inner = cache.open();
+    let inner = cache.lock_and_evict();
     assert!(inner.bytes <= 100_000 && inner.entries.len() > 40);
     assert_eq!(inner.entries.len(), inner.order.len());
-    assert_eq!(inner.entries.len(), inner.questions.len());
+    assert_eq!(inner.entries.len(), inner.by_request.len());
     drop(inner);
     assert!(cache.get(&me, &first.id).is_none());
-    assert!(cache.keep(&me, fresh(&arguments("big"), 60_000)).is_none());
+    assert!(
+        cache
+            .insert(&me, new_result(&arguments("big"), 60_000))
+            .is_none()
+    );
 }
 
 #[test]
-fn an_answer_is_remembered_as_it_was_shown() {
-    let limits = Limits {
+fn stores_the_last_rendering() {
+    let limits = CacheLimits {
         bytes: 10_000,
         ttl: DEFAULT_TTL,
     };
     let cache = ResultCache::new(limits);
     let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
-    let kept = cache.keep(&ann, fresh(&arguments("q"), 1_000)).unwrap();
-    let before = cache.open().bytes;
-    let wish = |offset| Wish {
+    let result = cache
+        .insert(&ann, new_result(&arguments("q"), 1_000))
+        .unwrap();
+    let before = cache.lock_and_evict().bytes;
+    let requested = |offset| RequestedView {
         view: View {
             offset,
             ..View::default()
         },
         level: None,
-        mended: Vec::new(),
+        corrections: Vec::new(),
         sent_filters: Vec::new(),
     };
     let shown = |length| {
@@ -97,46 +121,49 @@ fn an_answer_is_remembered_as_it_was_shown() {
             text: "x".repeat(length),
             structured: Map::new(),
             links: Vec::new(),
-            format: crate::render::Format::Markdown,
+            format: crate::render::OutputFormat::Markdown,
             stats: None,
         })
     };
-    cache.show(&bob, &kept.id, wish(0), shown(10));
-    assert!(cache.seen(&ann, &kept.id, &wish(0)).is_none());
-    cache.show(&ann, &kept.id, wish(0), shown(10));
-    cache.show(&ann, &kept.id, wish(1), shown(20));
-    assert!(cache.seen(&ann, &kept.id, &wish(0)).is_none());
-    assert!(cache.seen(&bob, &kept.id, &wish(1)).is_none());
-    let seen = cache.seen(&ann, &kept.id, &wish(1)).unwrap();
-    assert_eq!(seen.text.len(), 20);
-    assert_eq!(cache.open().bytes, before + 20 * 4 + OVERHEAD);
-    // What is too large is not remembered, and nothing else goes for it.
-    cache.show(&ann, &kept.id, wish(2), shown(5_000));
-    assert!(cache.seen(&ann, &kept.id, &wish(2)).is_none());
-    assert_eq!(cache.open().bytes, before);
-    cache.show(&ann, &kept.id, wish(3), shown(20));
-    cache.forget_oldest();
-    assert_eq!(cache.open().bytes, 0);
+    cache.store_view(&bob, &result.id, requested(0), shown(10));
+    assert!(cache.cached_view(&ann, &result.id, &requested(0)).is_none());
+    cache.store_view(&ann, &result.id, requested(0), shown(10));
+    cache.store_view(&ann, &result.id, requested(1), shown(20));
+    assert!(cache.cached_view(&ann, &result.id, &requested(0)).is_none());
+    assert!(cache.cached_view(&bob, &result.id, &requested(1)).is_none());
+    let cached_view = cache.cached_view(&ann, &result.id, &requested(1)).unwrap();
+    assert_eq!(cached_view.text.len(), 20);
+    assert_eq!(
+        cache.lock_and_evict().bytes,
+        before + 20 * 4 + ENTRY_OVERHEAD
+    );
+    // A rendering that is too large is not stored and evicts nothing.
+    cache.store_view(&ann, &result.id, requested(2), shown(5_000));
+    assert!(cache.cached_view(&ann, &result.id, &requested(2)).is_none());
+    assert_eq!(cache.lock_and_evict().bytes, before);
+    cache.store_view(&ann, &result.id, requested(3), shown(20));
+    cache.remove_oldest();
+    assert_eq!(cache.lock_and_evict().bytes, 0);
 }
 
 #[test]
-fn an_answer_grows_old() {
-    let limits = Limits {
+fn results_expire() {
+    let limits = CacheLimits {
         bytes: 100_000,
         ttl: Duration::from_millis(20),
     };
     let cache = ResultCache::new(limits);
     let me = Identity::local();
-    let kept = cache.keep(&me, fresh(&arguments("q"), 10)).unwrap();
+    let result = cache.insert(&me, new_result(&arguments("q"), 10)).unwrap();
     std::thread::sleep(Duration::from_millis(30));
-    assert!(cache.get(&me, &kept.id).is_none());
-    let nothing = Limits {
+    assert!(cache.get(&me, &result.id).is_none());
+    let nothing = CacheLimits {
         bytes: 100_000,
         ttl: Duration::ZERO,
     };
     assert!(
         ResultCache::new(nothing)
-            .keep(&me, fresh(&arguments("q"), 10))
+            .insert(&me, new_result(&arguments("q"), 10))
             .is_none()
     );
 }

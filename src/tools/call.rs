@@ -1,4 +1,4 @@
-//! Tool calls, parsed: what they ask for, and what they will do.
+//! Parsed tool calls.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use super::outcome::ToolResult;
 use super::plan::{Entry, Plan};
 use super::registry::Tool;
 use super::suggest::SuggestCall;
-use crate::render::{Level, Rendered, View};
+use crate::render::{ContentLevel, Rendered, View};
 use exa_mcp_model::Operation;
 
-/// A tool call that is parsed and validated. It can be asked what it will do before it runs.
+/// A parsed and validated tool call. Its cost and effects are known before it runs.
 pub(crate) struct ToolCall {
     pub(super) name: String,
-    /// The arguments as they were given: tasks are stored with them.
+    /// The original arguments, which are stored with tasks.
     pub(super) arguments: Map<String, Value>,
     pub(super) tool: Option<Arc<Tool>>,
     pub(super) start_cost: Option<u64>,
     pub(super) waits: bool,
-    /// What to do, or why it cannot be done.
+    /// What to do, or why the call is invalid.
     pub(super) action: ToolResult<Action>,
 }
 
@@ -31,23 +31,23 @@ impl ToolCall {
         &self.name
     }
 
-    /// Returns the arguments as they were given.
+    /// Returns the original arguments.
     pub(crate) fn arguments(&self) -> &Map<String, Value> {
         &self.arguments
     }
 
-    /// Returns what the call can cost if it starts work that takes long, in millionths of a dollar;
-    /// `None` for other calls.
+    /// Returns the maximum cost of a call that starts long-running work, in millionths of a dollar; `None` for other
+    /// calls.
     pub(crate) fn start_cost(&self) -> Option<u64> {
         self.start_cost
     }
 
-    /// Returns whether the call says itself how long it waits.
+    /// Returns whether the call sets its own waiting time.
     pub(crate) fn waits(&self) -> bool {
         self.waits
     }
 
-    /// Returns whether the call reads this argument of its operation.
+    /// Returns whether the operation is called with this argument.
     pub(super) fn has_argument(&self, name: &str) -> bool {
         match &self.action {
             Ok(Action::Operation(_, Source::Exa { arguments, .. })) => arguments.contains_key(name),
@@ -58,9 +58,9 @@ impl ToolCall {
 
 /// What a call does.
 pub(super) enum Action {
-    /// Shows what is known already.
+    /// Returns an outcome that is already known.
     Show(Rendered),
-    /// Keeps a note.
+    /// Creates a note.
     CreateNote(NoteCall),
     /// Suggests enrichments.
     Suggest(SuggestCall),
@@ -74,39 +74,39 @@ pub(super) struct OperationCall {
     pub(super) tool: Arc<Tool>,
     /// The operation.
     pub(super) operation: &'static Operation,
-    /// How the answer is to be shown.
+    /// Options for the result.
     pub(super) options: Options,
-    /// The same, read.
+    /// The view that the options describe.
     pub(super) view: View,
-    /// The level by which the tool chose what to ask Exa for.
-    pub(super) requested_level: Option<Level>,
-    /// Which entry of a host stands for the operation.
+    /// The level for which the tool chose the arguments of the request, if it did.
+    pub(super) requested_level: Option<ContentLevel>,
+    /// The index of the toolhost entry that was called, if any.
     pub(super) entry: Option<usize>,
-    /// What was put right in the arguments.
+    /// Corrections made to the arguments.
     pub(super) corrections: Vec<String>,
 }
 
-/// Where the answer to a call comes from.
+/// Where the result of a call comes from.
 pub(super) enum Source {
-    /// From the cache, under this id.
+    /// The cache, by id.
     Cache(String),
-    /// From Exa, or from the cache if it was asked the same before.
+    /// Exa, or the cache if it has the result of the same request.
     Exa {
         /// The arguments of the operation.
         arguments: Map<String, Value>,
-        /// Filters that Exa applies.
+        /// Filters sent to Exa.
         sent_filters: Vec<String>,
     },
 }
 
 impl OperationCall {
-    /// Returns the entry of a host that stands for the operation.
+    /// Returns the toolhost entry that was called, if any.
     pub(super) fn entry(&self) -> Option<&Entry> {
         entry(&self.tool, self.entry)
     }
 }
 
-/// Returns an entry of a host.
+/// Returns an entry of a toolhost.
 pub(super) fn entry(tool: &Tool, index: Option<usize>) -> Option<&Entry> {
     match &tool.plan {
         Plan::Host { entries } => entries.get(index?),

@@ -1,24 +1,24 @@
-//! Which work at Exa belongs to whom, so that a task that looks for its own never takes up that of others.
+//! Claims on work at Exa, so that a task that recovers its own work never adopts that of others.
 
 use std::time::Duration;
 
-use super::work::Work;
+use super::task_call::WorkHandle;
 use exa_mcp_model::Identity;
 use exa_mcp_store::{DocumentKey, ExpectedRevision, Store, StoreError, WriteOptions};
 
-/// Where claims are kept. They belong to the server: users share the work that Exa lists.
+/// The collection of claims. They belong to the server, because all users share the work that Exa lists.
 const COLLECTION: &str = "work_claims";
 
-/// How long a claim is kept. A task lives for a day at most, and looks for nothing that is older than itself.
-const KEPT: Duration = Duration::from_secs(25 * 60 * 60);
+/// How long a claim is stored. A task lives for a day at most and ignores work older than itself.
+const RETENTION: Duration = Duration::from_secs(25 * 60 * 60);
 
-/// The same in memory, where tasks end with the process and look for their work right after its start.
-const KEPT_IN_MEMORY: Duration = Duration::from_secs(60 * 60);
+/// How long a claim is stored in memory, where tasks end with the process.
+const RETENTION_IN_MEMORY: Duration = Duration::from_secs(60 * 60);
 
-/// The most claims in memory.
-const MOST_IN_MEMORY: usize = 2_000;
+/// The maximum number of claims in memory.
+const MAX_IN_MEMORY: usize = 2_000;
 
-/// Who has the work of a call that is no task.
+/// The owner of work started by a call without a task.
 const PLAIN_CALL: &str = "call";
 
 /// The claims in a store.
@@ -26,48 +26,63 @@ const PLAIN_CALL: &str = "call";
 pub(crate) struct Claims<'a>(&'a dyn Store);
 
 impl<'a> Claims<'a> {
-    pub(crate) fn of(store: &'a dyn Store) -> Self {
+    pub(crate) fn new(store: &'a dyn Store) -> Self {
         Self(store)
     }
 
-    /// Records the work with which a start was answered, of a task or a plain call.
-    pub(crate) async fn record(&self, work: &Work, task: Option<&str>) -> Result<(), StoreError> {
+    /// Records work that a task or a plain call has started.
+    pub(crate) async fn record(
+        &self,
+        work: &WorkHandle,
+        task: Option<&str>,
+    ) -> Result<(), StoreError> {
         let owner = task.unwrap_or(PLAIN_CALL).to_owned();
-        let rules = self.rules(ExpectedRevision::Any);
-        self.0.put(place(work), owner, rules).await.map(drop)
+        let write_options = self.write_options(ExpectedRevision::Any);
+        self.0
+            .put(document_key(work), owner, write_options)
+            .await
+            .map(drop)
     }
 
-    /// Claims work for a task that found it; `false` if somebody else has it.
-    pub(crate) async fn take(&self, work: &Work, task: &str) -> Result<bool, StoreError> {
-        let rules = self.rules(ExpectedRevision::Absent);
-        match self.0.put(place(work), task.to_owned(), rules).await {
+    /// Claims work for a task that found it. Returns `false` if another owner has it.
+    pub(crate) async fn claim(&self, work: &WorkHandle, task: &str) -> Result<bool, StoreError> {
+        let write_options = self.write_options(ExpectedRevision::Absent);
+        match self
+            .0
+            .put(document_key(work), task.to_owned(), write_options)
+            .await
+        {
             Ok(_) => Ok(true),
-            Err(StoreError::Conflict) => Ok(!self.is_taken(work, task).await?),
+            Err(StoreError::Conflict) => Ok(!self.is_claimed_by_other(work, task).await?),
             Err(error) => Err(error),
         }
     }
 
-    /// Whether somebody other than this task has the work.
-    pub(crate) async fn is_taken(&self, work: &Work, task: &str) -> Result<bool, StoreError> {
-        let document = self.0.get(place(work)).await?;
+    /// Returns whether another owner has the work.
+    pub(crate) async fn is_claimed_by_other(
+        &self,
+        work: &WorkHandle,
+        task: &str,
+    ) -> Result<bool, StoreError> {
+        let document = self.0.get(document_key(work)).await?;
         Ok(document.is_some_and(|document| *document.body != *task))
     }
 
-    fn rules(&self, expected: ExpectedRevision) -> WriteOptions {
-        let (kept, most) = if self.0.is_shared() {
-            (KEPT, None)
+    fn write_options(&self, expected: ExpectedRevision) -> WriteOptions {
+        let (retention, max) = if self.0.is_shared() {
+            (RETENTION, None)
         } else {
-            (KEPT_IN_MEMORY, Some(MOST_IN_MEMORY))
+            (RETENTION_IN_MEMORY, Some(MAX_IN_MEMORY))
         };
         WriteOptions {
-            time_to_live: Some(kept),
-            max_documents: most,
+            time_to_live: Some(retention),
+            max_documents: max,
             expected,
         }
     }
 }
 
-fn place(work: &Work) -> DocumentKey {
+fn document_key(work: &WorkHandle) -> DocumentKey {
     DocumentKey {
         owner: Identity::server(),
         collection: COLLECTION,

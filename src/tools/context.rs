@@ -1,27 +1,27 @@
-//! Who calls a tool, and what the call may use.
+//! The context of a tool call.
 
-use super::work::TaskCall;
+use super::task_call::TaskCall;
 use crate::operations::client::ClientHandle;
 use crate::operations::{Folders, ProgressReporter};
 use exa_mcp_model::Owner;
 
-/// Who calls a tool, and who is told how far the call is.
+/// Who calls a tool, and what the call may use.
 #[derive(Clone)]
 pub struct ToolContext {
-    /// To whom the answer belongs, and where they are.
+    /// The owner of the result.
     pub owner: Owner,
-    /// Told how far the call is.
+    /// Receives the progress of the call.
     pub progress: ProgressReporter,
-    /// The task that the call is made for.
+    /// The task for which the call is made, if any.
     pub task: Option<TaskCall>,
-    /// Folders of the client out of which files may be read, beside those of the operator.
+    /// Folders of the client from which files may be read, besides those of the operator.
     pub folders: Option<Folders>,
-    /// Who may be asked.
+    /// The client, for elicitation, sampling and roots.
     pub client: ClientHandle,
 }
 
 impl ToolContext {
-    /// The context of a call that is answered when it is done.
+    /// Creates the context of a call without a task and without client interaction.
     pub fn new(owner: Owner, progress: ProgressReporter) -> Self {
         let folders = match owner {
             Owner::Local(_) => None,
@@ -36,8 +36,7 @@ impl ToolContext {
         }
     }
 
-    /// The same for a client that may be asked. The folders that it has open may be read if its user is
-    /// the local one.
+    /// Adds a client to interact with. Its roots may be read if the owner is the local user.
     #[must_use]
     pub fn of_client(self, client: ClientHandle) -> Self {
         let folders = match &self.owner {

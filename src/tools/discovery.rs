@@ -1,4 +1,4 @@
-//! Finding out what can be called: lists, descriptions, and what a wrong name probably meant.
+//! Discovery of operations: lists, descriptions, and hints for wrong names.
 
 use serde_json::{Map, Value, json};
 
@@ -6,15 +6,16 @@ use super::error::ToolError;
 use super::outcome::{ToolResult, put};
 use super::plan::{Entry, Plan, ToolFile};
 use crate::operations::{self, validation};
-use crate::render::{Format, Rendered};
+use crate::render::{OutputFormat, Rendered};
 use exa_mcp_generated::tools::TOOLS;
 use exa_mcp_model::Operation;
 
-/// The operation and its arguments out of a call of a dispatcher or host.
-pub(super) fn request(
+/// Splits a call of a dispatcher or toolhost into the operation and its arguments. `keys` are the names under which
+/// the arguments may be given; the first is the documented one.
+pub(super) fn parse_request(
     mut given: Map<String, Value>,
-    holders: &[&str],
-    mended: &mut Vec<String>,
+    keys: &[&str],
+    corrections: &mut Vec<String>,
 ) -> Result<(String, Value), String> {
     let name = match given.shift_remove("operation") {
         Some(Value::String(name)) if !name.trim().is_empty() => name.trim().to_owned(),
@@ -25,44 +26,42 @@ pub(super) fn request(
         }
         None => return Err("`operation` is missing.".to_owned()),
     };
-    for (position, holder) in holders.iter().enumerate() {
-        let Some(value) = given.shift_remove(*holder) else {
+    for (position, key) in keys.iter().enumerate() {
+        let Some(value) = given.shift_remove(*key) else {
             continue;
         };
         if position > 0 {
-            mended.push(format!(
-                "`{holder}` was read as `{}`",
-                holders.first().unwrap_or(holder)
+            corrections.push(format!(
+                "`{key}` was read as `{}`",
+                keys.first().unwrap_or(key)
             ));
         }
-        let mut arguments = parsed(value, holder, mended);
+        let mut arguments = parse_json_text(value, key, corrections);
         if let Value::Object(map) = &mut arguments {
             for (beside, value) in given {
-                mended.push(format!(
-                    "`{beside}` stood beside `{holder}` and was read as part of it"
-                ));
+                corrections.push(format!("`{beside}` was moved into `{key}`"));
                 map.entry(beside).or_insert(value);
             }
         }
         return Ok((name, arguments));
     }
-    // Arguments that stand beside the operation are taken as meant for it.
+    // Arguments beside the operation are assumed to be its arguments.
     if !given.is_empty() {
-        mended.push(format!(
+        corrections.push(format!(
             "arguments beside `operation` were read as `{}`",
-            holders.first().unwrap_or(&"args")
+            keys.first().unwrap_or(&"args")
         ));
     }
     Ok((name, Value::Object(given)))
 }
 
-/// Arguments that came as JSON text are read; null means none.
-pub(super) fn parsed(value: Value, holder: &str, mended: &mut Vec<String>) -> Value {
+/// Parses arguments given as JSON text; null means no arguments.
+pub(super) fn parse_json_text(value: Value, key: &str, corrections: &mut Vec<String>) -> Value {
     match value {
         Value::Null => Value::Object(Map::new()),
         Value::String(text) => match serde_json::from_str::<Value>(&text) {
             Ok(Value::Object(map)) => {
-                mended.push(format!("`{holder}` was read from JSON text"));
+                corrections.push(format!("`{key}` was read from JSON text"));
                 Value::Object(map)
             }
             _ => Value::String(text),
@@ -71,63 +70,66 @@ pub(super) fn parsed(value: Value, holder: &str, mended: &mut Vec<String>) -> Va
     }
 }
 
-/// Whether two names differ in nothing but their punctuation and case.
-pub(super) fn is_same(one: &str, other: &str) -> bool {
-    plain(one).eq(plain(other))
+/// Returns whether two names differ at most in punctuation and case.
+pub(super) fn is_same_name(one: &str, other: &str) -> bool {
+    normalized(one).eq(normalized(other))
 }
 
-/// A name without punctuation and case.
-fn plain(name: &str) -> impl Iterator<Item = char> {
+/// Returns a name without punctuation and case.
+fn normalized(name: &str) -> impl Iterator<Item = char> {
     name.chars()
-        .filter(|letter| !['.', '_', '-', '/', ' '].contains(letter))
+        .filter(|c| !['.', '_', '-', '/', ' '].contains(c))
         .flat_map(char::to_lowercase)
 }
 
-/// A name that differs from a known one only in its punctuation or case.
-pub(super) fn meant<'a>(
+/// Returns the known name that equals `name` or differs only in punctuation or case.
+pub(super) fn resolve_name<'a>(
     what: &str,
     name: &str,
     known: impl Iterator<Item = &'a str>,
-    mended: &mut Vec<String>,
+    corrections: &mut Vec<String>,
 ) -> Option<String> {
     let mut close = None;
     for candidate in known {
         if candidate == name {
             return Some(name.to_owned());
         }
-        if is_same(candidate, name) {
+        if is_same_name(candidate, name) {
             close = Some(candidate.to_owned());
         }
     }
     if let Some(close) = &close {
-        mended.push(format!("{what} `{name}` was read as `{close}`"));
+        corrections.push(format!("{what} `{name}` was read as `{close}`"));
     }
     close
 }
 
-/// The failure of a call without a usable operation.
-pub(super) fn no_operation<'a>(
+/// Creates the error of a call without a usable operation.
+pub(super) fn missing_operation<'a>(
     problem: &str,
     known: impl Iterator<Item = &'a str>,
 ) -> Box<ToolError> {
     let known: Vec<&str> = known.collect();
     let message = format!("{problem} It must be one of: {}.", known.join(", "));
-    ToolError::impossible(message, json!({"operations": known}))
+    ToolError::invalid_request(message, json!({"operations": known}))
 }
 
-/// The failure of a call with an unknown operation: what was meant, where it is, and what there is.
-pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Box<ToolError> {
+/// Creates the error of a call with an unknown operation, with a hint and all known operations.
+pub(super) fn unknown_operation<'a>(
+    name: &str,
+    known: impl Iterator<Item = &'a str>,
+) -> Box<ToolError> {
     const SHOWN: usize = 100;
     let name: String = name.chars().take(SHOWN).collect();
     let name = name.as_str();
     let known: Vec<&str> = known.collect();
     let mut more = json!({"operation": name});
-    let hint = match elsewhere(name, &known) {
-        Some(Elsewhere::SameTool(near)) => {
+    let hint = match name_hint(name, &known) {
+        Some(NameHint::DidYouMean(near)) => {
             put(&mut more, "didYouMean", json!(near));
             format!("Did you mean `{near}`? ")
         }
-        Some(Elsewhere::Tool(tool)) => {
+        Some(NameHint::OtherTool(tool)) => {
             put(&mut more, "tool", json!(tool));
             format!("It belongs to the tool `{tool}`. ")
         }
@@ -138,104 +140,107 @@ pub(super) fn unknown<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> B
         "There is no operation `{name}` here. {hint}It must be one of: {}.",
         known.join(", ")
     );
-    ToolError::impossible(message, more)
+    ToolError::invalid_request(message, more)
 }
 
-/// Where an operation is that a tool does not have.
-enum Elsewhere<'a> {
-    /// In the same tool, under this name.
-    SameTool(&'a str),
-    /// In this other tool.
-    Tool(&'static str),
+/// A hint for an operation that a tool does not have.
+enum NameHint<'a> {
+    /// The tool has it under this name.
+    DidYouMean(&'a str),
+    /// This other tool has it.
+    OtherTool(&'static str),
 }
 
-/// What a wrong name was probably meant for. What another tool has is no misspelling, and an operation may
-/// have a name of its own here.
-fn elsewhere<'a>(name: &str, known: &[&'a str]) -> Option<Elsewhere<'a>> {
-    let same = |own: &str| is_same(own, name);
+/// Returns a hint for a wrong name. A name known to another tool is not a misspelling, and a toolhost may have its
+/// own name for an operation.
+fn name_hint<'a>(name: &str, known: &[&'a str]) -> Option<NameHint<'a>> {
+    let same = |own: &str| is_same_name(own, name);
     let has_dots = known.iter().any(|own| own.contains('.'));
-    for (tool, plan) in open_tools() {
+    for (tool, plan) in dispatching_tools() {
         match plan {
             Plan::Dispatcher { operations }
                 if has_dots && operations.iter().any(|own| same(own)) =>
             {
-                return Some(Elsewhere::Tool(tool));
+                return Some(NameHint::OtherTool(tool));
             }
             Plan::Host { entries } if !has_dots => {
                 let behind = |entry: &&Entry| entry.operation.as_deref().is_some_and(same);
-                let meant = entries
+                let renamed = entries
                     .iter()
                     .filter(behind)
                     .find_map(|entry| known.iter().find(|own| **own == entry.name));
-                if let Some(own) = meant {
-                    return Some(Elsewhere::SameTool(own));
+                if let Some(own) = renamed {
+                    return Some(NameHint::DidYouMean(own));
                 }
                 if entries.iter().any(|entry| same(&entry.name)) {
-                    return Some(Elsewhere::Tool(tool));
+                    return Some(NameHint::OtherTool(tool));
                 }
             }
             _ => {}
         }
     }
     let near = operations::closest(name, known.iter().copied())?;
-    Some(Elsewhere::SameTool(near))
+    Some(NameHint::DidYouMean(near))
 }
 
-/// All tools whose caller chooses the operation, whether they are offered or not.
-fn open_tools() -> impl Iterator<Item = (&'static str, Plan)> {
+/// Returns all tools whose caller chooses the operation, whether they are enabled or not.
+fn dispatching_tools() -> impl Iterator<Item = (&'static str, Plan)> {
     TOOLS.iter().filter_map(|(name, text)| {
         let file: ToolFile = serde_json::from_str(text).ok()?;
         file.plan.is_open().then_some((*name, file.plan))
     })
 }
 
-/// What can be called, as JSON; corrections stand beside it.
-fn shown(mut structured: Map<String, Value>, mended: Vec<String>) -> Rendered {
-    if !mended.is_empty() {
-        structured.insert("mended".to_owned(), json!(mended));
+/// Renders a description as JSON, with the corrections beside it.
+fn render_json(mut structured: Map<String, Value>, corrections: Vec<String>) -> Rendered {
+    if !corrections.is_empty() {
+        structured.insert("corrections".to_owned(), json!(corrections));
     }
     Rendered {
         text: serde_json::to_string(&structured).unwrap_or_default(),
         structured,
         links: Vec::new(),
-        format: Format::Json,
+        format: OutputFormat::Json,
         stats: None,
     }
 }
 
-/// One line an operation.
-pub(super) fn list<'a>(names: impl Iterator<Item = &'a str>, mended: Vec<String>) -> Rendered {
+/// Lists operations, one line each.
+pub(super) fn list_operations<'a>(
+    names: impl Iterator<Item = &'a str>,
+    corrections: Vec<String>,
+) -> Rendered {
     let lines: Vec<String> = names
         .filter_map(operations::find)
         .map(|operation| format!("{} — {}", operation.signature, operation.summary))
         .collect();
     let listed = Map::from_iter([("operations".to_owned(), json!(lines))]);
-    let mut rendered = shown(listed, mended);
-    // One line for each entry.
+    let mut rendered = render_json(listed, corrections);
+    // Pretty-printed, so that each entry has its own line.
     rendered.text = serde_json::to_string_pretty(&rendered.structured).unwrap_or_default();
     rendered
 }
 
-/// The exact schema, an example and the hints of one operation.
+/// Describes one operation: its schema, an example and hints.
 pub(super) fn describe<'a>(
     args: &Value,
     known: impl Iterator<Item = &'a str> + Clone,
-    mut mended: Vec<String>,
+    mut corrections: Vec<String>,
 ) -> ToolResult {
-    let wanted = ["operation", "name"]
+    let requested = ["operation", "name"]
         .iter()
         .find_map(|key| args.get(*key)?.as_str());
-    let Some(wanted) = wanted.or(args.as_str()) else {
-        return Err(no_operation(
+    let Some(requested) = requested.or(args.as_str()) else {
+        return Err(missing_operation(
             "describe needs args {\"operation\": NAME}.",
             known,
         ));
     };
-    let operation = meant("operation", wanted, known.clone(), &mut mended)
+    let operation = resolve_name("operation", requested, known.clone(), &mut corrections)
         .and_then(|name| operations::find(&name));
     match operation {
-        Some(operation) => Ok(shown(description(operation), mended)),
-        None => Err(unknown(wanted, known)),
+        Some(operation) => Ok(render_json(description(operation), corrections)),
+        None => Err(unknown_operation(requested, known)),
     }
 }
 
@@ -254,27 +259,31 @@ fn description(operation: &'static Operation) -> Map<String, Value> {
     super::outcome::as_object(described)
 }
 
-/// The entries of a host with their schemas; `params.operation` asks for one of them.
+/// Lists the entries of a toolhost with their schemas; `params.operation` selects one of them.
 pub(super) fn list_entries(
     entries: &[Entry],
     params: &Value,
-    mut mended: Vec<String>,
+    mut corrections: Vec<String>,
 ) -> ToolResult {
     let known = || entries.iter().map(|entry| entry.name.as_str());
-    let wanted = match params.get("operation").and_then(Value::as_str) {
+    let requested = match params.get("operation").and_then(Value::as_str) {
         None => None,
-        Some(name) => match meant("operation", name, known(), &mut mended) {
+        Some(name) => match resolve_name("operation", name, known(), &mut corrections) {
             Some(name) => Some(name),
-            None => return Err(unknown(name, known())),
+            None => return Err(unknown_operation(name, known())),
         },
     };
     let listed: Vec<Value> = entries
         .iter()
-        .filter(|entry| wanted.as_deref().is_none_or(|wanted| wanted == entry.name))
+        .filter(|entry| {
+            requested
+                .as_deref()
+                .is_none_or(|requested| requested == entry.name)
+        })
         .map(entry_description)
         .collect();
     let listed = Map::from_iter([("operations".to_owned(), json!(listed))]);
-    Ok(shown(listed, mended))
+    Ok(render_json(listed, corrections))
 }
 
 fn entry_description(entry: &Entry) -> Value {
@@ -297,7 +306,7 @@ fn entry_description(entry: &Entry) -> Value {
     described
 }
 
-/// The schema of parameters that are all strings and all required.
+/// Returns a schema of required strings.
 fn plain_schema(parameters: &[String]) -> Value {
     let properties: Map<String, Value> = parameters
         .iter()
@@ -306,7 +315,7 @@ fn plain_schema(parameters: &[String]) -> Value {
     json!({"type": "object", "properties": properties, "required": parameters})
 }
 
-/// Objects that an entry takes beside the arguments of its operation.
+/// Adds the objects that an entry accepts beside the arguments of its operation.
 fn add_own_properties(entry: &Entry, schema: &mut Value) {
     let Some(Value::Object(properties)) = schema.get_mut("properties") else {
         return;
@@ -321,7 +330,7 @@ fn add_own_properties(entry: &Entry, schema: &mut Value) {
     }
 }
 
-/// A simple renaming shows in the schema; the operation's own name works as well.
+/// Renames properties in the schema; the names of the operation are accepted as well.
 fn rename_properties(entry: &Entry, schema: &mut Value) {
     for (from, to) in entry.rename.iter().filter(|(_, to)| !to.contains('.')) {
         let Some(Value::Object(properties)) = schema.get_mut("properties") else {
@@ -337,7 +346,7 @@ fn rename_properties(entry: &Entry, schema: &mut Value) {
                 .for_each(|name| *name = json!(from));
         }
     }
-    // What is filled in, or partly filled in, need not be given.
+    // Arguments with a default are not required.
     let defaulted = |name: &Value| {
         let first = |path: &String| path.split('.').next() == name.as_str();
         entry.defaults.keys().any(first)
@@ -347,7 +356,7 @@ fn rename_properties(entry: &Entry, schema: &mut Value) {
     }
 }
 
-/// The input schema without the words that only a validator needs.
+/// Returns the input schema without keywords for validators.
 fn schema(operation: &'static Operation) -> Value {
     let mut schema = Value::clone(operations::input_schema(operation));
     if let Value::Object(schema) = &mut schema {
@@ -356,8 +365,8 @@ fn schema(operation: &'static Operation) -> Value {
     schema
 }
 
-/// The values that an argument of an operation may have.
-pub(super) fn values_of(operation: &str, argument: &str) -> Vec<&'static str> {
+/// Returns the enumerated values of an argument.
+pub(super) fn allowed_values(operation: &str, argument: &str) -> Vec<&'static str> {
     let schema = operations::find(operation).map(operations::input_schema);
     let values = schema.and_then(|schema| schema.pointer(&format!("/properties/{argument}/enum")));
     let values = values.and_then(Value::as_array).into_iter().flatten();

@@ -1,4 +1,4 @@
-//! Which tool takes any operation of an API.
+//! Which dispatcher accepts an operation.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 use super::plan::{Plan, ToolFile};
 use exa_mcp_generated::tools::TOOLS;
 
-/// The dispatcher that takes an operation.
+/// Returns the dispatcher that accepts an operation.
 pub(crate) fn dispatcher_of(operation: &str) -> Option<&'static str> {
-    static DISPATCHERS: LazyLock<BTreeMap<String, &'static str>> = LazyLock::new(read);
+    static DISPATCHERS: LazyLock<BTreeMap<String, &'static str>> = LazyLock::new(load);
     DISPATCHERS.get(operation).copied()
 }
 
-fn read() -> BTreeMap<String, &'static str> {
+fn load() -> BTreeMap<String, &'static str> {
     let mut found = BTreeMap::new();
     for (name, text) in TOOLS {
         let file: Option<ToolFile> = serde_json::from_str(text).ok();

@@ -1,8 +1,8 @@
-//! Why a tool call failed, as a value. [`super::error_messages`] puts it into words.
+//! Errors of tool calls. [`super::error_messages`] renders them.
 
 use serde_json::{Map, Value};
 
-use super::cache::Limits;
+use super::cache::CacheLimits;
 use crate::operations::OperationError;
 use crate::operations::client::UrlRequest;
 use crate::operations::validation::ValidationError;
@@ -14,42 +14,42 @@ use exa_mcp_model::Operation;
 /// Why a tool call failed.
 #[derive(Debug)]
 pub enum ToolError {
-    /// The arguments do not fit; nothing was sent.
+    /// The arguments are invalid; nothing was sent.
     Validation(InvalidCall),
-    /// The call cannot be made, for a reason that is told in words.
-    Impossible {
+    /// The call cannot be made for another reason.
+    InvalidRequest {
         /// The reason.
         message: String,
-        /// More fields for code.
+        /// More fields for programs.
         details: Map<String, Value>,
     },
-    /// The call was answered, but the answer has no such part.
+    /// The call succeeded, but its result has no such part.
     NotInResult {
         /// The operation that was called.
         operation: &'static str,
         /// What is wrong.
         error: ViewError,
-        /// Where the answer is cached, if it is.
+        /// The id in the cache, if the result is cached.
         cache_id: Option<String>,
     },
     /// The cached result does not exist, or belongs to someone else.
     NotCached {
-        /// The id that was asked for.
+        /// The requested id.
         id: String,
-        /// How long results are cached.
-        limits: Limits,
+        /// The limits of the cache.
+        limits: CacheLimits,
     },
-    /// There is no key to call Exa with; it would have to come from these.
+    /// There is no API key; the owner would have to supply it.
     NoKey(KeyOwner),
-    /// There is no key, and asking for one gave none.
+    /// There is no API key, and the user did not provide one.
     KeyNotProvided(String),
     /// The user must enter a key on a page first.
     KeyRequired(UrlRequest),
-    /// Exa turned every key away.
+    /// Exa rejected every key.
     NoKeyReady(KeyPoolError),
     /// A limit of the caller is reached; the call was not made.
     LimitExceeded(Box<LimitExceeded>),
-    /// The caller may change nothing.
+    /// The token is read-only.
     ReadOnly(&'static str),
     /// The user did not agree to a deletion.
     NotConfirmed {
@@ -60,71 +60,71 @@ pub enum ToolError {
     },
     /// The task of the call was cancelled.
     Cancelled,
-    /// It is not known whether a call arrived.
-    Unconfirmed(Unconfirmed),
-    /// Work was started whose end did not come in time, or cannot be seen.
-    Unfinished(Unfinished),
-    /// Exa refused the call, or could not be reached.
+    /// It is unknown whether a call arrived.
+    Unconfirmed(UnconfirmedCall),
+    /// Work was started, but did not end in time or cannot be read any more.
+    Unfinished(UnfinishedWork),
+    /// Exa rejected the call, or could not be reached.
     Exa {
         /// The operation that was called.
         operation: &'static str,
         /// What went wrong.
         error: Box<ExaError>,
-        /// What often goes wrong with this operation.
+        /// Common mistakes with this operation.
         hints: &'static [String],
     },
-    /// The server could not do its own part.
+    /// The server itself failed.
     Internal(String),
 }
 
-/// A call whose arguments do not fit.
+/// A call with invalid arguments.
 #[derive(Debug)]
 pub struct InvalidCall {
-    /// The operation or tool that was meant.
+    /// The operation or tool.
     pub(super) operation: String,
     /// What is wrong.
     pub(super) error: ValidationError,
-    /// How to make the call, where only some arguments are missing.
+    /// How to retry, if only some arguments are missing.
     pub(super) retry: Option<RetryHint>,
 }
 
-/// How to make a call whose arguments are incomplete.
+/// How to retry a call with missing arguments.
 #[derive(Debug)]
 pub(super) struct RetryHint {
     /// What to do.
     pub(super) instruction: String,
-    /// The call, with what is missing marked.
+    /// The call, with placeholders for missing values.
     pub(super) retry_with: Value,
 }
 
-/// A call that may have arrived. Making it again might do twice what was wanted once.
+/// A call that may have arrived. Repeating it might start the work twice.
 #[derive(Debug)]
-pub struct Unconfirmed {
+pub struct UnconfirmedCall {
     pub(super) operation: &'static str,
     /// What happened.
     pub(super) event: &'static str,
-    /// Why it cannot be decided.
+    /// Why it cannot be determined.
     pub(super) reason: String,
-    /// When the call was made at the earliest, in milliseconds since 1970.
+    /// The earliest time of the call, in milliseconds since 1970.
     pub(super) since: u64,
-    /// The call that lists what there is.
+    /// The call that lists existing work.
     pub(super) list: Option<Value>,
 }
 
-/// Work that was started and whose end is not known.
+/// Work that was started and whose end is unknown.
 #[derive(Debug)]
-pub struct Unfinished {
+pub struct UnfinishedWork {
     pub(super) operation: &'static str,
-    /// The last known state.
+    /// The last known status.
     pub(super) status: Option<String>,
-    /// Why it cannot be read any more, if it cannot.
+    /// Why it cannot be read any more, if that is the cause.
     pub(super) cause: Option<Box<ToolError>>,
-    /// The calls to go on with.
+    /// The calls to continue with.
     pub(super) next: Map<String, Value>,
 }
 
 impl ToolError {
-    /// A call whose arguments do not fit.
+    /// Creates the error of a call with invalid arguments.
     pub(super) fn invalid(operation: &str, error: ValidationError) -> Box<Self> {
         Box::new(Self::Validation(InvalidCall {
             operation: operation.to_owned(),
@@ -133,21 +133,24 @@ impl ToolError {
         }))
     }
 
-    /// A call that cannot be made, with more fields for code.
-    pub(super) fn impossible(message: impl Into<String>, details: Value) -> Box<Self> {
-        Box::new(Self::Impossible {
+    /// Creates the error of a call that cannot be made, with more fields for programs.
+    pub(super) fn invalid_request(message: impl Into<String>, details: Value) -> Box<Self> {
+        Box::new(Self::InvalidRequest {
             message: message.into(),
             details: super::outcome::as_object(details),
         })
     }
 
-    /// A call of an operation that gave no answer.
-    pub(super) fn refused(operation: &'static Operation, refusal: OperationError) -> Box<Self> {
-        Box::new(match refusal {
-            OperationError::NoKey(holder) => Self::NoKey(holder),
-            OperationError::KeysUnavailable(out) => Self::NoKeyReady(out),
-            OperationError::Limit(over) => Self::LimitExceeded(over),
-            OperationError::Arguments(refused) => return Self::invalid(operation.name, *refused),
+    /// Converts the error of an operation.
+    pub(super) fn from_call_error(
+        operation: &'static Operation,
+        error: OperationError,
+    ) -> Box<Self> {
+        Box::new(match error {
+            OperationError::NoKey(owner) => Self::NoKey(owner),
+            OperationError::KeysUnavailable(no_key) => Self::NoKeyReady(no_key),
+            OperationError::Limit(limit) => Self::LimitExceeded(limit),
+            OperationError::Arguments(error) => return Self::invalid(operation.name, *error),
             OperationError::Exa(error) => Self::Exa {
                 operation: operation.name,
                 error,

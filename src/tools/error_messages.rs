@@ -1,9 +1,9 @@
-//! The words of failed calls: the one place where a [`ToolError`] becomes text and structured content.
+//! Renders a [`ToolError`] as text and structured content.
 
 use serde_json::{Map, Value, json};
 
-use super::cache::Limits;
-use super::error::{InvalidCall, ToolError, Unconfirmed, Unfinished};
+use super::cache::CacheLimits;
+use super::error::{InvalidCall, ToolError, UnconfirmedCall, UnfinishedWork};
 use super::outcome::{ToolContent, as_object, put};
 use crate::operations::client::UrlRequest;
 use crate::render::ViewError;
@@ -13,10 +13,10 @@ use exa_mcp_model::time::format_seconds;
 use exa_mcp_text::is_identifier;
 use exa_mcp_text::sanitize::{Fence, clean, clean_json, neutralize, neutralize_json};
 
-/// Characters of a single text of an error.
-const LONGEST_ERROR: usize = 100_000;
+/// Maximum characters of a single text in an error.
+const MAX_ERROR_CHARS: usize = 100_000;
 
-/// Codes of failed calls, as JSON-RPC errors would carry them.
+/// Error codes in the ranges of JSON-RPC.
 mod code {
     pub(super) const INVALID_PARAMS: i64 = -32602;
     pub(super) const API_ERROR: i64 = -32000;
@@ -28,13 +28,13 @@ mod code {
     pub(super) const URL_ELICITATION_REQUIRED: i64 = -32042;
 }
 
-/// An error in words and as data, both safe to show.
+/// The sanitized text and data of an error.
 struct Message {
     text: String,
     data: Value,
 }
 
-/// Returns what a client sees of a failed call.
+/// Returns the content that a client receives for an error.
 pub(super) fn render(error: &ToolError) -> ToolContent {
     let Message { text, data } = message(error);
     ToolContent {
@@ -59,21 +59,21 @@ pub(super) fn headline(error: &ToolError) -> String {
 fn message(error: &ToolError) -> Message {
     match error {
         ToolError::Validation(invalid) => validation(invalid),
-        ToolError::Impossible { message, details } => impossible(message, details),
+        ToolError::InvalidRequest { message, details } => invalid_request(message, details),
         ToolError::NotInResult {
             operation,
             error,
             cache_id,
         } => not_in_result(operation, error, cache_id.as_deref()),
         ToolError::NotCached { id, limits } => not_cached(id, *limits),
-        ToolError::NoKey(holder) => no_key(*holder),
+        ToolError::NoKey(owner) => no_key(*owner),
         ToolError::KeyNotProvided(why) => key_not_provided(why),
         ToolError::KeyRequired(visit) => key_required(visit),
-        ToolError::NoKeyReady(out) => no_key_ready(out),
-        ToolError::LimitExceeded(over) => limit_exceeded(over),
+        ToolError::NoKeyReady(no_key) => no_key_ready(no_key),
+        ToolError::LimitExceeded(limit) => limit_exceeded(limit),
         ToolError::ReadOnly(operation) => read_only(operation),
         ToolError::NotConfirmed { operation, reason } => not_confirmed(operation, reason),
-        ToolError::Cancelled => internal("The call was given up, because its task was cancelled."),
+        ToolError::Cancelled => internal("The call was aborted because its task was cancelled."),
         ToolError::Unconfirmed(unconfirmed) => self::unconfirmed(unconfirmed),
         ToolError::Unfinished(unfinished) => self::unfinished(unfinished),
         ToolError::Exa {
@@ -87,19 +87,19 @@ fn message(error: &ToolError) -> Message {
 
 impl Message {
     fn new(text: String, mut data: Value) -> Self {
-        // What an API says of a failure may come from anywhere.
-        clean_json(&mut data, LONGEST_ERROR);
+        // The text of an API error is untrusted.
+        clean_json(&mut data, MAX_ERROR_CHARS);
         neutralize_json(&mut data);
         let text = neutralize(&clean(&text)).into_owned();
         Self { text, data }
     }
 
-    /// A message whose data has nothing but these fields.
+    /// Creates a message whose data has only the common fields.
     fn plain(code: i64, name: &str, message: &str) -> Self {
         Self::new(message.to_owned(), fields(code, name, message))
     }
 
-    /// The same with words of others below ours, between marks.
+    /// Appends untrusted quotes inside a fence.
     fn quoting(mut self, quotes: &[(&str, String)]) -> Self {
         if quotes.is_empty() {
             return self;
@@ -110,11 +110,7 @@ impl Message {
             .map(|(name, text)| format!("{name}: {text}"))
             .collect();
         let quoted = clean(&lines.join("\n")).into_owned();
-        let parts = [
-            "\nWhat others said of it:\n\n",
-            &fence.opening_tag(),
-            "\n\n",
-        ];
+        let parts = ["\nQuoted from others:\n\n", &fence.opening_tag(), "\n\n"];
         parts.iter().for_each(|part| self.text.push_str(part));
         self.text.push_str(&fence.neutralize(&quoted));
         self.text.push_str("\n\n");
@@ -123,7 +119,7 @@ impl Message {
     }
 }
 
-/// The fields that every error has.
+/// Returns the fields that every error has.
 fn fields(code: i64, name: &str, message: &str) -> Value {
     json!({"code": code, "name": name, "message": message})
 }
@@ -134,7 +130,7 @@ fn validation(invalid: &InvalidCall) -> Message {
         error,
         retry,
     } = invalid;
-    let summary = format!("`{operation}` was not called; its arguments do not fit");
+    let summary = format!("`{operation}` was not called; its arguments are invalid");
     let mut lines = vec![format!("{summary}:")];
     for problem in &error.problems {
         lines.push(format!("- {}: {}", problem.path, problem.message));
@@ -168,7 +164,7 @@ fn validation(invalid: &InvalidCall) -> Message {
     message
 }
 
-fn impossible(message: &str, details: &Map<String, Value>) -> Message {
+fn invalid_request(message: &str, details: &Map<String, Value>) -> Message {
     let mut data = fields(code::INVALID_PARAMS, "INVALID_PARAMS", message);
     for (key, value) in details {
         put(&mut data, key, value.clone());
@@ -177,12 +173,12 @@ fn impossible(message: &str, details: &Map<String, Value>) -> Message {
 }
 
 fn not_in_result(operation: &str, error: &ViewError, cache_id: Option<&str>) -> Message {
-    let message = format!("`{operation}` was called and answered, but {error}");
+    let message = format!("`{operation}` was called, but {error}");
     let advice = match cache_id {
         Some(id) => format!(
-            "call with cache_id {id} and an index that there is, or without index, which costs nothing"
+            "call with cache_id {id} and a valid index, or without index, which costs nothing"
         ),
-        None => "the answer was not kept; call again without index".to_owned(),
+        None => "the result was not cached; call again without index".to_owned(),
     };
     let data = json!({
         "code": code::INVALID_PARAMS,
@@ -196,17 +192,17 @@ fn not_in_result(operation: &str, error: &ViewError, cache_id: Option<&str>) -> 
     Message::new(format!("{message}.\nindex: {advice}."), data)
 }
 
-fn not_cached(id: &str, limits: Limits) -> Message {
+fn not_cached(id: &str, limits: CacheLimits) -> Message {
     let shown: String = id.chars().take(64).collect();
-    let why = if limits.keeps_nothing() {
-        "This server keeps no answers".to_owned()
+    let reason = if limits.is_disabled() {
+        "This server caches no results".to_owned()
     } else {
         let seconds = limits.ttl.as_secs();
         let unit = if seconds == 1 { "second" } else { "seconds" };
-        format!("Answers are kept for {seconds} {unit} and belong to whoever asked")
+        format!("Results are cached for {seconds} {unit} per caller")
     };
     let message = format!(
-        "There is no kept answer `{shown}`. {why}. Make the original call again without cache_id."
+        "There is no cached result `{shown}`. {reason}. Repeat the original call without cache_id."
     );
     let mut data = fields(code::NOT_FOUND, "RESOURCE_NOT_FOUND", &message);
     put(&mut data, "cacheId", json!(shown));
@@ -217,12 +213,8 @@ fn internal(message: &str) -> Message {
     Message::plain(code::INTERNAL, "INTERNAL_ERROR", message)
 }
 
-fn no_key(holder: KeyOwner) -> Message {
-    Message::plain(
-        code::AUTHENTICATION,
-        "AUTHENTICATION_ERROR",
-        holder.advice(),
-    )
+fn no_key(owner: KeyOwner) -> Message {
+    Message::plain(code::AUTHENTICATION, "AUTHENTICATION_ERROR", owner.advice())
 }
 
 fn key_not_provided(why: &str) -> Message {
@@ -234,8 +226,8 @@ fn key_not_provided(why: &str) -> Message {
 
 fn key_required(visit: &UrlRequest) -> Message {
     let message = format!(
-        "The call waits for the Exa API key. The user enters it at {} (elicitation {}; on this computer, open for \
-         five minutes); then make the call again.",
+        "The call needs the Exa API key. The user enters it at {} (elicitation {}; on this computer, open for \
+         five minutes); then call again.",
         visit.url, visit.id
     );
     let code = code::URL_ELICITATION_REQUIRED;
@@ -245,8 +237,8 @@ fn key_required(visit: &UrlRequest) -> Message {
     Message::new(message, data)
 }
 
-fn no_key_ready(out: &KeyPoolError) -> Message {
-    let (code, name) = match out {
+fn no_key_ready(no_key: &KeyPoolError) -> Message {
+    let (code, name) = match no_key {
         KeyPoolError::CoolingDown {
             fault: Some(KeyFault::Rejected),
             ..
@@ -254,26 +246,25 @@ fn no_key_ready(out: &KeyPoolError) -> Message {
         | KeyPoolError::Empty(_) => (code::AUTHENTICATION, "AUTHENTICATION_ERROR"),
         KeyPoolError::CoolingDown { .. } => (code::RATE_LIMITED, "RATE_LIMITED"),
     };
-    let message = format!("The call was not made: {out}.");
+    let message = format!("The call was not made: {no_key}.");
     let mut data = fields(code, name, &message);
-    if let Some(wait) = out.retry_after_seconds() {
+    if let Some(wait) = no_key.retry_after_seconds() {
         put(&mut data, "retryAfter", json!(wait));
     }
     Message::new(message, data)
 }
 
-fn limit_exceeded(over: &LimitExceeded) -> Message {
-    let mut data = fields(code::RATE_LIMITED, "LIMIT_REACHED", &over.message);
-    for (name, value) in over.detail() {
+fn limit_exceeded(limit: &LimitExceeded) -> Message {
+    let mut data = fields(code::RATE_LIMITED, "LIMIT_REACHED", &limit.message);
+    for (name, value) in limit.detail() {
         put(&mut data, name, value);
     }
-    Message::new(over.message.clone(), data)
+    Message::new(limit.message.clone(), data)
 }
 
 fn read_only(operation: &str) -> Message {
-    let message = format!(
-        "`{operation}` was not called: it changes something, and this token may only read."
-    );
+    let message =
+        format!("`{operation}` was not called: it changes data, and this token is read-only.");
     let mut data = fields(code::AUTHENTICATION, "READ_ONLY", &message);
     put(&mut data, "operation", json!(operation));
     Message::new(message, data)
@@ -281,16 +272,16 @@ fn read_only(operation: &str) -> Message {
 
 fn not_confirmed(operation: &str, why: &str) -> Message {
     let message = format!(
-        "Nothing was deleted: `{operation}` needs the consent of the user, and {why}. Do not try again unless the \
-         user wants it."
+        "Nothing was deleted: `{operation}` needs the consent of the user, and {why}. Do not retry unless the user \
+         wants it."
     );
     let mut data = fields(code::CANCELLED, "OPERATION_CANCELLED", &message);
     put(&mut data, "operation", json!(operation));
     Message::new(message, data)
 }
 
-fn unconfirmed(unconfirmed: &Unconfirmed) -> Message {
-    let Unconfirmed {
+fn unconfirmed(unconfirmed: &UnconfirmedCall) -> Message {
+    let UnconfirmedCall {
         operation,
         event,
         reason,
@@ -303,9 +294,9 @@ fn unconfirmed(unconfirmed: &Unconfirmed) -> Message {
         None => "at Exa",
     };
     let mut text = format!(
-        "{event} `{operation}`, and it cannot be decided whether it arrived: {reason}. \
-         What it starts may exist at Exa and may have been paid for, so it is not called again. Look {how} for \
-         what was made since {moment}, and call `{operation}` again only if it is not there."
+        "{event} `{operation}`, and it is unknown whether it arrived: {reason}. \
+         Its work may exist at Exa and may have been charged, so it is not called again. Look {how} for \
+         work created since {moment}, and call `{operation}` again only if there is none."
     );
     let mut data = fields(code::API_ERROR, "UNCONFIRMED", &text);
     put(&mut data, "operation", json!(operation));
@@ -317,20 +308,20 @@ fn unconfirmed(unconfirmed: &Unconfirmed) -> Message {
     Message::new(text, data)
 }
 
-fn unfinished(unfinished: &Unfinished) -> Message {
+fn unfinished(unfinished: &UnfinishedWork) -> Message {
     let operation = unfinished.operation;
     let status = unfinished.status.as_deref();
     let status = status
         .filter(|status| is_identifier(status))
         .unwrap_or("unknown");
-    let (name, why) = match unfinished.cause {
+    let (name, reason) = match unfinished.cause {
         None => (
             "UNFINISHED",
-            "its time was over before the work ended; it goes on at Exa",
+            "the time limit passed before the work ended; it continues at Exa",
         ),
-        Some(_) => ("LOST", "the work cannot be looked at any more"),
+        Some(_) => ("LOST", "the work cannot be read any more"),
     };
-    let mut text = format!("`{operation}` was started, but {why}. Last known state: {status}.");
+    let mut text = format!("`{operation}` was started, but {reason}. Last known status: {status}.");
     let mut data = fields(code::API_ERROR, name, &text);
     put(&mut data, "operation", json!(operation));
     put(&mut data, "lastStatus", json!(status));
@@ -351,7 +342,7 @@ fn unfinished(unfinished: &Unfinished) -> Message {
         put(&mut data, key, value.clone());
     }
     let mut message = Message::new(text, data);
-    // It is safe already, and its marks must stay marks.
+    // The cause is sanitized already, and its fence must stay intact.
     if let Some(cause) = cause {
         message.text.push_str(&format!("\nCause: {cause}"));
     }
@@ -359,7 +350,7 @@ fn unfinished(unfinished: &Unfinished) -> Message {
 }
 
 fn exa(operation: &str, error: &ExaError, hints: &[String]) -> Message {
-    let (code, name) = class(error);
+    let (code, name) = classify(error);
     let mut text = format!("`{operation}` failed. {}", error.trusted_text());
     for line in error.trusted_lines() {
         text.push_str(&format!("\n{line}"));
@@ -386,7 +377,7 @@ fn exa(operation: &str, error: &ExaError, hints: &[String]) -> Message {
             error
                 .untrusted_text()
                 .filter(|_| !is_api)
-                .map(|said| json!(said)),
+                .map(|quote| json!(quote)),
         ),
     ];
     for (key, value) in optional {
@@ -406,7 +397,7 @@ fn exa(operation: &str, error: &ExaError, hints: &[String]) -> Message {
     Message::new(text, data).quoting(&quotes)
 }
 
-/// A list of names in which one has become another.
+/// Replaces a name in a list of names.
 fn renamed(names: Value, from: &str, to: &str) -> Value {
     let renamed = |name: Value| if name == from { json!(to) } else { name };
     match names {
@@ -415,16 +406,16 @@ fn renamed(names: Value, from: &str, to: &str) -> Value {
     }
 }
 
-/// What often goes wrong, as lines of an error.
+/// Returns hints as lines of an error.
 fn common_issues<T: std::fmt::Display>(hints: &[T]) -> impl Iterator<Item = String> {
     let heading = (!hints.is_empty()).then(|| "Common issues:".to_owned());
     let lines = hints.iter().map(|hint| format!("- {hint}"));
     heading.into_iter().chain(lines)
 }
 
-fn class(error: &ExaError) -> (i64, &'static str) {
+fn classify(error: &ExaError) -> (i64, &'static str) {
     let kind = match (error.kind, error.status) {
-        // A failure that a stream tells is classed as an answer with that failure would be.
+        // An error inside a stream is classified like a response with its status.
         (ExaErrorKind::Stream, Some(status)) => ExaErrorKind::Api(status),
         (kind, _) => kind,
     };

@@ -11,7 +11,7 @@ use super::operation_run::OperationRun;
 use super::outcome::{ToolOutcome, ToolResult};
 use super::registry::{SelectError, ToolRegistry};
 use super::resources::Resources;
-use super::work::{TaskLimits, Work};
+use super::task_call::{TaskLimits, WorkHandle};
 use super::{ResultCache, create_note, suggest};
 use crate::operations::OperationExecutor;
 use crate::operations::client::ClientHandle;
@@ -21,7 +21,7 @@ use exa_mcp_exa_client::{ApiKey, KeyOwner, KeyPool};
 use exa_mcp_model::LocalUser;
 use exa_mcp_store::{MemoryStore, Store};
 
-/// The tools of a registry with all that their calls need: the way to Exa, the cache, the store.
+/// The tools of a registry with what their calls need: access to Exa, the cache, the store.
 #[derive(Clone)]
 pub(crate) struct ToolExecutor {
     registry: ToolRegistry,
@@ -31,8 +31,8 @@ pub(crate) struct ToolExecutor {
     store: Arc<dyn Store>,
     task_limits: TaskLimits,
     prompt_policy: PromptPolicy,
-    /// Where a missing key is asked for, if anywhere.
-    key_desk: Option<KeyPrompt>,
+    /// Asks the local user for a missing key, if enabled.
+    key_prompt: Option<KeyPrompt>,
 }
 
 impl ToolExecutor {
@@ -63,11 +63,11 @@ impl ToolExecutor {
             store,
             task_limits: TaskLimits::default(),
             prompt_policy: PromptPolicy::default(),
-            key_desk: None,
+            key_prompt: None,
         })
     }
 
-    /// The same tools with other limits for tasks.
+    /// Sets the limits of tasks.
     #[must_use]
     pub(crate) fn with_task_limits(self, task_limits: TaskLimits) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl ToolExecutor {
         }
     }
 
-    /// The same tools with other prompt_policy.
+    /// Sets when and how clients are prompted.
     #[must_use]
     pub(crate) fn with_prompt_policy(self, prompt_policy: PromptPolicy) -> Self {
         Self {
@@ -85,30 +85,29 @@ impl ToolExecutor {
         }
     }
 
-    /// The same tools, which ask for a missing key on a page of this machine, where the local user can
-    /// see it.
+    /// Asks for a missing key on a page of this machine, which the local user can open.
     #[must_use]
     pub(crate) fn with_key_page(self, _user: &LocalUser) -> Self {
         Self {
-            key_desk: Some(KeyPrompt::new(self.caller.keys().clone())),
+            key_prompt: Some(KeyPrompt::new(self.caller.keys().clone())),
             ..self
         }
     }
 
-    /// The same tools for someone who brings a key.
+    /// Returns the tools with the key of the caller.
     #[must_use]
     pub(crate) fn with_key(&self, key: ApiKey) -> Self {
         self.with_caller(self.caller.with_key(key))
     }
 
-    /// The same tools without a key; it would have to come from these.
+    /// Returns the tools without a key; the owner would have to supply it.
     #[must_use]
-    pub(crate) fn without_key(&self, holder: KeyOwner) -> Self {
-        let keys = KeyPool::with_rate_limit([], None, holder);
+    pub(crate) fn without_key(&self, owner: KeyOwner) -> Self {
+        let keys = KeyPool::with_rate_limit([], None, owner);
         self.with_caller(self.caller.with_keys(keys))
     }
 
-    /// The same tools for someone else who pays.
+    /// Returns the tools with another spend guard.
     #[must_use]
     pub(crate) fn with_guard(&self, guard: Arc<dyn SpendGuard>) -> Self {
         self.with_caller(self.caller.with_guard(guard))
@@ -122,17 +121,17 @@ impl ToolExecutor {
         }
     }
 
-    /// Those of the tools that a list of sets and tools names; it adds none.
+    /// Returns the enabled tools that are in a list of sets and tools.
     pub(crate) fn narrowed(&self, list: &str) -> Result<Self, SelectError> {
         let registry = self.registry.narrowed(list)?;
         Ok(self.with_registry(registry))
     }
 
-    /// Those of the tools that a list names, and none if it names none of them.
+    /// Returns the enabled tools that are in a list, or no tools if the list is invalid.
     #[must_use]
     pub(crate) fn only(&self, list: &str) -> Self {
         let registry = self.registry.narrowed(list);
-        self.with_registry(registry.unwrap_or_else(|_| self.registry.none()))
+        self.with_registry(registry.unwrap_or_else(|_| self.registry.empty()))
     }
 
     fn with_registry(&self, registry: ToolRegistry) -> Self {
@@ -144,8 +143,7 @@ impl ToolExecutor {
         }
     }
 
-    /// The same tools without those that change something; of those that take any operation, what
-    /// changes nothing.
+    /// Returns the read-only tools, and dispatchers limited to read-only operations.
     #[must_use]
     pub(crate) fn read_only(&self) -> Self {
         Self {
@@ -159,7 +157,7 @@ impl ToolExecutor {
         &self.registry
     }
 
-    /// Returns the way to Exa.
+    /// Returns the executor of operations.
     pub(crate) fn caller(&self) -> &OperationExecutor {
         &self.caller
     }
@@ -169,39 +167,39 @@ impl ToolExecutor {
         &self.cache
     }
 
-    /// Returns what can be read beside calling tools.
+    /// Returns the resources.
     pub(crate) fn resources(&self) -> &Resources {
         &self.resources
     }
 
-    /// Returns where notes and tasks are kept.
+    /// Returns the store of notes and tasks.
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         Arc::clone(&self.store)
     }
 
-    /// Returns how long tasks live, and how many there may be.
+    /// Returns the limits of tasks.
     pub(crate) fn task_limits(&self) -> TaskLimits {
         self.task_limits
     }
 
-    /// Returns how clients are asked.
+    /// Returns when and how clients are prompted.
     pub(crate) fn prompt_policy(&self) -> PromptPolicy {
         self.prompt_policy
     }
 
-    /// Returns where a missing key is asked for, if anywhere.
-    pub(super) fn key_desk(&self) -> Option<&KeyPrompt> {
-        self.key_desk.as_ref()
+    /// Returns the prompt for a missing key, if enabled.
+    pub(super) fn key_prompt(&self) -> Option<&KeyPrompt> {
+        self.key_prompt.as_ref()
     }
 
-    /// Returns the page on which a missing key can be entered; nothing if there is a key, or no page.
+    /// Opens the page for a missing key; `None` if there is a key or no page can be opened.
     pub(crate) async fn key_page(&self) -> Option<KeyPage> {
-        let desk = self.key_desk.as_ref();
-        let desk = desk.filter(|_| self.caller.keys().is_empty());
-        desk?.page().await.ok()
+        let prompt = self.key_prompt.as_ref();
+        let prompt = prompt.filter(|_| self.caller.keys().is_empty());
+        prompt?.page().await.ok()
     }
 
-    /// Runs a call. Arguments that are missing are asked for, where the client can be asked.
+    /// Runs a call. Missing arguments are requested from the client, if it supports that.
     pub(crate) async fn run(&self, call: ToolCall, context: &ToolContext) -> ToolOutcome {
         self.try_run(call, context).await.into()
     }
@@ -218,7 +216,7 @@ impl ToolExecutor {
         }
     }
 
-    /// Asks for what a call needs before it becomes a task. Returns a client that knows what was answered.
+    /// Requests what a call needs before it becomes a task. Returns a client that replays the replies.
     pub(crate) async fn ask_before_task(
         &self,
         call: &ToolCall,
@@ -227,8 +225,8 @@ impl ToolExecutor {
         elicitation::ask_before_task(self, call, context).await
     }
 
-    /// Stops work at Exa; says whether that was possible, `None` where Exa offers no way.
-    pub(crate) async fn stop(&self, work: &Work) -> Option<bool> {
+    /// Cancels work at Exa. Returns whether that succeeded; `None` if Exa cannot cancel it.
+    pub(crate) async fn stop(&self, work: &WorkHandle) -> Option<bool> {
         let following = work.following()?;
         let stopped = following.cancel(&self.caller).await?;
         Some(stopped.is_ok())

@@ -1,4 +1,4 @@
-//! How to go on after a call: the next call, in the form that the offered tools take.
+//! Follow-up calls, in the form that the enabled tools accept.
 
 use serde_json::{Map, Value, json};
 
@@ -6,7 +6,7 @@ use super::plan::{Entry, Named, Plan};
 use super::registry::{Tool, ToolRegistry};
 use crate::operations::RemoteJob;
 
-/// Returns how to read work and how to end it.
+/// Returns the calls that read and cancel work.
 pub(super) fn next_calls(
     registry: &ToolRegistry,
     tool: &Tool,
@@ -23,23 +23,23 @@ pub(super) fn next_calls(
     next
 }
 
-/// Returns how to call an operation: with the same tool if it can, else with another, which is named then.
-/// Nothing if none of the offered tools can.
+/// Returns a call of an operation with the same tool or, named in the call, with another one. `None` if no enabled
+/// tool can call it.
 pub(super) fn next_call(
     registry: &ToolRegistry,
     tool: &Tool,
     operation: &str,
     arguments: &Map<String, Value>,
 ) -> Option<Value> {
-    if let Some(mut call) = form(tool, operation, arguments) {
-        // Arguments alone do not say whose they are.
+    if let Some(mut call) = call_form(tool, operation, arguments) {
+        // Arguments alone do not identify the tool.
         if call.contains_key("arguments") {
             call.shift_insert(0, "tool".to_owned(), json!(tool.name()));
         }
         return Some(Value::Object(call));
     }
     let others = registry.iter().filter_map(|other| {
-        let call = form(other, operation, arguments)?;
+        let call = call_form(other, operation, arguments)?;
         Some((other.name(), call))
     });
     let (name, call) = others.min_by_key(|(_, call)| call.len())?;
@@ -48,37 +48,39 @@ pub(super) fn next_call(
     Some(Value::Object(named))
 }
 
-/// A call of an operation as a tool takes it; `None` if it does not.
-fn form(
+/// Returns a call of an operation in the form that a tool accepts; `None` if it cannot call it.
+fn call_form(
     tool: &Tool,
     operation: &str,
     arguments: &Map<String, Value>,
 ) -> Option<Map<String, Value>> {
-    let form = match &tool.plan {
+    let call_form = match &tool.plan {
         Plan::Dispatcher { operations } => {
             operations.iter().find(|own| *own == operation)?;
             json!({"operation": operation, "args": arguments})
         }
         Plan::Host { entries } => {
-            let entry = entries.iter().find(|entry| serves(entry, operation))?;
+            let entry = entries
+                .iter()
+                .find(|entry| is_unchanged_entry(entry, operation))?;
             json!({"operation": entry.name, "params": arguments})
         }
         Plan::Operation { operation: own } if own == operation => json!({"arguments": arguments}),
         Plan::Named(plan) => json!({"arguments": named_arguments(plan, operation, arguments)?}),
         Plan::Operation { .. } | Plan::Note | Plan::Suggest { .. } => return None,
     };
-    match form {
-        Value::Object(form) => Some(form),
+    match call_form {
+        Value::Object(call_form) => Some(call_form),
         _ => None,
     }
 }
 
-/// Whether an entry of a host passes its parameters on as they are.
-fn serves(entry: &Entry, operation: &str) -> bool {
+/// Returns whether an entry of a toolhost calls the operation without renaming parameters.
+fn is_unchanged_entry(entry: &Entry, operation: &str) -> bool {
     entry.operation.as_deref() == Some(operation) && entry.rename.is_empty()
 }
 
-/// The arguments by which a tool with presets makes this very call.
+/// Returns the arguments with which a named tool makes exactly this call.
 fn named_arguments(
     plan: &Named,
     operation: &str,
@@ -117,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_call_is_one_that_the_tools_take() {
+    fn suggests_calls_that_the_tools_accept() {
         let webset = |tools: &str, tool: &str| {
             next(tools, tool, "websets.create", json!({}), json!({"id": "w"}))
         };
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn tools_with_presets_lead_to_each_other() {
+    fn named_tools_refer_to_each_other() {
         let research = next(
             "classic",
             "deep_researcher_start",

@@ -1,4 +1,4 @@
-//! The toolhost: operations under names of their own, long work as start, check and cancel.
+//! The toolhost: operations under its own names, and long-running work as start, check and cancel.
 
 use serde_json::{Map, Value, json};
 
@@ -6,27 +6,31 @@ use super::plan::{Entry, Role};
 use super::{discovery, path};
 use crate::operations::validation::ValidationError;
 
-/// The arguments of the operation behind an entry.
+/// Returns the arguments of the operation of an entry.
 pub(super) fn arguments(
     entry: &Entry,
     given: Map<String, Value>,
-    mended: &mut Vec<String>,
+    corrections: &mut Vec<String>,
 ) -> Map<String, Value> {
     let mut arguments = Map::new();
     let own_names = || entry.rename.keys().chain(&entry.spread).map(String::as_str);
     for (name, value) in given {
-        let own = discovery::meant("parameter", &name, own_names(), mended);
+        let own = discovery::resolve_name("parameter", &name, own_names(), corrections);
         let own = own.as_deref();
         if own.is_some_and(|own| entry.spread.iter().any(|spread| spread == own)) {
-            if let Value::Object(inner) = discovery::parsed(value, &name, mended) {
+            if let Value::Object(inner) = discovery::parse_json_text(value, &name, corrections) {
                 arguments.extend(inner);
             }
             continue;
         }
         match own.and_then(|own| entry.rename.get(own)) {
-            // Defaults may go inside, so an object must be one before they do.
+            // Defaults may be added inside, so JSON text is parsed first.
             Some(to) if to.contains('.') => {
-                path::set(&mut arguments, to, discovery::parsed(value, &name, mended));
+                path::set(
+                    &mut arguments,
+                    to,
+                    discovery::parse_json_text(value, &name, corrections),
+                );
             }
             Some(to) => path::set(&mut arguments, to, value),
             None => drop(arguments.insert(name, value)),
@@ -37,35 +41,35 @@ pub(super) fn arguments(
     arguments
 }
 
-/// A refusal by the operation behind an entry, with the names that callers of the entry know.
-pub(super) fn in_own_words(entry: &Entry, mut refused: ValidationError) -> ValidationError {
+/// Replaces the names of the operation in a validation error with those of the entry.
+pub(super) fn with_entry_names(entry: &Entry, mut error: ValidationError) -> ValidationError {
     for (own, behind) in &entry.rename {
-        for problem in &mut refused.problems {
-            problem.path = renamed(&problem.path, behind, own);
+        for problem in &mut error.problems {
+            problem.path = rename_path(&problem.path, behind, own);
             for end in ["`", ".", "["] {
                 let (old, new) = (format!("`{behind}{end}"), format!("`{own}{end}"));
                 problem.message = problem.message.replace(&old, &new);
             }
         }
-        for name in &mut refused.missing {
-            *name = renamed(name, behind, own);
+        for name in &mut error.missing {
+            *name = rename_path(name, behind, own);
         }
     }
-    if let Value::Object(example) = &mut *refused.example {
+    if let Value::Object(example) = &mut *error.example {
         rename_example(entry, example);
     }
-    refused
+    error
 }
 
-/// A place in arguments by its own name, if it is at or below what is behind that name.
-fn renamed(place: &str, behind: &str, own: &str) -> String {
+/// Renames a path that is at or below `behind`.
+fn rename_path(place: &str, behind: &str, own: &str) -> String {
     match place.strip_prefix(behind) {
         Some(rest) if rest.is_empty() || rest.starts_with(['.', '[']) => format!("{own}{rest}"),
         _ => place.to_owned(),
     }
 }
 
-/// A minimal call: by own names, and without what is filled in.
+/// Renames the arguments of an example and removes those with defaults.
 fn rename_example(entry: &Entry, example: &mut Map<String, Value>) {
     for (own, behind) in &entry.rename {
         if let Some(value) = path::take(example, behind) {
@@ -85,42 +89,46 @@ fn rename_example(entry: &Entry, example: &mut Map<String, Value>) {
     });
 }
 
-/// What the entry's role has to say beside the answer.
-pub(super) fn tell(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Map<String, Value> {
-    let told = match entry.role {
+/// Returns the fields that the role of an entry adds to the response.
+pub(super) fn role_fields(
+    entry: &Entry,
+    sent: &Map<String, Value>,
+    response: &Value,
+) -> Map<String, Value> {
+    let fields = match entry.role {
         Role::Plain => return Map::new(),
-        Role::Start => started(entry, sent, answer),
-        Role::Check => checked(entry, sent, answer),
+        Role::Start => start_fields(entry, sent, response),
+        Role::Check => check_fields(entry, sent, response),
         Role::Cancel => json!({
-            "operationId": identifier(answer, sent),
-            "status": ended(entry, answer),
-            "message": format!("{} was carried out.", entry.name),
+            "operationId": response_id(response, sent),
+            "status": status_after_cancel(entry, response),
+            "message": format!("{} succeeded.", entry.name),
         }),
     };
-    super::outcome::as_object(told)
+    super::outcome::as_object(fields)
 }
 
-/// The new state; what was deleted still shows the state it had before.
-fn ended(entry: &Entry, answer: &Value) -> Value {
+/// Returns the new status. The response of a deletion still has the status from before.
+fn status_after_cancel(entry: &Entry, response: &Value) -> Value {
     let deletes = entry
         .operation
         .as_deref()
         .is_some_and(|name| name.ends_with(".delete"));
-    match (deletes, status(answer)) {
+    match (deletes, status(response)) {
         (true, _) => json!("deleted"),
         (false, Some(status)) => status,
         (false, None) => json!("cancelled"),
     }
 }
 
-fn started(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Value {
+fn start_fields(entry: &Entry, sent: &Map<String, Value>, response: &Value) -> Value {
     let params: Map<String, Value> = entry
         .follow
         .iter()
         .filter_map(|(name, source)| {
             let value = match source.strip_prefix('$') {
                 Some(argument) => sent.get(argument)?.clone(),
-                None => answer.get(source)?.clone(),
+                None => response.get(source)?.clone(),
             };
             Some((name.clone(), value))
         })
@@ -129,10 +137,10 @@ fn started(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Value {
         .follow
         .values()
         .find(|source| !source.starts_with('$'));
-    let id = own.and_then(|field| answer.get(field)).cloned();
-    let mut told = json!({
-        "operationId": id.unwrap_or_else(|| identifier(answer, sent)),
-        "status": status(answer).unwrap_or_else(|| json!("started")),
+    let id = own.and_then(|field| response.get(field)).cloned();
+    let mut fields = json!({
+        "operationId": id.unwrap_or_else(|| response_id(response, sent)),
+        "status": status(response).unwrap_or_else(|| json!("start_fields")),
     });
     let next = |name: &Option<String>| {
         name.as_ref()
@@ -142,57 +150,57 @@ fn started(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Value {
         (Some(check), Some(cancel)) if !entry.cancel_is_unsupported => {
             format!("Started. Follow it with {check}, end it with {cancel}.")
         }
-        (Some(check), Some(cancel)) => format!(
-            "Started. Follow it with {check}; Exa offers no way to cancel it, as {cancel} says."
-        ),
+        (Some(check), Some(cancel)) => {
+            format!("Started. Follow it with {check}; Exa cannot cancel it, see {cancel}.")
+        }
         (Some(check), None) => {
-            format!("Started. Follow it with {check}; Exa offers no way to cancel it.")
+            format!("Started. Follow it with {check}; Exa cannot cancel it.")
         }
         _ => "Started.".to_owned(),
     };
-    if let Value::Object(told) = &mut told {
-        told.insert("message".to_owned(), json!(message));
-        told.extend(next(&entry.check_with).map(|next| ("checkWith".to_owned(), next)));
-        told.extend(next(&entry.cancel_with).map(|next| ("cancelWith".to_owned(), next)));
+    if let Value::Object(fields) = &mut fields {
+        fields.insert("message".to_owned(), json!(message));
+        fields.extend(next(&entry.check_with).map(|next| ("checkWith".to_owned(), next)));
+        fields.extend(next(&entry.cancel_with).map(|next| ("cancelWith".to_owned(), next)));
     }
-    told
+    fields
 }
 
-fn checked(entry: &Entry, sent: &Map<String, Value>, answer: &Value) -> Value {
-    let status = status(answer);
+fn check_fields(entry: &Entry, sent: &Map<String, Value>, response: &Value) -> Value {
+    let status = status(response);
     let is_final = |status: &Value| {
         let mut states = entry.final_states.iter();
         states.any(|state| status.as_str() == Some(state))
     };
     let is_complete = status.as_ref().is_some_and(is_final);
     json!({
-        "operationId": identifier(answer, sent),
+        "operationId": response_id(response, sent),
         "status": status.unwrap_or_else(|| json!("none")),
-        "progress": progress(answer, is_complete),
+        "progress": progress(response, is_complete),
         "isComplete": is_complete,
     })
 }
 
-/// How far work is, as Exa tells it. Of some kinds of work it tells nothing, but what is over is done.
-fn progress(answer: &Value, is_complete: bool) -> Value {
-    match answer.get("progress") {
+/// Returns the progress that Exa reports. For some work it reports none, except that it has ended.
+fn progress(response: &Value, is_complete: bool) -> Value {
+    match response.get("progress") {
         Some(progress) => progress.clone(),
         None if is_complete => json!({"completion": 100}),
         None => Value::Null,
     }
 }
 
-/// The state of an answer; of a list, the state of its newest entry.
-fn status(answer: &Value) -> Option<Value> {
-    let newest = || answer.get("data")?.as_array()?.first()?.get("status");
-    answer.get("status").or_else(newest).cloned()
+/// Returns the status in a response; for a list, the status of its newest entry.
+fn status(response: &Value) -> Option<Value> {
+    let newest = || response.get("data")?.as_array()?.first()?.get("status");
+    response.get("status").or_else(newest).cloned()
 }
 
-/// The identifier of what an answer is about; the last one sent where the answer has none.
-fn identifier(answer: &Value, sent: &Map<String, Value>) -> Value {
+/// Returns the identifier in a response, else the last one that was sent.
+fn response_id(response: &Value, sent: &Map<String, Value>) -> Value {
     let own = ["id", "researchId"]
         .iter()
-        .find_map(|field| answer.get(*field));
+        .find_map(|field| response.get(*field));
     let given = || {
         sent.iter()
             .rev()
@@ -223,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_changed_and_gaps_filled() {
+    fn renames_parameters_and_fills_in_defaults() {
         let entry = entry(json!({
             "rename": {"searchParams": "behavior.config"}, "spread": ["filters"],
             "defaults": {"behavior.type": "search", "behavior.config.count": 10}}));
@@ -236,36 +244,36 @@ mod tests {
     }
 
     #[test]
-    fn a_start_tells_how_to_go_on() {
+    fn a_start_names_the_calls_to_follow_it() {
         let entry = entry(
             json!({"role": "start", "checkWith": "check_search", "cancelWith": "cancel_search",
             "follow": {"websetId": "$websetId", "searchId": "id"}}),
         );
-        let told = tell(
+        let fields = role_fields(
             &entry,
             &map(json!({"websetId": "w"})),
             &json!({"id": "s", "status": "created"}),
         );
-        assert_eq!(told["operationId"], "s");
-        assert_eq!(told["status"], "created");
+        assert_eq!(fields["operationId"], "s");
+        assert_eq!(fields["status"], "created");
         assert_eq!(
-            told["checkWith"],
+            fields["checkWith"],
             json!({"operation": "check_search", "params": {"websetId": "w", "searchId": "s"}})
         );
-        assert_eq!(told["cancelWith"]["operation"], "cancel_search");
+        assert_eq!(fields["cancelWith"]["operation"], "cancel_search");
     }
 
     #[test]
-    fn a_check_knows_the_final_states() {
+    fn a_check_recognises_final_states() {
         let entry = entry(json!({"role": "check", "final": ["completed", "canceled"]}));
-        let told = |status: &str| {
-            let answer = json!({"id": "s", "status": status, "progress": {"found": 3}});
-            tell(&entry, &Map::new(), &answer)
+        let fields = |status: &str| {
+            let response = json!({"id": "s", "status": status, "progress": {"found": 3}});
+            role_fields(&entry, &Map::new(), &response)
         };
-        assert_eq!(told("running")["isComplete"], false);
-        assert_eq!(told("canceled")["isComplete"], true);
-        assert_eq!(told("running")["progress"], json!({"found": 3}));
-        let list = tell(
+        assert_eq!(fields("running")["isComplete"], false);
+        assert_eq!(fields("canceled")["isComplete"], true);
+        assert_eq!(fields("running")["progress"], json!({"found": 3}));
+        let list = role_fields(
             &entry,
             &map(json!({"monitorId": "m"})),
             &json!({"data": [{"status": "completed"}]}),
@@ -275,7 +283,7 @@ mod tests {
             (&json!("m"), &json!(true))
         );
         assert_eq!(list["progress"], json!({"completion": 100}));
-        let none = tell(
+        let none = role_fields(
             &entry,
             &map(json!({"monitorId": "m"})),
             &json!({"data": []}),
@@ -287,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_speaks_of_the_names_that_callers_know() {
+    fn validation_errors_use_the_names_of_the_entry() {
         let entry = entry(json!({
             "rename": {"searchParams": "behavior.config", "type": "types"},
             "defaults": {"behavior.type": "search", "behavior.config.count": 10}}));
@@ -295,13 +303,13 @@ mod tests {
             path: place.to_owned(),
             message: text.to_owned(),
         };
-        let refused = ValidationError {
+        let error = ValidationError {
             problems: vec![
                 problem(
                     "behavior.config.count",
                     "`behavior.config.count` must be at least 1",
                 ),
-                problem("types[0]", "`types[0]` is none"),
+                problem("types[0]", "`types[0]` is not a type"),
                 problem("behavior", "`behavior` is required"),
             ],
             example: Box::new(json!({"websetId": "w", "types": ["a"],
@@ -309,16 +317,16 @@ mod tests {
             hints: Vec::new(),
             missing: vec!["types".to_owned()],
         };
-        let told = in_own_words(&entry, refused);
-        let places: Vec<&str> = told.problems.iter().map(|it| it.path.as_str()).collect();
+        let fields = with_entry_names(&entry, error);
+        let places: Vec<&str> = fields.problems.iter().map(|it| it.path.as_str()).collect();
         assert_eq!(places, ["searchParams.count", "type[0]", "behavior"]);
         assert_eq!(
-            told.problems[0].message,
+            fields.problems[0].message,
             "`searchParams.count` must be at least 1"
         );
-        assert_eq!(told.missing, ["type"]);
+        assert_eq!(fields.missing, ["type"]);
         assert_eq!(
-            *told.example,
+            *fields.example,
             json!({"websetId": "w", "searchParams": {"query": "q", "count": 10}, "type": ["a"]})
         );
     }

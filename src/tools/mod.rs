@@ -1,10 +1,8 @@
-//! The tools: what they are, and what a call of one does.
+//! The tools.
 //!
-//! A call is parsed once into a `ToolCall`, which says what it will do; `ToolExecutor::run` does it and
-//! gives a typed [`ToolOutcome`]. Every tool is a view of operations; none has a way of its own to the
-//! network.
+//! A call is parsed once into a [`ToolCall`]; [`ToolExecutor::run`] runs it and returns a typed [`ToolOutcome`]. Every
+//! tool is a view of operations; no tool accesses the network itself.
 
-mod address;
 mod cache;
 mod call;
 pub(crate) mod claims;
@@ -31,18 +29,18 @@ mod plan;
 mod polling;
 mod presentation;
 mod registry;
+mod resource_uri;
 pub(crate) mod resources;
 mod routing;
 mod schema;
 mod shared_cache;
 mod suggest;
-mod upstream;
+mod task_call;
+mod upstream_filters;
 pub(crate) mod watchers;
-mod work;
 
-pub(crate) use crate::render::Link;
-pub(crate) use address::Address;
-pub(crate) use cache::{CachedResult, Limits, ResultCache};
+pub(crate) use crate::render::ResourceLink;
+pub(crate) use cache::{CacheLimits, CachedResult, ResultCache};
 pub(crate) use call::ToolCall;
 pub use context::ToolContext;
 #[cfg(feature = "sdk")]
@@ -54,4 +52,5 @@ pub(crate) use outcome::ToolContent;
 pub use outcome::ToolOutcome;
 pub use plan::Hints;
 pub use registry::ToolDefinition;
-pub(crate) use work::{Attempt, Keeper, TaskCall, TaskLimits, Work};
+pub(crate) use resource_uri::ResourceUri;
+pub(crate) use task_call::{Attempt, TaskCall, TaskLimits, WorkHandle, WorkTracker};

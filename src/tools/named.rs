@@ -1,16 +1,16 @@
-//! Named tools: flat arguments become the arguments of one operation.
+//! Named tools, whose flat arguments are mapped to those of one operation.
 
 use serde_json::{Map, Value};
 
 use super::plan::Named;
 use super::{discovery, path};
-use crate::render::Level;
+use crate::render::ContentLevel;
 
-/// The operation that a call means, and its arguments.
+/// Returns the operation to call and its arguments.
 pub(super) fn arguments(
     plan: &Named,
     mut given: Map<String, Value>,
-    level: Level,
+    level: ContentLevel,
 ) -> (&str, Map<String, Value>) {
     if let Some(instead) = &plan.instead
         && let Some(value) = given
@@ -31,7 +31,7 @@ pub(super) fn arguments(
             None => path::set(&mut arguments, &step.to, value),
         }
     }
-    // What the tool does not know may still be known to the operation.
+    // Arguments unknown to the tool may be arguments of the operation.
     for (name, value) in given {
         path::join(&mut arguments, name, value);
     }
@@ -45,24 +45,24 @@ pub(super) fn arguments(
         path::fill(&mut arguments, wanted);
     }
     path::force(&mut arguments, &plan.fixed);
-    // A switch that is off also takes away what a default would have asked for.
+    // A switch that is off also removes the default.
     for (to, ..) in switches.iter().filter(|(.., wanted)| !*wanted) {
         path::take(&mut arguments, to);
     }
     (&plan.operation, arguments)
 }
 
-/// The arguments that the tool's defaults give, because the caller does not.
-pub(super) fn filled(plan: &Named, given: &Map<String, Value>) -> Vec<String> {
+/// Returns the arguments that are set by defaults of the tool, not by the caller.
+pub(super) fn defaulted_arguments(plan: &Named, given: &Map<String, Value>) -> Vec<String> {
     let goes_to = |name: &str, to: &str| {
         let mut moves = plan.moves.iter();
-        moves.any(|step| step.from == name && step.to == to) || discovery::is_same(name, to)
+        moves.any(|step| step.from == name && step.to == to) || discovery::is_same_name(name, to)
     };
     let is_free = |to: &&String| !given.keys().any(|name| goes_to(name, to));
     plan.defaults.keys().filter(is_free).cloned().collect()
 }
 
-/// Adds the tool's words to the query, after `category:x` was taken out of it.
+/// Moves `category:x` from the query into an argument and appends the suffix of the tool.
 pub(super) fn rewrite_query(plan: &Named, arguments: &mut Map<String, Value>, categories: &[&str]) {
     let Some(Value::String(query)) = arguments.get("query").cloned() else {
         return;
@@ -82,21 +82,24 @@ pub(super) fn rewrite_query(plan: &Named, arguments: &mut Map<String, Value>, ca
     arguments.insert("query".to_owned(), Value::String(query));
 }
 
-/// `category:news` in a query, where `news` is a category, and the query without it.
+/// Extracts `category:news` from a query, if `news` is a category. Returns the rest of the query and the category.
 fn take_category(query: &str, categories: &[&str]) -> Option<(String, String)> {
-    const MARK: &str = "category:";
+    const PREFIX: &str = "category:";
     let lower = query.to_ascii_lowercase();
-    // The end of a longer word, or a part of an address, is none.
+    // It must not be the end of a longer word or a part of a URL.
     let is_word = |start: &usize| {
         let before = lower
             .get(..*start)
             .and_then(|before| before.chars().next_back());
         before.is_none_or(|before| before.is_whitespace() || "([\"'".contains(before))
     };
-    let start = lower.match_indices(MARK).map(|(at, _)| at).find(is_word)?;
+    let start = lower
+        .match_indices(PREFIX)
+        .map(|(at, _)| at)
+        .find(is_word)?;
     let before = query.get(..start)?;
     let after = query
-        .get(start + MARK.len()..)?
+        .get(start + PREFIX.len()..)?
         .trim_start_matches(['"', '\'', ' ']);
     let mut known: Vec<&str> = categories.to_vec();
     known.sort_by_key(|category| std::cmp::Reverse(category.len()));
@@ -113,7 +116,7 @@ fn take_category(query: &str, categories: &[&str]) -> Option<(String, String)> {
         .split_whitespace()
         .chain(rest.split_whitespace())
         .collect();
-    // A query of nothing but a category would be empty; then it stays as it is.
+    // A query that consists of a category only stays unchanged.
     (!words.is_empty()).then(|| (words.join(" "), category.to_owned()))
 }
 
@@ -146,12 +149,12 @@ mod tests {
             panic!()
         };
         let plan = plan();
-        let (operation, arguments) = arguments(&plan, given, Level::Standard);
+        let (operation, arguments) = arguments(&plan, given, ContentLevel::Standard);
         (operation.to_owned(), arguments.into())
     }
 
     #[test]
-    fn defaults_fill_and_fixed_values_win() {
+    fn fills_in_defaults_and_enforces_fixed_values() {
         assert_eq!(
             arguments_of(json!({"query": "x", "type": "deep", "numResults": 3})),
             (
@@ -163,27 +166,27 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_gives_is_not_filled_in() {
-        let of = |given: Value| filled(&plan(), given.as_object().unwrap());
+    fn does_not_report_arguments_of_the_caller_as_defaulted() {
+        let of = |given: Value| defaulted_arguments(&plan(), given.as_object().unwrap());
         let contents = ["contents.text", "contents.highlights"];
         assert_eq!(of(json!({"query": "x", "num_results": 3})), contents);
         assert!(of(json!({"query": "x"})).contains(&"numResults".to_owned()));
     }
 
     #[test]
-    fn a_detail_replaces_the_plain_default() {
+    fn a_detail_replaces_a_scalar_default() {
         let (_, arguments) = arguments_of(json!({"query": "x", "maxCharacters": 5}));
         assert_eq!(arguments["contents"]["text"], json!({"maxCharacters": 5}));
     }
 
     #[test]
-    fn a_switch_that_is_off_takes_away_the_default() {
+    fn a_disabled_switch_removes_the_default() {
         let (_, arguments) = arguments_of(json!({"query": "x", "enableHighlights": false}));
         assert_eq!(arguments["contents"], json!({"text": true}));
     }
 
     #[test]
-    fn another_operation_is_called_instead() {
+    fn calls_the_alternative_operation() {
         assert_eq!(
             arguments_of(json!({"runId": "agent_run_1", "query": "x"})),
             ("agent.runs.get".to_owned(), json!({"runId": "agent_run_1"}))
@@ -191,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_category_in_the_query_becomes_an_argument() {
+    fn moves_a_category_from_the_query_into_an_argument() {
         let categories = ["news", "research paper", "personal site"];
         let cases = [
             ("category:news fusion", "fusion company", Some("news")),

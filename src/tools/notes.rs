@@ -1,11 +1,11 @@
-//! Notes: what someone wants to remember, with the pages it comes from.
+//! Notes with their sources.
 
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::Address;
+use super::ResourceUri;
 use exa_mcp_model::Identity;
 use exa_mcp_model::ids::{self, RandomnessError};
 use exa_mcp_store::format::{self, DocumentFormat};
@@ -15,78 +15,78 @@ use exa_mcp_store::{
 
 const COLLECTION: &str = "notes";
 
-/// The most notes of one owner.
-pub(crate) const MOST_NOTES: usize = 1_000;
+/// The maximum number of notes of one owner.
+pub(crate) const MAX_NOTES: usize = 1_000;
 
-/// The longest note, all its parts together, in bytes.
-pub(crate) const LARGEST_NOTE: usize = 512 * 1024;
+/// The maximum size of a note, all parts together, in bytes.
+pub(crate) const MAX_NOTE_BYTES: usize = 512 * 1024;
 
-/// The notes of everybody, in a store.
+/// The notes of all owners, in a store.
 #[derive(Clone)]
 pub struct Notes {
     store: Arc<dyn Store>,
 }
 
-/// What a note says.
+/// The content of a note.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Draft {
-    /// One line.
+pub struct NoteDraft {
+    /// The title, on one line.
     #[serde(rename = "title")]
     pub title: String,
     /// The text.
     #[serde(rename = "content")]
     pub content: String,
-    /// The pages it comes from.
+    /// The URLs of the sources.
     #[serde(rename = "sourceUrls", default, skip_serializing_if = "Vec::is_empty")]
     pub source_urls: Vec<String>,
 }
 
-impl DocumentFormat for Draft {
+impl DocumentFormat for NoteDraft {
     const KIND: &'static str = "note";
 }
 
-/// A kept note.
+/// A stored note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// Its id.
     pub id: String,
-    /// What it says.
-    pub draft: Draft,
-    /// When it was made, in milliseconds since 1970.
+    /// Its content.
+    pub draft: NoteDraft,
+    /// When it was created, in milliseconds since 1970.
     pub created: u64,
-    /// Its place in the order of making.
+    /// Its position in the order of creation.
     pub number: u64,
 }
 
-/// Why a note was not kept or found.
+/// Why a note could not be stored or found.
 #[derive(Debug, thiserror::Error)]
 pub enum NoteError {
-    /// The title says nothing.
-    #[error("`title` is blank; give the note a line that tells what it is about")]
+    /// The title is blank.
+    #[error("`title` is blank; describe the note in one line")]
     BlankTitle,
-    /// A source is not a page.
+    /// A source is not a web page.
     #[error("`sourceUrls`: {0:?} is not an http or https URL")]
     Source(String),
-    /// It is too long.
-    #[error("the note has {0} bytes; at most {LARGEST_NOTE} are kept. Split it into several notes")]
+    /// The note is too large.
+    #[error("the note has {0} bytes; the limit is {MAX_NOTE_BYTES}. Split it into several notes")]
     TooLarge(usize),
-    /// There are too many.
+    /// The owner has too many notes.
     #[error(
-        "there are {0} notes already, the most that are kept for one person; \
-         to begin anew, start the server with another EXA_MCP_STORE"
+        "the limit of {0} notes per person is reached; \
+         to start over, use another EXA_MCP_STORE"
     )]
     TooMany(usize),
     /// The store failed.
     #[error(transparent)]
     Store(StoreError),
-    /// No id could be made.
+    /// No id could be generated.
     #[error(transparent)]
     Randomness(#[from] RandomnessError),
 }
 
 impl NoteError {
-    /// Another note would have been kept: the fault is the caller's.
-    pub fn is_callers(&self) -> bool {
+    /// Returns whether the caller can fix the error with another note.
+    pub fn is_caller_error(&self) -> bool {
         matches!(
             self,
             Self::BlankTitle | Self::Source(_) | Self::TooLarge(_) | Self::TooMany(_)
@@ -104,25 +104,27 @@ impl From<StoreError> for NoteError {
 }
 
 impl Notes {
-    /// The notes in this store.
+    /// Creates the notes of a store.
     pub fn new(store: Arc<dyn Store>) -> Self {
         Self { store }
     }
 
-    /// Keeps a note.
-    pub async fn create(&self, owner: &Identity, draft: Draft) -> Result<Note, NoteError> {
-        let draft = draft.checked()?;
+    /// Stores a note.
+    pub async fn create(&self, owner: &Identity, draft: NoteDraft) -> Result<Note, NoteError> {
+        let draft = draft.validate()?;
         let id = ids::random_id()?;
         let body = format::encode(&draft);
         let rules = WriteOptions {
-            max_documents: Some(MOST_NOTES),
+            max_documents: Some(MAX_NOTES),
             expected: ExpectedRevision::Absent,
             time_to_live: None,
         };
-        self.store.put(place(owner, &id), body, rules).await?;
-        let kept = self.get(owner, &id).await?;
-        // Deleted by another process in the meantime: it was kept all the same.
-        Ok(kept.unwrap_or(Note {
+        self.store
+            .put(document_key(owner, &id), body, rules)
+            .await?;
+        let stored = self.get(owner, &id).await?;
+        // Another process may have deleted it meanwhile.
+        Ok(stored.unwrap_or(Note {
             id,
             draft,
             created: 0,
@@ -130,13 +132,13 @@ impl Notes {
         }))
     }
 
-    /// Finds a note; one of somebody else is not found.
+    /// Returns a note of an owner.
     pub async fn get(&self, owner: &Identity, id: &str) -> Result<Option<Note>, NoteError> {
-        let found = self.store.get(place(owner, id)).await?;
+        let found = self.store.get(document_key(owner, id)).await?;
         Ok(found.and_then(note))
     }
 
-    /// Some notes, the newest first; `before` is the number of the last one that was seen.
+    /// Lists notes, newest first; `before` is the number of the last note of the previous page.
     pub async fn list(
         &self,
         owner: &Identity,
@@ -154,7 +156,7 @@ impl Notes {
     }
 }
 
-fn place(owner: &Identity, id: &str) -> DocumentKey {
+fn document_key(owner: &Identity, id: &str) -> DocumentKey {
     DocumentKey {
         owner: owner.clone(),
         collection: COLLECTION,
@@ -171,40 +173,40 @@ fn note(document: Document) -> Option<Note> {
     })
 }
 
-impl Draft {
-    /// The draft with its title on one line, if it can be kept.
-    fn checked(mut self) -> Result<Self, NoteError> {
+impl NoteDraft {
+    /// Returns the draft with its title on one line, if it is valid.
+    fn validate(mut self) -> Result<Self, NoteError> {
         let words: Vec<&str> = self.title.split_whitespace().collect();
         self.title = words.join(" ").replace(char::is_control, "");
         if self.title.is_empty() {
             return Err(NoteError::BlankTitle);
         }
-        if let Some(source) = self.source_urls.iter().find(|source| !is_page(source)) {
+        if let Some(source) = self.source_urls.iter().find(|source| !is_web_url(source)) {
             return Err(NoteError::Source(source.chars().take(200).collect()));
         }
         let sources: usize = self.source_urls.iter().map(String::len).sum();
         let bytes = self.title.len() + self.content.len() + sources;
         match bytes {
-            0..=LARGEST_NOTE => Ok(self),
+            0..=MAX_NOTE_BYTES => Ok(self),
             _ => Err(NoteError::TooLarge(bytes)),
         }
     }
 }
 
-fn is_page(text: &str) -> bool {
+fn is_web_url(text: &str) -> bool {
     let host = |url: &Url| matches!(url.scheme(), "http" | "https") && url.has_host();
     Url::parse(text).is_ok_and(|url| host(&url))
 }
 
 impl Note {
-    /// Where it can be read.
-    pub fn address(&self) -> Address {
-        Address::Note(self.id.clone())
+    /// Returns the URI of the note.
+    pub fn uri(&self) -> ResourceUri {
+        ResourceUri::Note(self.id.clone())
     }
 
-    /// The note as plain text: the title, the text, the sources.
+    /// Returns the note as plain text: title, content, sources.
     pub fn text(&self) -> String {
-        let Draft {
+        let NoteDraft {
             title,
             content,
             source_urls,
@@ -230,8 +232,8 @@ mod tests {
         Notes::new(Arc::new(MemoryStore::default()))
     }
 
-    fn draft(title: &str) -> Draft {
-        Draft {
+    fn draft(title: &str) -> NoteDraft {
+        NoteDraft {
             title: title.to_owned(),
             content: "Text.".to_owned(),
             source_urls: Vec::new(),
@@ -239,9 +241,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_note_is_kept_for_its_owner() {
+    async fn only_the_owner_finds_a_note() {
         let (notes, ann, bob) = (notes(), Identity::user("ann"), Identity::user("bob"));
-        let written = Draft {
+        let written = NoteDraft {
             source_urls: vec!["https://example.com/a".to_owned()],
             ..draft(" Heat\n pumps\u{7} ")
         };
@@ -258,11 +260,11 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_note_is_refused_with_the_reason() {
+    async fn rejects_invalid_notes_with_the_reason() {
         let (notes, ann) = (notes(), Identity::user("ann"));
-        let refused = async |draft| notes.create(&ann, draft).await.unwrap_err();
-        let error = refused(draft(" \n\u{7}")).await;
-        assert!(error.is_callers() && error.to_string().contains("`title`"));
+        let rejected = async |draft| notes.create(&ann, draft).await.unwrap_err();
+        let error = rejected(draft(" \n\u{7}")).await;
+        assert!(error.is_caller_error() && error.to_string().contains("`title`"));
         for source in [
             "example.com",
             "ftp://example.com",
@@ -270,7 +272,7 @@ mod tests {
             "https://",
         ] {
             let source_urls = vec![source.to_owned()];
-            let error = refused(Draft {
+            let error = rejected(NoteDraft {
                 source_urls,
                 ..draft("t")
             })
@@ -280,8 +282,8 @@ mod tests {
                 "{source}: {error}"
             );
         }
-        let content = "x".repeat(LARGEST_NOTE);
-        let error = refused(Draft {
+        let content = "x".repeat(MAX_NOTE_BYTES);
+        let error = rejected(NoteDraft {
             content,
             ..draft("t")
         })
@@ -290,14 +292,14 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_owner_has_room_for_so_many() {
+    async fn limits_the_notes_of_an_owner() {
         let (notes, ann) = (notes(), Identity::user("ann"));
-        for _ in 0..MOST_NOTES {
+        for _ in 0..MAX_NOTES {
             notes.create(&ann, draft("t")).await.unwrap();
         }
         let error = notes.create(&ann, draft("t")).await.unwrap_err();
         assert!(
-            error.is_callers() && error.to_string().contains("1000"),
+            error.is_caller_error() && error.to_string().contains("1000"),
             "{error}"
         );
         notes
@@ -306,11 +308,10 @@ mod tests {
             .unwrap();
     }
 
-    /// The format of notes in stores. Whoever changes it breaks the stores of others: see
-    /// docs/upgrading.md.
+    /// Existing stores depend on this format: see docs/upgrading.md.
     #[test]
-    fn the_format_of_a_stored_note_does_not_change() {
-        let with_sources = Draft {
+    fn the_stored_format_does_not_change() {
+        let with_sources = NoteDraft {
             source_urls: vec!["https://x.example".to_owned()],
             ..draft("t")
         };

@@ -1,4 +1,4 @@
-//! Running a call of an operation: Exa is called or the cache read, the answer cleaned, cached and shown.
+//! Runs a call of an operation: calls Exa or reads the cache; sanitizes, caches and renders the response.
 
 use serde_json::{Map, Value};
 
@@ -20,31 +20,31 @@ use exa_mcp_model::Identity;
 use exa_mcp_model::Operation;
 use exa_mcp_text::sanitize::clean_json;
 
-/// Characters of a single text of an answer; more is no text.
-const LONGEST_TEXT: usize = 500_000;
+/// Maximum characters of a single text in a response.
+const MAX_TEXT_CHARS: usize = 500_000;
 
-/// Entries of a list that is followed to its end.
-const MOST_ENTRIES: usize = 1_000;
+/// Maximum entries of a list that is read with `all`.
+const MAX_ENTRIES: usize = 1_000;
 
-/// An answer and how it came.
-pub(super) struct Answered {
-    pub(super) answer: Value,
+/// The response of a call and facts about it.
+pub(super) struct CallOutput {
+    pub(super) response: Value,
     pub(super) arguments: Map<String, Value>,
-    /// What is said of work that goes on.
+    /// Fields about work that was started, such as how to follow it.
     pub(super) work: Map<String, Value>,
     pub(super) warnings: Vec<String>,
-    /// How far progress was told.
-    pub(super) told: f64,
+    /// The progress reported so far.
+    pub(super) progress: f64,
 }
 
-impl Answered {
-    pub(super) fn new(answer: Value, arguments: Map<String, Value>) -> Self {
+impl CallOutput {
+    pub(super) fn new(response: Value, arguments: Map<String, Value>) -> Self {
         Self {
-            answer,
+            response,
             arguments,
             work: Map::new(),
             warnings: Vec::new(),
-            told: 0.0,
+            progress: 0.0,
         }
     }
 }
@@ -54,7 +54,7 @@ pub(super) struct OperationRun<'a> {
     pub(super) tools: &'a ToolExecutor,
     context: &'a ToolContext,
     pub(super) call: &'a OperationCall,
-    /// To whom the answer belongs.
+    /// The owner of the result.
     pub(super) owner: &'a Identity,
 }
 
@@ -72,31 +72,31 @@ impl<'a> OperationRun<'a> {
         }
     }
 
-    /// Calls the operation, or reads a cached result, and shows what it says.
+    /// Calls the operation or reads a cached result, and renders it.
     pub(super) async fn run(&self, source: Source) -> ToolResult {
         let OperationCall {
             operation, options, ..
         } = self.call;
         let (arguments, sent_filters) = match source {
-            Source::Cache(id) => return self.show_by_id(&id).await,
+            Source::Cache(id) => return self.render_by_id(&id).await,
             Source::Exa {
                 arguments,
                 sent_filters,
             } => (arguments, sent_filters),
         };
-        if repeats(operation)
+        if is_cacheable(operation)
             && !options.fresh()
-            && let Some(cached) = self.find_same(&arguments).await
+            && let Some(cached) = self.find_cached(&arguments).await
         {
             let view = self.call.view.clone();
-            return self.show_cached(&cached, view, sent_filters).await;
+            return self.render_cached(&cached, view, sent_filters).await;
         }
         elicitation::prepare(self.tools, self.context, operation, &arguments).await?;
-        let answered = self.ask(arguments, &sent_filters).await?;
-        self.show_new(sent_filters, answered).await
+        let output = self.call_exa(arguments, &sent_filters).await?;
+        self.render_new(sent_filters, output).await
     }
 
-    /// Returns the results that other servers on the same store have cached.
+    /// Returns the cache that servers share through the store, if any.
     pub(super) fn shared<'s>(
         &self,
         store: &'s dyn exa_mcp_store::Store,
@@ -104,8 +104,8 @@ impl<'a> OperationRun<'a> {
         SharedCache::of(store, self.tools.cache().limits())
     }
 
-    /// Shows the cached result with an id, from this server or another.
-    async fn show_by_id(&self, id: &str) -> ToolResult {
+    /// Renders the cached result with an id, from this server or another.
+    async fn render_by_id(&self, id: &str) -> ToolResult {
         let cache = self.tools.cache();
         let store = self.tools.store();
         let cached = match (cache.get(self.owner, id), self.shared(&*store)) {
@@ -122,26 +122,29 @@ impl<'a> OperationRun<'a> {
             extract: cached.extract,
             ..self.call.view.clone()
         };
-        self.show_cached(&cached, view, Vec::new()).await
+        self.render_cached(&cached, view, Vec::new()).await
     }
 
     /// Returns the cached result of the same call, from this server or another.
-    async fn find_same(&self, arguments: &Map<String, Value>) -> Option<CachedResult> {
+    async fn find_cached(&self, arguments: &Map<String, Value>) -> Option<CachedResult> {
         let name = self.call.operation.name;
         let store = self.tools.store();
-        let here = self.tools.cache().same(self.owner, name, arguments);
+        let here = self
+            .tools
+            .cache()
+            .find_by_request(self.owner, name, arguments);
         match (here, self.shared(&*store)) {
-            (None, Some(shared)) => shared.same(self.owner, name, arguments).await,
+            (None, Some(shared)) => shared.find_by_request(self.owner, name, arguments).await,
             (cached, _) => cached,
         }
     }
 
-    /// Calls Exa once, or as often as a list has pages.
-    async fn ask(
+    /// Calls Exa once, or once per page of a list.
+    async fn call_exa(
         &self,
         arguments: Map<String, Value>,
         sent_filters: &[String],
-    ) -> ToolResult<Answered> {
+    ) -> ToolResult<CallOutput> {
         let (operation, options) = (self.call.operation, &self.call.options);
         let polling = Polling::new(self.tools, self.context, self.call);
         if let Some(resumed) = polling.resume(&arguments).await {
@@ -153,25 +156,27 @@ impl<'a> OperationRun<'a> {
         };
         let task = &self.context.task;
         if task.is_some() && operation.behavior.long_running.is_some() {
-            // Looking at work survives a restart; reading its events does not.
+            // Polling survives a restart; reading a stream of events does not.
             checked.arguments.shift_remove("stream");
         }
-        let before = polling.seen_before(&checked.arguments).await;
-        let refused = |refusal| ToolError::refused(operation, refusal);
+        let before = polling.existing_work(&checked.arguments).await;
+        let call_error = |error| ToolError::from_call_error(operation, error);
         let progress = &self.context.progress;
         let mut warnings = Vec::new();
         let called = if options.all() && is_paged(operation) {
-            let most = options.most(sent_filters).unwrap_or(MOST_ENTRIES);
-            let most = most.min(MOST_ENTRIES);
+            let max = options
+                .max_useful_results(sent_filters)
+                .unwrap_or(MAX_ENTRIES);
+            let max = max.min(MAX_ENTRIES);
             let caller = self.tools.caller();
-            let paged = caller.send_all(operation, checked, most, progress).await;
-            let mut paged = paged.map_err(refused)?;
-            warnings.extend(stopped(operation, &mut paged, most));
+            let paged = caller.send_all(operation, checked, max, progress).await;
+            let mut paged = paged.map_err(call_error)?;
+            warnings.extend(pagination_warning(operation, &mut paged, max));
             paged.call
         } else {
             if options.all() {
                 warnings.push(format!(
-                    "`all` changes nothing: `{}` does not answer in pages",
+                    "`all` has no effect: `{}` is not paginated",
                     operation.name
                 ));
             }
@@ -182,28 +187,28 @@ impl<'a> OperationRun<'a> {
             };
             match caller.send(operation, checked, progress).await {
                 Ok(called) => called,
-                Err(refusal) => return polling.unanswered(sent, refusal, lost).await,
+                Err(error) => return polling.recover_start(sent, error, lost).await,
             }
         };
         warnings.extend(recurring_cost(operation, &called.arguments));
         let resources = self.tools.resources();
-        resources.heed(self.owner, operation, &called);
+        resources.notify_webset_change(self.owner, operation, &called);
         let CompletedCall {
-            response: answer,
+            response: response,
             arguments,
-            reported_progress: told,
+            reported_progress: progress,
             ..
         } = called;
-        let mut answered = Answered {
+        let mut output = CallOutput {
             warnings,
-            told,
-            ..Answered::new(cleaned(answer.value).await, arguments)
+            progress,
+            ..CallOutput::new(sanitized(response.value).await, arguments)
         };
-        polling.follow_new(before, &mut answered).await?;
-        Ok(answered)
+        polling.follow_new(before, &mut output).await?;
+        Ok(output)
     }
 
-    /// Returns the way to Exa for the call, with the folders that its client opened.
+    /// Returns the executor for the call, with access to the folders of its client.
     fn caller(&self) -> OperationExecutor {
         let caller = self.tools.caller();
         match &self.context.folders {
@@ -213,7 +218,7 @@ impl<'a> OperationRun<'a> {
     }
 }
 
-/// What a call costs again and again that set up something recurring.
+/// Describes the cost of something recurring that a call has created.
 fn recurring_cost(operation: &Operation, arguments: &Map<String, Value>) -> Option<String> {
     let recurring = price::estimate(operation, arguments).recurring?;
     let price::Recurring {
@@ -225,54 +230,60 @@ fn recurring_cost(operation: &Operation, arguments: &Map<String, Value>) -> Opti
         unpriced,
         ..
     } = recurring;
-    let known = format!(
+    let schedule = format!(
         "it repeats ({period}: up to {runs_per_day} runs a day) until it is deleted or paused"
     );
-    Some(match unpriced {
-        true if per_run.is_zero() => format!("{known}; the price of a run is not known"),
-        true => format!(
-            "{known}; a run costs {per_run} and what is not known beside it, at least {per_day} a day and {per_month} a month"
-        ),
-        false => format!(
-            "{known}; a run costs up to {per_run}, which is up to {per_day} a day and {per_month} a month, and is not part \
+    Some(if unpriced && per_run.is_zero() {
+        format!("{schedule}; the price of a run is unknown")
+    } else if unpriced {
+        format!(
+            "{schedule}; a run costs {per_run} plus an unknown amount, at least {per_day} a day and {per_month} a month"
+        )
+    } else {
+        format!(
+            "{schedule}; a run costs up to {per_run}, which is up to {per_day} a day and {per_month} a month, and is not part \
              of the budget of this token"
-        ),
+        )
     })
 }
 
-/// Operations whose answers cost money and do not change by the minute: asking the same again within
-/// the life of an answer gives the kept one. What belongs to the caller is always asked for anew.
-fn repeats(operation: &Operation) -> bool {
+/// Returns whether a repeated request may return the cached result: the response costs money and changes slowly.
+/// Data of the caller is always requested from Exa.
+fn is_cacheable(operation: &Operation) -> bool {
     operation.read_only && operation.method != "GET"
 }
 
-/// An answer without anything hidden in its texts.
-pub(super) async fn cleaned(mut answer: Value) -> Value {
-    let is_large = blocking::is_large_value(&answer);
+/// Removes hidden characters from the texts of a response.
+pub(super) async fn sanitized(mut response: Value) -> Value {
+    let is_large = blocking::is_large_value(&response);
     blocking::run(is_large, || {
-        clean_json(&mut answer, LONGEST_TEXT);
-        answer
+        clean_json(&mut response, MAX_TEXT_CHARS);
+        response
     })
     .await
 }
 
-/// Why a list was not followed to its end, and where to go on.
-fn stopped(operation: &'static Operation, paged: &mut PagedCall, most: usize) -> Option<String> {
+/// Describes why a list was not read to its end, and how to continue.
+fn pagination_warning(
+    operation: &'static Operation,
+    paged: &mut PagedCall,
+    max: usize,
+) -> Option<String> {
     let reason = match paged.stop.take()? {
-        PagingStop::LimitReached => format!("{most} results are enough"),
-        PagingStop::RepeatedCursor => "Exa gave the same pages again".to_owned(),
-        PagingStop::TooManyPages => format!("after {} pages there were still more", paged.pages),
-        PagingStop::Failed(refusal) => {
-            let error = ToolError::refused(operation, refusal);
-            let first = error_messages::headline(&error);
-            format!("page {} failed: {first}", paged.pages + 1)
+        PagingStop::LimitReached => format!("limit of {max} results reached"),
+        PagingStop::RepeatedCursor => "Exa repeated a page".to_owned(),
+        PagingStop::TooManyPages => format!("limit of {} pages reached", paged.pages),
+        PagingStop::Failed(error) => {
+            let error = ToolError::from_call_error(operation, error);
+            let headline = error_messages::headline(&error);
+            format!("page {} failed: {headline}", paged.pages + 1)
         }
     };
-    let answer = &paged.call.response.value;
-    let mut cursor = answer.get("nextCursor").cloned().unwrap_or_default();
-    clean_json(&mut cursor, LONGEST_TEXT);
+    let response = &paged.call.response.value;
+    let mut cursor = response.get("nextCursor").cloned().unwrap_or_default();
+    clean_json(&mut cursor, MAX_TEXT_CHARS);
     let cursor = cursor.as_str().unwrap_or_default();
     Some(format!(
-        "not all pages were read, because {reason}; go on with cursor \"{cursor}\""
+        "not all pages were read: {reason}; continue with cursor \"{cursor}\""
     ))
 }

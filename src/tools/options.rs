@@ -1,4 +1,4 @@
-//! Arguments that say how an answer is shown. They belong to the tools, not to the operations.
+//! Options: arguments of the tools, not of the operations, that control how a result is rendered.
 
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -8,18 +8,18 @@ use serde_json::{Map, Value, json};
 
 use super::discovery;
 use crate::operations::validation;
-use crate::render::{Level, View, ViewError};
+use crate::render::{ContentLevel, View, ViewError};
 use exa_mcp_generated::tools::OPTIONS;
 use exa_mcp_model::Operation;
 
-/// A name this close to an option is one.
-const CLOSE: f64 = 0.93;
+/// Minimum similarity of a misspelled option.
+const MIN_SIMILARITY: f64 = 0.93;
 
 static SCHEMA: LazyLock<validation::InputSchema> = LazyLock::new(|| {
     validation::InputSchema::new(serde_json::from_str(OPTIONS).unwrap_or_default())
 });
 
-/// The options by name.
+/// Returns the names of all options.
 fn known() -> impl Iterator<Item = &'static str> + Clone {
     let properties = SCHEMA.get("properties").and_then(Value::as_object);
     properties
@@ -27,28 +27,28 @@ fn known() -> impl Iterator<Item = &'static str> + Clone {
         .flat_map(|map| map.keys().map(String::as_str))
 }
 
-/// What a caller wants to see.
+/// The options of a call.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Options(Map<String, Value>);
 
 impl Options {
-    /// Takes the options out of arguments; `own` says which names the tool itself has. A look at a
-    /// kept answer needs no arguments of the tool, so there every name is an option's.
+    /// Takes the options out of the arguments. `own` returns whether the tool itself has an argument. Reading a cached
+    /// result needs no arguments of the tool, so there options take precedence.
     pub(super) fn take(
         given: &mut Map<String, Value>,
         own: impl Fn(&str) -> bool,
-        mended: &mut Vec<String>,
+        corrections: &mut Vec<String>,
     ) -> Self {
-        let again = given.contains_key("cache_id") || given.contains_key("cacheId");
+        let reads_cache = given.contains_key("cache_id") || given.contains_key("cacheId");
         let names: Vec<String> = given.keys().cloned().collect();
         let mut options = Self::default();
         for name in names {
-            let Some(option) = meant(&name, again, &own) else {
+            let Some(option) = resolve_option(&name, reads_cache, &own) else {
                 continue;
             };
             if let Some(value) = given.shift_remove(&name).filter(|value| !value.is_null()) {
                 if option != name {
-                    mended.push(format!("`{name}` was read as `{option}`"));
+                    corrections.push(format!("`{name}` was read as `{option}`"));
                 }
                 options.0.entry(option).or_insert(value);
             }
@@ -56,25 +56,23 @@ impl Options {
         options
     }
 
-    /// Takes options that stand among the arguments of an operation; those beside them count more.
+    /// Takes options from the arguments of an operation; those given beside them take precedence.
     pub(super) fn take_more(
         &mut self,
         given: &mut Map<String, Value>,
         own: impl Fn(&str) -> bool,
-        mended: &mut Vec<String>,
+        corrections: &mut Vec<String>,
     ) {
-        for (name, value) in Self::take(given, own, mended).0 {
-            mended.push(format!(
-                "`{name}` stands beside the arguments, not among them"
-            ));
+        for (name, value) in Self::take(given, own, corrections).0 {
+            corrections.push(format!("`{name}` belongs beside the arguments, not inside"));
             self.0.entry(name).or_insert(value);
         }
     }
 
-    /// Puts the values right or says what is wrong with them.
+    /// Validates and corrects the values.
     pub(super) fn check(
         self,
-        mended: &mut Vec<String>,
+        corrections: &mut Vec<String>,
     ) -> Result<Self, Box<validation::ValidationError>> {
         if self.0.is_empty() {
             return Ok(self);
@@ -83,82 +81,85 @@ impl Options {
         let given = self.0.clone();
         match validation::validate(&subject, self.0.into()) {
             Ok(checked) => {
-                mended.extend(checked.corrections);
+                corrections.extend(checked.corrections);
                 Ok(Self(checked.arguments))
             }
-            Err(mut refused) => {
-                refused.example = Box::new(example(&given));
-                Err(Box::new(refused))
+            Err(mut error) => {
+                error.example = Box::new(example(&given));
+                Err(Box::new(error))
             }
         }
     }
 
-    /// A refusal of the arguments, with what is wrong with the options beside them.
-    pub(super) fn refusing(
+    /// Adds the problems of the options to an error about the arguments.
+    pub(super) fn add_problems(
         &self,
-        mut refused: validation::ValidationError,
+        mut error: validation::ValidationError,
     ) -> validation::ValidationError {
         if let Err(more) = self.clone().check(&mut Vec::new()) {
-            refused.problems.extend(more.problems);
-            refused.missing.clear();
+            error.problems.extend(more.problems);
+            error.missing.clear();
             if let (Value::Object(call), Value::Object(options)) =
-                (&mut *refused.example, *more.example)
+                (&mut *error.example, *more.example)
             {
                 call.extend(options);
             }
         }
-        refused
+        error
     }
 
-    /// The view they describe; `usual` is the level for callers that name none.
-    pub(super) fn view(&self, usual: Level) -> Result<View, Box<validation::ValidationError>> {
-        View::read(&self.0, usual).map_err(|error| Box::new(unfit(&error)))
+    /// Returns the view that the options describe; `default` is the level if none is named.
+    pub(super) fn view(
+        &self,
+        default: ContentLevel,
+    ) -> Result<View, Box<validation::ValidationError>> {
+        View::parse(&self.0, default).map_err(|error| Box::new(view_problem(&error)))
     }
 
-    /// The level that was asked for.
-    pub(super) fn level(&self) -> Option<Level> {
-        self.text("content_level").and_then(Level::named)
+    /// Returns the requested level.
+    pub(super) fn level(&self) -> Option<ContentLevel> {
+        self.text("content_level").and_then(ContentLevel::from_name)
     }
 
-    /// Whether the text is to be JSON.
+    /// Returns whether the text is to be JSON.
     pub(super) fn wants_json(&self) -> bool {
         self.text("output_format") == Some("json")
     }
 
-    /// The kept answer to look at.
+    /// Returns the id of the cached result to read.
     pub(super) fn cache_id(&self) -> Option<&str> {
         self.text("cache_id")
     }
 
-    /// Whether a kept answer is to be looked at, even if its id turns out to be none.
-    pub(super) fn looks_back(&self) -> bool {
+    /// Returns whether a cached result is to be read, even if its id is malformed.
+    pub(super) fn reads_cache(&self) -> bool {
         self.0.contains_key("cache_id")
     }
 
-    /// Whether a kept answer to the same question will not do.
+    /// Returns whether the cached result of the same request must not be used.
     pub(super) fn fresh(&self) -> bool {
         self.flag("fresh")
     }
 
-    /// How long to wait for the end of work that a call starts.
+    /// Returns how long to wait for the end of work that the call starts.
     pub(super) fn wait(&self) -> Duration {
         let seconds = self.0.get("wait_seconds").and_then(Value::as_u64);
         Duration::from_secs(seconds.unwrap_or(0))
     }
 
-    /// Whether the caller says how long to wait.
+    /// Returns whether the caller sets the waiting time.
     pub(super) fn waits(&self) -> bool {
         self.0.contains_key("wait_seconds")
     }
 
-    /// Whether all pages of a list are wanted.
+    /// Returns whether all pages of a list are requested.
     pub(super) fn all(&self) -> bool {
         self.flag("all")
     }
 
-    /// The most results that are of use; `sent` are the filters that Exa applies. What other filters
-    /// take away must be made up for, so with these every result is of use.
-    pub(super) fn most(&self, sent: &[String]) -> Option<usize> {
+    /// Returns the maximum number of results that can be shown. `sent` are the filters applied by Exa. Any other filter
+    /// may remove results, so that there is no maximum.
+    pub(super) fn max_useful_results(&self, sent: &[String]) -> Option<usize> {
         let is_here = |filter: &String| filter != "maxResults" && !sent.contains(filter);
         if self.filters().is_some_and(|all| all.keys().any(is_here)) {
             return None;
@@ -170,12 +171,12 @@ impl Options {
         limit.into_iter().chain(filter).min()
     }
 
-    /// Whether there are filters, in whatever form.
+    /// Returns whether filters are given, valid or not.
     pub(super) fn has_filters(&self) -> bool {
         self.0.contains_key("filters")
     }
 
-    /// The filters as they were given.
+    /// Returns the filters.
     pub(super) fn filters(&self) -> Option<&Map<String, Value>> {
         self.0.get("filters").and_then(Value::as_object)
     }
@@ -189,8 +190,8 @@ impl Options {
     }
 }
 
-/// Why a view is not possible, in the form that other refusals have.
-pub(super) fn unfit(error: &ViewError) -> validation::ValidationError {
+/// Converts a view error to a validation error.
+pub(super) fn view_problem(error: &ViewError) -> validation::ValidationError {
     let place = match error {
         ViewError::Index { .. } => "index".to_owned(),
         ViewError::Date { filter, .. } => format!("filters.{filter}"),
@@ -210,33 +211,33 @@ pub(super) fn unfit(error: &ViewError) -> validation::ValidationError {
     }
 }
 
-/// Values that fit, for the options that were given.
+/// Returns valid values for the given options.
 fn example(given: &Map<String, Value>) -> Value {
-    let fitting = json!({
+    let valid = json!({
         "content_level": "summary", "output_format": "json", "cache_id": "r_…", "index": 0, "offset": 0,
         "limit": 5, "max_tokens": 5000, "fresh": true, "wait_seconds": 60, "all": true, "fields": ["title", "url"],
         "filters": {"afterDate": "2024-01-31", "includeDomains": ["example.com"], "maxResults": 5},
     });
-    let Value::Object(mut fitting) = fitting else {
+    let Value::Object(mut valid) = valid else {
         return Value::Null;
     };
-    fitting.retain(|name, _| given.contains_key(name));
-    Value::Object(fitting)
+    valid.retain(|name, _| given.contains_key(name));
+    Value::Object(valid)
 }
 
-/// The option that a name means.
-fn meant(name: &str, again: bool, own: &impl Fn(&str) -> bool) -> Option<String> {
-    if own(name) && !(again && known().any(|option| option == name)) {
+/// Returns the option that a name stands for.
+fn resolve_option(name: &str, reads_cache: bool, own: &impl Fn(&str) -> bool) -> Option<String> {
+    if own(name) && !(reads_cache && known().any(|option| option == name)) {
         return None;
     }
-    let exact = discovery::meant("option", name, known(), &mut Vec::new());
+    let exact = discovery::resolve_name("option", name, known(), &mut Vec::new());
     exact.or_else(|| {
-        let near = similar_names::most_similar(name, known(), CLOSE)?;
+        let near = similar_names::most_similar(name, known(), MIN_SIMILARITY)?;
         (name.len() > 5).then(|| near.to_owned())
     })
 }
 
-/// Whether an operation has an argument of this name.
+/// Returns whether an operation has an argument with this name.
 pub(super) fn is_argument(operation: &Operation, name: &str) -> bool {
     let mut arguments = operation.arguments.iter();
     arguments.any(|argument| argument.name == name || argument.aliases.contains(&name))
@@ -249,13 +250,13 @@ mod tests {
 
     fn take(given: Value, own: &[&str]) -> (Map<String, Value>, Value, Vec<String>) {
         let mut given = given.as_object().unwrap().clone();
-        let mut mended = Vec::new();
-        let options = Options::take(&mut given, |name| own.contains(&name), &mut mended);
-        (options.0, given.into(), mended)
+        let mut corrections = Vec::new();
+        let options = Options::take(&mut given, |name| own.contains(&name), &mut corrections);
+        (options.0, given.into(), corrections)
     }
 
     #[test]
-    fn options_are_told_from_arguments() {
+    fn separates_options_from_arguments() {
         let (options, left, _) = take(
             json!({"query": "q", "content_level": "full", "limit": 5}),
             &["limit"],
@@ -271,8 +272,8 @@ mod tests {
     }
 
     #[test]
-    fn no_more_is_wanted_than_is_of_use() {
-        for (given, sent, most) in [
+    fn computes_the_maximum_number_of_useful_results() {
+        for (given, sent, max) in [
             (json!({}), None, None),
             (json!({"filters": {"maxResults": 5}}), None, Some(5)),
             (json!({"limit": 5, "offset": 2}), None, Some(7)),
@@ -295,13 +296,13 @@ mod tests {
         ] {
             let options = Options(given.as_object().unwrap().clone());
             let sent: Vec<String> = sent.into_iter().map(str::to_owned).collect();
-            assert_eq!(options.most(&sent), most, "{given}");
+            assert_eq!(options.max_useful_results(&sent), max, "{given}");
         }
     }
 
     #[test]
-    fn slips_are_mended() {
-        let (options, _, mended) = take(
+    fn corrects_misspelled_options() {
+        let (options, _, corrections) = take(
             json!({"contentLevel": "full", "output_fromat": "json"}),
             &[],
         );
@@ -309,11 +310,11 @@ mod tests {
             Value::from(options),
             json!({"content_level": "full", "output_format": "json"})
         );
-        assert_eq!(mended.len(), 2);
+        assert_eq!(corrections.len(), 2);
     }
 
     #[test]
-    fn bad_values_are_explained() {
+    fn explains_invalid_values() {
         for (given, part) in [
             (json!({"content_level": "everything"}), "summary"),
             (json!({"max_tokens": 0}), "at least 1"),
@@ -321,17 +322,17 @@ mod tests {
             (json!({"index": -1}), "0"),
         ] {
             let options = Options(given.as_object().unwrap().clone());
-            let refused = options.check(&mut Vec::new()).unwrap_err();
-            assert!(refused.to_string().contains(part), "{refused}");
-            assert_eq!(refused.example.as_object().unwrap().len(), 1);
+            let error = options.check(&mut Vec::new()).unwrap_err();
+            assert!(error.to_string().contains(part), "{error}");
+            assert_eq!(error.example.as_object().unwrap().len(), 1);
         }
         let options = Options(
-            json!({"filters": {"afterDate": "soon"}})
+            json!({"filters": {"afterDate": "later"}})
                 .as_object()
                 .unwrap()
                 .clone(),
         );
-        let refused = options.view(Level::Standard).unwrap_err();
-        assert_eq!(refused.problems[0].path, "filters.afterDate");
+        let error = options.view(ContentLevel::Standard).unwrap_err();
+        assert_eq!(error.problems[0].path, "filters.afterDate");
     }
 }

@@ -1,17 +1,17 @@
-//! What a tool call comes to.
+//! The outcome of a tool call.
 
 use serde_json::{Map, Value, json};
 
 use super::error::ToolError;
 use super::error_messages;
 use crate::operations::client::UrlRequest;
-use crate::render::{Format, Link, Rendered};
+use crate::render::{self, OutputFormat, Rendered, ResourceLink};
 use exa_mcp_model::CallStats;
 
-/// The outcome of a tool call, before it is put into the form that clients see.
+/// The outcome of a tool call, before it is converted for the client.
 #[derive(Debug)]
 pub enum ToolOutcome {
-    /// The call was answered.
+    /// The call succeeded.
     Success(Rendered),
     /// The call failed.
     Failure(Box<ToolError>),
@@ -19,24 +19,24 @@ pub enum ToolOutcome {
     InputRequired(UrlRequest),
 }
 
-/// What a step of a tool call comes to.
+/// The result of a step of a tool call.
 pub(super) type ToolResult<T = Rendered> = Result<T, Box<ToolError>>;
 
-/// What a client sees of an outcome.
+/// The content that a client receives.
 #[derive(Debug, Clone)]
 pub struct ToolContent {
-    /// For clients that read text.
+    /// The text.
     pub text: String,
-    /// For clients that read data; the same information.
+    /// The structured content, with the same information.
     pub structured: Map<String, Value>,
-    /// Resources that hold more.
-    pub links: Vec<Link>,
+    /// Links to resources with more.
+    pub links: Vec<ResourceLink>,
     /// The call failed.
     pub is_error: bool,
 }
 
 impl ToolOutcome {
-    /// Returns the facts about the answer, if there is one.
+    /// Returns the statistics of a successful call.
     pub fn stats(&self) -> Option<&CallStats> {
         match self {
             Self::Success(rendered) => rendered.stats.as_ref(),
@@ -44,12 +44,12 @@ impl ToolOutcome {
         }
     }
 
-    /// Returns whether the call gave no answer.
+    /// Returns whether the call did not succeed.
     pub fn is_failure(&self) -> bool {
         !matches!(self, Self::Success(_))
     }
 
-    /// Turns the outcome into what a client sees, with these warnings beside it.
+    /// Converts the outcome for the client and adds warnings.
     pub fn into_content(self, warnings: &[String]) -> ToolContent {
         let (mut content, format) = match self {
             Self::Success(rendered) => {
@@ -61,15 +61,17 @@ impl ToolOutcome {
                 };
                 (content, rendered.format)
             }
-            Self::Failure(error) => (error_messages::render(&error), Format::Markdown),
+            Self::Failure(error) => (error_messages::render(&error), OutputFormat::Markdown),
             Self::InputRequired(visit) => {
                 let error = ToolError::KeyRequired(visit);
-                (error_messages::render(&error), Format::Markdown)
+                (error_messages::render(&error), OutputFormat::Markdown)
             }
         };
         if !warnings.is_empty() {
             content.warn(warnings, format);
         }
+        // After the text is final, so that only the structured content has them.
+        render::add_deprecated_keys(&mut content.structured);
         content
     }
 }
@@ -93,12 +95,14 @@ impl From<Box<ToolError>> for ToolOutcome {
 }
 
 impl ToolContent {
-    fn warn(&mut self, warnings: &[String], format: Format) {
+    fn warn(&mut self, warnings: &[String], format: OutputFormat) {
         add_warnings(&mut self.structured, warnings);
         match format {
-            // A text that is JSON must stay JSON.
-            Format::Json => self.text = serde_json::to_string(&self.structured).unwrap_or_default(),
-            Format::Markdown => {
+            // JSON text must stay valid JSON.
+            OutputFormat::Json => {
+                self.text = serde_json::to_string(&self.structured).unwrap_or_default()
+            }
+            OutputFormat::Markdown => {
                 for warning in warnings {
                     self.text.push_str(&format!("\n\nWarning: {warning}"));
                 }
@@ -107,20 +111,20 @@ impl ToolContent {
     }
 }
 
-/// Adds warnings to those that an answer has.
-fn add_warnings(answer: &mut Map<String, Value>, warnings: &[String]) {
-    let metadata = answer.entry("metadata").or_insert_with(|| json!({}));
+/// Adds warnings to the metadata of a result.
+fn add_warnings(result: &mut Map<String, Value>, warnings: &[String]) {
+    let metadata = result.entry("metadata").or_insert_with(|| json!({}));
     if let Value::Object(metadata) = metadata {
-        let known = metadata.entry("warnings").or_insert_with(|| json!([]));
-        if let Value::Array(known) = known {
-            known.extend(warnings.iter().map(|warning| json!(warning)));
+        let present = metadata.entry("warnings").or_insert_with(|| json!([]));
+        if let Value::Array(present) = present {
+            present.extend(warnings.iter().map(|warning| json!(warning)));
         }
     }
 }
 
-/// An answer as an object; structured content must be one.
-pub(super) fn as_object(answer: Value) -> Map<String, Value> {
-    match answer {
+/// Converts a value to an object, as structured content requires.
+pub(super) fn as_object(value: Value) -> Map<String, Value> {
+    match value {
         Value::Object(map) => map,
         other => Map::from_iter([("result".to_owned(), other)]),
     }

@@ -1,4 +1,4 @@
-//! From the arguments of a tool to a call of an operation: parsed once, validated once.
+//! Parses and validates tool calls.
 
 use std::sync::Arc;
 
@@ -10,10 +10,12 @@ use super::options::{self, Options};
 use super::outcome::ToolResult;
 use super::plan::{self, Plan};
 use super::registry::{Tool, ToolRegistry};
-use super::{create_note, discovery, host, name_limits, named, suggest, upstream, work};
+use super::{
+    create_note, discovery, host, name_limits, named, suggest, task_call, upstream_filters,
+};
 use crate::operations::validation::{self, ValidatedArguments, ValidationError};
 use crate::operations::{self, OperationError, OperationExecutor, price};
-use crate::render::{Level, Rendered};
+use crate::render::{ContentLevel, Rendered};
 use exa_mcp_model::Operation;
 
 /// Parses and validates a call of a tool.
@@ -26,7 +28,7 @@ pub(super) fn parse(
     let parsed = match (&tool, name_limits::check(name, &arguments)) {
         (Some(tool), Ok(())) => parse_call(registry, tool, arguments.clone()),
         (Some(_), Err(error)) => Parsed::from(Err(error)),
-        (None, _) => Parsed::from(Err(ToolError::impossible(
+        (None, _) => Parsed::from(Err(ToolError::invalid_request(
             format!("There is no tool `{name}`."),
             json!({}),
         ))),
@@ -41,7 +43,7 @@ pub(super) fn parse(
     }
 }
 
-/// What a call does, and what is known of it even if it cannot be done.
+/// The action of a call, and what is known of the call even if it is invalid.
 struct Parsed {
     start_cost: Option<u64>,
     waits: bool,
@@ -85,7 +87,7 @@ fn parse_call(registry: &ToolRegistry, tool: &Arc<Tool>, arguments: Map<String, 
         let call = validate(*request, tool);
         call.map(|(call, source)| Action::Operation(Box::new(call), source))
     };
-    let start_cost = work::starts(operation).then(|| match &action {
+    let start_cost = task_call::starts(operation).then(|| match &action {
         Ok(Action::Operation(_, Source::Exa { arguments, .. })) => {
             let estimate = price::estimate(operation, arguments);
             estimate.worst.micro()
@@ -100,33 +102,33 @@ fn parse_call(registry: &ToolRegistry, tool: &Arc<Tool>, arguments: Map<String, 
     }
 }
 
-/// What a tool that calls operations is asked for.
+/// A request to a tool that calls operations.
 enum Request {
-    /// What can be called.
+    /// A description of what can be called.
     Discovery(Rendered),
     /// A call of an operation.
     Operation(Box<OperationRequest>),
 }
 
-/// A call of an operation as it was given.
+/// A call of an operation before validation.
 struct OperationRequest {
     operation: &'static Operation,
     arguments: Value,
     options: Options,
-    /// The level for callers that name none.
-    usual_level: Level,
-    /// The level by which the tool chose what to ask Exa for.
-    requested_level: Option<Level>,
-    /// Which entry of a host stands for the operation.
+    /// The level if the caller names none.
+    default_level: ContentLevel,
+    /// The level for which the tool chose the arguments, if it did.
+    requested_level: Option<ContentLevel>,
+    /// The index of the toolhost entry that was called, if any.
     entry: Option<usize>,
-    /// Arguments that the tool filled in because the caller did not give them.
-    filled: Vec<String>,
-    /// What was put right so far.
+    /// Arguments set by defaults of the tool, not by the caller.
+    defaulted: Vec<String>,
+    /// Corrections so far.
     corrections: Vec<String>,
 }
 
 impl OperationRequest {
-    /// What a tool asks that sends exactly what it is given.
+    /// Creates the request of a tool without presets.
     fn new(
         operation: &'static Operation,
         arguments: Value,
@@ -137,10 +139,10 @@ impl OperationRequest {
             operation,
             arguments,
             options,
-            usual_level: Level::Standard,
+            default_level: ContentLevel::Standard,
             requested_level: None,
             entry: None,
-            filled: Vec::new(),
+            defaulted: Vec::new(),
             corrections,
         }
     }
@@ -161,39 +163,43 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
         mut corrections,
         ..
     } = request;
-    // Whoever reads a cached result asks nothing, so there are no arguments to speak of.
-    let asks = !options.looks_back();
+    // Reading a cached result sends no request, so its arguments do not matter.
+    let calls_exa = !options.reads_cache();
     let options = options.check(&mut corrections);
-    let view = options.and_then(|options| Ok((options.view(request.usual_level)?, options)));
+    let view = options.and_then(|options| Ok((options.view(request.default_level)?, options)));
     let (mut view, options) = match view {
         Ok(view) => view,
-        Err(refused) => {
-            let arguments = Some(arguments).filter(|_| asks);
-            return Err(unfit_options(*refused, operation, arguments));
+        Err(error) => {
+            let arguments = Some(arguments).filter(|_| calls_exa);
+            return Err(invalid_options(*error, operation, arguments));
         }
     };
     let source = if let Some(id) = options.cache_id() {
         if options.fresh() {
-            let note = "`fresh` was left out: cache_id asks for the kept answer";
-            corrections.push(note.to_owned());
+            let correction = "`fresh` was ignored: cache_id reads a cached result";
+            corrections.push(correction.to_owned());
         }
         Source::Cache(id.to_owned())
     } else {
-        let sent_filters = send_filters(operation, &options, &mut arguments, &request.filled);
-        let checked = OperationExecutor::validate(operation, arguments).map_err(|refusal| {
-            let refusal = in_own_words(call::entry(tool, request.entry), refusal);
-            ToolError::refused(operation, refusal)
+        let sent_filters = send_filters(operation, &options, &mut arguments, &request.defaulted);
+        let checked = OperationExecutor::validate(operation, arguments).map_err(|error| {
+            let error = with_entry_names(call::entry(tool, request.entry), error);
+            ToolError::from_call_error(operation, error)
         })?;
         let ValidatedArguments {
             arguments,
             corrections: found,
             ..
         } = checked;
-        // A tool with presets may have said the same of its own arguments.
+        // A named tool may have reported the same correction of its own arguments.
         let known = corrections.len();
-        for note in found {
-            if !corrections.iter().take(known).any(|known| *known == note) {
-                corrections.push(note);
+        for correction in found {
+            if !corrections
+                .iter()
+                .take(known)
+                .any(|known| *known == correction)
+            {
+                corrections.push(correction);
             }
         }
         view.extract = extract(&arguments);
@@ -214,54 +220,53 @@ fn validate(request: OperationRequest, tool: &Arc<Tool>) -> ToolResult<(Operatio
     Ok((call, source))
 }
 
-/// A refusal with the names that the caller of a host's entry knows.
-fn in_own_words(entry: Option<&plan::Entry>, refusal: OperationError) -> OperationError {
-    match (entry, refusal) {
-        (Some(entry), OperationError::Arguments(refused)) => {
-            OperationError::Arguments(Box::new(host::in_own_words(entry, *refused)))
+/// Replaces the names of the operation in an error with those of the toolhost entry.
+fn with_entry_names(entry: Option<&plan::Entry>, error: OperationError) -> OperationError {
+    match (entry, error) {
+        (Some(entry), OperationError::Arguments(error)) => {
+            OperationError::Arguments(Box::new(host::with_entry_names(entry, *error)))
         }
-        (_, refusal) => refusal,
+        (_, error) => error,
     }
 }
 
-/// Options that do not fit, told together with what is wrong with the arguments, and with a call that is
-/// right as a whole.
-fn unfit_options(
-    mut refused: ValidationError,
+/// Creates an error about invalid options, together with the problems of the arguments and a valid call.
+fn invalid_options(
+    mut error: ValidationError,
     operation: &'static Operation,
     arguments: Option<Value>,
 ) -> Box<ToolError> {
     let Some(arguments) = arguments else {
-        return ToolError::invalid(operation.name, refused);
+        return ToolError::invalid(operation.name, error);
     };
     if let Err(OperationError::Arguments(more)) = OperationExecutor::validate(operation, arguments)
     {
-        refused.problems.extend(more.problems);
-        refused.hints = more.hints;
+        error.problems.extend(more.problems);
+        error.hints = more.hints;
     }
     let call = operations::example(operation);
-    if let (Value::Object(example), Value::Object(mut call)) = (&mut *refused.example, call) {
+    if let (Value::Object(example), Value::Object(mut call)) = (&mut *error.example, call) {
         call.append(example);
         *example = call;
     }
-    ToolError::invalid(operation.name, refused)
+    ToolError::invalid(operation.name, error)
 }
 
 fn send_filters(
     operation: &'static Operation,
     options: &Options,
     arguments: &mut Value,
-    filled: &[String],
+    defaulted: &[String],
 ) -> Vec<String> {
     match (options.filters(), arguments) {
         (Some(filters), Value::Object(arguments)) => {
-            upstream::send(operation, filters, arguments, filled)
+            upstream_filters::send(operation, filters, arguments, defaulted)
         }
         _ => Vec::new(),
     }
 }
 
-/// Characters of text that a request asks for.
+/// Returns the characters of text that a request asks for.
 fn extract(arguments: &Map<String, Value>) -> Option<usize> {
     let text = arguments
         .get("contents")
@@ -271,13 +276,13 @@ fn extract(arguments: &Map<String, Value>) -> Option<usize> {
     usize::try_from(characters).ok()
 }
 
-/// An operation that is known to exist in the generated table.
+/// Finds an operation in the generated table.
 fn operation(name: &str) -> ToolResult<&'static Operation> {
     let all = || operations::all().iter().map(|operation| operation.name);
-    operations::find(name).ok_or_else(|| discovery::unknown(name, all()))
+    operations::find(name).ok_or_else(|| discovery::unknown_operation(name, all()))
 }
 
-/// A tool that is one operation.
+/// Parses a call of a tool for a single operation.
 fn single(name: &str, mut arguments: Map<String, Value>) -> ToolResult<Request> {
     let operation = operation(name)?;
     let mut corrections = Vec::new();
@@ -286,7 +291,7 @@ fn single(name: &str, mut arguments: Map<String, Value>) -> ToolResult<Request> 
     Ok(OperationRequest::new(operation, arguments.into(), options, corrections).into())
 }
 
-/// A tool with presets. Reading a cached result needs none of its arguments.
+/// Parses a call of a named tool. Reading a cached result needs none of its arguments.
 fn named_call(
     tool: &Tool,
     plan: &plan::Named,
@@ -298,42 +303,45 @@ fn named_call(
         plan.moves.iter().any(|step| step.from == name) || options::is_argument(main, name)
     };
     let options = Options::take(&mut arguments, own, &mut corrections);
-    let usual = plan.content_level.as_deref().and_then(Level::named);
-    let usual = usual.unwrap_or(Level::Standard);
-    let level = options.level().unwrap_or(usual);
+    let default = plan
+        .content_level
+        .as_deref()
+        .and_then(ContentLevel::from_name);
+    let default = default.unwrap_or(ContentLevel::Standard);
+    let level = options.level().unwrap_or(default);
     let mut request = OperationRequest {
-        usual_level: usual,
+        default_level: default,
         requested_level: Some(level).filter(|_| !plan.levels.is_empty()),
         ..OperationRequest::new(main, Value::Null, options, corrections)
     };
-    if request.options.looks_back() {
+    if request.options.reads_cache() {
         return Ok(request.into());
     }
     let names: Vec<&str> = main.arguments.iter().map(|it| it.name).collect();
-    // What the tool does not know may still be known to the operation.
+    // Arguments unknown to the tool may be arguments of the operation.
     let subject = validation::ArgumentSpec::new(tool.schema())
         .with_extra_names(&names)
         .with_example(&plan.example);
-    let checked = validation::validate(&subject, arguments.into()).map_err(|refused| {
-        let refused = request.options.refusing(refused);
-        ToolError::invalid(tool.name(), refused)
+    let checked = validation::validate(&subject, arguments.into()).map_err(|error| {
+        let error = request.options.add_problems(error);
+        ToolError::invalid(tool.name(), error)
     })?;
     request.corrections.extend(checked.corrections);
     if request.options.has_filters() {
-        request.filled = named::filled(plan, &checked.arguments);
+        request.defaulted = named::defaulted_arguments(plan, &checked.arguments);
     }
     let (name, mut arguments) = named::arguments(plan, checked.arguments, level);
     named::rewrite_query(
         plan,
         &mut arguments,
-        &discovery::values_of(name, "category"),
+        &discovery::allowed_values(name, "category"),
     );
     request.operation = operation(name)?;
     request.arguments = arguments.into();
     Ok(request.into())
 }
 
-/// A tool that takes any operation of an API.
+/// Parses a call of a dispatcher.
 fn dispatch(names: &[String], mut arguments: Map<String, Value>) -> ToolResult<Request> {
     let known = || names.iter().map(String::as_str);
     let mut corrections = Vec::new();
@@ -346,12 +354,12 @@ fn dispatch(names: &[String], mut arguments: Map<String, Value>) -> ToolResult<R
             || beside.is_some_and(|operation| options::is_argument(operation, name))
     };
     let mut options = Options::take(&mut arguments, own, &mut corrections);
-    let holders = ["args", "params", "arguments"];
-    let (name, mut args) = discovery::request(arguments, &holders, &mut corrections)
-        .map_err(|problem| discovery::no_operation(&problem, known()))?;
+    let keys = ["args", "params", "arguments"];
+    let (name, mut args) = discovery::parse_request(arguments, &keys, &mut corrections)
+        .map_err(|problem| discovery::missing_operation(&problem, known()))?;
     match name.as_str() {
         "list_operations" => {
-            let listed = discovery::list(known(), corrections);
+            let listed = discovery::list_operations(known(), corrections);
             return Ok(Request::Discovery(listed));
         }
         "describe" => {
@@ -360,8 +368,8 @@ fn dispatch(names: &[String], mut arguments: Map<String, Value>) -> ToolResult<R
         }
         _ => {}
     }
-    let Some(name) = discovery::meant("operation", &name, known(), &mut corrections) else {
-        return Err(discovery::unknown(&name, known()));
+    let Some(name) = discovery::resolve_name("operation", &name, known(), &mut corrections) else {
+        return Err(discovery::unknown_operation(&name, known()));
     };
     let operation = operation(&name)?;
     if let Value::Object(args) = &mut args {
@@ -371,34 +379,34 @@ fn dispatch(names: &[String], mut arguments: Map<String, Value>) -> ToolResult<R
     Ok(OperationRequest::new(operation, args, options, corrections).into())
 }
 
-/// A tool that takes operations under names of their own.
+/// Parses a call of a toolhost.
 fn host_call(entries: &[plan::Entry], mut arguments: Map<String, Value>) -> ToolResult<Request> {
     let known = || entries.iter().map(|entry| entry.name.as_str());
     let mut corrections = Vec::new();
-    let holders = ["params", "args", "arguments"];
-    let own = |name: &str| name == "operation" || holders.contains(&name);
+    let keys = ["params", "args", "arguments"];
+    let own = |name: &str| name == "operation" || keys.contains(&name);
     let options = Options::take(&mut arguments, own, &mut corrections);
-    let (name, params) = discovery::request(arguments, &holders, &mut corrections)
-        .map_err(|problem| discovery::no_operation(&problem, known()))?;
+    let (name, params) = discovery::parse_request(arguments, &keys, &mut corrections)
+        .map_err(|problem| discovery::missing_operation(&problem, known()))?;
     if name == "list_operations" {
         let listed = discovery::list_entries(entries, &params, corrections);
         return listed.map(Request::Discovery);
     }
-    let meant = discovery::meant("operation", &name, known(), &mut corrections);
-    let index = meant.and_then(|meant| entries.iter().position(|entry| entry.name == meant));
+    let name_here = discovery::resolve_name("operation", &name, known(), &mut corrections);
+    let index = name_here.and_then(|own| entries.iter().position(|entry| entry.name == own));
     let found = index.and_then(|index| Some((index, entries.get(index)?)));
-    let (index, entry) = found.ok_or_else(|| discovery::unknown(&name, known()))?;
-    let Some(behind) = &entry.operation else {
+    let (index, entry) = found.ok_or_else(|| discovery::unknown_operation(&name, known()))?;
+    let Some(operation_name) = &entry.operation else {
         let why = entry
             .unsupported
             .as_deref()
             .unwrap_or("Exa cannot do this.");
         let details = json!({"operation": entry.name, "supported": false});
-        return Err(ToolError::impossible(why, details));
+        return Err(ToolError::invalid_request(why, details));
     };
     let Value::Object(params) = params else {
         let details = json!({"operation": entry.name});
-        return Err(ToolError::impossible(
+        return Err(ToolError::invalid_request(
             "`params` must be an object.",
             details,
         ));
@@ -406,7 +414,12 @@ fn host_call(entries: &[plan::Entry], mut arguments: Map<String, Value>) -> Tool
     let arguments = host::arguments(entry, params, &mut corrections);
     let request = OperationRequest {
         entry: Some(index),
-        ..OperationRequest::new(operation(behind)?, arguments.into(), options, corrections)
+        ..OperationRequest::new(
+            operation(operation_name)?,
+            arguments.into(),
+            options,
+            corrections,
+        )
     };
     Ok(request.into())
 }

@@ -2,20 +2,20 @@
 
 use serde_json::{Map, Value};
 
-/// Whether something stands at the path.
+/// Returns whether there is a value at the path.
 pub(super) fn has(map: &Map<String, Value>, path: &str) -> bool {
     match path.split_once('.') {
         None => map.contains_key(path),
         Some((first, rest)) => match map.get(first) {
             Some(Value::Object(inner)) => has(inner, rest),
-            // A plain value where an object could stand says all there is to say.
+            // A scalar in place of an object covers everything below it.
             Some(_) => true,
             None => false,
         },
     }
 }
 
-/// Puts a value at the path; plain values on the way give way to objects.
+/// Sets the value at the path; scalars along the path are replaced by objects.
 pub(super) fn set(map: &mut Map<String, Value>, path: &str, value: Value) {
     let Some((first, rest)) = path.split_once('.') else {
         map.insert(path.to_owned(), value);
@@ -32,7 +32,7 @@ pub(super) fn set(map: &mut Map<String, Value>, path: &str, value: Value) {
     }
 }
 
-/// Adds a value beside what is there; what is there wins where both say something.
+/// Merges a value into the map; existing values take precedence.
 pub(super) fn join(map: &mut Map<String, Value>, name: String, value: Value) {
     match (map.get_mut(&name), value) {
         (Some(Value::Object(present)), Value::Object(more)) => {
@@ -45,7 +45,7 @@ pub(super) fn join(map: &mut Map<String, Value>, name: String, value: Value) {
     }
 }
 
-/// Takes away what stands at the path.
+/// Removes and returns the value at the path.
 pub(super) fn take(map: &mut Map<String, Value>, path: &str) -> Option<Value> {
     match path.split_once('.') {
         None => map.shift_remove(path),
@@ -56,7 +56,7 @@ pub(super) fn take(map: &mut Map<String, Value>, path: &str) -> Option<Value> {
     }
 }
 
-/// Sets what is absent.
+/// Sets values that are absent.
 pub(super) fn fill(map: &mut Map<String, Value>, defaults: &Map<String, Value>) {
     for (path, value) in defaults {
         if !has(map, path) {
@@ -65,7 +65,7 @@ pub(super) fn fill(map: &mut Map<String, Value>, defaults: &Map<String, Value>) 
     }
 }
 
-/// Sets in any case.
+/// Sets values, replacing existing ones.
 pub(super) fn force(map: &mut Map<String, Value>, fixed: &Map<String, Value>) {
     for (path, value) in fixed {
         set(map, path, value.clone());

@@ -1,4 +1,4 @@
-//! How a call of a tool is carried out, as the generated table describes it.
+//! The plans of tools in the generated table.
 
 pub use exa_mcp_model::ToolHints as Hints;
 pub(super) use exa_mcp_model::{

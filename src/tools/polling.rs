@@ -1,4 +1,4 @@
-//! Long work behind a call: started, found again after a restart, followed to its end.
+//! Long-running work behind a call: recovered after a restart, and polled to its end.
 
 use std::time::{Duration, SystemTime};
 
@@ -8,11 +8,11 @@ use tokio::time::{Instant, sleep};
 use super::call::OperationCall;
 use super::claims::Claims;
 use super::context::ToolContext;
-use super::error::{ToolError, Unconfirmed, Unfinished};
+use super::error::{ToolError, UnconfirmedCall, UnfinishedWork};
 use super::executor::ToolExecutor;
-use super::operation_run::{Answered, cleaned};
+use super::operation_run::{CallOutput, sanitized};
 use super::outcome::ToolResult;
-use super::work::{Attempt, TaskCall, Work};
+use super::task_call::{Attempt, TaskCall, WorkHandle};
 use super::{error_messages, follow_up};
 use crate::operations::spend::LostReservation;
 use crate::operations::{JobMatches, JobSearchError, OperationError, PollOutcome, RemoteJob};
@@ -20,33 +20,31 @@ use exa_mcp_exa_client::ExaErrorKind;
 use exa_mcp_model::Operation;
 use exa_mcp_model::time::milliseconds;
 
-/// How long nothing is looked for after a restart: what the earlier process sent in its last moment may
-/// still be on its way.
-const QUIET: Duration = Duration::from_secs(10);
+/// How long to wait after a restart before searching for work: the last request of the earlier process may still be
+/// in flight.
+const SETTLE_TIME: Duration = Duration::from_secs(10);
 
-/// The pause between two tries to look for something.
+/// The pause between two searches.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// How often work is looked for whose start was answered without its name.
-const MOST_LOOKS: usize = 3;
+/// How often to search for work that the response to its start does not identify.
+const MAX_SEARCHES: usize = 3;
 
-/// How often nothing must be found before a call is made again: what was made a moment ago is not always
-/// listed at once.
-const LOOKS_BEFORE_A_START: usize = 2;
+/// How many searches must find nothing before a call is repeated: new work may be listed with a delay.
+const SEARCHES_BEFORE_RESTART: usize = 2;
 
-/// How far back a start can be that was answered without the name of its work; the clocks of Exa and of
-/// this machine may differ.
-const RECENT: Duration = Duration::from_secs(60 * 60);
+/// How far back to search for work that was just started, with a margin for clock differences.
+const SEARCH_WINDOW: Duration = Duration::from_secs(60 * 60);
 
-/// How long one such look may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The time limit of one search.
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// What an earlier process left behind.
-enum Left {
+/// What an earlier attempt has started.
+enum PreviousWork {
     /// Work to follow.
-    Work(RemoteJob),
-    /// Nothing: the call may be made.
-    Nothing,
+    Found(RemoteJob),
+    /// Nothing, so the call may be made.
+    None,
 }
 
 /// Follows the work behind one call.
@@ -71,117 +69,120 @@ impl<'a> Polling<'a> {
         }
     }
 
-    /// Goes on with the call of an earlier process, if the call is made for such a task; `None` if it
-    /// has to be made now.
+    /// Resumes the call of an earlier process, if the task has one; `None` if the call has to be made now.
     pub(super) async fn resume(
         &self,
         arguments: &Map<String, Value>,
-    ) -> Option<ToolResult<Answered>> {
+    ) -> Option<ToolResult<CallOutput>> {
         let task = self.context.task.as_ref()?;
-        let left = match &task.attempt {
-            Attempt::First => Ok(Left::Nothing),
-            Attempt::Again(Some(work)) => work.following().map(Left::Work).ok_or_else(|| {
-                let why = format!("this version does not know `{}`", work.get);
-                self.unconfirmed(task, arguments, why)
-            }),
-            // What changes nothing may be asked for again.
-            Attempt::Again(None) if self.operation.read_only => Ok(Left::Nothing),
-            Attempt::Again(None) => {
-                sleep(QUIET).await;
-                self.left_behind(task, arguments, LOOKS_BEFORE_A_START)
+        let previous = match &task.attempt {
+            Attempt::First => Ok(PreviousWork::None),
+            Attempt::Resumed(Some(work)) => {
+                work.following().map(PreviousWork::Found).ok_or_else(|| {
+                    let reason = format!("this version does not know `{}`", work.get);
+                    self.unconfirmed(task, arguments, reason)
+                })
+            }
+            // A read-only call may be repeated.
+            Attempt::Resumed(None) if self.operation.read_only => Ok(PreviousWork::None),
+            Attempt::Resumed(None) => {
+                sleep(SETTLE_TIME).await;
+                self.find_previous(task, arguments, SEARCHES_BEFORE_RESTART)
                     .await
             }
         };
-        match left {
-            Ok(Left::Work(following)) => Some(self.go_on(arguments, &following).await),
-            Ok(Left::Nothing) if task.keeper.is_wanted() => None,
-            Ok(Left::Nothing) => Some(Err(ToolError::Cancelled.into())),
+        match previous {
+            Ok(PreviousWork::Found(following)) => {
+                Some(self.follow_previous(arguments, &following).await)
+            }
+            Ok(PreviousWork::None) if task.tracker.is_active() => None,
+            Ok(PreviousWork::None) => Some(Err(ToolError::Cancelled.into())),
             Err(error) => Some(Err(error)),
         }
     }
 
     /// Follows work that was started before.
-    async fn go_on(
+    async fn follow_previous(
         &self,
         arguments: &Map<String, Value>,
         following: &RemoteJob,
-    ) -> ToolResult<Answered> {
-        let mut answered = Answered::new(Value::Null, arguments.clone());
+    ) -> ToolResult<CallOutput> {
+        let mut output = CallOutput::new(Value::Null, arguments.clone());
         match following.poll(self.tools.caller()).await {
-            Ok(state) => answered.answer = state.response,
-            Err(refusal) if following.is_lost(&refusal) => return Err(self.refused(refusal)),
+            Ok(state) => output.response = state.response,
+            Err(error) if following.is_lost(&error) => return Err(self.call_error(error)),
             Err(_) => {}
         }
-        self.follow(following, &mut answered).await?;
-        Ok(answered)
+        self.follow(following, &mut output).await?;
+        Ok(output)
     }
 
-    fn refused(&self, refusal: OperationError) -> Box<ToolError> {
-        ToolError::refused(self.operation, refusal)
+    fn call_error(&self, error: OperationError) -> Box<ToolError> {
+        ToolError::from_call_error(self.operation, error)
     }
 
-    /// A start failed in a way that leaves open whether it arrived. A task has the time to find out.
-    pub(super) async fn unanswered(
+    /// Handles a failed start that may have arrived. A task has time to search for the work.
+    pub(super) async fn recover_start(
         &self,
         arguments: Option<Map<String, Value>>,
-        refusal: OperationError,
+        error: OperationError,
         lost: LostReservation,
-    ) -> ToolResult<Answered> {
+    ) -> ToolResult<CallOutput> {
         let (Some(task), Some(arguments)) = (&self.context.task, arguments) else {
-            return Err(self.refused(refusal));
+            return Err(self.call_error(error));
         };
-        if self.operation.read_only || !may_have_arrived(&refusal) {
-            return Err(self.refused(refusal));
+        if self.operation.read_only || !may_have_arrived(&error) {
+            return Err(self.call_error(error));
         }
         sleep(PAUSE * 2).await;
-        match self.left_behind(task, &arguments, 1).await {
-            Ok(Left::Work(following)) => {
-                // An error is not charged, so nothing was kept of its reservation.
-                if !lost.transfer_to(&following).await && is_api_error(&refusal) {
+        match self.find_previous(task, &arguments, 1).await {
+            Ok(PreviousWork::Found(following)) => {
+                // An error is not charged, so its reservation was released.
+                if !lost.transfer_to(&following).await && is_api_error(&error) {
                     let caller = self.tools.caller();
                     caller
                         .charge_recovered_job(self.operation, &arguments, &following)
                         .await;
                 }
-                self.go_on(&arguments, &following).await
+                self.follow_previous(&arguments, &following).await
             }
-            Err(error) if is_listed(self.operation) => Err(error),
-            Ok(Left::Nothing) | Err(_) => Err(self.refused(refusal)),
+            Err(unconfirmed) if is_listed(self.operation) => Err(unconfirmed),
+            Ok(PreviousWork::None) | Err(_) => Err(self.call_error(error)),
         }
     }
 
-    /// What a call may have started that was never confirmed. There is nothing only if so many looks
-    /// through the whole list find nothing.
-    async fn left_behind(
+    /// Searches for work that a call may have started without confirmation. `searches` searches of the whole list must
+    /// find nothing before the call counts as not started.
+    async fn find_previous(
         &self,
         task: &TaskCall,
         arguments: &Map<String, Value>,
-        looks: usize,
-    ) -> ToolResult<Left> {
-        let unconfirmed = |why: String| self.unconfirmed(task, arguments, why);
+        searches: usize,
+    ) -> ToolResult<PreviousWork> {
+        let unconfirmed = |reason: String| self.unconfirmed(task, arguments, reason);
         let caller = self.tools.caller();
-        for look in 1.. {
+        for search in 1.. {
             let deadline = task.deadline;
             let found =
                 RemoteJob::find(caller, self.operation, arguments, task.created, deadline).await;
             let found =
                 found.ok_or_else(|| unconfirmed("Exa does not list what it starts".to_owned()))?;
             let found = found.map_err(|undecided| unconfirmed(reason(undecided)))?;
-            match claim(task, found).await {
-                Some(Left::Nothing) if look < looks && task.keeper.is_wanted() => {
+            match adopt_oldest(task, found).await {
+                Some(PreviousWork::None) if search < searches && task.tracker.is_active() => {
                     sleep(PAUSE * 5).await;
                 }
-                Some(left) => return Ok(left),
+                Some(previous) => return Ok(previous),
                 None => {
-                    let why = "Exa lists work that does not say what it was asked";
-                    return Err(unconfirmed(why.to_owned()));
+                    let reason = "Exa lists work without its request";
+                    return Err(unconfirmed(reason.to_owned()));
                 }
             }
         }
-        Ok(Left::Nothing)
+        Ok(PreviousWork::None)
     }
 
-    /// It cannot be decided whether a call started something.
+    /// Creates the error of a call that may have started something.
     fn unconfirmed(
         &self,
         task: &TaskCall,
@@ -189,10 +190,10 @@ impl<'a> Polling<'a> {
         reason: String,
     ) -> Box<ToolError> {
         let event = match task.attempt {
-            Attempt::First => "Exa's answer got lost before it confirmed",
-            Attempt::Again(_) => "The server ended before Exa confirmed",
+            Attempt::First => "Exa's response was lost before it confirmed",
+            Attempt::Resumed(_) => "The server ended before Exa confirmed",
         };
-        Box::new(ToolError::Unconfirmed(Unconfirmed {
+        Box::new(ToolError::Unconfirmed(UnconfirmedCall {
             operation: self.operation.name,
             event,
             reason,
@@ -201,21 +202,21 @@ impl<'a> Polling<'a> {
         }))
     }
 
-    /// Follows what a call has just started or looked at, if it did either.
+    /// Follows what a call has just started or read, if it did either.
     pub(super) async fn follow_new(
         &self,
-        before: Option<Vec<Work>>,
-        answered: &mut Answered,
+        before: Option<Vec<WorkHandle>>,
+        output: &mut CallOutput,
     ) -> ToolResult<()> {
         let operation = self.operation;
-        // Who only looks at work does not own it.
+        // A call that only reads work does not own it.
         let task = self.context.task.as_ref();
         let task = task.filter(|_| !operation.read_only);
-        let named = RemoteJob::from_call(operation, &answered.arguments, &answered.answer);
-        let following = match (named, before) {
+        let identified = RemoteJob::from_call(operation, &output.arguments, &output.response);
+        let following = match (identified, before) {
             (Some(following), _) => {
                 if let Some(task) = task
-                    && !task.keeper.keep(Work::of(&following)).await
+                    && !task.tracker.record(WorkHandle::of(&following)).await
                 {
                     return Err(ToolError::Cancelled.into());
                 }
@@ -224,47 +225,47 @@ impl<'a> Polling<'a> {
                 }
                 Some(following)
             }
-            (None, Some(before)) => self.named_later(task, &answered.arguments, &before).await,
+            (None, Some(before)) => self.find_started(task, &output.arguments, &before).await,
             (None, None) => None,
         };
         match following {
-            Some(following) => self.follow(&following, answered).await,
+            Some(following) => self.follow(&following, output).await,
             None => {
-                // Tells where work shows up that was started without being named.
-                let call = self.list_call(&answered.arguments);
+                // The list shows work that the response did not identify.
+                let call = self.list_call(&output.arguments);
                 let call = call.map(|call| ("checkWith".to_owned(), call));
-                answered.work.extend(call);
+                output.work.extend(call);
                 Ok(())
             }
         }
     }
 
-    /// Records that work belongs to a call that is no task. The answer does not wait for that.
+    /// Records in the background that work belongs to a call without a task.
     fn claim_for_call(&self, following: &RemoteJob) {
         let store = self.tools.store();
-        // A store that nobody made holds no tasks.
+        // A store that was never created has no tasks.
         if self.operation.read_only || !store.may_contain_data() {
             return;
         }
-        let work = Work::of(following);
+        let work = WorkHandle::of(following);
         tokio::spawn(async move {
-            if let Err(error) = Claims::of(&*store).record(&work, None).await {
-                tracing::debug!(%work, %error, "a task may take it for its own");
+            if let Err(error) = Claims::new(&*store).record(&work, None).await {
+                tracing::debug!(%work, %error, "work could not be claimed; a task may adopt it");
             }
         });
     }
 
-    /// Waits for the end of what a call started or looked at, as long as the caller wants to.
-    async fn follow(&self, following: &RemoteJob, answered: &mut Answered) -> ToolResult<()> {
+    /// Waits for the end of work, as long as the caller requested.
+    async fn follow(&self, following: &RemoteJob, output: &mut CallOutput) -> ToolResult<()> {
         let (task, options) = (&self.context.task, &self.call.options);
-        let mut state = following.state(answered.answer.take());
+        let mut state = following.state(output.response.take());
         let mut lost = None;
         let deadline = match task {
             Some(task) => task.deadline,
             None => Instant::now() + options.wait(),
         };
         if deadline > Instant::now() && !state.is_final && !state.is_blocked {
-            let progress = self.context.progress.with_offset(answered.told);
+            let progress = self.context.progress.with_offset(output.progress);
             let followed =
                 following.poll_until_done(self.tools.caller(), deadline, &progress, state);
             match followed.await {
@@ -272,13 +273,13 @@ impl<'a> Polling<'a> {
                 PollOutcome::TimedOut(latest) => state = latest,
                 PollOutcome::Lost { latest, error } => {
                     state = latest;
-                    lost = Some(ToolError::refused(following.operation(), error));
+                    lost = Some(ToolError::from_call_error(following.operation(), error));
                 }
             }
         }
         let next = || follow_up::next_calls(self.tools.registry(), &self.call.tool, following);
         if task.is_some() && !state.is_final && !state.is_blocked {
-            return Err(Box::new(ToolError::Unfinished(Unfinished {
+            return Err(Box::new(ToolError::Unfinished(UnfinishedWork {
                 operation: self.operation.name,
                 status: state.status,
                 cause: lost,
@@ -286,58 +287,64 @@ impl<'a> Polling<'a> {
             })));
         }
         if let Some(lost) = lost {
-            let first = error_messages::headline(&lost);
-            answered.warnings.push(format!(
-                "it was started, but cannot be looked at any more: {first}"
+            let headline = error_messages::headline(&lost);
+            output.warnings.push(format!(
+                "it was started, but cannot be read any more: {headline}"
             ));
         }
         if !self.operation.read_only || options.waits() {
             let is_complete = json!(state.is_final);
-            answered.work.insert("isComplete".to_owned(), is_complete);
+            output.work.insert("isComplete".to_owned(), is_complete);
             if !state.is_final {
-                answered.work.extend(next());
+                output.work.extend(next());
             }
         }
-        answered.answer = cleaned(state.response).await;
+        output.response = sanitized(state.response).await;
         Ok(())
     }
 
-    /// What there is of the kind that a call starts without naming it, for callers who want to wait.
-    pub(super) async fn seen_before(&self, arguments: &Map<String, Value>) -> Option<Vec<Work>> {
+    /// Returns existing work of the kind that a call starts without identifying it, if the caller wants to wait.
+    pub(super) async fn existing_work(
+        &self,
+        arguments: &Map<String, Value>,
+    ) -> Option<Vec<WorkHandle>> {
         let waits = self.context.task.is_some() || !self.call.options.wait().is_zero();
-        if !waits || !names_nothing(self.operation) {
+        if !waits || !is_anonymous(self.operation) {
             return None;
         }
-        let found = self.recent(arguments).await;
+        let found = self.find_recent(arguments).await;
         let found = found?.ok()?;
-        Some(found.matching.iter().map(Work::of).collect())
+        Some(found.matching.iter().map(WorkHandle::of).collect())
     }
 
-    /// Work of the kind that the operation starts, as far back as clocks may differ.
-    async fn recent(
+    /// Searches for recent work of the kind that the operation starts.
+    async fn find_recent(
         &self,
         arguments: &Map<String, Value>,
     ) -> Option<Result<JobMatches, JobSearchError>> {
-        let since = milliseconds(SystemTime::now() - RECENT);
-        let deadline = Instant::now() + PATIENCE;
+        let since = milliseconds(SystemTime::now() - SEARCH_WINDOW);
+        let deadline = Instant::now() + SEARCH_TIMEOUT;
         let caller = self.tools.caller();
         RemoteJob::find(caller, self.operation, arguments, since, deadline).await
     }
 
-    /// The work that a call has started without naming it.
-    async fn named_later(
+    /// Searches for work that a call has just started without identifying it.
+    async fn find_started(
         &self,
         task: Option<&TaskCall>,
         arguments: &Map<String, Value>,
-        before: &[Work],
+        before: &[WorkHandle],
     ) -> Option<RemoteJob> {
-        for _ in 0..MOST_LOOKS {
-            let found = self.recent(arguments).await;
+        for _ in 0..MAX_SEARCHES {
+            let found = self.find_recent(arguments).await;
             let found = found?.unwrap_or_default();
-            let works = found.matching.into_iter().map(|one| (Work::of(&one), one));
+            let works = found
+                .same
+                .into_iter()
+                .map(|one| (WorkHandle::of(&one), one));
             for (work, following) in works.filter(|(work, _)| !before.contains(work)) {
                 match task {
-                    Some(task) if !task.keeper.adopt(work).await => {}
+                    Some(task) if !task.tracker.adopt(work).await => {}
                     Some(_) => return Some(following),
                     None => {
                         self.claim_for_call(&following);
@@ -350,7 +357,7 @@ impl<'a> Polling<'a> {
         None
     }
 
-    /// The call that lists what the operation starts.
+    /// Returns the call that lists the work of the operation.
     fn list_call(&self, arguments: &Map<String, Value>) -> Option<Value> {
         let marker = self.operation.behavior.long_running.as_ref();
         let find = marker.and_then(|marker| marker.find.as_ref())?;
@@ -364,14 +371,14 @@ impl<'a> Polling<'a> {
     }
 }
 
-/// Whether Exa lists what an operation starts.
+/// Returns whether Exa lists the work that an operation starts.
 fn is_listed(operation: &Operation) -> bool {
     let marker = operation.behavior.long_running.as_ref();
     marker.is_some_and(|marker| marker.find.is_some())
 }
 
-/// Whether the answer of an operation does not name the work that it starts.
-fn names_nothing(operation: &Operation) -> bool {
+/// Returns whether the response of an operation does not identify the work that it starts.
+fn is_anonymous(operation: &Operation) -> bool {
     let find = operation
         .behavior
         .long_running
@@ -380,54 +387,58 @@ fn names_nothing(operation: &Operation) -> bool {
     find.is_some_and(|find| find.same.is_empty())
 }
 
-/// The oldest work that no other task has; `None` if it cannot be told.
-async fn claim(task: &TaskCall, found: JobMatches) -> Option<Left> {
+/// Adopts the oldest unclaimed work; `None` if it cannot be determined which work that is.
+async fn adopt_oldest(task: &TaskCall, found: JobMatches) -> Option<PreviousWork> {
     for following in found.matching {
-        if task.keeper.adopt(Work::of(&following)).await {
-            return Some(Left::Work(following));
+        if task.tracker.adopt(WorkHandle::of(&following)).await {
+            return Some(PreviousWork::Found(following));
         }
-        if !task.keeper.is_wanted() {
-            return Some(Left::Nothing);
+        if !task.tracker.is_active() {
+            return Some(PreviousWork::None);
         }
     }
     for following in found.possible {
-        if !task.keeper.is_taken(Work::of(&following)).await {
+        if !task
+            .tracker
+            .is_claimed_by_other(WorkHandle::of(&following))
+            .await
+        {
             return None;
         }
     }
-    Some(Left::Nothing)
+    Some(PreviousWork::None)
 }
 
-/// Why it cannot be decided whether there is some work.
+/// Describes why a search for work was inconclusive.
 fn reason(undecided: JobSearchError) -> String {
     match undecided {
         JobSearchError::ListFailed { list, error } => {
-            let first = error_messages::headline(&ToolError::refused(list, error));
-            format!("`{}` failed: {}", list.name, first.trim_end_matches('.'))
+            let headline = error_messages::headline(&ToolError::from_call_error(list, error));
+            format!("`{}` failed: {}", list.name, headline.trim_end_matches('.'))
         }
         JobSearchError::Endless { list, reason } => {
             format!("`{}` cannot be read to its end: {reason}", list.name)
         }
         JobSearchError::TimedOut { list, pages } => format!(
-            "the time was over after {pages} pages of `{}`, before its end",
+            "the time limit passed after {pages} pages of `{}`",
             list.name
         ),
     }
 }
 
-/// Whether a call that failed like this may have taken effect.
-fn may_have_arrived(refusal: &OperationError) -> bool {
-    let OperationError::Exa(error) = refusal else {
+/// Returns whether a call that failed with this error may have taken effect.
+fn may_have_arrived(error: &OperationError) -> bool {
+    let OperationError::Exa(error) = error else {
         return false;
     };
     match error.kind {
         ExaErrorKind::Timeout | ExaErrorKind::ConnectionLost | ExaErrorKind::NotJson => true,
-        // An overloaded server has not begun.
+        // An overloaded server has not started the work.
         ExaErrorKind::Api(status) => status >= 500 && status != 503 || error.is_from_gateway(),
         _ => error.is_from_gateway(),
     }
 }
 
-fn is_api_error(refusal: &OperationError) -> bool {
-    matches!(refusal, OperationError::Exa(error) if matches!(error.kind, ExaErrorKind::Api(_)))
+fn is_api_error(error: &OperationError) -> bool {
+    matches!(error, OperationError::Exa(error) if matches!(error.kind, ExaErrorKind::Api(_)))
 }

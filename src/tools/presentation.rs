@@ -1,4 +1,4 @@
-//! Shows the answer of an operation: serialised for the cache, and rendered.
+//! Caches and renders the response of an operation.
 
 use std::borrow::Cow;
 use std::io;
@@ -6,22 +6,22 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
-use super::cache::{CachedResult, Fresh, Wish};
+use super::cache::{CachedResult, NewResult, RequestedView};
 use super::call::OperationCall;
 use super::error::ToolError;
-use super::operation_run::{Answered, OperationRun};
+use super::operation_run::{CallOutput, OperationRun};
 use super::outcome::ToolResult;
 use super::{host, options};
-use crate::render::{self, Answer, Envelope, Rendered, View};
+use crate::render::{self, Envelope, RenderInput, Rendered, View};
 use exa_mcp_exa_client::blocking;
 use exa_mcp_model::Operation;
 
 impl OperationRun<'_> {
-    /// Caches an answer and shows it.
-    pub(super) async fn show_new(
+    /// Caches a new response and renders it.
+    pub(super) async fn render_new(
         &self,
         sent_filters: Vec<String>,
-        answered: Answered,
+        output: CallOutput,
     ) -> ToolResult {
         let OperationCall {
             operation,
@@ -29,40 +29,40 @@ impl OperationRun<'_> {
             view,
             ..
         } = self.call;
-        let mut told = match self.call.entry() {
-            Some(entry) => host::tell(entry, &answered.arguments, &answered.answer),
+        let mut tool_fields = match self.call.entry() {
+            Some(entry) => host::role_fields(entry, &output.arguments, &output.response),
             None => Map::new(),
         };
-        for (name, value) in answered.work {
-            told.entry(name).or_insert(value);
+        for (name, value) in output.work {
+            tool_fields.entry(name).or_insert(value);
         }
-        let answer = answered.answer;
-        let is_large = blocking::is_large_value(&answer);
-        let max_bytes = self.tools.cache().max_answer_bytes();
+        let response = output.response;
+        let is_large = blocking::is_large_value(&response);
+        let max_bytes = self.tools.cache().max_response_bytes();
         let (text, envelope) = blocking::run(is_large, || {
-            let text = json_within(&answer, max_bytes);
-            (text, Envelope::open(answer))
+            let text = json_within(&response, max_bytes);
+            (text, Envelope::from(response))
         })
         .await;
         let cached = text.and_then(|text| {
-            let fresh = Fresh {
-                title: title(operation, &answered.arguments),
+            let new_result = NewResult {
+                title: title(operation, &output.arguments),
                 operation: operation.name,
-                arguments: &answered.arguments,
+                arguments: &output.arguments,
                 results: envelope.results.len(),
-                answer: text,
-                asked: *requested_level,
+                response: text,
+                requested_level: *requested_level,
                 extract: view.extract,
             };
-            self.tools.cache().keep(self.owner, fresh)
+            self.tools.cache().insert(self.owner, new_result)
         });
         let store = self.tools.store();
         if let (Some(cached), Some(shared)) = (&cached, self.shared(&*store)) {
-            shared.keep(self.owner, &answered.arguments, cached).await;
+            shared.insert(self.owner, &output.arguments, cached).await;
         }
         let cache_id = cached.as_ref().map(|cached| cached.id.as_str());
-        let mut warnings = answered.warnings;
-        let view = match view.within(envelope.results.len()) {
+        let mut warnings = output.warnings;
+        let view = match view.for_results(envelope.results.len()) {
             Ok(view) => view,
             Err(error) if operation.read_only => {
                 return Err(Box::new(ToolError::NotInResult {
@@ -71,51 +71,56 @@ impl OperationRun<'_> {
                     cache_id: cache_id.map(str::to_owned),
                 }));
             }
-            // What a change came to must be seen, whatever part of it was asked for.
+            // The caller must see the result of a change, whichever part was requested.
             Err(error) => {
-                warnings.push(format!("{error}; this is the whole answer"));
-                Cow::Owned(view.of_all())
+                warnings.push(format!("{error}; showing all"));
+                Cow::Owned(view.without_index())
             }
         };
-        let shown = Answer {
+        let input = RenderInput {
             operation: operation.name,
             envelope,
-            told,
+            tool_fields,
             cache_id,
             repeatable: operation.read_only,
             cached: false,
-            asked: *requested_level,
-            mended: self.call.corrections.clone(),
+            requested_level: *requested_level,
+            corrections: self.call.corrections.clone(),
             warnings,
             sent_filters,
         };
-        let rendered = blocking::run(is_large, || render::show(shown, &view)).await;
-        rendered.map_err(|error| ToolError::invalid(operation.name, options::unfit(&error)))
+        let rendered = blocking::run(is_large, || render::render(input, &view)).await;
+        rendered.map_err(|error| ToolError::invalid(operation.name, options::view_problem(&error)))
     }
 
-    /// Shows a cached result as it was last shown, or anew if that was another way.
-    pub(super) async fn show_cached(
+    /// Renders a cached result, or returns its last rendering if the view is the same.
+    pub(super) async fn render_cached(
         &self,
         cached: &CachedResult,
         view: View,
         sent_filters: Vec<String>,
     ) -> ToolResult {
-        let wish = Wish {
+        let requested = RequestedView {
             view,
             level: self.call.options.level(),
-            mended: self.call.corrections.clone(),
+            corrections: self.call.corrections.clone(),
             sent_filters,
         };
         let cache = self.tools.cache();
-        if let Some(seen) = cache.seen(self.owner, &cached.id, &wish) {
-            return Ok(Rendered::clone(&seen));
+        if let Some(rendered) = cache.cached_view(self.owner, &cached.id, &requested) {
+            return Ok(Rendered::clone(&rendered));
         }
         let is_large = blocking::is_large_text(cached.bytes);
-        let show = || render::show(look_at(cached, &wish), &wish.view);
-        let rendered = blocking::run(is_large, show)
-            .await
-            .map_err(|error| ToolError::invalid(&cached.operation, options::unfit(&error)))?;
-        cache.show(self.owner, &cached.id, wish, Arc::new(rendered.clone()));
+        let render = || render::render(cached_input(cached, &requested), &requested.view);
+        let rendered = blocking::run(is_large, render).await.map_err(|error| {
+            ToolError::invalid(&cached.operation, options::view_problem(&error))
+        })?;
+        cache.store_view(
+            self.owner,
+            &cached.id,
+            requested,
+            Arc::new(rendered.clone()),
+        );
         Ok(rendered)
     }
 }
@@ -130,7 +135,7 @@ fn json_within(value: &Value, max: usize) -> Option<String> {
     String::from_utf8(text.bytes).ok()
 }
 
-/// A text that takes no more than so many bytes.
+/// A writer that fails beyond a number of bytes.
 struct BoundedText {
     bytes: Vec<u8>,
     max: usize,
@@ -150,38 +155,40 @@ impl io::Write for BoundedText {
     }
 }
 
-/// A kept answer; it has no more than Exa was asked for.
-fn look_at<'a>(kept: &'a CachedResult, wish: &Wish) -> Answer<'a> {
-    let lacking = kept.asked.filter(|had| Some(*had) < wish.level);
-    let warnings = lacking.map(|had| {
+/// Returns a cached result for rendering, with a warning if it has less than the requested level.
+fn cached_input<'a>(cached: &'a CachedResult, requested: &RequestedView) -> RenderInput<'a> {
+    let lower = cached
+        .requested_level
+        .filter(|level| Some(*level) < requested.level);
+    let warnings = lower.map(|level| {
         format!(
-            "Exa was asked for no more than {} content; for more, call without cache_id and with content_level \"{}\"",
-            had.name(),
-            wish.view.level.name(),
+            "only {} content was requested from Exa; for more, call without cache_id and with content_level \"{}\"",
+            level.name(),
+            requested.view.level.name(),
         )
     });
-    Answer {
-        mended: wish.mended.clone(),
+    RenderInput {
+        corrections: requested.corrections.clone(),
         warnings: warnings.into_iter().collect(),
-        sent_filters: wish.sent_filters.clone(),
-        ..kept.opened()
+        sent_filters: requested.sent_filters.clone(),
+        ..cached.to_render_input()
     }
 }
 
-/// What was asked, in a line.
+/// Returns the request in one line.
 fn title(operation: &Operation, arguments: &Map<String, Value>) -> String {
-    let told = arguments.values().find_map(|value| match value {
+    let main = arguments.values().find_map(|value| match value {
         Value::String(text) => Some(text.clone()),
         Value::Array(list) => list.first()?.as_str().map(str::to_owned),
         _ => None,
     });
-    let title = match told {
-        Some(told) => format!("{}: {told}", operation.name),
+    let title = match main {
+        Some(main) => format!("{}: {main}", operation.name),
         None => operation.name.to_owned(),
     };
     title
         .chars()
-        .filter(|letter| !letter.is_control())
+        .filter(|c| !c.is_control())
         .take(120)
         .collect()
 }
@@ -194,7 +201,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn json_is_written_within_its_bound() {
+    fn limits_the_size_of_json() {
         let value = json!({"a": [1, "ä"]});
         let text = value.to_string();
         assert_eq!(json_within(&value, text.len()), Some(text.clone()));

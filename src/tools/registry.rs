@@ -1,4 +1,4 @@
-//! What tools exist, which of them are offered, and what they look like.
+//! The registry of enabled tools.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::call::ToolCall;
 use super::plan::{Hints, Plan, ToolFile};
 use super::schema::Schema;
-use super::{parse, routing, work};
+use super::{parse, routing, task_call};
 use crate::operations::validation::InputSchema;
 use exa_mcp_generated::tools::{RESOURCES, SETS, TOOLS};
 use exa_mcp_model::Operation;
@@ -15,64 +15,64 @@ use exa_mcp_model::Operation;
 /// Why a list of tools cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SelectError {
-    /// Names that are neither sets nor tools.
+    /// Some names are neither sets nor tools.
     #[error(
-        "unknown tool or set {}; known sets: {}; known tools: {}",
+        "unknown tool or set {}; available sets: {}; available tools: {}",
         names.join(", "), sets.join(", "), tools.join(", ")
     )]
     Unknown {
-        /// The names.
+        /// The unknown names.
         names: Vec<String>,
         /// All sets.
         sets: Vec<String>,
         /// All tools.
         tools: Vec<String>,
     },
-    /// The list has no name in it.
-    #[error("the list of tools is empty; leave it out for the default set")]
-    Nothing,
-    /// None of the names is offered here.
-    #[error("none of these tools is offered here; offered are {}", .0.join(", "))]
-    NotOffered(Vec<String>),
-    /// The generated table is broken.
-    #[error("the generated definition of `{0}` cannot be read: {1}")]
-    Broken(&'static str, String),
+    /// The list is empty.
+    #[error("the list of tools is empty; omit it for the default set")]
+    Empty,
+    /// No tool in the list is enabled.
+    #[error("these tools are not enabled; available: {}", .0.join(", "))]
+    NotEnabled(Vec<String>),
+    /// The generated table is invalid.
+    #[error("the generated definition of `{0}` is invalid: {1}")]
+    InvalidDefinition(&'static str, String),
 }
 
-/// What `tools/list` shows of a tool.
+/// The definition of a tool in `tools/list`.
 #[derive(Debug, Clone)]
 pub struct ToolDefinition {
-    /// Name.
+    /// The name.
     pub name: String,
-    /// Title for people.
+    /// The title, for people.
     pub title: String,
-    /// What a language model reads.
+    /// The description, for models.
     pub description: String,
-    /// JSON Schema of the arguments.
+    /// The JSON Schema of the arguments.
     pub input_schema: Schema,
-    /// What it does to the world.
+    /// The annotations, such as read-only.
     pub hints: Hints,
-    /// It can start work that takes long.
+    /// The tool can start long-running work.
     pub starts_work: bool,
 }
 
-/// A tool and how its calls are carried out.
+/// A tool and how its calls are executed.
 pub(super) struct Tool {
     pub(super) definition: ToolDefinition,
-    /// The schema in the form that validation needs; made by the first call.
+    /// The schema prepared for validation, created by the first call.
     schema: OnceLock<InputSchema>,
     pub(super) plan: Plan,
     tokens: usize,
 }
 
 impl Tool {
-    /// Reads a tool of the generated table.
+    /// Loads a tool from the generated table.
     fn load(name: &'static str) -> Result<Self, SelectError> {
         let index = TOOLS.binary_search_by(|(known, _)| (*known).cmp(name));
         let entry = index.ok().and_then(|index| TOOLS.get(index));
         let text = entry.map_or("", |(_, text)| *text);
         let file: ToolFile = serde_json::from_str(text)
-            .map_err(|error| SelectError::Broken(name, error.to_string()))?;
+            .map_err(|error| SelectError::InvalidDefinition(name, error.to_string()))?;
         let definition = file.definition;
         Ok(Self {
             schema: OnceLock::new(),
@@ -82,17 +82,17 @@ impl Tool {
                 description: definition.description,
                 input_schema: Schema::in_file(text),
                 hints: definition.annotations,
-                starts_work: work::can_start(&file.plan),
+                starts_work: task_call::can_start(&file.plan),
             },
             plan: file.plan,
             tokens: file.tokens,
         })
     }
 
-    /// Returns what the arguments are validated against.
+    /// Returns the schema for validation.
     pub(super) fn schema(&self) -> &InputSchema {
-        let read = || InputSchema::new(Value::Object(self.definition.input_schema.owned()));
-        self.schema.get_or_init(read)
+        let load = || InputSchema::new(Value::Object(self.definition.input_schema.owned()));
+        self.schema.get_or_init(load)
     }
 
     pub(super) fn name(&self) -> &str {
@@ -100,11 +100,11 @@ impl Tool {
     }
 }
 
-/// The tools that are offered.
+/// The enabled tools.
 #[derive(Clone)]
 pub(crate) struct ToolRegistry {
     tools: Arc<[Arc<Tool>]>,
-    /// Nothing may be changed.
+    /// Only read-only operations are allowed.
     read_only: bool,
 }
 
@@ -119,7 +119,7 @@ impl ToolRegistry {
         })
     }
 
-    /// Returns what clients are told about the tools as a whole.
+    /// Returns the instructions for clients.
     pub(crate) fn instructions(&self) -> String {
         let mut text = "Exa: web search, page contents, answers, research and Websets (collections of entities \
                         found, verified and enriched on the web)."
@@ -132,7 +132,7 @@ impl ToolRegistry {
         text
     }
 
-    /// Returns the tools in the order in which they were asked for.
+    /// Returns the definitions, in the order of the list.
     pub(crate) fn definitions(&self) -> Vec<ToolDefinition> {
         let tools = self.tools.iter();
         tools.map(|tool| tool.definition.clone()).collect()
@@ -143,13 +143,12 @@ impl ToolRegistry {
         self.tools.iter().map(|tool| tool.tokens).sum()
     }
 
-    /// Returns whether a tool is offered.
+    /// Returns whether a tool is enabled.
     pub(crate) fn contains(&self, name: &str) -> bool {
         self.find(name).is_some()
     }
 
-    /// Returns how to call an operation with these tools, in the words of a prompt; `None` if none of
-    /// them reaches it.
+    /// Describes for a prompt how to call an operation with these tools; `None` if no tool can.
     pub(crate) fn route_to(&self, operation: &str) -> Option<String> {
         routing::route_to(&self.tools, operation)
     }
@@ -159,14 +158,14 @@ impl ToolRegistry {
         parse::parse(self, name, arguments)
     }
 
-    /// Returns those of the tools that a list of sets and tools names; it adds none.
+    /// Returns the enabled tools that are in a list of sets and tools.
     pub(crate) fn narrowed(&self, list: &str) -> Result<Self, SelectError> {
         let wanted = select(list)?;
-        let kept = |tool: &&Arc<Tool>| wanted.contains(&tool.name());
-        let tools: Arc<[Arc<Tool>]> = self.tools.iter().filter(kept).cloned().collect();
+        let is_wanted = |tool: &&Arc<Tool>| wanted.contains(&tool.name());
+        let tools: Arc<[Arc<Tool>]> = self.tools.iter().filter(is_wanted).cloned().collect();
         if tools.is_empty() {
-            let offered = self.tools.iter().map(|tool| tool.name().to_owned());
-            return Err(SelectError::NotOffered(offered.collect()));
+            let enabled = self.tools.iter().map(|tool| tool.name().to_owned());
+            return Err(SelectError::NotEnabled(enabled.collect()));
         }
         Ok(Self {
             tools,
@@ -174,15 +173,15 @@ impl ToolRegistry {
         })
     }
 
-    /// Returns no tools at all.
-    pub(super) fn none(&self) -> Self {
+    /// Returns a registry without tools.
+    pub(super) fn empty(&self) -> Self {
         Self {
             tools: Arc::default(),
             read_only: self.read_only,
         }
     }
 
-    /// Returns the tools that change nothing, and of those that take any operation, what changes nothing.
+    /// Returns the read-only tools, and dispatchers limited to read-only operations.
     #[must_use]
     pub(super) fn read_only(&self) -> Self {
         let reads = |tool: &&Arc<Tool>| tool.definition.hints.read_only || tool.plan.is_open();
@@ -205,12 +204,12 @@ impl ToolRegistry {
         self.tools.iter().map(AsRef::as_ref)
     }
 
-    /// Returns whether a tool makes notes.
+    /// Returns whether a tool creates notes.
     pub(super) fn has_notes(&self) -> bool {
         self.iter().any(|tool| matches!(tool.plan, Plan::Note))
     }
 
-    /// Returns whether the tools reach websets and their items.
+    /// Returns whether the tools can read websets and their items.
     pub(super) fn has_websets(&self) -> bool {
         let reaches = |operation: &str| self.route_to(operation).is_some();
         let websets = RESOURCES.websets.as_ref();
@@ -218,8 +217,7 @@ impl ToolRegistry {
     }
 }
 
-/// Returns the tools of a list of names such as `default,items,answer_exa`, without repetition, in the
-/// order of the list.
+/// Returns the distinct tools of a list such as `default,items,answer_exa`, in the order of the list.
 pub(crate) fn select(list: &str) -> Result<Vec<&'static str>, SelectError> {
     let mut chosen: Vec<&'static str> = Vec::new();
     let mut unknown = Vec::new();
@@ -250,12 +248,12 @@ pub(crate) fn select(list: &str) -> Result<Vec<&'static str>, SelectError> {
         });
     }
     if chosen.is_empty() {
-        return Err(SelectError::Nothing);
+        return Err(SelectError::Empty);
     }
     Ok(chosen)
 }
 
-/// A set goes before a tool of the same name: `search` is a domain as well as an operation.
+/// Finds a set. Sets take precedence over tools of the same name: `search` is a domain and an operation.
 fn set(name: &str) -> Option<&'static [&'static str]> {
     let index = SETS
         .binary_search_by(|(known, _)| (*known).cmp(name))

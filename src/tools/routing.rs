@@ -1,18 +1,18 @@
-//! By which of the offered tools an operation can be called.
+//! Which of the enabled tools can call an operation.
 
 use std::sync::Arc;
 
 use super::plan::Plan;
 use super::registry::Tool;
 
-/// Returns how to call an operation with these tools.
+/// Describes how to call an operation with these tools.
 pub(super) fn route_to(tools: &[Arc<Tool>], operation: &str) -> Option<String> {
     let routes = tools.iter().filter_map(|tool| route(tool, operation));
     routes.min_by_key(|(rank, _)| *rank).map(|(_, route)| route)
 }
 
-/// The route that one tool offers, and its rank: a tool made for the purpose goes before one that can do
-/// anything, and one that narrows the operation down comes last.
+/// Returns the route through one tool and its rank: dedicated tools come first, then dispatchers, then tools that
+/// restrict the operation.
 fn route(tool: &Tool, operation: &str) -> Option<(u8, String)> {
     let name = &tool.definition.name;
     let alone = |rank| Some((rank, format!("`{name}`")));
@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tool_made_for_it_is_named_first() {
+    fn prefers_dedicated_tools() {
         let cases = [
             ("default", "search", "`web_search_exa`"),
             ("default", "answer", "`exa_api` with operation `answer`"),
@@ -70,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_tool_reaches_has_no_way() {
+    fn has_no_route_without_a_suitable_tool() {
         assert_eq!(route("classic", "websets.create"), None);
         assert_eq!(route("notes", "search"), None);
     }

@@ -1,4 +1,4 @@
-//! The schemas of the tools.
+//! The input schemas of the tools.
 
 use std::sync::{Arc, OnceLock};
 
@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 
 /// The JSON Schema of a tool's arguments.
 ///
-/// Schemas are most of what there is to know of a tool. They stay text until someone asks for them, so
-/// that a start neither reads them nor keeps them. Clones share what was read.
+/// Schemas are the largest part of a definition. They stay text until they are used, so that startup neither parses
+/// nor stores them. Clones share the parsed schema.
 #[derive(Debug, Clone)]
 pub struct Schema {
     /// The generated file of the tool.
@@ -16,7 +16,7 @@ pub struct Schema {
     shared: Arc<OnceLock<Arc<Map<String, Value>>>>,
 }
 
-/// As much of a generated file as holds the schema.
+/// The part of a generated file with the schema.
 #[derive(Deserialize)]
 struct File {
     definition: Definition,
@@ -29,7 +29,7 @@ struct Definition {
 }
 
 impl Schema {
-    /// The schema in the generated file of a tool.
+    /// Creates the schema in the generated file of a tool.
     pub(super) fn in_file(file: &'static str) -> Self {
         Self {
             file,
@@ -37,27 +37,27 @@ impl Schema {
         }
     }
 
-    /// The schema for several readers.
+    /// Returns the shared schema.
     pub fn shared(&self) -> &Arc<Map<String, Value>> {
-        self.shared.get_or_init(|| Arc::new(self.read()))
+        self.shared.get_or_init(|| Arc::new(self.parse()))
     }
 
-    /// The schema for one reader, who may change it.
+    /// Returns an owned copy of the schema.
     pub fn owned(&self) -> Map<String, Value> {
         match self.shared.get() {
             Some(shared) => Map::clone(shared),
-            None => self.read(),
+            None => self.parse(),
         }
     }
 
-    fn read(&self) -> Map<String, Value> {
+    fn parse(&self) -> Map<String, Value> {
         let file = serde_json::from_str(self.file).ok();
         file.map_or_else(Map::new, |file: File| file.definition.input_schema)
     }
 }
 
 impl From<Map<String, Value>> for Schema {
-    /// The schema of a tool without a file.
+    /// Creates the schema of a tool without a generated file.
     fn from(schema: Map<String, Value>) -> Self {
         Self {
             file: "",
@@ -74,7 +74,7 @@ mod tests {
     use exa_mcp_generated::tools::TOOLS;
 
     #[test]
-    fn every_tool_has_a_schema_for_all_readers() {
+    fn every_tool_has_an_object_schema() {
         for (name, file) in TOOLS {
             let schema = Schema::in_file(file);
             let owned = schema.owned();

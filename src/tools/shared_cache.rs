@@ -1,7 +1,7 @@
-//! CachedResult answers that all servers on one store find, whichever of them asked Exa.
+//! Cached results that servers share through a store.
 //!
-//! Each server keeps its own answers in memory as well. What is too large, or too much, is known to the
-//! server alone that asked for it.
+//! Each server also has its own results in memory. Results beyond the limits are known only to the server that
+//! requested them.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -11,35 +11,35 @@ use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout;
 
-use super::cache::{CachedResult, Limits};
-use crate::render::Level;
+use super::cache::{CacheLimits, CachedResult};
+use crate::render::ContentLevel;
 use exa_mcp_model::time::milliseconds;
 use exa_mcp_model::{Identity, to_hex};
 use exa_mcp_store::format::{self, DocumentFormat};
 use exa_mcp_store::{DocumentKey, Store, WriteOptions};
 
-/// Where answers are kept, and which of them answers which question.
+/// The collections of results, and of their ids by request.
 const RESULTS: &str = "results";
-const QUESTIONS: &str = "questions";
+const REQUESTS: &str = "questions";
 
-/// The most bytes of an answer that is shared.
-const LARGEST: usize = 256 * 1024;
+/// The maximum size of a shared result, in bytes.
+const MAX_BYTES: usize = 256 * 1024;
 
-/// The most answers of one owner.
-const MOST: usize = 200;
+/// The maximum number of shared results of one owner.
+const MAX_PER_OWNER: usize = 200;
 
-/// How long a call waits for the store; it can do without.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a call waits for the store, which is optional here.
+const TIMEOUT: Duration = Duration::from_secs(1);
 
-/// CachedResult answers in a store that several servers share.
+/// Cached results in a store that several servers share.
 pub(super) struct SharedCache<'a> {
     store: &'a dyn Store,
     ttl: Duration,
 }
 
-/// An answer as it is written down.
+/// A cached result in the store.
 #[derive(Serialize, Deserialize)]
-struct Written {
+struct StoredResult {
     #[serde(rename = "title")]
     title: String,
     #[serde(rename = "operation")]
@@ -48,87 +48,87 @@ struct Written {
     results: usize,
     /// Milliseconds since 1970.
     #[serde(rename = "kept_at")]
-    kept_at: u64,
+    stored_at: u64,
     #[serde(rename = "answer")]
-    answer: String,
+    response: String,
     #[serde(rename = "asked")]
-    asked: Option<String>,
+    requested_level: Option<String>,
     #[serde(rename = "extract")]
     extract: Option<usize>,
 }
 
-impl DocumentFormat for Written {
-    const KIND: &'static str = "kept answer";
+impl DocumentFormat for StoredResult {
+    const KIND: &'static str = "cached result";
 }
 
 impl<'a> SharedCache<'a> {
-    /// The answers in a store, if it is one that others share and answers are kept at all.
-    pub(super) fn of(store: &'a dyn Store, limits: Limits) -> Option<Self> {
-        let wanted = store.is_remote() && !limits.keeps_nothing();
+    /// Returns the cache in a store, if the store is shared and the cache is enabled.
+    pub(super) fn of(store: &'a dyn Store, limits: CacheLimits) -> Option<Self> {
+        let wanted = store.is_remote() && !limits.is_disabled();
         let ttl = limits.ttl;
         wanted.then_some(Self { store, ttl })
     }
 
-    /// One answer of this owner.
+    /// Returns a cached result of an owner.
     pub(super) async fn get(&self, owner: &Identity, id: &str) -> Option<CachedResult> {
-        let found = self.store.get(place(owner, RESULTS, id));
-        let document = timeout(PATIENCE, found).await.ok()?.ok()??;
-        read(id, &document.body)
+        let found = self.store.get(document_key(owner, RESULTS, id));
+        let document = timeout(TIMEOUT, found).await.ok()?.ok()??;
+        decode(id, &document.body)
     }
 
-    /// The answer to the same question.
-    pub(super) async fn same(
+    /// Returns the cached result of the same request.
+    pub(super) async fn find_by_request(
         &self,
         owner: &Identity,
         operation: &str,
         arguments: &Map<String, Value>,
     ) -> Option<CachedResult> {
-        let question = question(operation, arguments);
-        let found = self.store.get(place(owner, QUESTIONS, &question));
-        let document = timeout(PATIENCE, found).await.ok()?.ok()??;
+        let request = request_hash(operation, arguments);
+        let found = self.store.get(document_key(owner, REQUESTS, &request));
+        let document = timeout(TIMEOUT, found).await.ok()?.ok()??;
         self.get(owner, &document.body).await
     }
 
-    /// Lets other servers find an answer.
-    pub(super) async fn keep(
+    /// Stores a result for other servers.
+    pub(super) async fn insert(
         &self,
         owner: &Identity,
         arguments: &Map<String, Value>,
-        kept: &CachedResult,
+        result: &CachedResult,
     ) {
-        if kept.bytes > LARGEST {
+        if result.bytes > MAX_BYTES {
             return;
         }
-        let written = Written {
-            title: kept.title.clone(),
-            operation: kept.operation.clone(),
-            results: kept.results,
-            kept_at: milliseconds(kept.kept_at),
-            answer: kept.answer.to_string(),
-            asked: kept.asked.map(|level| level.name().to_owned()),
-            extract: kept.extract,
+        let stored = StoredResult {
+            title: result.title.clone(),
+            operation: result.operation.clone(),
+            results: result.results,
+            stored_at: milliseconds(result.stored_at),
+            response: result.response.to_string(),
+            requested_level: result.requested_level.map(|level| level.name().to_owned()),
+            extract: result.extract,
         };
-        let body = format::encode(&written);
-        if body.is_empty() || body.len() > LARGEST {
+        let body = format::encode(&stored);
+        if body.is_empty() || body.len() > MAX_BYTES {
             return;
         }
-        let rules = WriteOptions {
+        let options = WriteOptions {
             time_to_live: Some(self.ttl),
-            max_documents: Some(MOST),
+            max_documents: Some(MAX_PER_OWNER),
             ..WriteOptions::default()
         };
-        let question = place(owner, QUESTIONS, &question(&kept.operation, arguments));
-        let keep = async {
-            let answer = place(owner, RESULTS, &kept.id);
-            self.store.put(answer, body, rules).await?;
-            self.store.put(question, kept.id.clone(), rules).await
+        let request = document_key(owner, REQUESTS, &request_hash(&result.operation, arguments));
+        let store = async {
+            let key = document_key(owner, RESULTS, &result.id);
+            self.store.put(key, body, options).await?;
+            self.store.put(request, result.id.clone(), options).await
         };
-        // Without it the others ask Exa themselves, or say that they do not know the answer.
-        let _ = timeout(PATIENCE, keep).await;
+        // On failure, other servers call Exa themselves or report an unknown id.
+        let _ = timeout(TIMEOUT, store).await;
     }
 }
 
-fn place(owner: &Identity, collection: &'static str, id: &str) -> DocumentKey {
+fn document_key(owner: &Identity, collection: &'static str, id: &str) -> DocumentKey {
     DocumentKey {
         owner: owner.clone(),
         collection,
@@ -136,24 +136,26 @@ fn place(owner: &Identity, collection: &'static str, id: &str) -> DocumentKey {
     }
 }
 
-fn read(id: &str, body: &str) -> Option<CachedResult> {
-    let written: Written = format::decode(body)?;
-    let kept_at = UNIX_EPOCH.checked_add(Duration::from_millis(written.kept_at));
+fn decode(id: &str, body: &str) -> Option<CachedResult> {
+    let stored: StoredResult = format::decode(body)?;
+    let stored_at = UNIX_EPOCH.checked_add(Duration::from_millis(stored.stored_at));
     Some(CachedResult {
         id: id.to_owned(),
-        title: written.title,
-        operation: written.operation,
-        bytes: written.answer.len(),
-        results: written.results,
-        kept_at: kept_at.unwrap_or_else(SystemTime::now),
-        answer: Arc::from(written.answer),
-        asked: written.asked.and_then(|name| Level::named(&name)),
-        extract: written.extract,
+        title: stored.title,
+        operation: stored.operation,
+        bytes: stored.response.len(),
+        results: stored.results,
+        stored_at: stored_at.unwrap_or_else(SystemTime::now),
+        response: Arc::from(stored.response),
+        requested_level: stored
+            .requested_level
+            .and_then(|name| ContentLevel::from_name(&name)),
+        extract: stored.extract,
     })
 }
 
-/// A question in brief; whose it is says the place.
-fn question(operation: &str, arguments: &Map<String, Value>) -> String {
+/// Hashes a request; the owner is part of the document key.
+fn request_hash(operation: &str, arguments: &Map<String, Value>) -> String {
     let mut sorted: Vec<(&String, &Value)> = arguments.iter().collect();
     sorted.sort_by_key(|(name, _)| *name);
     let text = serde_json::to_string(&(operation, sorted)).unwrap_or_default();
@@ -165,25 +167,24 @@ fn question(operation: &str, arguments: &Map<String, Value>) -> String {
 mod tests {
     use super::*;
 
-    /// The format of kept answers in stores. Whoever changes it breaks the stores of others: see
-    /// docs/upgrading.md.
+    /// Existing stores depend on this format: see docs/upgrading.md.
     #[test]
-    fn the_format_of_a_kept_answer_does_not_change() {
-        let written = Written {
+    fn the_stored_format_does_not_change() {
+        let stored = StoredResult {
             title: "t".to_owned(),
             operation: "search".to_owned(),
             results: 1,
-            kept_at: 2,
-            answer: "{}".to_owned(),
-            asked: Some("full".to_owned()),
+            stored_at: 2,
+            response: "{}".to_owned(),
+            requested_level: Some("full".to_owned()),
             extract: Some(3),
         };
         let text = concat!(
             r#"{"v":1,"title":"t","operation":"search","results":1,"kept_at":2,"answer":"{}","#,
             r#""asked":"full","extract":3}"#,
         );
-        assert_eq!(format::encode(&written), text);
+        assert_eq!(format::encode(&stored), text);
         let before = text.replacen(r#""v":1,"#, "", 1);
-        assert_eq!(read("r", &before).unwrap().title, "t");
+        assert_eq!(decode("r", &before).unwrap().title, "t");
     }
 }

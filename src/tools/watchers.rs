@@ -1,31 +1,31 @@
-//! Who wants to hear of changes, found by whose resources they are: a change costs nothing to all others.
+//! Subscriptions to resource events, indexed by owner: a change costs nothing for other owners.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
-use super::Address;
+use super::ResourceUri;
 use exa_mcp_model::{Identity, lock};
 
-/// How many events may wait for a slow reader.
-pub(super) const MAX_WAITING: usize = 256;
+/// How many events may be pending for a slow reader.
+pub(super) const MAX_PENDING: usize = 256;
 
-/// What happened.
+/// A change of resources.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
-    /// The list of resources is another one.
-    Listed,
-    /// A resource, and what is within it, is another one, or is gone.
-    Changed(Address),
-    /// Changes came too fast; any resource may be another one.
-    Missed,
+pub enum ResourceEvent {
+    /// The list of resources has changed.
+    ListChanged,
+    /// A resource, including its parts, has changed or was removed.
+    Updated(ResourceUri),
+    /// Events were lost; any resource may have changed.
+    Lagged,
 }
 
-/// The resources that a client follows: each address as the client wrote it, and what it means.
-pub(crate) type Followed = HashMap<String, Address>;
+/// The resources that a client watches, by URI as the client wrote it.
+pub(crate) type WatchedUris = HashMap<String, ResourceUri>;
 
-/// Whoever wants to hear of changes, by owner. Clones share everything.
+/// Subscriptions by owner. Clones share their state.
 #[derive(Clone, Default)]
 pub(crate) struct Watchers(Arc<Mutex<Index>>);
 
@@ -33,30 +33,30 @@ pub(crate) struct Watchers(Arc<Mutex<Index>>);
 struct Index {
     last_id: u64,
     by_owner: HashMap<Identity, HashMap<u64, Arc<Mailbox>>>,
-    early: HashMap<u64, EarlyEvents>,
+    buffered: HashMap<u64, BufferedEvents>,
 }
 
-/// The events of everybody, for a reader whose owner is not known yet.
+/// The events of all owners, for a reader whose owner is not known yet.
 #[derive(Default)]
-struct EarlyEvents {
-    /// Each with its owner; without one it is for all.
-    events: Vec<(Option<Identity>, Event)>,
-    /// There were too many to keep.
+struct BufferedEvents {
+    /// Each with its owner, or `None` for all owners.
+    events: Vec<(Option<Identity>, ResourceEvent)>,
+    /// Events were dropped.
     is_incomplete: bool,
 }
 
-impl EarlyEvents {
-    fn put(&mut self, owner: Option<&Identity>, event: &Event) {
-        if self.events.len() < MAX_WAITING {
+impl BufferedEvents {
+    fn put(&mut self, owner: Option<&Identity>, event: &ResourceEvent) {
+        if self.events.len() < MAX_PENDING {
             self.events.push((owner.cloned(), event.clone()));
         } else {
             self.is_incomplete = true;
         }
     }
 
-    fn of(self, owner: &Identity) -> Vec<Event> {
+    fn of(self, owner: &Identity) -> Vec<ResourceEvent> {
         if self.is_incomplete {
-            return vec![Event::Listed, Event::Missed];
+            return vec![ResourceEvent::ListChanged, ResourceEvent::Lagged];
         }
         let is_own = |of: &Option<Identity>| of.as_ref().is_none_or(|of| of == owner);
         let own = self.events.into_iter().filter(|(of, _)| is_own(of));
@@ -65,7 +65,7 @@ impl EarlyEvents {
 }
 
 impl Watchers {
-    /// A mailbox for what happens to the resources of this owner from now on.
+    /// Subscribes to the events of an owner from now on.
     pub(super) fn subscribe(&self, owner: &Identity) -> Subscription {
         let mailbox = Arc::new(Mailbox::default());
         let mut index = lock(&self.0);
@@ -82,70 +82,70 @@ impl Watchers {
         }
     }
 
-    /// Keeps what happens from now on for a reader that subscribes later.
-    pub(super) fn expect(&self) -> ExpectedSubscription {
+    /// Buffers events from now on for a reader that subscribes later.
+    pub(super) fn prepare(&self) -> PendingSubscription {
         let mut index = lock(&self.0);
         index.last_id += 1;
         let id = index.last_id;
-        index.early.insert(id, EarlyEvents::default());
+        index.buffered.insert(id, BufferedEvents::default());
         drop(index);
-        ExpectedSubscription {
+        PendingSubscription {
             watchers: self.clone(),
             id,
         }
     }
 
-    /// Whether anybody wants to hear of this owner's resources.
+    /// Returns whether there are subscriptions for an owner.
     pub(super) fn contains(&self, owner: &Identity) -> bool {
         let index = lock(&self.0);
-        index.by_owner.contains_key(owner) || !index.early.is_empty()
+        index.by_owner.contains_key(owner) || !index.buffered.is_empty()
     }
 
-    /// Puts an event into the mailboxes of an owner; gives how many readers it wakes.
-    pub(super) fn tell(&self, owner: &Identity, event: &Event) -> usize {
+    /// Sends an event to the subscriptions of an owner. Returns how many readers it wakes.
+    pub(super) fn notify(&self, owner: &Identity, event: &ResourceEvent) -> usize {
         let mut index = lock(&self.0);
-        let early = index.early.values_mut();
-        early.for_each(|early| early.put(Some(owner), event));
+        let buffered = index.buffered.values_mut();
+        buffered.for_each(|buffered| buffered.put(Some(owner), event));
         let own = index.by_owner.get(owner).into_iter();
         let own = own.flat_map(HashMap::values);
         own.filter(|mailbox| mailbox.put(event)).count()
     }
 
-    /// Puts an event into all mailboxes.
-    pub(super) fn tell_all(&self, event: &Event) -> usize {
+    /// Sends an event to all subscriptions. Returns how many readers it wakes.
+    pub(super) fn notify_all(&self, event: &ResourceEvent) -> usize {
         let mut index = lock(&self.0);
-        let early = index.early.values_mut();
-        early.for_each(|early| early.put(None, event));
+        let buffered = index.buffered.values_mut();
+        buffered.for_each(|buffered| buffered.put(None, event));
         let all = index.by_owner.values().flat_map(HashMap::values);
         all.filter(|mailbox| mailbox.put(event)).count()
     }
 }
 
-/// A reader that will subscribe: what happens meanwhile is kept for it.
-pub(super) struct ExpectedSubscription {
+/// A future subscription, for which events are buffered.
+pub(super) struct PendingSubscription {
     watchers: Watchers,
     id: u64,
 }
 
-impl ExpectedSubscription {
-    /// A mailbox for this owner, with what has happened meanwhile.
+impl PendingSubscription {
+    /// Subscribes to the events of an owner, including the buffered ones.
     pub(super) fn subscribe(self, owner: &Identity) -> Subscription {
         let subscription = self.watchers.subscribe(owner);
-        let early = lock(&self.watchers.0).early.remove(&self.id);
-        for event in early.unwrap_or_default().of(owner) {
+        let buffered = lock(&self.watchers.0).buffered.remove(&self.id);
+        for event in buffered.unwrap_or_default().of(owner) {
             subscription.mailbox.put(&event);
         }
         subscription
     }
 }
 
-impl Drop for ExpectedSubscription {
+impl Drop for PendingSubscription {
     fn drop(&mut self) {
-        lock(&self.watchers.0).early.remove(&self.id);
+        lock(&self.watchers.0).buffered.remove(&self.id);
     }
 }
 
-/// A mailbox among the watchers, until this is dropped.
+/// A subscription, which ends when it is dropped.
 pub(super) struct Subscription {
     watchers: Watchers,
     owner: Identity,
@@ -154,48 +154,50 @@ pub(super) struct Subscription {
 }
 
 impl Subscription {
-    /// The next event.
-    pub(super) async fn next(&self) -> Event {
+    /// Waits for the next event.
+    pub(super) async fn next(&self) -> ResourceEvent {
         loop {
             let arrived = self.mailbox.arrived.notified();
-            if let Some(event) = lock(&self.mailbox.letters).waiting.pop_front() {
+            if let Some(event) = lock(&self.mailbox.state).waiting.pop_front() {
                 return event;
             }
             arrived.await;
         }
     }
 
-    /// Hears no longer of lists.
+    /// Ignores changes of the list from now on.
     pub(super) fn ignore_lists(&self) {
-        let mut letters = lock(&self.mailbox.letters);
-        letters.lists = Lists::Ignored;
-        letters.waiting.retain(|event| *event != Event::Listed);
+        let mut state = lock(&self.mailbox.state);
+        state.lists = ListEvents::Ignored;
+        state
+            .waiting
+            .retain(|event| *event != ResourceEvent::ListChanged);
     }
 
-    /// Does not hear of lists until [`Self::resume_lists`].
+    /// Holds back changes of the list until [`Self::resume_lists`].
     pub(super) fn pause_lists(&self) {
-        let mut letters = lock(&self.mailbox.letters);
-        if letters.lists == Lists::Heard {
-            letters.lists = Lists::Paused { is_changed: false };
+        let mut state = lock(&self.mailbox.state);
+        if state.lists == ListEvents::Delivered {
+            state.lists = ListEvents::Paused { is_changed: false };
         }
     }
 
-    /// Hears of lists again, and of a change in between.
+    /// Reports changes of the list again, including one in between.
     pub(super) fn resume_lists(&self) {
-        let mut letters = lock(&self.mailbox.letters);
-        let Lists::Paused { is_changed } = letters.lists else {
+        let mut state = lock(&self.mailbox.state);
+        let ListEvents::Paused { is_changed } = state.lists else {
             return;
         };
-        letters.lists = Lists::Heard;
-        drop(letters);
+        state.lists = ListEvents::Delivered;
+        drop(state);
         if is_changed {
-            self.mailbox.put(&Event::Listed);
+            self.mailbox.put(&ResourceEvent::ListChanged);
         }
     }
 
-    /// Hears of these resources only.
-    pub(super) fn only(&self, followed: Arc<Mutex<Followed>>) {
-        lock(&self.mailbox.letters).followed = Some(followed);
+    /// Limits the events to these resources.
+    pub(super) fn watch_only(&self, watched: Arc<Mutex<WatchedUris>>) {
+        lock(&self.mailbox.state).watched = Some(watched);
     }
 }
 
@@ -213,22 +215,22 @@ impl Drop for Subscription {
 
 #[derive(Default)]
 struct Mailbox {
-    letters: Mutex<Letters>,
+    state: Mutex<MailboxState>,
     arrived: Notify,
 }
 
 #[derive(Default)]
-struct Letters {
-    waiting: VecDeque<Event>,
-    lists: Lists,
+struct MailboxState {
+    waiting: VecDeque<ResourceEvent>,
+    lists: ListEvents,
     /// The only resources of interest, if not all are.
-    followed: Option<Arc<Mutex<Followed>>>,
+    watched: Option<Arc<Mutex<WatchedUris>>>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Lists {
+enum ListEvents {
     #[default]
-    Heard,
+    Delivered,
     Paused {
         is_changed: bool,
     },
@@ -236,51 +238,51 @@ enum Lists {
 }
 
 impl Mailbox {
-    /// Puts an event in, if it is of interest; gives whether it was.
-    fn put(&self, event: &Event) -> bool {
-        let mut letters = lock(&self.letters);
-        if !letters.wants(event) {
+    /// Adds an event, if it is of interest. Returns whether it was added.
+    fn put(&self, event: &ResourceEvent) -> bool {
+        let mut state = lock(&self.state);
+        if !state.wants(event) {
             return false;
         }
-        if letters.waiting.back() == Some(event) {
+        if state.waiting.back() == Some(event) {
             return false;
         }
-        if letters.waiting.len() >= MAX_WAITING {
-            letters.waiting.clear();
-            if letters.lists != Lists::Ignored {
-                letters.waiting.push_back(Event::Listed);
+        if state.waiting.len() >= MAX_PENDING {
+            state.waiting.clear();
+            if state.lists != ListEvents::Ignored {
+                state.waiting.push_back(ResourceEvent::ListChanged);
             }
-            letters.waiting.push_back(Event::Missed);
+            state.waiting.push_back(ResourceEvent::Lagged);
         } else {
-            letters.waiting.push_back(event.clone());
+            state.waiting.push_back(event.clone());
         }
-        drop(letters);
+        drop(state);
         self.arrived.notify_one();
         true
     }
 }
 
-impl Letters {
-    fn wants(&mut self, event: &Event) -> bool {
+impl MailboxState {
+    fn wants(&mut self, event: &ResourceEvent) -> bool {
         match event {
-            Event::Listed => match &mut self.lists {
-                Lists::Heard => true,
-                Lists::Paused { is_changed } => {
+            ResourceEvent::ListChanged => match &mut self.lists {
+                ListEvents::Delivered => true,
+                ListEvents::Paused { is_changed } => {
                     *is_changed = true;
                     false
                 }
-                Lists::Ignored => false,
+                ListEvents::Ignored => false,
             },
-            Event::Changed(changed) => self.follows(|address| address.is_within(changed)),
-            Event::Missed => self.follows(|_| true),
+            ResourceEvent::Updated(changed) => self.watches(|address| address.is_within(changed)),
+            ResourceEvent::Lagged => self.watches(|_| true),
         }
     }
 
-    fn follows(&self, which: impl Fn(&Address) -> bool) -> bool {
-        let Some(followed) = &self.followed else {
+    fn watches(&self, which: impl Fn(&ResourceUri) -> bool) -> bool {
+        let Some(watched) = &self.watched else {
             return true;
         };
-        lock(followed).values().any(which)
+        lock(watched).values().any(which)
     }
 }
 
@@ -293,120 +295,122 @@ mod tests {
 
     use super::*;
 
-    fn webset(name: &str) -> Event {
-        Event::Changed(Address::Webset(name.to_owned()))
+    fn webset(name: &str) -> ResourceEvent {
+        ResourceEvent::Updated(ResourceUri::Webset(name.to_owned()))
     }
 
-    fn following(names: &[&str]) -> Arc<Mutex<Followed>> {
-        let followed = names.iter().map(|name| {
-            let address = Address::Webset((*name).to_owned());
+    fn watching(names: &[&str]) -> Arc<Mutex<WatchedUris>> {
+        let watched = names.iter().map(|name| {
+            let address = ResourceUri::Webset((*name).to_owned());
             (address.to_string(), address)
         });
-        Arc::new(Mutex::new(followed.collect()))
+        Arc::new(Mutex::new(watched.collect()))
     }
 
-    /// However many sessions there are, a change wakes those whose it is.
     #[tokio::test]
-    async fn a_change_wakes_its_owners_readers_only() {
+    async fn wakes_only_readers_of_the_owner() {
         let watchers = Watchers::default();
         let user = |number: usize| Identity::user(&number.to_string());
         let idle: Vec<Subscription> = (0..10_000)
             .map(|number| watchers.subscribe(&user(number)))
             .collect();
         let second = watchers.subscribe(&user(7));
-        assert_eq!(watchers.tell(&user(7), &Event::Listed), 2);
-        assert_eq!(watchers.tell(&user(8), &Event::Listed), 1);
-        assert_eq!(watchers.tell(&user(10_000), &Event::Listed), 0);
-        assert_eq!(second.next().await, Event::Listed);
+        assert_eq!(watchers.notify(&user(7), &ResourceEvent::ListChanged), 2);
+        assert_eq!(watchers.notify(&user(8), &ResourceEvent::ListChanged), 1);
+        assert_eq!(
+            watchers.notify(&user(10_000), &ResourceEvent::ListChanged),
+            0
+        );
+        assert_eq!(second.next().await, ResourceEvent::ListChanged);
         assert!(
             timeout(Duration::from_millis(5), idle[9].next())
                 .await
                 .is_err()
         );
-        assert_eq!(watchers.tell_all(&Event::Missed), 10_001);
+        assert_eq!(watchers.notify_all(&ResourceEvent::Lagged), 10_001);
         drop((idle, second));
         assert!(lock(&watchers.0).by_owner.is_empty());
     }
 
     #[tokio::test]
-    async fn what_happens_before_a_reader_subscribes_is_kept_for_it() {
+    async fn buffers_events_until_a_reader_subscribes() {
         let watchers = Watchers::default();
         let (ann, bob) = (Identity::user("ann"), Identity::user("bob"));
-        let expected = watchers.expect();
+        let pending = watchers.prepare();
         assert!(watchers.contains(&ann));
-        watchers.tell(&ann, &Event::Listed);
-        watchers.tell(&bob, &webset("b"));
-        watchers.tell(&ann, &webset("a"));
-        let subscription = expected.subscribe(&ann);
-        watchers.tell(&ann, &webset("later"));
-        for event in [Event::Listed, webset("a"), webset("later")] {
+        watchers.notify(&ann, &ResourceEvent::ListChanged);
+        watchers.notify(&bob, &webset("b"));
+        watchers.notify(&ann, &webset("a"));
+        let subscription = pending.subscribe(&ann);
+        watchers.notify(&ann, &webset("later"));
+        for event in [ResourceEvent::ListChanged, webset("a"), webset("later")] {
             assert_eq!(subscription.next().await, event);
         }
         drop(subscription);
         assert!(!watchers.contains(&ann));
 
-        let expected = watchers.expect();
-        for number in 0..=MAX_WAITING {
-            watchers.tell(&bob, &webset(&number.to_string()));
+        let pending = watchers.prepare();
+        for number in 0..=MAX_PENDING {
+            watchers.notify(&bob, &webset(&number.to_string()));
         }
-        let subscription = expected.subscribe(&ann);
-        assert_eq!(subscription.next().await, Event::Listed);
-        assert_eq!(subscription.next().await, Event::Missed);
-        drop((subscription, watchers.expect()));
-        assert!(lock(&watchers.0).early.is_empty());
+        let subscription = pending.subscribe(&ann);
+        assert_eq!(subscription.next().await, ResourceEvent::ListChanged);
+        assert_eq!(subscription.next().await, ResourceEvent::Lagged);
+        drop((subscription, watchers.prepare()));
+        assert!(lock(&watchers.0).buffered.is_empty());
     }
 
     #[tokio::test]
-    async fn a_change_wakes_readers_of_that_resource_only() {
+    async fn wakes_only_readers_of_the_resource() {
         let watchers = Watchers::default();
         let ann = Identity::user("ann");
         let all: Vec<Subscription> = (0..100).map(|_| watchers.subscribe(&ann)).collect();
         for (number, subscription) in all.iter().enumerate() {
-            subscription.only(following(&[&(number / 10).to_string()]));
+            subscription.watch_only(watching(&[&(number / 10).to_string()]));
         }
-        assert_eq!(watchers.tell(&ann, &webset("3")), 10);
-        assert_eq!(watchers.tell(&ann, &webset("10")), 0);
+        assert_eq!(watchers.notify(&ann, &webset("3")), 10);
+        assert_eq!(watchers.notify(&ann, &webset("10")), 0);
         assert_eq!(all[30].next().await, webset("3"));
-        all[0].only(following(&[]));
-        assert_eq!(watchers.tell(&ann, &Event::Missed), 99);
+        all[0].watch_only(watching(&[]));
+        assert_eq!(watchers.notify(&ann, &ResourceEvent::Lagged), 99);
     }
 
     #[tokio::test]
-    async fn who_has_just_heard_of_the_list_is_left_alone_for_a_while() {
+    async fn holds_back_list_changes_while_paused() {
         let watchers = Watchers::default();
         let ann = Identity::user("ann");
         let subscription = watchers.subscribe(&ann);
-        assert_eq!(watchers.tell(&ann, &Event::Listed), 1);
+        assert_eq!(watchers.notify(&ann, &ResourceEvent::ListChanged), 1);
         assert_eq!(
-            watchers.tell(&ann, &Event::Listed),
+            watchers.notify(&ann, &ResourceEvent::ListChanged),
             0,
-            "it is waiting already"
+            "the event is already pending"
         );
-        assert_eq!(subscription.next().await, Event::Listed);
+        assert_eq!(subscription.next().await, ResourceEvent::ListChanged);
         subscription.pause_lists();
         for _ in 0..5 {
-            assert_eq!(watchers.tell(&ann, &Event::Listed), 0);
+            assert_eq!(watchers.notify(&ann, &ResourceEvent::ListChanged), 0);
         }
         subscription.resume_lists();
-        assert_eq!(subscription.next().await, Event::Listed);
+        assert_eq!(subscription.next().await, ResourceEvent::ListChanged);
         subscription.pause_lists();
         subscription.resume_lists();
-        assert_eq!(watchers.tell(&ann, &Event::Listed), 1);
+        assert_eq!(watchers.notify(&ann, &ResourceEvent::ListChanged), 1);
         subscription.ignore_lists();
-        assert_eq!(watchers.tell(&ann, &Event::Listed), 0);
+        assert_eq!(watchers.notify(&ann, &ResourceEvent::ListChanged), 0);
         let quiet = timeout(Duration::from_millis(5), subscription.next());
         assert!(quiet.await.is_err());
     }
 
     #[tokio::test]
-    async fn too_many_events_are_told_as_two() {
+    async fn collapses_too_many_events() {
         let watchers = Watchers::default();
         let ann = Identity::user("ann");
         let subscription = watchers.subscribe(&ann);
-        for number in 0..=MAX_WAITING {
-            watchers.tell(&ann, &webset(&number.to_string()));
+        for number in 0..=MAX_PENDING {
+            watchers.notify(&ann, &webset(&number.to_string()));
         }
-        assert_eq!(subscription.next().await, Event::Listed);
-        assert_eq!(subscription.next().await, Event::Missed);
+        assert_eq!(subscription.next().await, ResourceEvent::ListChanged);
+        assert_eq!(subscription.next().await, ResourceEvent::Lagged);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use exa_mcp_server::mcp::{ParsedCall, PreparedCall, Tools};
 use exa_mcp_server::operations::{ProgressReporter, ProgressUpdate};
-use exa_mcp_server::render::{Format, Rendered};
+use exa_mcp_server::render::{OutputFormat, Rendered};
 use exa_mcp_server::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
 use exa_mcp_store::Store;
 use rmcp::model::JsonObject;
@@ -209,7 +209,7 @@ pub(super) fn success(text: &str) -> ToolOutcome {
         text: text.to_owned(),
         structured: JsonObject::new(),
         links: Vec::new(),
-        format: Format::Markdown,
+        format: OutputFormat::Markdown,
         stats: None,
     })
 }

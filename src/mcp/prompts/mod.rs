@@ -205,7 +205,7 @@ async fn note_messages(
                 remaining = rest;
                 messages.push(note_message(&note, text));
             }
-            None => left_out.push(format!("{} ({})", note.address(), note.draft.title)),
+            None => left_out.push(format!("{} ({})", note.uri(), note.draft.title)),
         }
     }
     if !left_out.is_empty() {
@@ -247,7 +247,7 @@ async fn notes(
 }
 
 fn note_message(note: &Note, text: String) -> PromptMessage {
-    let contents = ResourceContents::text(text, note.address().to_string()).with_mime_type(PLAIN);
+    let contents = ResourceContents::text(text, note.uri().to_string()).with_mime_type(PLAIN);
     let resource = EmbeddedResource::new(contents);
     PromptMessage::new(Role::User, ContentBlock::Resource(resource))
 }

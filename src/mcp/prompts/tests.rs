@@ -4,7 +4,7 @@
 use super::template::webset_arguments;
 use super::*;
 use crate::operations::{self, OperationExecutor, validation};
-use crate::tools::notes::Draft;
+use crate::tools::notes::NoteDraft;
 use crate::tools::{ResultCache, ToolExecutor};
 use exa_mcp_exa_client::{ExaConfig, ExaHttp};
 
@@ -223,7 +223,7 @@ async fn includes_notes_up_to_the_size_limit() {
     let notes = tools.resources().notes().unwrap();
     let mut ids = Vec::new();
     for (title, length) in [("small", 10), ("large", MAX_NOTE_BYTES), ("late", 10)] {
-        let draft = Draft {
+        let draft = NoteDraft {
             title: title.to_owned(),
             content: "x".repeat(length),
             source_urls: Vec::new(),

@@ -31,7 +31,7 @@ pub(super) use run::TaskObserver;
 use store::{TaskStore, TaskUpdate};
 
 use super::tools::{ParsedCall, Tools};
-use crate::tools::{Attempt, TaskLimits, Work};
+use crate::tools::{Attempt, TaskLimits, WorkHandle};
 use exa_mcp_accounts::usage::UsageMeter;
 use exa_mcp_accounts::{
     Allowance, CallPermit, ClientAddress, PayerLookup, Requester, TokenDirectory,
@@ -100,7 +100,7 @@ struct LiveState {
     message: String,
     /// Milliseconds since 1970.
     updated: u64,
-    work: Option<Work>,
+    work: Option<WorkHandle>,
     /// Counts possible changes of the input.
     input_changes: u64,
     is_over: bool,
@@ -357,7 +357,7 @@ impl<T: Tools> Tasks<T> {
     }
 
     /// Cancels a job at Exa in the background, so that the response to the client need not wait.
-    fn stop_upstream(&self, owner: &Identity, id: &str, work: Work) {
+    fn stop_upstream(&self, owner: &Identity, id: &str, work: WorkHandle) {
         let (tasks, owner, id) = (self.clone(), owner.clone(), id.to_owned());
         tokio::spawn(async move {
             match tasks.tools.stop(work.clone()).await {

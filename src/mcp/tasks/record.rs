@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::input::{RawResponse, TaskInput};
 use crate::operations::client::InputRequest;
-use crate::tools::Work;
+use crate::tools::WorkHandle;
 use exa_mcp_model::time::{format_timestamp, now};
 use exa_mcp_store::format::DocumentFormat;
 
@@ -44,7 +44,7 @@ pub(in super::super) struct TaskRecord {
     pub(super) runner: String,
     /// The job at Exa, once Exa has confirmed it.
     #[serde(rename = "work", default, skip_serializing_if = "Option::is_none")]
-    pub(super) work: Option<Work>,
+    pub(super) work: Option<WorkHandle>,
     /// The job has yet to be cancelled at Exa.
     #[serde(
         rename = "stopping",
@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(encode(&fixed()), format!(r#"{start}"working",{rest}}}"#));
         let record = TaskRecord {
             status: TaskStatus::Cancelled,
-            work: Some(Work {
+            work: Some(WorkHandle {
                 get: "research.get".to_owned(),
                 arguments: object(json!({"researchId": "x"})),
             }),

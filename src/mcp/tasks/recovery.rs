@@ -176,7 +176,7 @@ impl<T: Tools> Tasks<T> {
                 let attempt = if is_first {
                     Attempt::First
                 } else {
-                    Attempt::Again(record.work.clone())
+                    Attempt::Resumed(record.work.clone())
                 };
                 let (tasks, permit) = self.for_payer(&record).await;
                 let observer = TaskObserver {

@@ -148,7 +148,7 @@ impl<T: Tools> Tasks<T> {
                 deadline,
                 created: record.created,
                 attempt,
-                keeper: worker,
+                tracker: worker,
             }),
             ..ToolContext::new(owner, self.with_live_progress(&record.id, progress))
                 .of_client(client)

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::sync::OnceCell;
 
 use super::TaskRecord;
-use crate::tools::Work;
+use crate::tools::WorkHandle;
 use crate::tools::claims::Claims;
 use exa_mcp_model::Identity;
 use exa_mcp_model::time::now;
@@ -226,16 +226,16 @@ impl TaskStore {
     pub(super) async fn claim(
         &self,
         owner: &Identity,
-        work: &Work,
+        work: &WorkHandle,
         record: &TaskRecord,
         origin: JobOrigin,
     ) -> Result<bool, StoreError> {
-        let claims = Claims::of(&*self.store);
+        let claims = Claims::new(&*self.store);
         let is_shared = self.store.is_shared();
         let is_free = match origin {
             JobOrigin::Started => true,
             JobOrigin::Found if self.was_claimed(work, &record.id).await? => false,
-            JobOrigin::Found => claims.take(work, &record.id).await?,
+            JobOrigin::Found => claims.claim(work, &record.id).await?,
         };
         if !is_free || (is_shared && !self.claim_of_owner(owner, work, record).await?) {
             return Ok(false);
@@ -253,7 +253,7 @@ impl TaskStore {
     async fn claim_of_owner(
         &self,
         owner: &Identity,
-        work: &Work,
+        work: &WorkHandle,
         record: &TaskRecord,
     ) -> Result<bool, StoreError> {
         let claim = || document_key(owner, OWNER_CLAIMS, &work.to_string());
@@ -270,13 +270,13 @@ impl TaskStore {
     }
 
     /// Returns whether somebody other than this task has a job.
-    pub(super) async fn is_taken(&self, work: &Work, task: &str) -> Result<bool, StoreError> {
-        let claims = Claims::of(&*self.store);
-        Ok(claims.is_taken(work, task).await? || self.was_claimed(work, task).await?)
+    pub(super) async fn is_taken(&self, work: &WorkHandle, task: &str) -> Result<bool, StoreError> {
+        let claims = Claims::new(&*self.store);
+        Ok(claims.is_claimed_by_other(work, task).await? || self.was_claimed(work, task).await?)
     }
 
     /// Returns whether another task of any owner had the job at the first lookup.
-    async fn was_claimed(&self, work: &Work, task: &str) -> Result<bool, StoreError> {
+    async fn was_claimed(&self, work: &WorkHandle, task: &str) -> Result<bool, StoreError> {
         if !self.store.is_shared() {
             return Ok(false);
         }
@@ -335,9 +335,9 @@ mod tests {
     use super::*;
     use exa_mcp_store::{MemoryStore, SqliteStore};
 
-    fn work(id: &str) -> Work {
+    fn work(id: &str) -> WorkHandle {
         let arguments = json!({"runId": id}).as_object().unwrap().clone();
-        Work {
+        WorkHandle {
             get: "agent.runs.get".to_owned(),
             arguments,
         }
@@ -372,7 +372,7 @@ mod tests {
             assert!(!claim(&ann, "c", "2", JobOrigin::Found).await);
             assert!(task_store.is_taken(&work("2"), "c").await.unwrap());
             assert!(!task_store.is_taken(&work("2"), "b").await.unwrap());
-            let (claims, plain) = (Claims::of(task_store.store()), work("3"));
+            let (claims, plain) = (Claims::new(task_store.store()), work("3"));
             claims.record(&plain, None).await.unwrap();
             assert!(
                 !claim(&ann, "d", "3", JobOrigin::Found).await,

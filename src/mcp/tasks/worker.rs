@@ -6,7 +6,7 @@ use futures_util::future::BoxFuture;
 
 use super::store::JobOrigin;
 use super::{TaskRecord, TaskUpdate, Tasks, Tools};
-use crate::tools::{Keeper, Work};
+use crate::tools::{WorkHandle, WorkTracker};
 use exa_mcp_model::Identity;
 use exa_mcp_store::StoreError;
 
@@ -82,7 +82,7 @@ impl<T: Tools> TaskWorker<T> {
         }
     }
 
-    async fn record_now(&self, work: Work, origin: JobOrigin) -> bool {
+    async fn record_now(&self, work: WorkHandle, origin: JobOrigin) -> bool {
         let id = &self.record.id;
         let is_recorded = match self.try_record(&work, origin).await {
             Ok(is_recorded) => is_recorded,
@@ -98,7 +98,7 @@ impl<T: Tools> TaskWorker<T> {
         is_recorded
     }
 
-    async fn try_record(&self, work: &Work, origin: JobOrigin) -> Result<bool, StoreError> {
+    async fn try_record(&self, work: &WorkHandle, origin: JobOrigin) -> Result<bool, StoreError> {
         let Self {
             tasks,
             owner,
@@ -143,14 +143,14 @@ impl<T: Tools> TaskWorker<T> {
     }
 
     /// Returns whether another task that runs in this process has this job.
-    fn is_taken_here(&self, work: &Work) -> bool {
+    fn is_taken_here(&self, work: &WorkHandle) -> bool {
         let running = self.tasks.running();
         let mut others = running.iter().filter(|(id, _)| **id != self.record.id);
         others.any(|(_, other)| other.live.borrow().work.as_ref() == Some(work))
     }
 
     /// Returns whether the ledger has another account that pays for a run.
-    async fn is_paid_by_another(&self, work: &Work) -> bool {
+    async fn is_paid_by_another(&self, work: &WorkHandle) -> bool {
         let (Some(allowance), Some(key)) = (&self.tasks.allowance, work.key()) else {
             return false;
         };
@@ -164,9 +164,9 @@ impl<T: Tools> TaskWorker<T> {
         }
     }
 
-    async fn record(&self, work: Work, origin: JobOrigin) -> bool {
+    async fn record(&self, work: WorkHandle, origin: JobOrigin) -> bool {
         let is_recorded = self.record_now(work, origin).await;
-        if is_recorded || !self.is_wanted() {
+        if is_recorded || !self.is_active() {
             let start = self.start.lock();
             drop(start.map(|mut start| start.take()));
         }
@@ -174,16 +174,16 @@ impl<T: Tools> TaskWorker<T> {
     }
 }
 
-impl<T: Tools> Keeper for TaskWorker<T> {
-    fn keep(&self, work: Work) -> BoxFuture<'_, bool> {
+impl<T: Tools> WorkTracker for TaskWorker<T> {
+    fn record(&self, work: WorkHandle) -> BoxFuture<'_, bool> {
         Box::pin(self.record(work, JobOrigin::Started))
     }
 
-    fn adopt(&self, work: Work) -> BoxFuture<'_, bool> {
+    fn adopt(&self, work: WorkHandle) -> BoxFuture<'_, bool> {
         Box::pin(self.record(work, JobOrigin::Found))
     }
 
-    fn is_taken(&self, work: Work) -> BoxFuture<'_, bool> {
+    fn is_claimed_by_other(&self, work: WorkHandle) -> BoxFuture<'_, bool> {
         Box::pin(async move {
             if self.is_paid_by_another(&work).await {
                 return true;
@@ -199,7 +199,7 @@ impl<T: Tools> Keeper for TaskWorker<T> {
         })
     }
 
-    fn is_wanted(&self) -> bool {
+    fn is_active(&self) -> bool {
         self.tasks.running().contains_key(&self.record.id)
     }
 }

@@ -31,7 +31,7 @@ use super::{
     server::McpServer,
     tools::{ParsedCall, Tools},
 };
-use crate::render::{Format, Rendered};
+use crate::render::{OutputFormat, Rendered};
 use crate::tools::{Hints, ToolContext, ToolDefinition, ToolError, ToolOutcome};
 use crate::transport::connection::{FLUSHING, ServeError, serve_lines};
 use exa_mcp_model::LocalUser;
@@ -132,7 +132,7 @@ impl Tools for TestTools {
 /// Returns an outcome with this text.
 fn outcome(text: String, structured: JsonObject, is_error: bool) -> ToolOutcome {
     if is_error {
-        return ToolOutcome::Failure(Box::new(ToolError::Impossible {
+        return ToolOutcome::Failure(Box::new(ToolError::InvalidRequest {
             message: text,
             details: structured,
         }));
@@ -141,7 +141,7 @@ fn outcome(text: String, structured: JsonObject, is_error: bool) -> ToolOutcome 
         text,
         structured,
         links: Vec::new(),
-        format: Format::Markdown,
+        format: OutputFormat::Markdown,
         stats: None,
     })
 }

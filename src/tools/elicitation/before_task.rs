@@ -1,5 +1,5 @@
-//! What a call cannot become a task without: a key to call Exa with, and what only the client knows of the
-//! machine that it runs on. What a person has to decide or to give is asked by the task itself.
+//! What a call needs before it becomes a task: an API key, and the roots of the client. The task itself asks for
+//! arguments and confirmations.
 
 use std::future::ready;
 
@@ -13,10 +13,10 @@ use crate::operations::client::{
     InputResponse,
 };
 
-/// The argument that names a file of the client's.
-const FILE: &str = "filePath";
+/// The argument that names a file of the client.
+const FILE_ARGUMENT: &str = "filePath";
 
-/// Asks for what a call needs before it becomes a task. Returns a client that knows what was answered.
+/// Requests what a call needs before it becomes a task. Returns a client that replays the replies.
 pub(in super::super) async fn ask_before_task(
     tools: &ToolExecutor,
     call: &ToolCall,
@@ -28,17 +28,17 @@ pub(in super::super) async fn ask_before_task(
     }
     require_key(tools, context).await?;
     Ok(match context.owner.local_user() {
-        Some(user) if capabilities.roots && call.has_argument(FILE) => {
-            ClientHandle::new(Settled(context.client.roots(user).await))
+        Some(user) if capabilities.roots && call.has_argument(FILE_ARGUMENT) => {
+            ClientHandle::new(FixedRoots(context.client.roots(user).await))
         }
         _ => ClientHandle::non_interactive(),
     })
 }
 
-/// A client that has been asked.
-struct Settled(Result<Vec<String>, InputError>);
+/// A client whose roots are already known.
+struct FixedRoots(Result<Vec<String>, InputError>);
 
-impl ClientInteraction for Settled {
+impl ClientInteraction for FixedRoots {
     fn capabilities(&self) -> ClientCapabilities {
         ClientCapabilities {
             roots: true,

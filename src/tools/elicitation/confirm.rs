@@ -1,4 +1,4 @@
-//! Deletions that the user agrees to first, where the operator wants that and the client can ask.
+//! Confirmation of deletions, if the operator requires it and the client supports forms.
 
 use serde_json::{Map, Value, json};
 
@@ -7,13 +7,13 @@ use super::super::outcome::{ToolResult, as_object};
 use crate::operations::client::{ClientHandle, FormRequest};
 use exa_mcp_model::Operation;
 
-/// Characters of an argument that are shown.
-const LONGEST_SHOWN: usize = 100;
+/// Maximum characters shown of an argument.
+const MAX_SHOWN_CHARS: usize = 100;
 
 /// The field of the form.
 const FIELD: &str = "confirm";
 
-/// Goes on if nothing is deleted, nobody can be asked, or the user agrees.
+/// Succeeds if nothing is deleted, the client does not support forms, or the user agrees.
 pub(super) async fn confirm_delete(
     client: &ClientHandle,
     operation: &'static Operation,
@@ -25,7 +25,7 @@ pub(super) async fn confirm_delete(
     let reason = match client.fill_form(form(operation, arguments)).await {
         Ok(content) if content.get(FIELD) == Some(&Value::Bool(true)) => return Ok(()),
         Ok(_) => "the user did not agree".to_owned(),
-        Err(why) => why.to_string(),
+        Err(error) => error.to_string(),
     };
     Err(Box::new(ToolError::NotConfirmed {
         operation: operation.name,
@@ -39,10 +39,10 @@ fn form(operation: &Operation, arguments: &Map<String, Value>) -> FormRequest {
             Value::String(text) => text.clone(),
             other => other.to_string(),
         };
-        let plain = text.chars().filter(|letter| !letter.is_control());
-        plain.take(LONGEST_SHOWN).collect()
+        let plain = text.chars().filter(|c| !c.is_control());
+        plain.take(MAX_SHOWN_CHARS).collect()
     };
-    let told: Vec<String> = arguments
+    let targets: Vec<String> = arguments
         .iter()
         .map(|(name, value)| format!("{name} {}", shown(value)))
         .collect();
@@ -53,11 +53,12 @@ fn form(operation: &Operation, arguments: &Map<String, Value>) -> FormRequest {
         },
         "required": [FIELD],
     });
-    FormRequest {
+    // Stored tasks identify a form by its text, so a change of the text makes them ask again.
+    Form {
         message: format!(
             "`{}` will delete at Exa: {}. This cannot be undone. Go on?",
             operation.name,
-            told.join(", ")
+            targets.join(", ")
         ),
         schema: as_object(schema),
     }
@@ -70,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_question_names_what_is_deleted() {
+    fn names_what_is_deleted() {
         let operation = crate::operations::find("items.delete").unwrap();
         let arguments = json!({"websetId": "ws_1", "itemId": "it\n_2"});
         let form = form(operation, arguments.as_object().unwrap());

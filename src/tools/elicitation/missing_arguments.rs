@@ -1,4 +1,4 @@
-//! Arguments that must be there and are not: asked for by a form, or told with the call that would do.
+//! Missing arguments: requested with a form, or reported with a call to retry.
 
 use std::sync::Arc;
 
@@ -12,59 +12,61 @@ use super::super::registry::{Tool, ToolRegistry};
 use crate::operations::client::{ClientHandle, FormRequest, InputError};
 use crate::operations::{self, validation};
 
-/// Calls larger than this are not repeated: neither shown nor made again.
-const LARGEST: usize = 64 * 1024;
+/// Larger calls are not retried, and no retry is suggested.
+const MAX_BYTES: usize = 64 * 1024;
 
-/// Under which names the arguments of an operation may stand; the first is the right one.
-const OF_DISPATCHER: [&str; 3] = ["args", "params", "arguments"];
-const OF_HOST: [&str; 3] = ["params", "args", "arguments"];
+/// Names under which the arguments of an operation may be given; the first is the documented one.
+const DISPATCHER_KEYS: [&str; 3] = ["args", "params", "arguments"];
+const HOST_KEYS: [&str; 3] = ["params", "args", "arguments"];
 
-/// A call that may be made once more.
+/// A call that may be retried.
 struct RetryContext {
     tool: Arc<Tool>,
     arguments: Map<String, Value>,
 }
 
 impl RetryContext {
-    /// Remembers a call that is not too large.
+    /// Stores a call, unless it is too large.
     fn new(tool: Arc<Tool>, arguments: Map<String, Value>) -> Option<Self> {
-        let mut left = LARGEST;
+        let mut left = MAX_BYTES;
         let is_small = arguments
             .iter()
-            .all(|(name, value)| spend(&mut left, name.len()) && is_small(value, &mut left));
+            .all(|(name, value)| take_bytes(&mut left, name.len()) && is_small(value, &mut left));
         is_small.then_some(Self { tool, arguments })
     }
 
-    /// The same call with these values in place of what was missing.
-    fn filled(self, values: Map<String, Value>) -> Map<String, Value> {
+    /// Returns the arguments with the missing values added.
+    fn with_values(self, values: Map<String, Value>) -> Map<String, Value> {
         let mut arguments = self.arguments;
-        let Some(holders) = holders(&self.tool.plan) else {
+        let Some(argument_keys) = argument_keys(&self.tool.plan) else {
             arguments.extend(values);
             return arguments;
         };
-        let holder = holders.iter().find(|name| arguments.contains_key(**name));
-        let holder = holder.or(holders.first()).copied().unwrap_or_default();
-        let mut inner = inner(arguments.get(holder));
+        let key = argument_keys
+            .iter()
+            .find(|name| arguments.contains_key(**name));
+        let key = key.or(argument_keys.first()).copied().unwrap_or_default();
+        let mut inner = inner(arguments.get(key));
         inner.extend(values);
-        arguments.insert(holder.to_owned(), Value::Object(inner));
+        arguments.insert(key.to_owned(), Value::Object(inner));
         arguments
     }
 
-    /// The call to make, with what is missing marked.
+    /// Returns the call to make, with placeholders for missing values.
     fn retry_with(&self, missing: &[String]) -> Value {
         let marks = missing
             .iter()
             .map(|name| (name.clone(), json!(format!("<your {name}>"))));
-        let Some(holders) = holders(&self.tool.plan) else {
+        let Some(argument_keys) = argument_keys(&self.tool.plan) else {
             let mut arguments = self.arguments.clone();
             arguments.extend(marks);
             return json!({"tool": self.tool.name(), "arguments": arguments});
         };
-        let holder = holders
+        let key = argument_keys
             .iter()
             .find(|name| self.arguments.contains_key(**name));
-        let mut inner = match holder {
-            Some(holder) => inner(self.arguments.get(*holder)),
+        let mut inner = match key {
+            Some(key) => inner(self.arguments.get(*key)),
             None => {
                 let mut beside = self.arguments.clone();
                 beside.shift_remove("operation");
@@ -72,13 +74,12 @@ impl RetryContext {
             }
         };
         inner.extend(marks);
-        let right = holders.first().copied().unwrap_or_default();
-        json!({"operation": self.arguments.get("operation"), right: inner})
+        let documented = argument_keys.first().copied().unwrap_or_default();
+        json!({"operation": self.arguments.get("operation"), documented: inner})
     }
 }
 
-/// Asks for what an invalid call lacks and parses it again; what cannot be asked for is told together
-/// with the call that would do.
+/// Requests the missing arguments of a call and parses it again. Without a form, the error contains the call to make.
 pub(in super::super) async fn complete(
     registry: &ToolRegistry,
     call: ToolCall,
@@ -102,20 +103,20 @@ pub(in super::super) async fn complete(
     let Some(retry) = tool.and_then(|tool| RetryContext::new(tool, arguments)) else {
         return Err(ToolError::Validation(invalid).into());
     };
-    let asked = match ask(client, &retry.tool, &invalid).await {
-        Ok(values) => return registry.parse(&name, retry.filled(values)).action,
+    let no_reply = match ask(client, &retry.tool, &invalid).await {
+        Ok(values) => return registry.parse(&name, retry.with_values(values)).action,
         Err(InputError::Unable) => None,
         Err(why) => Some(why),
     };
     let missing = &invalid.error.missing;
     invalid.retry = Some(RetryHint {
-        instruction: instruction(missing, asked.as_ref()),
+        instruction: instruction(missing, no_reply.as_ref()),
         retry_with: retry.retry_with(missing),
     });
     Err(ToolError::Validation(invalid).into())
 }
 
-/// Asks the user by a form, if all that is missing fits into one.
+/// Asks the user with a form, if all missing arguments fit into one.
 async fn ask(
     client: &ClientHandle,
     tool: &Tool,
@@ -129,12 +130,13 @@ async fn ask(
     let fields: Option<Map<String, Value>> = missing
         .iter()
         .map(|name| {
-            let field = validation::form_field(schema, behind(&tool.plan, name))?;
+            let field = validation::form_field(schema, operation_name(&tool.plan, name))?;
             Some((name.clone(), field.into()))
         })
         .collect();
     let fields = fields.ok_or(InputError::Unable)?;
     let schema = json!({"type": "object", "properties": fields, "required": missing});
+    // Stored tasks identify a form by its text, so a change of the text makes them ask again.
     let form = FormRequest {
         message: format!(
             "`{}` needs {} to go on.",
@@ -144,7 +146,7 @@ async fn ask(
         schema: as_object(schema),
     };
     let mut content = client.fill_form(form).await?;
-    // What was not asked for is not taken.
+    // Fields that were not requested are ignored.
     content.retain(|name, value| missing.contains(name) && !value.is_null());
     if content.len() == missing.len() {
         Ok(content)
@@ -155,8 +157,8 @@ async fn ask(
     }
 }
 
-/// What the operation calls an argument that has a name of its own in a host.
-fn behind<'a>(plan: &'a Plan, name: &'a str) -> &'a str {
+/// Returns the operation's name of an argument that a toolhost renames.
+fn operation_name<'a>(plan: &'a Plan, name: &'a str) -> &'a str {
     let Plan::Host { entries } = plan else {
         return name;
     };
@@ -164,13 +166,13 @@ fn behind<'a>(plan: &'a Plan, name: &'a str) -> &'a str {
     names.next().map_or(name, String::as_str)
 }
 
-/// What to do about missing arguments that the user did not give.
-fn instruction(missing: &[String], asked: Option<&InputError>) -> String {
+/// Returns what to do about arguments that the user did not provide.
+fn instruction(missing: &[String], no_reply: Option<&InputError>) -> String {
     let names = missing.join(", ");
-    match asked {
+    match no_reply {
         None => format!("Provide {names} and call again; ask the user if you do not know it."),
         Some(why) if why.is_decision() => {
-            format!("The user was asked for {names}: {why}. Do not go on without them.")
+            format!("The user was asked for {names}: {why}. Do not continue without them.")
         }
         Some(why) => {
             format!("The user was asked for {names}, but {why}. Ask them yourself, and call again.")
@@ -178,16 +180,16 @@ fn instruction(missing: &[String], asked: Option<&InputError>) -> String {
     }
 }
 
-/// The names of the argument that holds those of the operation, for tools that have one.
-fn holders(plan: &Plan) -> Option<&'static [&'static str]> {
+/// Returns the names under which a tool accepts the arguments of an operation; `None` for tools without nesting.
+fn argument_keys(plan: &Plan) -> Option<&'static [&'static str]> {
     match plan {
-        Plan::Dispatcher { .. } => Some(&OF_DISPATCHER),
-        Plan::Host { .. } => Some(&OF_HOST),
+        Plan::Dispatcher { .. } => Some(&DISPATCHER_KEYS),
+        Plan::Host { .. } => Some(&HOST_KEYS),
         _ => None,
     }
 }
 
-/// The arguments of an operation, also where they came as JSON text.
+/// Returns the arguments of an operation, parsed if they are JSON text.
 fn inner(given: Option<&Value>) -> Map<String, Value> {
     match given {
         Some(Value::Object(map)) => map.clone(),
@@ -198,16 +200,16 @@ fn inner(given: Option<&Value>) -> Map<String, Value> {
 
 fn is_small(value: &Value, left: &mut usize) -> bool {
     match value {
-        Value::String(text) => spend(left, text.len()),
+        Value::String(text) => take_bytes(left, text.len()),
         Value::Array(list) => list.iter().all(|entry| is_small(entry, left)),
         Value::Object(map) => map
             .iter()
-            .all(|(name, value)| spend(left, name.len()) && is_small(value, left)),
-        _ => spend(left, 8),
+            .all(|(name, value)| take_bytes(left, name.len()) && is_small(value, left)),
+        _ => take_bytes(left, 8),
     }
 }
 
-fn spend(left: &mut usize, bytes: usize) -> bool {
+fn take_bytes(left: &mut usize, bytes: usize) -> bool {
     match left.checked_sub(bytes) {
         Some(rest) => {
             *left = rest;

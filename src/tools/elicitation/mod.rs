@@ -1,6 +1,5 @@
-//! What a call asks its client for before it goes on. Everything is asked before anything is changed:
-//! a client of the newer era answers by making the whole call again, and the call of a task that waits for
-//! an answer is made again by the next server.
+//! Interaction with the client before a call. All input is requested before anything is changed: since 2026-07-28, a
+//! client replies by repeating the whole call, and the next server repeats the call of a task that waits for input.
 
 mod before_task;
 mod confirm;
@@ -20,16 +19,16 @@ use super::executor::ToolExecutor;
 use super::outcome::ToolResult;
 use exa_mcp_model::Operation;
 
-/// How an operator wants clients to be asked.
+/// When and how clients are prompted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct PromptPolicy {
-    /// Nothing is deleted before the user has agreed, where the client can ask.
+    /// Deletions need the consent of the user, if the client supports forms.
     pub confirm_deletes: bool,
-    /// How long to wait for an answer, if not as long as usual.
+    /// How long to wait for a reply, if not the default.
     pub patience: Option<Duration>,
 }
 
-/// Asks for what a call needs before it is sent.
+/// Requests the key and the confirmation that a call needs.
 pub(super) async fn prepare(
     tools: &ToolExecutor,
     context: &ToolContext,

@@ -1,4 +1,4 @@
-//! What could stand in an address, for completion.
+//! Completion of the arguments of resource URIs.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -13,63 +13,63 @@ use crate::tools::CachedResult;
 use exa_mcp_generated::tools::RESOURCES;
 use exa_mcp_model::{Identity, lock};
 
-/// How long Exa may take to list websets; whoever types does not wait longer.
-const PATIENCE: Duration = Duration::from_secs(2);
+/// How long Exa may take to list websets: completion runs while the user types.
+const LIST_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// How long a list of websets is good enough: someone is typing, letter by letter.
-const FRESH: Duration = Duration::from_secs(10);
+/// How long a list of websets is reused between keystrokes.
+const LIST_TTL: Duration = Duration::from_secs(10);
 
-/// How many websets and notes are looked at.
-const MOST: usize = 100;
-const MOST_NOTES: usize = 1_000;
+/// How many websets and notes are considered.
+const MAX_WEBSETS: usize = 100;
+const MAX_NOTES: usize = 1_000;
 
-/// How many people's websets are remembered.
-const MOST_OWNERS: usize = 1_000;
+/// The maximum number of owners whose websets are cached.
+const MAX_OWNERS: usize = 1_000;
 
-/// Something that could be meant.
+/// A possible completion.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// What would be filled in.
+pub struct CompletionCandidate {
+    /// The value to fill in.
     pub value: String,
-    /// Other words by which it may be found.
+    /// Other words to match, such as a title.
     pub words: String,
 }
 
-/// Websets that were listed a moment ago.
+/// Recently listed websets, by owner.
 #[derive(Default)]
-pub(super) struct RecentWebsets(Mutex<HashMap<Identity, (Instant, Vec<Candidate>)>>);
+pub(super) struct RecentWebsets(Mutex<HashMap<Identity, (Instant, Vec<CompletionCandidate>)>>);
 
 impl RecentWebsets {
-    fn get(&self, owner: &Identity) -> Option<Vec<Candidate>> {
-        let memory = lock(&self.0);
-        let (at, candidates) = memory.get(owner)?;
-        (at.elapsed() < FRESH).then(|| candidates.clone())
+    fn get(&self, owner: &Identity) -> Option<Vec<CompletionCandidate>> {
+        let recent = lock(&self.0);
+        let (at, candidates) = recent.get(owner)?;
+        (at.elapsed() < LIST_TTL).then(|| candidates.clone())
     }
 
-    fn insert(&self, owner: &Identity, candidates: &[Candidate]) {
-        let mut memory = lock(&self.0);
-        memory.retain(|_, (at, _)| at.elapsed() < FRESH);
-        if memory.len() < MOST_OWNERS {
-            memory.insert(owner.clone(), (Instant::now(), candidates.to_vec()));
+    fn insert(&self, owner: &Identity, candidates: &[CompletionCandidate]) {
+        let mut recent = lock(&self.0);
+        recent.retain(|_, (at, _)| at.elapsed() < LIST_TTL);
+        if recent.len() < MAX_OWNERS {
+            recent.insert(owner.clone(), (Instant::now(), candidates.to_vec()));
         }
     }
 }
 
-/// Completes the arguments of addresses for one owner.
+/// Completes the arguments of URIs for one owner.
 pub(super) struct Completer<'a> {
     pub(super) resources: &'a Resources,
     pub(super) owner: &'a Identity,
 }
 
 impl Completer<'_> {
-    /// Returns what could stand for an argument of an address; nothing where that cannot be known.
+    /// Returns candidates for an argument of a URI; empty if there are none.
     ///
     /// `earlier` are the arguments that are already filled in.
     pub(super) async fn argument(
         &self,
         argument: &str,
         earlier: &HashMap<String, String>,
-    ) -> Vec<Candidate> {
+    ) -> Vec<CompletionCandidate> {
         match argument {
             "name" => operations(),
             "cacheId" => self.results(),
@@ -80,20 +80,20 @@ impl Completer<'_> {
         }
     }
 
-    fn results(&self) -> Vec<Candidate> {
+    fn results(&self) -> Vec<CompletionCandidate> {
         let cached = self.resources.shared.results.list(self.owner).into_iter();
-        let candidate = |cached: CachedResult| Candidate {
+        let candidate = |cached: CachedResult| CompletionCandidate {
             value: cached.id,
             words: format!("{} {}", cached.operation, cached.title),
         };
         cached.map(candidate).collect()
     }
 
-    fn indexes(&self, id: Option<&String>) -> Vec<Candidate> {
+    fn indexes(&self, id: Option<&String>) -> Vec<CompletionCandidate> {
         let results = &self.resources.shared.results;
         let cached = id.and_then(|id| results.get(self.owner, id));
         let count = cached.map_or(0, |cached| cached.results);
-        let candidate = |index: usize| Candidate {
+        let candidate = |index: usize| CompletionCandidate {
             value: index.to_string(),
             words: String::new(),
         };
@@ -101,12 +101,12 @@ impl Completer<'_> {
     }
 
     /// Returns the notes, by id and by title.
-    pub(super) async fn notes(&self) -> Vec<Candidate> {
+    pub(super) async fn notes(&self) -> Vec<CompletionCandidate> {
         let Some(notes) = &self.resources.notes else {
             return Vec::new();
         };
-        let listed = notes.list(self.owner, None, MOST_NOTES).await;
-        let candidate = |note: super::Note| Candidate {
+        let listed = notes.list(self.owner, None, MAX_NOTES).await;
+        let candidate = |note: super::Note| CompletionCandidate {
             value: note.id,
             words: note.draft.title,
         };
@@ -114,7 +114,7 @@ impl Completer<'_> {
         listed.map(candidate).collect()
     }
 
-    async fn websets(&self) -> Vec<Candidate> {
+    async fn websets(&self) -> Vec<CompletionCandidate> {
         if !self.resources.websets {
             return Vec::new();
         }
@@ -122,27 +122,27 @@ impl Completer<'_> {
         if let Some(candidates) = recent.get(self.owner) {
             return candidates;
         }
-        // Typing goes on without suggestions when Exa does not answer in time.
-        let candidates = timeout(PATIENCE, self.list_websets()).await;
+        // Without a timely response, there are no candidates.
+        let candidates = timeout(LIST_TIMEOUT, self.list_websets()).await;
         let candidates = candidates.ok().flatten().unwrap_or_default();
         recent.insert(self.owner, &candidates);
         candidates
     }
 
-    async fn list_websets(&self) -> Option<Vec<Candidate>> {
+    async fn list_websets(&self) -> Option<Vec<CompletionCandidate>> {
         let list = RESOURCES.websets.as_ref()?.list.as_ref()?;
         let operation = find(list)?;
         let caller = &self.resources.caller;
-        let called = caller.call(operation, json!({"limit": MOST}));
-        let answer = called.await.ok()?.response.value;
-        let websets = answer.get("data")?.as_array()?;
+        let called = caller.call(operation, json!({"limit": MAX_WEBSETS}));
+        let response = called.await.ok()?.response.value;
+        let websets = response.get("data")?.as_array()?;
         Some(websets.iter().filter_map(webset).collect())
     }
 }
 
-fn webset(webset: &Value) -> Option<Candidate> {
+fn webset(webset: &Value) -> Option<CompletionCandidate> {
     let text = |field: &str| webset.get(field).and_then(Value::as_str);
-    Some(Candidate {
+    Some(CompletionCandidate {
         value: text("id")?.to_owned(),
         words: [text("title"), text("externalId")]
             .into_iter()
@@ -152,8 +152,8 @@ fn webset(webset: &Value) -> Option<Candidate> {
     })
 }
 
-fn operations() -> Vec<Candidate> {
-    let candidate = |operation: &exa_mcp_model::Operation| Candidate {
+fn operations() -> Vec<CompletionCandidate> {
+    let candidate = |operation: &exa_mcp_model::Operation| CompletionCandidate {
         value: operation.name.to_owned(),
         words: operation.summary.to_owned(),
     };

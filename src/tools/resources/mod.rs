@@ -1,11 +1,10 @@
-//! Resources: what can be read beside calling tools.
+//! Resources: cached results, descriptions of operations, current websets, and notes.
 //!
-//! They are kept answers, descriptions of operations, websets as they are now, and notes. What no
-//! offered tool could reach is no resource either.
+//! Websets and notes are resources only if an enabled tool can access them.
 
 mod completion;
-mod entries;
-mod read;
+mod listing;
+mod reader;
 mod replication;
 mod watch;
 
@@ -15,74 +14,74 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
-pub(crate) use completion::Candidate;
+pub(crate) use completion::CompletionCandidate;
 use completion::{Completer, RecentWebsets};
-pub(crate) use entries::{Entry, ResourcePage, Template};
-use read::Reader;
-pub(crate) use read::{Content, ReadError};
-pub(crate) use watch::{ExpectedWatch, Watch};
+pub(crate) use listing::{ResourceEntry, ResourcePage, ResourceTemplate};
+use reader::Reader;
+pub(crate) use reader::{ReadError, ResourceContent};
+pub(crate) use watch::{PendingWatch, ResourceWatch};
 
-use super::notes::{Draft, Note, NoteError, Notes};
-pub(crate) use super::watchers::Event;
-use super::{Address, ResultCache};
+use super::notes::{Note, NoteDraft, NoteError, Notes};
+pub(crate) use super::watchers::ResourceEvent;
+use super::{ResourceUri, ResultCache};
 use crate::operations::{self, CompletedCall, OperationExecutor};
 use exa_mcp_generated::tools::RESOURCES;
 use exa_mcp_model::Identity;
 use exa_mcp_model::Operation;
 use exa_mcp_store::Store;
 
-/// How many changes may wait until they are told to other servers.
-const WAITING: usize = 256;
+/// How many changes may be pending for replication to other servers.
+const MAX_PENDING_CHANGES: usize = 256;
 
-/// Markdown, as most of what is kept.
+/// The MIME type of Markdown.
 pub(crate) const MARKDOWN: &str = "text/markdown";
-/// JSON, for what programs read.
+/// The MIME type of JSON.
 pub(crate) const JSON: &str = "application/json";
-/// Plain text.
+/// The MIME type of plain text.
 pub(crate) const PLAIN: &str = "text/plain";
 
-/// What can be read. Clones share everything.
+/// The resources of the server. Clones share their state.
 #[derive(Clone)]
 pub struct Resources {
-    shared: Arc<Shared>,
+    shared: Arc<SharedResources>,
     caller: OperationExecutor,
-    /// The notes, where they are offered.
+    /// The notes, if enabled.
     notes: Option<Notes>,
-    /// Websets may be read.
+    /// Whether websets are enabled.
     websets: bool,
 }
 
-struct Shared {
+struct SharedResources {
     results: ResultCache,
-    /// What is told to other servers. Shared, because the channel sets all its places aside at once.
-    changes: broadcast::Sender<Arc<Changed>>,
+    /// Changes for replication to other servers. In an `Arc`, because the channel allocates its whole capacity.
+    changes: broadcast::Sender<Arc<ResourceChange>>,
     recent_websets: RecentWebsets,
 }
 
-impl Shared {
-    fn send(&self, changed: Changed) {
+impl SharedResources {
+    fn send(&self, change: ResourceChange) {
         let watchers = self.results.watchers();
-        match &changed.owner {
-            Some(owner) => watchers.tell(owner, &changed.event),
-            None => watchers.tell_all(&changed.event),
+        match &change.owner {
+            Some(owner) => watchers.notify(owner, &change.event),
+            None => watchers.notify_all(&change.event),
         };
-        // Without other servers nobody reads it.
-        let _ = self.changes.send(Arc::new(changed));
+        // Without other servers there is no receiver.
+        let _ = self.changes.send(Arc::new(change));
     }
 }
 
-/// Something that its owner may want to know.
+/// A change to the resources of an owner.
 #[derive(Clone, Debug)]
-struct Changed {
-    /// Whose it is; everybody's without it.
+struct ResourceChange {
+    /// The owner; `None` for all owners.
     owner: Option<Identity>,
-    event: Event,
-    /// It happened at another server.
-    is_foreign: bool,
+    event: ResourceEvent,
+    /// It happened on another server.
+    is_remote: bool,
 }
 
 impl Resources {
-    /// Creates the resources; without notes, or without websets, where no tool has to do with them.
+    /// Creates the resources; notes and websets are optional.
     pub(super) fn new(
         caller: OperationExecutor,
         results: ResultCache,
@@ -90,9 +89,9 @@ impl Resources {
         websets: bool,
     ) -> Self {
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(SharedResources {
                 results,
-                changes: broadcast::channel(WAITING).0,
+                changes: broadcast::channel(MAX_PENDING_CHANGES).0,
                 recent_websets: RecentWebsets::default(),
             }),
             caller,
@@ -101,7 +100,7 @@ impl Resources {
         }
     }
 
-    /// The same resources for someone who calls Exa in another way.
+    /// Returns the resources with another executor.
     pub(super) fn with_caller(&self, caller: OperationExecutor) -> Self {
         Self {
             caller,
@@ -109,7 +108,7 @@ impl Resources {
         }
     }
 
-    /// The same resources for someone with fewer tools.
+    /// Returns the resources for a narrowed set of tools.
     pub(super) fn narrowed(&self, notes: bool, websets: bool) -> Self {
         Self {
             notes: self.notes.clone().filter(|_| notes),
@@ -118,25 +117,30 @@ impl Resources {
         }
     }
 
-    /// The notes, where they are offered.
+    /// Returns the notes, if enabled.
     pub fn notes(&self) -> Option<&Notes> {
         self.notes.as_ref()
     }
 
-    /// Keeps a note and tells of it.
+    /// Creates a note and notifies subscribers.
     pub(super) async fn add_note(
         &self,
         owner: &Identity,
         notes: &Notes,
-        draft: Draft,
+        draft: NoteDraft,
     ) -> Result<Note, NoteError> {
         let note = notes.create(owner, draft).await?;
-        self.tell(owner, Event::Listed);
+        self.notify(owner, ResourceEvent::ListChanged);
         Ok(note)
     }
 
-    /// Takes note of a call that was answered: it may have changed a webset.
-    pub(super) fn heed(&self, owner: &Identity, operation: &Operation, called: &CompletedCall) {
+    /// Notifies subscribers if a call may have changed a webset.
+    pub(super) fn notify_webset_change(
+        &self,
+        owner: &Identity,
+        operation: &Operation,
+        called: &Called,
+    ) {
         let Some(websets) = &RESOURCES.websets else {
             return;
         };
@@ -147,31 +151,38 @@ impl Resources {
         if operation.method == "GET" {
             return;
         }
-        // A webset may be called by its id or by the id that its maker gave it.
+        // A webset has an id and possibly an external id.
         let sent = called.arguments.get(&websets.argument);
         let Some(sent) = sent.and_then(Value::as_str) else {
             return;
         };
         let mut names = vec![sent];
         if operation.domain == get.domain {
-            let answer = |field| called.response.value.get(field).and_then(Value::as_str);
-            names.extend(answer("id").into_iter().chain(answer("externalId")));
+            let field = |name| called.response.value.get(name).and_then(Value::as_str);
+            names.extend(field("id").into_iter().chain(field("externalId")));
         }
         names.sort_unstable();
         names.dedup();
         for name in names {
-            self.tell(owner, Event::Changed(Address::Webset(name.to_owned())));
+            self.notify(
+                owner,
+                ResourceEvent::Updated(ResourceUri::Webset(name.to_owned())),
+            );
         }
     }
 
-    /// Reads what stands at an address.
-    pub async fn read(&self, owner: &Identity, address: &Address) -> Result<Content, ReadError> {
-        self.reader(owner).read(address).await
+    /// Reads a resource.
+    pub async fn read(
+        &self,
+        owner: &Identity,
+        uri: &ResourceUri,
+    ) -> Result<ResourceContent, ReadError> {
+        self.reader(owner).read(uri).await
     }
 
-    /// Says whether there is something to follow, without asking Exa.
-    pub async fn knows(&self, owner: &Identity, address: &Address) -> Result<(), ReadError> {
-        self.reader(owner).knows(address).await
+    /// Checks that a resource exists, without calling Exa.
+    pub async fn check_exists(&self, owner: &Identity, uri: &ResourceUri) -> Result<(), ReadError> {
+        self.reader(owner).check_exists(uri).await
     }
 
     fn reader<'a>(&'a self, owner: &'a Identity) -> Reader<'a> {
@@ -181,33 +192,33 @@ impl Resources {
         }
     }
 
-    /// Returns the patterns of what is offered.
-    pub fn templates(&self) -> Vec<&'static Template> {
-        entries::templates(self)
+    /// Returns the URI templates of enabled resources.
+    pub fn templates(&self) -> Vec<&'static ResourceTemplate> {
+        listing::templates(self)
     }
 
-    /// Returns one page of the entries.
+    /// Returns a page of resources.
     pub async fn page(
         &self,
         owner: &Identity,
         cursor: Option<&str>,
         size: usize,
     ) -> Result<Option<ResourcePage>, ReadError> {
-        entries::page(self, owner, cursor, size).await
+        listing::page(self, owner, cursor, size).await
     }
 
-    /// Returns what could stand for an argument of an address; `earlier` are those that are filled in.
+    /// Returns candidates for an argument of a URI; `earlier` are the arguments already filled in.
     pub async fn complete(
         &self,
         owner: &Identity,
         argument: &str,
         earlier: &HashMap<String, String>,
-    ) -> Vec<Candidate> {
+    ) -> Vec<CompletionCandidate> {
         self.completer(owner).argument(argument, earlier).await
     }
 
-    /// Returns the notes, by id and by title.
-    pub async fn complete_note(&self, owner: &Identity) -> Vec<Candidate> {
+    /// Returns the notes as candidates, by id and title.
+    pub async fn complete_note(&self, owner: &Identity) -> Vec<CompletionCandidate> {
         self.completer(owner).notes().await
     }
 
@@ -218,27 +229,27 @@ impl Resources {
         }
     }
 
-    /// Listens from now on to what happens to the resources of this owner.
-    pub fn watch(&self, owner: &Identity) -> Watch {
-        self.expect_watch().of(owner)
+    /// Watches the resources of an owner from now on.
+    pub fn watch(&self, owner: &Identity) -> ResourceWatch {
+        self.prepare_watch().of(owner)
     }
 
-    /// Listens from now on for an owner who is not known yet.
-    pub fn expect_watch(&self) -> ExpectedWatch {
-        ExpectedWatch::new(&self.shared.results)
+    /// Starts a watch for an owner who is not known yet.
+    pub fn prepare_watch(&self) -> PendingWatch {
+        PendingWatch::new(&self.shared.results)
     }
 
-    /// Carries changes to and from other servers from now on, if the store is one that they share. Must be
-    /// called inside a runtime.
+    /// Replicates changes to and from other servers from now on, if the store is shared. Must be called inside a
+    /// runtime.
     pub fn replicate(&self, store: &Arc<dyn Store>) {
         replication::start(&self.shared, store);
     }
 
-    fn tell(&self, owner: &Identity, event: Event) {
-        self.shared.send(Changed {
+    fn notify(&self, owner: &Identity, event: ResourceEvent) {
+        self.shared.send(ResourceChange {
             owner: Some(owner.clone()),
             event,
-            is_foreign: false,
+            is_remote: false,
         });
     }
 }

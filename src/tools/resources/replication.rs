@@ -1,7 +1,7 @@
-//! Carrying changes to and from other servers that share the store.
+//! Replicates changes to and from other servers that share the store.
 //!
-//! Everybody's changes are told to all, in few words: whose, and which resource. A server passes on what
-//! it hears to those of its listeners whose it is, and to nobody else.
+//! Every server publishes the owner and the URI of a changed resource. The other servers notify the watchers of that
+//! owner, and nobody else.
 
 use std::collections::HashSet;
 use std::future::{Future, pending};
@@ -15,41 +15,41 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::time::Instant;
 
 use super::watch::at;
-use super::{Changed, Event, Shared};
-use crate::tools::Address;
+use super::{ResourceChange, ResourceEvent, SharedResources};
+use crate::tools::ResourceUri;
 use exa_mcp_model::Identity;
 use exa_mcp_model::ids;
 use exa_mcp_store::{Store, StoreError, StoreMessage};
 
-/// How long changes are gathered: many of them are the same.
-const GATHERED: Duration = Duration::from_millis(100);
+/// How long changes are batched: many of them are equal.
+const BATCH_TIME: Duration = Duration::from_millis(100);
 
-/// How long to wait before changes are told again that could not be.
-const PAUSE: Duration = Duration::from_secs(1);
+/// How long to wait before a failed publication is retried.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
 
-/// The most changes that are gathered; beyond it everything may have changed.
-const MOST: usize = 10_000;
+/// The maximum number of batched changes; beyond it, `Anything` is published.
+const MAX_BATCH: usize = 10_000;
 
-/// A change as it is told.
+/// A published change.
 #[derive(Serialize, Deserialize)]
-struct Word {
-    /// Which server tells it.
+struct ReplicationMessage {
+    /// The id of the publishing server.
     #[serde(rename = "from")]
     from: String,
     #[serde(rename = "resources")]
-    resources: Told,
+    resources: RemoteChange,
 }
 
-/// What has changed, and whose it is.
+/// What has changed, and its owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-enum Told {
-    /// Someone's list.
+enum RemoteChange {
+    /// The list of an owner.
     #[serde(rename = "list")]
     List {
         #[serde(rename = "owner")]
         owner: String,
     },
-    /// Someone's resource.
+    /// A resource of an owner.
     #[serde(rename = "resource")]
     Resource {
         #[serde(rename = "owner")]
@@ -57,185 +57,199 @@ enum Told {
         #[serde(rename = "uri")]
         uri: String,
     },
-    /// Any list may be another one.
+    /// Any list may have changed.
     #[serde(rename = "anyList")]
     AnyList,
-    /// Anything may be another one.
+    /// Anything may have changed.
     #[serde(rename = "anything")]
     Anything,
 }
 
-/// Carries changes to and from other servers from now on, if the store is one that they share. Must be
-/// called inside a runtime.
-pub(super) fn start(shared: &Arc<Shared>, store: &Arc<dyn Store>) {
-    let (Some(news), Ok(name)) = (store.subscribe(), ids::random_id()) else {
+/// Replicates changes to and from other servers from now on, if the store is shared. Must be called inside a runtime.
+pub(super) fn start(shared: &Arc<SharedResources>, store: &Arc<dyn Store>) {
+    let (Some(messages), Ok(server_id)) = (store.subscribe(), ids::random_id()) else {
         return;
     };
     let outbox = Outbox {
         store: Arc::clone(store),
-        name: name.clone(),
-        gathered: HashSet::new(),
-        tell_at: None,
-        told: HashSet::new(),
-        telling: None,
+        server_id: server_id.clone(),
+        batch: HashSet::new(),
+        publish_at: None,
+        in_flight: HashSet::new(),
+        publishing: None,
     };
     let changes = shared.changes.subscribe();
     tokio::spawn(outbox.run(changes, shared.results.additions()));
     let inbox = Inbox {
         shared: Arc::clone(shared),
-        name,
+        server_id,
     };
-    tokio::spawn(inbox.run(news));
+    tokio::spawn(inbox.run(messages));
 }
 
-/// Passes on what other servers tell.
+/// Receives changes of other servers.
 struct Inbox {
-    shared: Arc<Shared>,
-    /// The name of this server.
-    name: String,
+    shared: Arc<SharedResources>,
+    /// The id of this server.
+    server_id: String,
 }
 
 impl Inbox {
-    async fn run(self, mut news: Receiver<StoreMessage>) {
+    async fn run(self, mut messages: Receiver<StoreMessage>) {
         loop {
-            match news.recv().await {
-                Ok(StoreMessage::Received(word)) => self.heard(&word),
-                Ok(StoreMessage::Missed) | Err(RecvError::Lagged(_)) => {
-                    self.everything_may_have_changed()
-                }
+            match messages.recv().await {
+                Ok(StoreMessage::Received(message)) => self.handle(&message),
+                Ok(StoreMessage::Missed) | Err(RecvError::Lagged(_)) => self.notify_anything(),
                 Err(RecvError::Closed) => return,
             }
         }
     }
 
-    fn heard(&self, word: &str) {
-        // Other words are for others.
-        let Ok(word) = serde_json::from_str::<Word>(word) else {
+    fn handle(&self, message: &str) {
+        // Other features use the same channel.
+        let Ok(message) = serde_json::from_str::<ReplicationMessage>(message) else {
             return;
         };
-        if word.from == self.name {
+        if message.from == self.server_id {
             return;
         }
-        match word.resources {
-            Told::List { owner } => self.heard_of(&owner, Event::Listed),
-            Told::Resource { owner, uri } => {
-                if let Some(address) = Address::parse(&uri) {
-                    self.heard_of(&owner, Event::Changed(address));
+        match message.resources {
+            RemoteChange::List { owner } => self.notify_owner(&owner, ResourceEvent::ListChanged),
+            RemoteChange::Resource { owner, uri } => {
+                if let Some(uri) = ResourceUri::parse(&uri) {
+                    self.notify_owner(&owner, ResourceEvent::Updated(uri));
                 }
             }
-            Told::AnyList => self.send_all(Event::Listed),
-            Told::Anything => self.everything_may_have_changed(),
+            RemoteChange::AnyList => self.send_all(ResourceEvent::ListChanged),
+            RemoteChange::Anything => self.notify_anything(),
         }
     }
 
-    /// Passes on what happened to someone's resources, if anybody here wants to know.
-    fn heard_of(&self, owner: &str, event: Event) {
+    /// Forwards a change to the watchers of an owner, if there are any.
+    fn notify_owner(&self, owner: &str, event: ResourceEvent) {
         let owner = Identity::from_stored(owner);
         if self.shared.results.watchers().contains(&owner) {
-            self.shared.send(Changed {
+            self.shared.send(ResourceChange {
                 owner: Some(owner),
                 event,
-                is_foreign: true,
+                is_remote: true,
             });
         }
     }
 
-    fn send_all(&self, event: Event) {
-        self.shared.send(Changed {
+    fn send_all(&self, event: ResourceEvent) {
+        self.shared.send(ResourceChange {
             owner: None,
             event,
-            is_foreign: true,
+            is_remote: true,
         });
     }
 
-    fn everything_may_have_changed(&self) {
-        self.send_all(Event::Listed);
-        self.send_all(Event::Missed);
+    fn notify_anything(&self) {
+        self.send_all(ResourceEvent::ListChanged);
+        self.send_all(ResourceEvent::Lagged);
     }
 }
 
-/// Telling that is under way.
-type Telling = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
+/// A publication in progress.
+type Publishing = Pin<Box<dyn Future<Output = Result<(), StoreError>> + Send>>;
 
-/// Changes of this server that are to be told.
+/// Publishes the changes of this server.
 struct Outbox {
     store: Arc<dyn Store>,
-    name: String,
-    gathered: HashSet<Told>,
-    tell_at: Option<Instant>,
-    /// What is being told, and may have to be told again.
-    told: HashSet<Told>,
-    telling: Option<Telling>,
+    server_id: String,
+    /// Changes that are not published yet.
+    batch: HashSet<RemoteChange>,
+    publish_at: Option<Instant>,
+    /// Changes being published, to be retried on failure.
+    in_flight: HashSet<RemoteChange>,
+    publishing: Option<Publishing>,
 }
 
 impl Outbox {
-    /// Gathers and tells. Changes are gathered while others are told: those that wait for too long are lost.
-    async fn run(mut self, mut changes: Receiver<Arc<Changed>>, mut results: Receiver<Identity>) {
+    /// Batches and publishes changes. Batching continues during publication, because the channel drops old changes.
+    async fn run(
+        mut self,
+        mut changes: Receiver<Arc<ResourceChange>>,
+        mut results: Receiver<Identity>,
+    ) {
         loop {
-            tokio::select! { changed = changes.recv() => match changed { Ok(changed) => self.gather(&changed), Err(RecvError::Lagged(_)) => self.add(Told::Anything), Err(RecvError::Closed) => return, }, added = results.recv() => match added {
-            // Which server asks next is not known, so the list may be another one then. That an
-            // answer is gone concerns the server alone that kept it.
-            Ok(owner) => self.add(list_of(&owner)), Err(RecvError::Lagged(_)) => self.add(Told::AnyList), Err(RecvError::Closed) => return, }, done = ended(&mut self.telling) => self.settle(done), () = at(self.tell_at), if self.telling.is_none() => self.tell(), }
+            tokio::select! {
+                change = changes.recv() => match change {
+                    Ok(change) => self.add_local(&change),
+                    Err(RecvError::Lagged(_)) => self.add(RemoteChange::Anything),
+                    Err(RecvError::Closed) => return,
+                },
+                added = results.recv() => match added {
+                    // The next request of the owner may reach any server, so all of them report the new list.
+                    // An evicted result concerns only the server that had cached it.
+                    Ok(owner) => self.add(list_of(&owner)),
+                    Err(RecvError::Lagged(_)) => self.add(RemoteChange::AnyList),
+                    Err(RecvError::Closed) => return,
+                },
+                result = completion(&mut self.publishing) => self.finish(result),
+                () = at(self.publish_at), if self.publishing.is_none() => self.publish(),
+            }
         }
     }
 
-    fn gather(&mut self, changed: &Changed) {
-        let Some(owner) = changed.owner.as_ref().filter(|_| !changed.is_foreign) else {
+    fn add_local(&mut self, change: &ResourceChange) {
+        let Some(owner) = change.owner.as_ref().filter(|_| !change.is_remote) else {
             return;
         };
-        self.add(match &changed.event {
-            Event::Listed => list_of(owner),
-            Event::Changed(address) => Told::Resource {
+        self.add(match &change.event {
+            ResourceEvent::ListChanged => list_of(owner),
+            ResourceEvent::Updated(uri) => RemoteChange::Resource {
                 owner: owner.as_str().to_owned(),
-                uri: address.to_string(),
+                uri: uri.to_string(),
             },
-            Event::Missed => Told::Anything,
+            ResourceEvent::Lagged => RemoteChange::Anything,
         });
     }
 
-    fn add(&mut self, change: Told) {
-        if self.gathered.len() >= MOST {
-            self.gathered = HashSet::from([Told::Anything]);
+    fn add(&mut self, change: RemoteChange) {
+        if self.batch.len() >= MAX_BATCH {
+            self.batch = HashSet::from([RemoteChange::Anything]);
         }
-        self.gathered.insert(change);
-        self.tell_at
-            .get_or_insert_with(|| Instant::now() + GATHERED);
+        self.batch.insert(change);
+        self.publish_at
+            .get_or_insert_with(|| Instant::now() + BATCH_TIME);
     }
 
-    /// Begins to tell what was gathered.
-    fn tell(&mut self) {
-        self.tell_at = None;
-        self.told = std::mem::take(&mut self.gathered);
-        let words = self.told.iter().map(|told| Word {
-            from: self.name.clone(),
-            resources: told.clone(),
+    /// Starts to publish the batch.
+    fn publish(&mut self) {
+        self.publish_at = None;
+        self.in_flight = std::mem::take(&mut self.batch);
+        let messages = self.in_flight.iter().map(|change| ReplicationMessage {
+            from: self.server_id.clone(),
+            resources: change.clone(),
         });
-        let words = words.filter_map(|word| serde_json::to_string(&word).ok());
-        let (store, words) = (Arc::clone(&self.store), words.collect());
-        self.telling = Some(Box::pin(async move { store.publish(words).await }));
+        let messages = messages.filter_map(|message| serde_json::to_string(&message).ok());
+        let (store, messages) = (Arc::clone(&self.store), messages.collect());
+        self.publishing = Some(Box::pin(async move { store.publish(messages).await }));
     }
 
-    /// What could not be told is told later.
-    fn settle(&mut self, done: Result<(), StoreError>) {
-        self.telling = None;
-        let told = std::mem::take(&mut self.told);
-        if done.is_err() {
-            told.into_iter().for_each(|told| self.add(told));
-            self.tell_at = Some(Instant::now() + PAUSE);
+    /// Retries a failed publication later.
+    fn finish(&mut self, result: Result<(), StoreError>) {
+        self.publishing = None;
+        let changes = std::mem::take(&mut self.in_flight);
+        if result.is_err() {
+            changes.into_iter().for_each(|change| self.add(change));
+            self.publish_at = Some(Instant::now() + RETRY_DELAY);
         }
     }
 }
 
-fn list_of(owner: &Identity) -> Told {
-    Told::List {
+fn list_of(owner: &Identity) -> RemoteChange {
+    RemoteChange::List {
         owner: owner.as_str().to_owned(),
     }
 }
 
-/// The end of what is under way; never, if nothing is.
-async fn ended(telling: &mut Option<Telling>) -> Result<(), StoreError> {
-    match telling {
-        Some(telling) => telling.await,
+/// Waits for the publication in progress; forever if there is none.
+async fn completion(publishing: &mut Option<Publishing>) -> Result<(), StoreError> {
+    match publishing {
+        Some(publishing) => publishing.await,
         None => pending().await,
     }
 }
@@ -250,27 +264,30 @@ mod tests;
 mod format_tests {
     use super::*;
 
-    /// What servers of different versions tell each other.
+    /// Servers of different versions exchange this format.
     #[test]
-    fn the_format_of_a_told_change_does_not_change() {
-        let told = |resources| {
+    fn the_message_format_does_not_change() {
+        let encode = |resources| {
             let from = "f".to_owned();
-            serde_json::to_string(&Word { from, resources }).unwrap()
+            serde_json::to_string(&ReplicationMessage { from, resources }).unwrap()
         };
         let (owner, uri) = ("user:ann".to_owned(), "note://n".to_owned());
-        let list = Told::List {
+        let list = RemoteChange::List {
             owner: owner.clone(),
         };
         assert_eq!(
-            told(list),
+            encode(list),
             r#"{"from":"f","resources":{"list":{"owner":"user:ann"}}}"#
         );
         let resource =
             r#"{"from":"f","resources":{"resource":{"owner":"user:ann","uri":"note://n"}}}"#;
-        assert_eq!(told(Told::Resource { owner, uri }), resource);
-        assert_eq!(told(Told::AnyList), r#"{"from":"f","resources":"anyList"}"#);
+        assert_eq!(encode(RemoteChange::Resource { owner, uri }), resource);
         assert_eq!(
-            told(Told::Anything),
+            encode(RemoteChange::AnyList),
+            r#"{"from":"f","resources":"anyList"}"#
+        );
+        assert_eq!(
+            encode(RemoteChange::Anything),
             r#"{"from":"f","resources":"anything"}"#
         );
     }

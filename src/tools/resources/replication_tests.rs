@@ -1,56 +1,58 @@
-//! What servers tell each other, and whom they pass it on to.
+//! Replication of changes between servers.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tokio::sync::broadcast;
 use tokio::time::{sleep, timeout};
 
-use super::super::Resources;
+use super::super::{MAX_PENDING_CHANGES, Resources};
 use super::*;
 use crate::operations::OperationExecutor;
 use crate::tools::ResultCache;
 use exa_mcp_exa_client::{ExaConfig, ExaHttp};
 use exa_mcp_store::{CounterUpdate, MemoryStore, StoreError, StoreFuture, delegate_store_methods};
 
-/// A store whose words reach everybody who has it, unless it is told to fail.
-struct Square {
+/// A store that broadcasts messages to all servers, or fails on request.
+struct BroadcastStore {
     store: MemoryStore,
-    words: broadcast::Sender<StoreMessage>,
+    messages: broadcast::Sender<StoreMessage>,
     fails: AtomicBool,
 }
 
-impl Default for Square {
+impl Default for BroadcastStore {
     fn default() -> Self {
         Self {
             store: MemoryStore::default(),
-            words: broadcast::channel(1_000).0,
+            messages: broadcast::channel(1_000).0,
             fails: AtomicBool::default(),
         }
     }
 }
 
-impl Store for Square {
+impl Store for BroadcastStore {
     delegate_store_methods!();
 
     fn update_counters(&self, updates: Vec<CounterUpdate>) -> StoreFuture<'_, ()> {
         self.store.update_counters(updates)
     }
-    fn publish(&self, words: Vec<String>) -> StoreFuture<'_, ()> {
+    fn publish(&self, messages: Vec<String>) -> StoreFuture<'_, ()> {
         if self.fails.load(Ordering::SeqCst) {
-            return Box::pin(async { Err(StoreError::Unavailable("moody".to_owned())) });
+            return Box::pin(async { Err(StoreError::Unavailable("test failure".to_owned())) });
         }
-        for word in words {
-            let _ = self.words.send(StoreMessage::Received(Arc::from(word)));
+        for message in messages {
+            let _ = self
+                .messages
+                .send(StoreMessage::Received(Arc::from(message)));
         }
         Box::pin(async { Ok(()) })
     }
     fn subscribe(&self) -> Option<Receiver<StoreMessage>> {
-        Some(self.words.subscribe())
+        Some(self.messages.subscribe())
     }
 }
 
-/// A server on the square.
-fn server(square: &Arc<Square>) -> (Resources, ResultCache) {
+/// Creates a server on the store.
+fn server(shared_store: &Arc<BroadcastStore>) -> (Resources, ResultCache) {
     let caller = OperationExecutor::new(
         ExaHttp::new(ExaConfig::default()).unwrap(),
         None,
@@ -58,7 +60,7 @@ fn server(square: &Arc<Square>) -> (Resources, ResultCache) {
     );
     let results = ResultCache::default();
     let resources = Resources::new(caller, results.clone(), None, true);
-    let store: Arc<dyn Store> = square.clone();
+    let store: Arc<dyn Store> = shared_store.clone();
     resources.replicate(&store);
     (resources, results)
 }
@@ -67,86 +69,92 @@ fn ann() -> Identity {
     Identity::user("ann")
 }
 
-fn changed(name: &str) -> Event {
-    Event::Changed(Address::Webset(name.to_owned()))
+fn changed(name: &str) -> ResourceEvent {
+    ResourceEvent::Updated(ResourceUri::Webset(name.to_owned()))
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_owner_hears_at_every_server_and_nobody_else() {
-    let square = Arc::new(Square::default());
-    let ((here, _), (there, results)) = (server(&square), server(&square));
-    let mut told = square.words.subscribe();
-    let (mut anns, mut bobs) = (here.watch(&ann()), here.watch(&Identity::user("bob")));
-    there.tell(&ann(), changed("a"));
-    assert_eq!(anns.next().await, changed("a"));
+async fn notifies_the_owner_on_every_server_and_nobody_else() {
+    let store = Arc::new(BroadcastStore::default());
+    let ((here, _), (there, results)) = (server(&store), server(&store));
+    let mut sent = store.messages.subscribe();
+    let (mut ann_watch, mut bob_watch) = (here.watch(&ann()), here.watch(&Identity::user("bob")));
+    there.notify(&ann(), changed("a"));
+    assert_eq!(ann_watch.next().await, changed("a"));
     results.add(&ann(), "t", "search", &serde_json::json!({"results": []}));
-    assert_eq!(anns.next().await, Event::Listed);
-    // The same many times in a moment is told once.
+    assert_eq!(ann_watch.next().await, ResourceEvent::ListChanged);
+    // Equal changes within a batch are sent once.
     for _ in 0..100 {
-        there.tell(&ann(), changed("b"));
+        there.notify(&ann(), changed("b"));
     }
-    assert_eq!(anns.next().await, changed("b"));
-    sleep(10 * GATHERED).await;
+    assert_eq!(ann_watch.next().await, changed("b"));
+    sleep(10 * BATCH_TIME).await;
     assert!(
-        timeout(PAUSE, anns.next()).await.is_err(),
-        "nothing comes twice"
+        timeout(RETRY_DELAY, ann_watch.next()).await.is_err(),
+        "no event is repeated"
     );
     assert!(
-        timeout(PAUSE, bobs.next()).await.is_err(),
-        "it is none of his business"
+        timeout(RETRY_DELAY, bob_watch.next()).await.is_err(),
+        "another owner is not notified"
     );
-    // What was heard is not told again.
-    let mut words = 0;
-    while told.try_recv().is_ok() {
-        words += 1;
+    // Received changes are not published again.
+    let mut messages = 0;
+    while sent.try_recv().is_ok() {
+        messages += 1;
     }
-    assert_eq!(words, 3);
+    assert_eq!(messages, 3);
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_could_not_be_told_is_told_later() {
-    let square = Arc::new(Square::default());
-    let ((here, _), (there, _)) = (server(&square), server(&square));
+async fn retries_failed_publications() {
+    let store = Arc::new(BroadcastStore::default());
+    let ((here, _), (there, _)) = (server(&store), server(&store));
     let (mut near, mut far) = (there.watch(&ann()), here.watch(&ann()));
-    square.fails.store(true, Ordering::SeqCst);
-    there.tell(&ann(), changed("a"));
-    assert_eq!(near.next().await, changed("a"), "at once where it happened");
-    assert!(timeout(10 * PAUSE, far.next()).await.is_err());
-    square.fails.store(false, Ordering::SeqCst);
+    store.fails.store(true, Ordering::SeqCst);
+    there.notify(&ann(), changed("a"));
+    assert_eq!(
+        near.next().await,
+        changed("a"),
+        "local watchers are notified at once"
+    );
+    assert!(timeout(10 * RETRY_DELAY, far.next()).await.is_err());
+    store.fails.store(false, Ordering::SeqCst);
     assert_eq!(far.next().await, changed("a"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn whoever_missed_something_hears_that_anything_may_have_changed() {
-    let square = Arc::new(Square::default());
-    let (here, _) = server(&square);
-    let mut anns = here.watch(&ann());
-    // Words that nobody here would say are not listened to.
-    for word in [
+async fn reports_lost_messages_as_changes_of_anything() {
+    let store = Arc::new(BroadcastStore::default());
+    let (here, _) = server(&store);
+    let mut ann_watch = here.watch(&ann());
+    // Unknown and invalid messages are ignored.
+    for message in [
         "",
         "{}",
         "[",
         r#"{"from": "x", "resources": {"resource": {"owner": "user:ann", "uri": "file:///etc"}}}"#,
     ] {
-        let _ = square.words.send(StoreMessage::Received(Arc::from(word)));
+        let _ = store
+            .messages
+            .send(StoreMessage::Received(Arc::from(message)));
     }
-    assert!(timeout(PAUSE, anns.next()).await.is_err());
-    let _ = square.words.send(StoreMessage::Missed);
-    assert_eq!(anns.next().await, Event::Listed);
-    assert_eq!(anns.next().await, Event::Missed);
+    assert!(timeout(RETRY_DELAY, ann_watch.next()).await.is_err());
+    let _ = store.messages.send(StoreMessage::Missed);
+    assert_eq!(ann_watch.next().await, ResourceEvent::ListChanged);
+    assert_eq!(ann_watch.next().await, ResourceEvent::Lagged);
 }
 
 #[tokio::test(start_paused = true)]
-async fn too_many_changes_are_told_as_one() {
-    let square = Arc::new(Square::default());
-    let ((here, _), (there, _)) = (server(&square), server(&square));
-    let mut anns = here.watch(&ann());
-    for number in 0..3 * WAITING_TOO_LONG {
-        there.tell(&Identity::user(&number.to_string()), Event::Listed);
+async fn collapses_too_many_changes_into_one() {
+    let store = Arc::new(BroadcastStore::default());
+    let ((here, _), (there, _)) = (server(&store), server(&store));
+    let mut ann_watch = here.watch(&ann());
+    for number in 0..3 * MAX_PENDING_CHANGES {
+        there.notify(
+            &Identity::user(&number.to_string()),
+            ResourceEvent::ListChanged,
+        );
     }
-    assert_eq!(anns.next().await, Event::Listed);
-    assert_eq!(anns.next().await, Event::Missed);
+    assert_eq!(ann_watch.next().await, ResourceEvent::ListChanged);
+    assert_eq!(ann_watch.next().await, ResourceEvent::Lagged);
 }
-
-/// More changes than may wait for a reader.
-const WAITING_TOO_LONG: usize = super::super::WAITING;

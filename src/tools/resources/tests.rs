@@ -1,4 +1,4 @@
-//! The resources without Exa.
+//! Resources without Exa.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use std::time::Duration;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::*;
 use crate::operations::{all, find};
-use crate::tools::watchers::MAX_WAITING;
+use crate::tools::watchers::MAX_PENDING;
 use exa_mcp_exa_client::{ExaConfig, ExaHttp, ExaResponse};
 use exa_mcp_store::MemoryStore;
 
@@ -31,15 +31,15 @@ fn resources() -> (Resources, ResultCache) {
     (resources, results)
 }
 
-/// Keeps an answer with two results and gives its id.
-fn keep(results: &ResultCache, owner: &Identity, title: &str) -> String {
-    let answer = json!({"results": [{"title": "One", "url": "https://one.example"},
+/// Caches a response with two results and returns its id.
+fn cache_result(results: &ResultCache, owner: &Identity, title: &str) -> String {
+    let response = json!({"results": [{"title": "One", "url": "https://one.example"},
                                     {"title": "Two", "url": "https://two.example"}]});
-    results.add(owner, title, "search", &answer).id
+    results.add(owner, title, "search", &response).id
 }
 
 async fn note(resources: &Resources, owner: &Identity, title: &str) -> String {
-    let draft = Draft {
+    let draft = NoteDraft {
         title: title.to_owned(),
         content: "Text.".to_owned(),
         source_urls: Vec::new(),
@@ -48,21 +48,25 @@ async fn note(resources: &Resources, owner: &Identity, title: &str) -> String {
     resources.add_note(owner, notes, draft).await.unwrap().id
 }
 
-async fn read(resources: &Resources, owner: &Identity, uri: &str) -> Result<Content, ReadError> {
-    let address = Address::parse(uri).unwrap();
-    resources.read(owner, &address).await
+async fn read(
+    resources: &Resources,
+    owner: &Identity,
+    uri: &str,
+) -> Result<ResourceContent, ReadError> {
+    let uri = ResourceUri::parse(uri).unwrap();
+    resources.read(owner, &uri).await
 }
 
-/// All addresses, page by page.
+/// Lists all URIs, page by page.
 async fn listed(resources: &Resources, owner: &Identity, size: usize) -> Vec<String> {
     let mut seen = Vec::new();
     let mut cursor = None;
     loop {
-        let leaf = resources.page(owner, cursor.as_deref(), size).await;
-        let leaf = leaf.unwrap().unwrap();
-        assert!(leaf.entries.len() <= size);
-        seen.extend(leaf.entries.iter().map(|entry| entry.address.to_string()));
-        cursor = leaf.next;
+        let page = resources.page(owner, cursor.as_deref(), size).await;
+        let page = page.unwrap().unwrap();
+        assert!(page.entries.len() <= size);
+        seen.extend(page.entries.iter().map(|entry| entry.uri.to_string()));
+        cursor = page.next;
         if cursor.is_none() {
             return seen;
         }
@@ -70,18 +74,18 @@ async fn listed(resources: &Resources, owner: &Identity, size: usize) -> Vec<Str
 }
 
 #[tokio::test]
-async fn the_list_is_the_same_whatever_the_size_of_its_pages() {
+async fn the_page_size_does_not_change_the_list() {
     let (resources, results) = resources();
-    let mut kept = ["a", "b", "c"].map(|title| keep(&results, &ann(), title));
-    keep(&results, &bob(), "z");
+    let mut ids = ["a", "b", "c"].map(|title| cache_result(&results, &ann(), title));
+    cache_result(&results, &bob(), "z");
     let first = note(&resources, &ann(), "first").await;
     let second = note(&resources, &ann(), "second").await;
     note(&resources, &bob(), "other").await;
     let whole = listed(&resources, &ann(), 1000).await;
     let mut results: Vec<String> = whole[..3].to_vec();
     results.sort();
-    kept.sort();
-    assert_eq!(results, kept.map(|id| format!("exa://results/{id}")));
+    ids.sort();
+    assert_eq!(results, ids.map(|id| format!("exa://results/{id}")));
     let expected = [
         format!("note:///{second}"),
         format!("note:///{first}"),
@@ -95,22 +99,22 @@ async fn the_list_is_the_same_whatever_the_size_of_its_pages() {
 }
 
 #[tokio::test]
-async fn a_page_goes_on_where_the_last_one_ended_though_entries_come_and_go() {
+async fn pages_continue_correctly_while_entries_change() {
     let (resources, results) = resources();
     for title in ["a", "b", "c", "d"] {
-        keep(&results, &ann(), title);
-        // Answers of one moment have no order of their own.
+        cache_result(&results, &ann(), title);
+        // Results of the same millisecond have no defined order.
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
-    let names = |leaf: &ResourcePage| -> String {
-        let names: Vec<&str> = leaf.entries.iter().map(|e| e.name.as_str()).collect();
+    let names = |page: &ResourcePage| -> String {
+        let names: Vec<&str> = page.entries.iter().map(|e| e.name.as_str()).collect();
         names.join(" ")
     };
-    let leaf = resources.page(&ann(), None, 2).await.unwrap().unwrap();
-    assert_eq!(names(&leaf), "d c");
-    results.forget_oldest();
-    keep(&results, &ann(), "e");
-    let next = resources.page(&ann(), leaf.next.as_deref(), 1).await;
+    let page = resources.page(&ann(), None, 2).await.unwrap().unwrap();
+    assert_eq!(names(&page), "d c");
+    results.remove_oldest();
+    cache_result(&results, &ann(), "e");
+    let next = resources.page(&ann(), page.next.as_deref(), 1).await;
     let next = next.unwrap().unwrap();
     assert_eq!(names(&next), "b");
     let next = resources.page(&ann(), next.next.as_deref(), 1).await;
@@ -118,7 +122,7 @@ async fn a_page_goes_on_where_the_last_one_ended_though_entries_come_and_go() {
 }
 
 #[tokio::test]
-async fn cursors_of_others_are_refused() {
+async fn rejects_invalid_cursors() {
     let (resources, _) = resources();
     for cursor in [
         "",
@@ -136,22 +140,22 @@ async fn cursors_of_others_are_refused() {
         "operations-+1",
         "other-1",
     ] {
-        let leaf = resources.page(&ann(), Some(cursor), 9).await;
-        assert_eq!(leaf.unwrap(), None, "{cursor}");
+        let page = resources.page(&ann(), Some(cursor), 9).await;
+        assert_eq!(page.unwrap(), None, "{cursor}");
     }
 }
 
 #[tokio::test]
-async fn entries_tell_what_they_are() {
+async fn describes_entries() {
     let (resources, results) = resources();
-    keep(&results, &ann(), "heat\n pumps");
+    cache_result(&results, &ann(), "heat\n pumps");
     let id = note(&resources, &ann(), "Heat pumps").await;
-    let leaf = resources.page(&ann(), None, 3).await.unwrap().unwrap();
-    let [result, note, operation] = leaf.entries.as_slice() else {
+    let page = resources.page(&ann(), None, 3).await.unwrap().unwrap();
+    let [result, note, operation] = page.entries.as_slice() else {
         unreachable!()
     };
     assert_eq!(result.name, "heat pumps");
-    assert_eq!(result.description, "Answer of search: 2 results");
+    assert_eq!(result.description, "Result of search: 2 results");
     let modified = result.modified.as_deref().unwrap();
     assert!(
         modified.len() == 20 && modified.ends_with('Z'),
@@ -164,18 +168,18 @@ async fn entries_tell_what_they_are() {
         .text;
     assert_eq!(note.size, Some(text.len()));
     assert_eq!(operation.mime, JSON);
-    let text = read(&resources, &ann(), &operation.address.to_string()).await;
+    let text = read(&resources, &ann(), &operation.uri.to_string()).await;
     assert_eq!(operation.size, Some(text.unwrap().text.len()));
 }
 
 #[tokio::test]
 async fn only_the_owner_reads_results_and_notes() {
     let (resources, results) = resources();
-    let kept = keep(&results, &ann(), "t");
+    let cache_id = cache_result(&results, &ann(), "t");
     let id = note(&resources, &ann(), "Mine").await;
     let (whole, second) = (
-        format!("exa://results/{kept}"),
-        format!("exa://results/{kept}/1"),
+        format!("exa://results/{cache_id}"),
+        format!("exa://results/{cache_id}/1"),
     );
     for uri in [&whole, &second, &format!("note:///{id}")] {
         assert!(read(&resources, &ann(), uri).await.is_ok(), "{uri}");
@@ -186,28 +190,28 @@ async fn only_the_owner_reads_results_and_notes() {
     assert!(text.contains("One") && text.contains("Two"), "{text}");
     let text = read(&resources, &ann(), &second).await.unwrap().text;
     assert!(text.contains("Two") && !text.contains("One"), "{text}");
-    let third = format!("exa://results/{kept}/2");
+    let third = format!("exa://results/{cache_id}/2");
     let error = read(&resources, &ann(), &third).await.unwrap_err();
     assert!(error.to_string().contains("2 results"), "{error}");
 }
 
 #[tokio::test]
-async fn an_operation_is_described_whole() {
+async fn describes_every_operation() {
     let (resources, _) = resources();
     for operation in all() {
-        let uri = Address::Operation(operation.name.to_owned()).to_string();
+        let uri = ResourceUri::Operation(operation.name.to_owned()).to_string();
         let content = read(&resources, &ann(), &uri).await.unwrap();
-        let told: Value = serde_json::from_str(&content.text).unwrap();
-        assert_eq!(told["name"], operation.name);
-        assert!(told["inputSchema"].is_object() && told["outputSchema"].is_object());
-        assert_eq!(told["example"]["operation"], operation.name);
+        let described: Value = serde_json::from_str(&content.text).unwrap();
+        assert_eq!(described["name"], operation.name);
+        assert!(described["inputSchema"].is_object() && described["outputSchema"].is_object());
+        assert_eq!(described["example"]["operation"], operation.name);
     }
     let error = read(&resources, &ann(), "exa://operations/item.lists").await;
     assert!(error.unwrap_err().to_string().contains("`items.list`"));
 }
 
 #[tokio::test]
-async fn what_is_not_offered_is_neither_shown_nor_read() {
+async fn disabled_resources_are_neither_listed_nor_read() {
     let caller = OperationExecutor::new(
         ExaHttp::new(ExaConfig::default()).unwrap(),
         None,
@@ -231,11 +235,11 @@ async fn what_is_not_offered_is_neither_shown_nor_read() {
     assert_eq!(listed(&resources, &ann(), 100).await.len(), all().len());
 }
 
-/// A call that was answered.
-fn called(arguments: Value, answer: Value) -> CompletedCall {
+/// Returns a successful call.
+fn called(arguments: Value, response: Value) -> CompletedCall {
     CompletedCall {
         response: ExaResponse {
-            value: answer,
+            value: response,
             status: 200,
             request_id: None,
         },
@@ -245,27 +249,27 @@ fn called(arguments: Value, answer: Value) -> CompletedCall {
 }
 
 #[tokio::test]
-async fn only_the_owner_hears_of_changes() {
+async fn notifies_only_the_owner_of_changes() {
     let (resources, results) = resources();
-    let (mut ann_hears, mut bob_hears) = (resources.watch(&ann()), resources.watch(&bob()));
+    let (mut ann_watch, mut bob_watch) = (resources.watch(&ann()), resources.watch(&bob()));
     note(&resources, &ann(), "Mine").await;
-    assert_eq!(ann_hears.next().await, Event::Listed);
-    let kept = keep(&results, &ann(), "t");
-    assert_eq!(ann_hears.next().await, Event::Listed);
-    results.forget_oldest();
-    let gone = Event::Changed(Address::Result(kept));
-    assert_eq!(ann_hears.next().await, gone);
-    assert_eq!(ann_hears.next().await, Event::Listed);
-    keep(&results, &bob(), "t");
-    assert_eq!(bob_hears.next().await, Event::Listed);
-    let quiet = tokio::time::timeout(Duration::from_millis(5), bob_hears.next());
+    assert_eq!(ann_watch.next().await, ResourceEvent::ListChanged);
+    let id = cache_result(&results, &ann(), "t");
+    assert_eq!(ann_watch.next().await, ResourceEvent::ListChanged);
+    results.remove_oldest();
+    let gone = ResourceEvent::Updated(ResourceUri::Result(id));
+    assert_eq!(ann_watch.next().await, gone);
+    assert_eq!(ann_watch.next().await, ResourceEvent::ListChanged);
+    cache_result(&results, &bob(), "t");
+    assert_eq!(bob_watch.next().await, ResourceEvent::ListChanged);
+    let quiet = tokio::time::timeout(Duration::from_millis(5), bob_watch.next());
     assert!(quiet.await.is_err());
 }
 
-/// The cache drops what is too old only when it is used; whoever watches need not use it.
+/// The cache evicts expired results only when it is used, so the watch has to check it.
 #[tokio::test]
-async fn the_end_of_an_answer_is_heard_though_nobody_asks_for_it() {
-    let results = ResultCache::new(crate::tools::Limits {
+async fn reports_expired_results_without_a_request() {
+    let results = ResultCache::new(crate::tools::CacheLimits {
         ttl: Duration::from_millis(150),
         ..Default::default()
     });
@@ -275,88 +279,91 @@ async fn the_end_of_an_answer_is_heard_though_nobody_asks_for_it() {
         std::sync::Arc::new(crate::operations::spend::Unlimited),
     );
     let resources = Resources::new(caller, results.clone(), None, false);
-    let before = keep(&results, &ann(), "before");
-    let mut hears = resources.watch(&ann());
-    let after = keep(&results, &ann(), "after");
-    assert_eq!(hears.next().await, Event::Listed);
+    let before = cache_result(&results, &ann(), "before");
+    let mut watch = resources.watch(&ann());
+    let after = cache_result(&results, &ann(), "after");
+    assert_eq!(watch.next().await, ResourceEvent::ListChanged);
     for id in [before, after] {
-        let gone = Event::Changed(Address::Result(id));
-        assert_eq!(hears.next().await, gone);
-        assert_eq!(hears.next().await, Event::Listed);
+        let gone = ResourceEvent::Updated(ResourceUri::Result(id));
+        assert_eq!(watch.next().await, gone);
+        assert_eq!(watch.next().await, ResourceEvent::ListChanged);
     }
 }
 
 #[tokio::test]
-async fn calls_that_change_a_webset_are_told() {
+async fn reports_calls_that_change_a_webset() {
     let (resources, _) = resources();
-    let mut hears = resources.watch(&ann());
-    let webset = |name: &str| Event::Changed(Address::Webset(name.to_owned()));
-    let heed = |name: &str, arguments: Value, answer: Value| {
+    let mut watch = resources.watch(&ann());
+    let webset = |name: &str| ResourceEvent::Updated(ResourceUri::Webset(name.to_owned()));
+    let call = |name: &str, arguments: Value, response: Value| {
         let operation = find(name).unwrap();
-        resources.heed(&ann(), operation, &called(arguments, answer));
+        resources.notify_webset_change(&ann(), operation, &called(arguments, response));
     };
-    heed("websets.get", json!({"websetId": "a"}), json!({"id": "a"}));
-    heed("websets.create", json!({}), json!({"id": "b"}));
-    heed(
+    call("websets.get", json!({"websetId": "a"}), json!({"id": "a"}));
+    call("websets.create", json!({}), json!({"id": "b"}));
+    call(
         "searches.create",
         json!({"websetId": "c"}),
         json!({"id": "s"}),
     );
-    assert_eq!(hears.next().await, webset("c"));
-    // By whatever name someone follows it.
-    heed(
+    assert_eq!(watch.next().await, webset("c"));
+    // A webset is watched by its id or its external id.
+    call(
         "websets.update",
         json!({"websetId": "mine"}),
         json!({"id": "d", "externalId": "mine"}),
     );
-    assert_eq!(hears.next().await, webset("d"));
-    assert_eq!(hears.next().await, webset("mine"));
+    assert_eq!(watch.next().await, webset("d"));
+    assert_eq!(watch.next().await, webset("mine"));
     for name in [
         "websets.cancel",
         "websets.delete",
         "items.delete",
         "enrichments.create",
     ] {
-        heed(name, json!({"websetId": "e"}), json!({}));
-        assert_eq!(hears.next().await, webset("e"), "{name}");
+        call(name, json!({"websetId": "e"}), json!({}));
+        assert_eq!(watch.next().await, webset("e"), "{name}");
     }
 }
 
 #[tokio::test]
-async fn whoever_is_too_slow_hears_that_anything_may_have_changed() {
+async fn a_slow_watch_reports_lagging() {
     let (resources, _) = resources();
-    let mut hears = resources.watch(&ann());
-    for number in 0..=MAX_WAITING {
-        resources.tell(&bob(), Event::Listed);
-        let webset = Address::Webset(number.to_string());
-        resources.tell(&ann(), Event::Changed(webset));
+    let mut watch = resources.watch(&ann());
+    for number in 0..=MAX_PENDING {
+        resources.notify(&bob(), ResourceEvent::ListChanged);
+        let webset = ResourceUri::Webset(number.to_string());
+        resources.notify(&ann(), ResourceEvent::Updated(webset));
     }
-    assert_eq!(hears.next().await, Event::Listed);
-    assert_eq!(hears.next().await, Event::Missed);
+    assert_eq!(watch.next().await, ResourceEvent::ListChanged);
+    assert_eq!(watch.next().await, ResourceEvent::Lagged);
 }
 
 #[tokio::test]
-async fn offers_are_those_of_the_owner() {
+async fn completes_only_resources_of_the_owner() {
     let (resources, results) = resources();
-    let kept = keep(&results, &ann(), "t");
-    let foreign = keep(&results, &bob(), "t");
+    let cache_id = cache_result(&results, &ann(), "t");
+    let foreign = cache_result(&results, &bob(), "t");
     let id = note(&resources, &ann(), "Heat pumps").await;
     let none = [].into();
     let values = async |argument| {
-        let offers = resources.complete(&ann(), argument, &none).await;
-        offers
+        let candidates = resources.complete(&ann(), argument, &none).await;
+        candidates
             .into_iter()
-            .map(|offer| offer.value)
+            .map(|candidate| candidate.value)
             .collect::<Vec<_>>()
     };
-    assert_eq!(values("cacheId").await, [kept.as_str()]);
+    assert_eq!(values("cacheId").await, [cache_id.as_str()]);
     assert_eq!(values("id").await, [id]);
     assert_eq!(values("name").await.len(), all().len());
     assert_eq!(values("index").await, Vec::<String>::new());
     assert_eq!(values("other").await, Vec::<String>::new());
     let of = |id: &str| [("cacheId".to_owned(), id.to_owned())].into();
     assert_eq!(
-        resources.complete(&ann(), "index", &of(&kept)).await.len(),
+        resources
+            .complete(&ann(), "index", &of(&cache_id))
+            .await
+            .len(),
         2
     );
     assert_eq!(
@@ -366,6 +373,6 @@ async fn offers_are_those_of_the_owner() {
             .len(),
         0
     );
-    // Without a key nothing can be listed, which is no failure.
+    // Without a key nothing can be listed, which is not an error.
     assert_eq!(values("websetId").await, Vec::<String>::new());
 }

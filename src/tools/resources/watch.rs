@@ -1,4 +1,4 @@
-//! Hearing of changes.
+//! Watches the resources of an owner.
 
 use std::future::pending;
 use std::sync::{Arc, Mutex};
@@ -6,52 +6,52 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::Event;
+use super::ResourceEvent;
 use crate::tools::ResultCache;
-use crate::tools::watchers::{ExpectedSubscription, Followed, Subscription};
+use crate::tools::watchers::{PendingSubscription, Subscription, WatchedUris};
 use exa_mcp_model::Identity;
 
-/// The least time between two looks.
-const SHORTEST: Duration = Duration::from_millis(100);
+/// The minimum time between two checks for expired results.
+const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Hears what happens to the resources of one owner.
-pub struct Watch {
+/// Receives the events of the resources of one owner.
+pub struct ResourceWatch {
     owner: Identity,
     subscription: Subscription,
     cache: ResultCache,
-    /// When to look whether answers have become too old: the cache looks only when it is used.
-    look_at: Option<Instant>,
+    /// When to check for expired results: the cache evicts them only when it is used.
+    next_check: Option<Instant>,
 }
 
 /// A watch whose owner is not known yet.
-pub struct ExpectedWatch {
-    expected: ExpectedSubscription,
+pub struct PendingWatch {
+    pending: PendingSubscription,
     cache: ResultCache,
 }
 
-impl ExpectedWatch {
-    /// Listens from now on.
+impl PendingWatch {
+    /// Starts to record events.
     pub(super) fn new(results: &ResultCache) -> Self {
         Self {
-            expected: results.watchers().expect(),
+            pending: results.watchers().prepare(),
             cache: results.clone(),
         }
     }
 
-    /// The watch of this owner, with what has happened meanwhile.
-    pub fn of(self, owner: &Identity) -> Watch {
-        let mut watch = Watch {
+    /// Returns the watch of an owner, with the events recorded so far.
+    pub fn of(self, owner: &Identity) -> ResourceWatch {
+        let mut watch = ResourceWatch {
             owner: owner.clone(),
-            subscription: self.expected.subscribe(owner),
+            subscription: self.pending.subscribe(owner),
             cache: self.cache,
-            look_at: None,
+            next_check: None,
         };
-        watch.look_later();
+        watch.schedule_check();
         watch
     }
 }
 
-/// Waits until this moment; without one, for ever.
+/// Waits until an instant, or forever without one.
 pub(super) async fn at(moment: Option<Instant>) {
     match moment {
         Some(moment) => sleep_until(moment).await,
@@ -59,48 +59,48 @@ pub(super) async fn at(moment: Option<Instant>) {
     }
 }
 
-impl Watch {
-    /// The next event.
-    pub async fn next(&mut self) -> Event {
+impl ResourceWatch {
+    /// Waits for the next event.
+    pub async fn next(&mut self) -> ResourceEvent {
         loop {
             tokio::select! {
                 event = self.subscription.next() => {
-                    if event == Event::Listed && self.look_at.is_none() {
-                        self.look_later();
+                    if event == ResourceEvent::ListChanged && self.next_check.is_none() {
+                        self.schedule_check();
                     }
                     return event;
                 }
-                () = at(self.look_at) => self.look_later(),
+                () = at(self.next_check) => self.schedule_check(),
             }
         }
     }
 
-    /// Hears of these resources only.
-    pub(crate) fn only(&self, followed: Arc<Mutex<Followed>>) {
-        self.subscription.only(followed);
+    /// Limits the events to these resources.
+    pub(crate) fn watch_only(&self, watched: Arc<Mutex<WatchedUris>>) {
+        self.subscription.watch_only(watched);
     }
 
-    /// Hears no longer of changes of the list.
+    /// Ignores changes of the list from now on.
     pub(crate) fn ignore_lists(&self) {
         self.subscription.ignore_lists();
     }
 
-    /// Does not hear of changes of the list until [`Self::resume_lists`].
+    /// Holds back changes of the list until [`Self::resume_lists`].
     pub(crate) fn pause_lists(&self) {
         self.subscription.pause_lists();
     }
 
-    /// Hears of changes of the list again, and of one in between.
+    /// Reports changes of the list again, including one in between.
     pub(crate) fn resume_lists(&self) {
         self.subscription.resume_lists();
     }
 
-    /// Has the cache drop what is too old, and comes back for the rest.
-    fn look_later(&mut self) {
-        let kept = self.cache.list(&self.owner);
-        let oldest = kept.last().map(|kept| kept.kept_at);
+    /// Makes the cache evict expired results, and schedules the next check.
+    fn schedule_check(&mut self) {
+        let cached = self.cache.list(&self.owner);
+        let oldest = cached.last().map(|cached| cached.stored_at);
         let age = oldest.map(|since| since.elapsed().unwrap_or_default());
         let left = age.map(|age| self.cache.ttl().saturating_sub(age));
-        self.look_at = left.map(|left| Instant::now() + left.max(SHORTEST));
+        self.next_check = left.map(|left| Instant::now() + left.max(MIN_INTERVAL));
     }
 }

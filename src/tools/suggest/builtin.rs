@@ -1,11 +1,11 @@
-//! Suggestions for those who have no model to ask, by kind of entity. The most useful come first.
+//! Built-in suggestions by type of entity, for clients without a model. The most useful come first.
 
-use super::read::{FORMATS, Suggestion};
+use super::suggestion::{FORMATS, Suggestion};
 
-/// All suggestions.
+/// All suggestions, by type of entity.
 const TABLE: &str = include_str!("builtin.txt");
 
-/// The kind of thing that a webset collects.
+/// The type of entity that a webset collects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Entity {
     Company,
@@ -20,7 +20,7 @@ pub(super) enum Entity {
     Other,
 }
 
-/// Beginnings of words that tell a kind.
+/// Prefixes of words that indicate a type.
 const WORDS: &[(Entity, &str)] = &[
     (
         Entity::Job,
@@ -64,7 +64,7 @@ const WORDS: &[(Entity, &str)] = &[
 ];
 
 impl Entity {
-    /// The name of the kind, as Exa or a caller writes it.
+    /// Returns the name of the type, as used by Exa and callers.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Company => "company",
@@ -80,50 +80,50 @@ impl Entity {
         }
     }
 
-    /// The kind that a name or a few words mean.
-    pub(super) fn named(name: &str) -> Self {
+    /// Returns the type with a name, or guesses it from a description.
+    pub(super) fn from_name(name: &str) -> Self {
         let plain = name.trim().to_lowercase().replace([' ', '-'], "_");
         let all = WORDS.iter().map(|(entity, _)| *entity);
         let exact = all.into_iter().find(|entity| entity.name() == plain);
-        exact.unwrap_or_else(|| Self::guessed(name))
+        exact.unwrap_or_else(|| Self::guess(name))
     }
 
-    /// The kind that a description most likely speaks of: the one named first in it.
-    pub(super) fn guessed(description: &str) -> Self {
+    /// Guesses the type from a description: the one mentioned first.
+    pub(super) fn guess(description: &str) -> Self {
         let text = description.to_lowercase();
-        let place = |words: &str| {
+        let position = |words: &str| {
             words
                 .split(", ")
-                .filter_map(|word| begins(&text, word))
+                .filter_map(|word| find_prefix(&text, word))
                 .min()
         };
         let found = WORDS
             .iter()
-            .filter_map(|(entity, words)| Some((place(words)?, *entity)));
-        let first = found.min_by_key(|(place, _)| *place);
+            .filter_map(|(entity, words)| Some((position(words)?, *entity)));
+        let first = found.min_by_key(|(position, _)| *position);
         first.map_or(Self::Other, |(_, entity)| entity)
     }
 }
 
-/// Where a word of the text begins like this.
-fn begins(text: &str, word: &str) -> Option<usize> {
-    let places = text.match_indices(word).map(|(place, _)| place);
-    places.into_iter().find(|place| {
-        let before = text.get(..*place).and_then(|it| it.chars().next_back());
-        before.is_none_or(|letter| !letter.is_alphanumeric())
+/// Returns the position of a word with this prefix.
+fn find_prefix(text: &str, word: &str) -> Option<usize> {
+    let positions = text.match_indices(word).map(|(position, _)| position);
+    positions.into_iter().find(|position| {
+        let before = text.get(..*position).and_then(|it| it.chars().next_back());
+        before.is_none_or(|c| !c.is_alphanumeric())
     })
 }
 
-/// The suggestions for a kind.
-pub(super) fn of(entity: Entity) -> Vec<Suggestion> {
+/// Returns the suggestions for a type of entity.
+pub(super) fn suggestions_for(entity: Entity) -> Vec<Suggestion> {
     let heading = format!("# {}", entity.name());
     let lines = TABLE.lines().skip_while(|line| *line != heading).skip(1);
     let lines = lines.take_while(|line| !line.starts_with('#'));
-    lines.filter_map(suggestion).collect()
+    lines.filter_map(parse_line).collect()
 }
 
-/// One line of the table.
-fn suggestion(line: &str) -> Option<Suggestion> {
+/// Parses a line of the table.
+fn parse_line(line: &str) -> Option<Suggestion> {
     let mut parts = line.split(" | ");
     let format = parts.next()?;
     let format = FORMATS.into_iter().find(|known| *known == format)?;
@@ -143,17 +143,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_line_of_the_table_is_read() {
+    fn parses_every_line_of_the_table() {
         let is_column = |line: &&str| !line.is_empty() && !line.starts_with(['#', '/']);
         let lines = || TABLE.lines().filter(is_column);
-        assert_eq!(lines().filter_map(suggestion).count(), lines().count());
+        assert_eq!(lines().filter_map(parse_line).count(), lines().count());
     }
 
     #[test]
-    fn every_suggestion_could_be_created() {
+    fn every_suggestion_is_valid() {
         let all = WORDS.iter().map(|(entity, _)| *entity);
         for entity in all.chain([Entity::Other]) {
-            let suggestions = of(entity);
+            let suggestions = suggestions_for(entity);
             assert!(suggestions.len() >= 8, "{entity:?}");
             for suggestion in suggestions {
                 let text = &suggestion.description;
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_known_by_name_and_guessed_from_words() {
+    fn recognises_types_by_name_or_description() {
         let cases = [
             ("company", Entity::Company),
             ("research paper", Entity::ResearchPaper),
@@ -184,7 +184,7 @@ mod tests {
             ("", Entity::Other),
         ];
         for (text, expected) in cases {
-            assert_eq!(Entity::named(text), expected, "{text}");
+            assert_eq!(Entity::from_name(text), expected, "{text}");
         }
     }
 }

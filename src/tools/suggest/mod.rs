@@ -1,10 +1,10 @@
-//! The tool that suggests enrichments: columns that would be useful in a webset. The client's model knows
-//! best what its user is after; without it there are suggestions for each kind of entity.
+//! The tool that suggests enrichments, which are the columns of a webset. It asks the model of the client, and falls
+//! back to built-in suggestions by type of entity.
 
 mod builtin;
 mod model;
-mod read;
 mod subject;
+mod suggestion;
 
 use serde_json::{Map, Value, json};
 
@@ -16,24 +16,24 @@ use super::options::Options;
 use super::outcome::{ToolResult, as_object, put};
 use super::registry::Tool;
 use crate::operations::validation;
-use crate::render::{Format, Level, Rendered};
-use read::Suggestion;
+use crate::render::{ContentLevel, OutputFormat, Rendered};
 use subject::Subject;
+use suggestion::Suggestion;
 
-/// How many suggestions there are unless another number is asked for.
-const USUAL: usize = 5;
+/// The default number of suggestions.
+const DEFAULT_COUNT: usize = 5;
 
-/// Suggestions and where they come from.
-struct Suggested {
+/// Suggestions and their source.
+struct SuggestionList {
     suggestions: Vec<Suggestion>,
     source: Source,
-    /// The model, in the client's words.
+    /// The name of the model, as reported by the client.
     model: Option<String>,
     /// Why a better source was not used.
     warnings: Vec<String>,
 }
 
-/// Where suggestions come from.
+/// The source of suggestions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     ModelWithTool,
@@ -72,12 +72,12 @@ pub(super) async fn run(
     let subject = subject::find(tools, context, call.read.as_deref(), &call.arguments).await?;
     let count = call.arguments.get("count").and_then(Value::as_u64);
     let count = count.and_then(|count| usize::try_from(count).ok());
-    let suggested = model::suggest(&context.client, &subject, count.unwrap_or(USUAL)).await;
-    Ok(shown(&subject, suggested, call))
+    let suggested = model::suggest(&context.client, &subject, count.unwrap_or(DEFAULT_COUNT)).await;
+    Ok(render_suggestions(&subject, suggested, call))
 }
 
-/// What the caller sees; the same in words and as data.
-fn shown(subject: &Subject, suggested: Suggested, call: SuggestCall) -> Rendered {
+/// Renders the suggestions as text and structured content.
+fn render_suggestions(subject: &Subject, suggested: SuggestionList, call: SuggestCall) -> Rendered {
     let operation = &call.tool;
     let number = suggested.suggestions.len();
     let mut metadata = json!({
@@ -85,7 +85,7 @@ fn shown(subject: &Subject, suggested: Suggested, call: SuggestCall) -> Rendered
         "totalResults": number,
         "returned": number,
         "tokenEstimate": 0,
-        "contentLevel": Level::Full.name(),
+        "contentLevel": ContentLevel::Full.name(),
     });
     let model = suggested.model.as_ref();
     let model = model.map_or(String::new(), |model| format!(", model: {model}"));
@@ -96,7 +96,7 @@ fn shown(subject: &Subject, suggested: Suggested, call: SuggestCall) -> Rendered
     );
     for (name, heading, notes) in [
         ("warnings", "Warning", &suggested.warnings),
-        ("mended", "Mended", &call.corrections),
+        ("corrections", "Corrected", &call.corrections),
     ] {
         if !notes.is_empty() {
             put(&mut metadata, name, json!(notes));
@@ -108,19 +108,19 @@ fn shown(subject: &Subject, suggested: Suggested, call: SuggestCall) -> Rendered
     for (index, suggestion) in suggested.suggestions.iter().enumerate() {
         text.push_str(&format!("\n{}. {}", index + 1, suggestion.line()));
     }
-    let told = told(subject, &suggested, call.add.as_deref());
-    if let Some(next) = told.get("addWith") {
+    let fields = tool_fields(subject, &suggested, call.add.as_deref());
+    if let Some(next) = fields.get("addWith") {
         text.push_str(&format!("\nAdd the first with: {next}"));
     }
     let stats = stats(operation, &text);
     put(&mut metadata, "tokenEstimate", json!(stats.tokens));
-    let results = suggested.suggestions.iter().map(Suggestion::json);
+    let results = suggested.suggestions.iter().map(Suggestion::to_json);
     let mut structured = as_object(json!({"metadata": metadata}));
-    structured.extend(told);
+    structured.extend(fields);
     structured.insert("results".to_owned(), results.collect());
-    let mut format = Format::Markdown;
+    let mut format = OutputFormat::Markdown;
     if call.options.wants_json() {
-        format = Format::Json;
+        format = OutputFormat::Json;
         text = serde_json::to_string(&structured).unwrap_or_default();
     }
     Rendered {
@@ -139,7 +139,7 @@ pub(super) fn parse(
     arguments: Map<String, Value>,
 ) -> ToolResult<SuggestCall> {
     let call = validate(tool, operations, arguments);
-    call.map_err(|refused| ToolError::invalid(tool.name(), *refused))
+    call.map_err(|error| ToolError::invalid(tool.name(), *error))
 }
 
 fn validate(
@@ -151,38 +151,37 @@ fn validate(
         let properties = tool.schema().get("properties");
         properties.is_some_and(|it| it.get(name).is_some())
     };
-    let mut mended = Vec::new();
-    let options = Options::take(&mut arguments, known, &mut mended);
-    let options = options.check(&mut mended)?;
+    let mut corrections = Vec::new();
+    let options = Options::take(&mut arguments, known, &mut corrections);
+    let options = options.check(&mut corrections)?;
     let subject = validation::ArgumentSpec::new(tool.schema()).with_aliases(&[
         ("webset", "websetId"),
         ("id", "websetId"),
         ("query", "description"),
     ]);
     let checked = validation::validate(&subject, arguments.into())?;
-    mended.extend(checked.corrections);
+    corrections.extend(checked.corrections);
     let given = |name| checked.arguments.contains_key(name);
     if !given("websetId") && !given("description") {
-        return Err(Box::new(nothing_given()));
+        return Err(Box::new(missing_subject()));
     }
     Ok(SuggestCall {
         tool: tool.name().to_owned(),
         arguments: checked.arguments,
         options,
-        corrections: mended,
+        corrections: corrections,
         read: read.clone(),
         add: add.clone(),
     })
 }
 
-/// A call that says neither which webset nor what it collects. A person can say the latter.
-fn nothing_given() -> validation::ValidationError {
+/// Creates the error of a call without webset and description. The user can supply the latter.
+fn missing_subject() -> validation::ValidationError {
     validation::ValidationError {
         problems: vec![validation::ArgumentProblem {
             path: "description".to_owned(),
-            message:
-                "`websetId` or `description` is required: the webset, or what it is to collect"
-                    .to_owned(),
+            message: "`websetId` or `description` is required: the webset, or what it collects"
+                .to_owned(),
         }],
         example: Box::new(json!({"description": "AI startups in Berlin with under 50 employees"})),
         hints: Vec::new(),
@@ -190,24 +189,28 @@ fn nothing_given() -> validation::ValidationError {
     }
 }
 
-/// What is said beside the suggestions: where they come from, and how to use them.
-fn told(subject: &Subject, suggested: &Suggested, add: Option<&str>) -> Map<String, Value> {
-    let mut told = json!({
+/// Returns the fields beside the suggestions: their source, and how to use them.
+fn tool_fields(
+    subject: &Subject,
+    suggested: &SuggestionList,
+    add: Option<&str>,
+) -> Map<String, Value> {
+    let mut fields = json!({
         "source": suggested.source.name(),
         "entityType": subject.entity.name(),
     });
     if let Some(model) = &suggested.model {
-        put(&mut told, "model", json!(model));
+        put(&mut fields, "model", json!(model));
     }
     let first = suggested.suggestions.first();
     if let (Some(webset), Some(first), Some(add)) = (&subject.webset, first, add) {
-        let mut args = first.json();
+        let mut args = first.to_json();
         if let Value::Object(args) = &mut args {
             args.shift_remove("why");
             args.insert("websetId".to_owned(), json!(webset));
         }
         let next = json!({"operation": add, "args": args});
-        put(&mut told, "addWith", next);
+        put(&mut fields, "addWith", next);
     }
-    as_object(told)
+    as_object(fields)
 }

@@ -1,4 +1,4 @@
-//! What enrichments are suggested for.
+//! The subject of suggestions: a webset or a description.
 
 use serde_json::{Map, Value, json};
 
@@ -10,26 +10,26 @@ use super::super::outcome::ToolResult;
 use super::builtin::Entity;
 use crate::operations;
 
-/// Texts of a webset that are looked at.
-const MOST_TEXTS: usize = 20;
+/// Maximum texts of a webset that are considered.
+const MAX_TEXTS: usize = 20;
 
-/// Characters of one of them.
-const LONGEST_TEXT: usize = 1_000;
+/// Maximum characters of each text.
+const MAX_TEXT_CHARS: usize = 1_000;
 
-/// What is collected.
+/// The webset or description for which enrichments are suggested.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Subject {
     /// The webset, if there is one.
     pub(super) webset: Option<String>,
-    /// What it collects: descriptions, queries and conditions.
+    /// What it collects: descriptions, queries and criteria.
     pub(super) texts: Vec<String>,
-    /// The columns that it has.
+    /// The descriptions of its enrichments.
     pub(super) existing: Vec<String>,
-    /// The kind of its entities.
+    /// The type of its entities.
     pub(super) entity: Entity,
 }
 
-/// Finds out what a call is about; a webset is read.
+/// Determines the subject of a call, and reads its webset.
 pub(super) async fn find(
     tools: &ToolExecutor,
     context: &ToolContext,
@@ -43,15 +43,15 @@ pub(super) async fn find(
         existing: Vec::new(),
         entity: Entity::Other,
     };
-    let mut told = text("entityType");
+    let mut entity_type = text("entityType");
     if let Some(webset) = subject.webset.clone() {
         let webset = read_webset(tools, context, read, &webset).await?;
-        subject.learn(&webset);
-        told = told.or_else(|| entity_of(&webset));
+        subject.add_webset(&webset);
+        entity_type = entity_type.or_else(|| entity_of(&webset));
     }
-    subject.entity = match told {
-        Some(told) => Entity::named(&told),
-        None => Entity::guessed(&subject.texts.join(" ")),
+    subject.entity = match entity_type {
+        Some(name) => Entity::from_name(&name),
+        None => Entity::guess(&subject.texts.join(" ")),
     };
     Ok(subject)
 }
@@ -62,20 +62,21 @@ async fn read_webset(
     read: Option<&str>,
     id: &str,
 ) -> ToolResult<Value> {
-    let gone = || ToolError::Internal("Exa has no operation that reads a webset.".to_owned());
-    let operation = read.and_then(operations::find).ok_or_else(gone)?;
+    let unavailable =
+        || ToolError::Internal("Exa has no operation that reads a webset.".to_owned());
+    let operation = read.and_then(operations::find).ok_or_else(unavailable)?;
     elicitation::require_key(tools, context).await?;
     let called = tools
         .caller()
         .call(operation, json!({"websetId": id}))
         .await;
-    let called = called.map_err(|refusal| ToolError::refused(operation, refusal))?;
+    let called = called.map_err(|error| ToolError::from_call_error(operation, error))?;
     Ok(called.response.value)
 }
 
 impl Subject {
-    /// Takes in what a webset says of itself.
-    fn learn(&mut self, webset: &Value) {
+    /// Adds the texts and enrichments of a webset.
+    fn add_webset(&mut self, webset: &Value) {
         let title = webset.get("title").and_then(Value::as_str);
         let mut texts: Vec<&str> = title.into_iter().collect();
         for search in list(webset, "searches") {
@@ -85,17 +86,17 @@ impl Subject {
         }
         let columns = list(webset, "enrichments");
         let columns = columns.filter_map(|it| it.get("description")?.as_str());
-        self.existing = columns.take(MOST_TEXTS).map(shortened).collect();
+        self.existing = columns.take(MAX_TEXTS).map(shortened).collect();
         for text in texts {
             let text = shortened(text);
-            if self.texts.len() < MOST_TEXTS && !text.is_empty() && !self.texts.contains(&text) {
+            if self.texts.len() < MAX_TEXTS && !text.is_empty() && !self.texts.contains(&text) {
                 self.texts.push(text);
             }
         }
     }
 }
 
-/// The kind of entity that a webset collects, in Exa's words.
+/// Returns the type of entity that a webset collects, as named by Exa.
 fn entity_of(webset: &Value) -> Option<String> {
     let mut searches = list(webset, "searches").chain(list(webset, "imports"));
     let entity = searches.find_map(|search| {
@@ -115,7 +116,7 @@ fn list<'v>(value: &'v Value, name: &str) -> impl Iterator<Item = &'v Value> {
 }
 
 fn shortened(text: &str) -> String {
-    let text: String = text.trim().chars().take(LONGEST_TEXT).collect();
+    let text: String = text.trim().chars().take(MAX_TEXT_CHARS).collect();
     text
 }
 
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_webset_tells_what_it_collects() {
+    fn reads_the_subject_from_a_webset() {
         let webset = json!({
             "id": "ws_1", "title": "Labs",
             "searches": [
@@ -138,13 +139,13 @@ mod tests {
             existing: Vec::new(),
             entity: Entity::Other,
         };
-        subject.learn(&webset);
+        subject.add_webset(&webset);
         assert_eq!(subject.texts, ["given", "Labs", "AI labs", "in Europe"]);
         assert_eq!(subject.existing, ["Founding year"]);
         assert_eq!(entity_of(&webset).as_deref(), Some("company"));
         let custom =
             json!({"searches": [{"entity": {"type": "custom", "description": "job postings"}}]});
         assert_eq!(entity_of(&custom).as_deref(), Some("job postings"));
-        assert_eq!(entity_of(&json!({"searches": "odd"})), None);
+        assert_eq!(entity_of(&json!({"searches": "invalid"})), None);
     }
 }

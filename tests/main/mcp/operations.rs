@@ -22,7 +22,7 @@ fn every_operation_works_through_its_dispatcher() {
     walk(&sandbox, |operation, args| {
         let call = json!({"operation": operation.name, "args": args});
         let answer = server.call(dispatcher(operation), call).success();
-        assert_eq!(answer.get("mended"), None, "{}", operation.name);
+        assert_eq!(answer.get("corrections"), None, "{}", operation.name);
         answer
     });
     assert_eq!(server.end().stderr, "");
@@ -35,7 +35,7 @@ fn every_operation_works_as_a_tool_of_its_own() {
     walk(&sandbox, |operation, args| {
         let tool = operation.name.replace('.', "_");
         let answer = server.call(&tool, args).success();
-        assert_eq!(answer.get("mended"), None, "{tool}");
+        assert_eq!(answer.get("corrections"), None, "{tool}");
         answer
     });
     assert_eq!(server.end().stderr, "");
@@ -168,6 +168,6 @@ fn the_name_of_an_operation_may_be_slightly_wrong() {
             .call("manage_websets", json!({"operation": name}))
             .success();
         let note = format!("operation `{name}` was read as `websets.list`");
-        assert_eq!(answer["mended"], json!([note]));
+        assert_eq!(answer["corrections"], json!([note]));
     }
 }

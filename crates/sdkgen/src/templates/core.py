@@ -104,8 +104,10 @@ class Metadata(TypedDict):
     costDollars: float | None
     requestId: str | None
     warnings: list[Any]
-    # Slips in the arguments that the server put right.
-    mended: list[str]
+    # Corrections that the server made to the arguments.
+    corrections: list[str]
+    # Deprecated: removed in 0.3; use `corrections`.
+    mended: NotRequired[list[str]]
     # The server had the answer of an equal call.
     cached: NotRequired[bool]
     # What the filters left out, and who applied them.

@@ -67,8 +67,10 @@ export interface Metadata {
   costDollars: number | null;
   requestId: string | null;
   warnings: unknown[];
-  /** Slips in the arguments that the server put right. */
-  mended: string[];
+  /** Corrections that the server made to the arguments. */
+  corrections: string[];
+  /** @deprecated Removed in 0.3; use `corrections`. */
+  mended?: string[];
   /** The server had the answer of an equal call. */
   cached?: boolean;
   /** What the filters left out, and who applied them. */

@@ -160,7 +160,7 @@ fn the_least_limit_still_shows_something() {
         .shown();
     let warnings = shown["metadata"]["warnings"].to_string();
     assert!(
-        warnings.contains("max_tokens 20 cannot be kept to"),
+        warnings.contains("max_tokens 20 is too small"),
         "{warnings}"
     );
     assert!(tokens(&shown) < 300, "{}", tokens(&shown));

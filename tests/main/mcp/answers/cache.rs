@@ -60,11 +60,11 @@ fn the_same_look_is_the_same_again_and_no_other() {
     // A slip is told with the look that made it, and with no other.
     let (_, mended) = look(json!({"index": "1"}));
     assert_eq!(
-        mended["metadata"]["mended"].as_array().map(Vec::len),
+        mended["metadata"]["corrections"].as_array().map(Vec::len),
         Some(1)
     );
     let (_, plain) = look(other);
-    assert_eq!(plain["metadata"]["mended"], json!([]));
+    assert_eq!(plain["metadata"]["corrections"], json!([]));
     assert_eq!(desk.asked(), 0);
 }
 
@@ -277,7 +277,7 @@ fn a_server_can_keep_nothing() {
         }
         let failure = desk.search(json!({"cache_id": "r_x"})).failure();
         failure.assert_code(-32003, "RESOURCE_NOT_FOUND");
-        failure.assert_says(&["keeps no answers", "without cache_id"]);
+        failure.assert_says(&["caches no results", "without cache_id"]);
     }
 }
 
@@ -290,7 +290,7 @@ fn a_cut_answer_that_is_not_kept_says_how_to_get_the_rest() {
         let options = json!({"content_level": "full", "max_tokens": 300});
         let (text, shown) = desk.search(options).shown();
         let more = shown["metadata"]["more"].as_str().expect("a way");
-        for part in ["offset", "a larger max_tokens", "Exa is asked again"] {
+        for part in ["offset", "a larger max_tokens", "Exa is called again"] {
             assert!(more.contains(part) && text.contains(part), "{more} {text}");
         }
     }

@@ -70,7 +70,7 @@ fn what_exa_can_do_is_sent() {
             text.contains(&format!("Filters: Exa applied {}", names.join(", "))),
             "{text}"
         );
-        assert_eq!(shown["metadata"]["mended"], json!([]), "{filters}");
+        assert_eq!(shown["metadata"]["corrections"], json!([]), "{filters}");
     }
 }
 
@@ -125,7 +125,7 @@ fn the_rest_is_applied_here() {
         assert_eq!(shown["metadata"]["totalResults"], 3);
         for entry in fallen.as_array().expect("entries") {
             let filter = entry["filter"].as_str().expect("a name");
-            let told = format!("{filter} took away {}", entry["dropped"]);
+            let told = format!("{filter} removed {}", entry["dropped"]);
             assert!(text.contains(&told), "no {told} in {text}");
         }
     }
@@ -159,25 +159,25 @@ fn results_without_a_value_fall_out() {
             json!({"minScore": 0.5}),
             1,
             json!({"filter": "minScore", "dropped": 2, "withoutValue": 1}),
-            "took away 2, 1 of them without a value",
+            "removed 2, 1 without a value",
         ),
         (
             json!({"afterDate": "2020"}),
             1,
             json!({"filter": "afterDate", "dropped": 2, "withoutValue": 2}),
-            "took away 2, 2 of them",
+            "removed 2, 2 without",
         ),
         (
             json!({"includeDomains": ["b.example"]}),
             1,
             json!({"filter": "includeDomains", "dropped": 2, "withoutValue": 1}),
-            "took away 2",
+            "removed 2",
         ),
         (
             json!({"titleContains": "b"}),
             1,
             json!({"filter": "titleContains", "dropped": 2, "withoutValue": 1}),
-            "took away 2",
+            "removed 2",
         ),
     ] {
         let mut desk = Desk::answering(&answer);

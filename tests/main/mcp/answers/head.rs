@@ -120,7 +120,7 @@ fn warnings_and_mends_stand_in_both_forms() {
     let (text, shown) = desk.server.call_plainly("exa_api", call.clone()).shown();
     assert_eq!(shown["metadata"]["warnings"], answer["warnings"]);
     assert_eq!(
-        shown["metadata"]["mended"].as_array().map(Vec::len),
+        shown["metadata"]["corrections"].as_array().map(Vec::len),
         Some(2)
     );
     let lines = head(&text);
@@ -128,7 +128,7 @@ fn warnings_and_mends_stand_in_both_forms() {
     assert!(lines.contains(&r#"Warning: {"code":"slow"}"#), "{lines:#?}");
     let mends: Vec<&&str> = lines
         .iter()
-        .filter(|line| line.starts_with("Mended: "))
+        .filter(|line| line.starts_with("Corrected: "))
         .collect();
     assert_eq!(mends.len(), 2, "{lines:#?}");
     let call = joined(call, &json!({"output_format": "json"}));
@@ -137,7 +137,10 @@ fn warnings_and_mends_stand_in_both_forms() {
         as_json["metadata"]["warnings"],
         shown["metadata"]["warnings"]
     );
-    assert_eq!(as_json["metadata"]["mended"], shown["metadata"]["mended"]);
+    assert_eq!(
+        as_json["metadata"]["corrections"],
+        shown["metadata"]["corrections"]
+    );
 }
 
 /// A caller who follows `more` gets more.
@@ -188,12 +191,9 @@ fn more_of_a_named_tool_may_need_a_new_request() {
     let warning = shown["metadata"]["warnings"][0]
         .as_str()
         .expect("a warning");
+    assert!(warning.contains("only standard content"), "{warning}");
     assert!(
-        warning.contains("no more than standard content"),
-        "{warning}"
-    );
-    assert!(
-        text.contains("Warning: Exa was asked for no more than"),
+        text.contains("Warning: only standard content was requested from Exa"),
         "{text}"
     );
     assert_eq!(desk.asked(), 0);

@@ -67,7 +67,7 @@ fn the_envelope_has_all_its_keys() {
         metadata,
         json!({
             "operation": "search", "totalResults": 3, "returned": 3, "contentLevel": "full", "costDollars": 0.007,
-            "requestId": "b5947044c4b78efa9552a7c89b306d95", "warnings": [], "mended": [],
+            "requestId": "b5947044c4b78efa9552a7c89b306d95", "warnings": [], "corrections": [], "mended": [],
         })
     );
     let names: Vec<&String> = shown.as_object().expect("an object").keys().collect();

@@ -129,7 +129,7 @@ fn a_thousand_entries_are_enough() {
         .as_str()
         .expect("a warning");
     assert!(
-        warning.contains("\"after 1000\"") && warning.contains("1000 results are enough"),
+        warning.contains("\"after 1000\"") && warning.contains("limit of 1000 results"),
         "{warning}"
     );
     // The cursor leads on, also to all the rest.

@@ -188,7 +188,7 @@ fn an_id_that_is_none_is_named() {
         let call = json!({"cache_id": id});
         let failure = desk.server.call_plainly("web_search_exa", call).failure();
         assert!(!failure.text.contains("query"), "{}", failure.text);
-        let named = failure.text.contains("cache_id") || failure.text.contains("kept answer");
+        let named = failure.text.contains("cache_id") || failure.text.contains("cached result");
         assert!(named, "{}", failure.text);
     }
     assert_eq!(desk.asked(), 0);
@@ -202,8 +202,8 @@ fn a_look_at_a_kept_answer_is_never_fresh() {
     let options = json!({"cache_id": id, "fresh": true});
     let (text, shown) = desk.search(options).shown();
     assert_eq!(desk.asked(), 1);
-    let told = shown["metadata"]["mended"].to_string();
-    assert!(told.contains("`fresh` was left out"), "{told}");
+    let told = shown["metadata"]["corrections"].to_string();
+    assert!(told.contains("`fresh` was ignored"), "{told}");
     assert!(text.contains("fresh"), "{text}");
 }
 
@@ -244,7 +244,7 @@ fn slips_are_put_right_and_told() {
         let mut desk = Desk::answering(&specimens::pages());
         let (_, shown) = desk.search(slip.clone()).shown();
         assert_eq!(shown["metadata"][name], value, "{slip}");
-        let mended = shown["metadata"]["mended"].as_array().expect("notes");
+        let mended = shown["metadata"]["corrections"].as_array().expect("notes");
         assert_eq!(mended.len(), notes, "{slip}: {mended:?}");
         assert_eq!(
             desk.recorder.only().json(),
@@ -279,7 +279,7 @@ fn options_among_the_arguments_are_found() {
     let (_, shown) = desk.operate("search", args, json!({})).shown();
     assert_eq!(shown["metadata"]["contentLevel"], "summary");
     assert_eq!(
-        shown["metadata"]["mended"].as_array().map(Vec::len),
+        shown["metadata"]["corrections"].as_array().map(Vec::len),
         Some(2)
     );
     assert_eq!(desk.recorder.only().json(), Some(json!({"query": "q"})));

@@ -180,7 +180,7 @@ fn a_question_about_an_operation_is_mended_as_well() {
     let call = json!({"operation": "describe", "params": {"operation": "Items_Get"}});
     let told = dispatch.server.call("manage_websets", call).success();
     assert_eq!(told["operation"], "items.get");
-    let notes = told["mended"].to_string();
+    let notes = told["corrections"].to_string();
     for part in ["`params` was read as `args`", "`Items_Get`"] {
         assert!(notes.contains(part), "no {part} in {notes}");
     }
@@ -193,12 +193,12 @@ fn the_toolhost_calls_them_params() {
     let mut server = McpServer::recorded(&recorder, &["--tools", "toolhost"]);
     let call = json!({"operation": "list_items", "params": {"websetId": "w"}});
     let answer = server.call("websets-sync", call).success();
-    assert_eq!(answer.get("mended"), None);
+    assert_eq!(answer.get("corrections"), None);
     let call = json!({"operation": "list_items", "args": {"websetId": "w", "limit": "1"}});
     let answer = server.call("websets-sync", call).success();
     let notes = json!([
         "`args` was read as `params`",
         "`limit`: read \"1\" as the number 1"
     ]);
-    assert_eq!(answer["mended"], notes);
+    assert_eq!(answer["corrections"], notes);
 }

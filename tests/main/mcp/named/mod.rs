@@ -48,7 +48,7 @@ impl Classic {
         let (sent_to, sent, answer) = self.request(tool, arguments);
         assert_eq!(sent_to, target, "{tool}");
         assert_eq!(sent, Some(body), "{tool}");
-        assert_eq!(answer.get("mended"), None, "{tool}");
+        assert_eq!(answer.get("corrections"), None, "{tool}");
     }
 }
 

@@ -144,7 +144,7 @@ fn slips_are_mended_and_each_is_told_once() {
         for (name, value) in expected.as_object().expect("an object") {
             assert_eq!(&body[name], value, "{tool}");
         }
-        let mended = answer["mended"].as_array().expect("notes");
+        let mended = answer["corrections"].as_array().expect("notes");
         assert_eq!(mended.len(), notes, "{mended:?}");
     }
 }
@@ -167,5 +167,5 @@ fn a_misspelt_argument_is_refused_and_an_unknown_one_is_told_once() {
     let (_, body, answer) = classic.request("web_search_exa", call);
     assert_eq!(body.expect("a body")["brandNew"], 1);
     let told = json!(["`brandNew` is not in the spec; it was sent as it is"]);
-    assert_eq!(answer["mended"], told);
+    assert_eq!(answer["corrections"], told);
 }

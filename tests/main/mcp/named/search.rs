@@ -72,7 +72,7 @@ fn arguments_that_only_the_operation_knows_are_passed_on() {
     let mut call = more.clone();
     call["query"] = json!("x");
     let answer = classic.server.call("web_search_exa", call).success();
-    assert_eq!(answer.get("mended"), None);
+    assert_eq!(answer.get("corrections"), None);
     let seen = classic.recorder.only();
     assert_eq!(seen.header("exa-beta"), ["b"]);
     let mut expected = body("x", more);

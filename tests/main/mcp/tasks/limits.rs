@@ -109,7 +109,7 @@ fn work_that_outlives_its_task_can_be_followed_by_hand() {
     assert_eq!(error["name"], "UNFINISHED", "{error}");
     assert_eq!(error["lastStatus"], "pending", "{error}");
     let text = result["content"][0]["text"].as_str().expect("a text");
-    assert!(text.contains("goes on at Exa"), "{text}");
+    assert!(text.contains("continues at Exa"), "{text}");
     assert!(text.contains(&error["checkWith"].to_string()), "{text}");
     sandbox.advance(LONG);
     let look = server.call("manage_websets", error["checkWith"].clone());

@@ -114,7 +114,7 @@ fn all_synchronous_exa_operations_answer() {
     let answer = host.call(tool, "answer", json!({"question": "Who?"}));
     assert!(answer["answer"].is_string(), "{answer}");
     assert_eq!(
-        answer.get("mended"),
+        answer.get("corrections"),
         None,
         "the name of the specification is no slip"
     );

@@ -13,7 +13,7 @@ fn sent(tool: &str, operation: &str, params: Value) -> (Value, Value) {
     let call = json!({"operation": operation, "params": params});
     let answer = server.call(tool, call).success();
     let body = recorder.only().json().expect("a body");
-    (body, answer.get("mended").cloned().unwrap_or_default())
+    (body, answer.get("corrections").cloned().unwrap_or_default())
 }
 
 const CADENCE: &str = "0 9 * * 1";

@@ -1,47 +1,47 @@
-//! The addresses of resources: `exa://…` and `note:///…`.
+//! The URIs of resources: `exa://…` and `note:///…`.
 
 use std::fmt;
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 
-/// The longest address that is read, in bytes.
-const LONGEST: usize = 2_000;
+/// The maximum length of a URI, in bytes.
+const MAX_BYTES: usize = 2_000;
 
-/// What stands in an address as it is.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
+/// Characters that are percent-encoded in a path segment.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
     .remove(b'_')
     .remove(b'~');
 
-/// What a resource is.
+/// The parsed URI of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Address {
-    /// A kept answer.
+pub enum ResourceUri {
+    /// A cached result.
     Result(String),
-    /// One result of a kept answer.
+    /// One entry of a cached result.
     ResultItem(String, usize),
     /// The description of an operation.
     Operation(String),
-    /// A webset as it is now.
+    /// The current state of a webset.
     Webset(String),
-    /// The first items of a webset as they are now.
+    /// The first page of the current items of a webset.
     WebsetItems(String),
     /// A note.
     Note(String),
 }
 
-impl Address {
-    /// Reads an address; `None` for one that cannot be ours.
+impl ResourceUri {
+    /// Parses a URI; `None` if this server has no such resources.
     pub fn parse(uri: &str) -> Option<Self> {
-        if uri.len() > LONGEST {
+        if uri.len() > MAX_BYTES {
             return None;
         }
         if let Some(id) = uri.strip_prefix("note:///") {
             return segment(id).map(Self::Note);
         }
         let mut parts = uri.strip_prefix("exa://")?.split('/');
-        let address = match (parts.next()?, segment(parts.next()?)?, parts.next()) {
+        let parsed = match (parts.next()?, segment(parts.next()?)?, parts.next()) {
             ("results", id, None) => Self::Result(id),
             ("results", id, Some(index)) => Self::ResultItem(id, number(index)?),
             ("operations", name, None) => Self::Operation(name),
@@ -49,10 +49,10 @@ impl Address {
             ("websets", id, Some("items")) => Self::WebsetItems(id),
             _ => return None,
         };
-        parts.next().is_none().then_some(address)
+        parts.next().is_none().then_some(parsed)
     }
 
-    /// Whether a change of `other` is a change of this.
+    /// Returns whether a change of `other` also changes this resource.
     pub fn is_within(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::ResultItem(id, _), Self::Result(of))
@@ -62,7 +62,7 @@ impl Address {
     }
 }
 
-/// One part of a path, which must not be empty.
+/// Decodes a path segment, which must not be empty.
 fn segment(text: &str) -> Option<String> {
     if text.is_empty() || text.contains(['/', '?', '#']) {
         return None;
@@ -71,15 +71,15 @@ fn segment(text: &str) -> Option<String> {
     Some(decoded.into_owned())
 }
 
-/// A number as we write it: "+1" and "01" are none.
+/// Parses a number in canonical form, which "+1" and "01" are not.
 fn number(text: &str) -> Option<usize> {
     let number: usize = text.parse().ok()?;
     (number.to_string() == text).then_some(number)
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for ResourceUri {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let plain = |id| utf8_percent_encode(id, ESCAPED);
+        let plain = |id| utf8_percent_encode(id, ENCODED);
         match self {
             Self::Result(id) => write!(f, "exa://results/{}", plain(id)),
             Self::ResultItem(id, index) => write!(f, "exa://results/{}/{index}", plain(id)),
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_reads_as_it_is_written() {
+    fn parses_what_it_formats() {
         for uri in [
             "exa://results/r_1",
             "exa://results/r_1/0",
@@ -108,14 +108,14 @@ mod tests {
             "exa://websets/ws_1/items",
             "note:///abc",
         ] {
-            assert_eq!(Address::parse(uri).unwrap().to_string(), uri);
+            assert_eq!(ResourceUri::parse(uri).unwrap().to_string(), uri);
         }
-        let odd = Address::Webset("a/b?c#ü".to_owned());
-        assert_eq!(Address::parse(&odd.to_string()), Some(odd));
+        let unusual = ResourceUri::Webset("a/b?c#ü".to_owned());
+        assert_eq!(ResourceUri::parse(&unusual.to_string()), Some(unusual));
     }
 
     #[test]
-    fn anything_else_is_no_address() {
+    fn rejects_other_uris() {
         for uri in [
             "",
             "exa://",
@@ -137,16 +137,16 @@ mod tests {
             "note:///a/b",
             "file:///etc/passwd",
         ] {
-            assert_eq!(Address::parse(uri), None, "{uri}");
+            assert_eq!(ResourceUri::parse(uri), None, "{uri}");
         }
-        let long = format!("note:///{}", "a".repeat(LONGEST));
-        assert_eq!(Address::parse(&long), None);
+        let long = format!("note:///{}", "a".repeat(MAX_BYTES));
+        assert_eq!(ResourceUri::parse(&long), None);
     }
 
     #[test]
-    fn a_part_changes_with_its_whole() {
-        let address = |uri| Address::parse(uri).unwrap();
-        let within = |part, whole| address(part).is_within(&address(whole));
+    fn a_part_changes_with_its_container() {
+        let parse = |uri| ResourceUri::parse(uri).unwrap();
+        let within = |part, whole| parse(part).is_within(&parse(whole));
         assert!(within("exa://results/a/3", "exa://results/a"));
         assert!(within("exa://websets/a/items", "exa://websets/a"));
         assert!(within("note:///a", "note:///a"));

@@ -1,41 +1,41 @@
-//! Reading one resource.
+//! Reads resources.
 
 use exa_mcp_model::WebsetResources;
 use serde_json::{Map, Value, json};
 
 use super::{JSON, MARKDOWN, PLAIN, Resources};
 use crate::operations::{OperationError, example, find, input_schema, nearest};
-use crate::render::{self, Level, View};
+use crate::render::{self, ContentLevel, View};
 use crate::tools::error_messages;
 use crate::tools::notes::NoteError;
-use crate::tools::operation_run::cleaned;
-use crate::tools::{Address, CachedResult, ToolError};
+use crate::tools::operation_run::sanitized;
+use crate::tools::{CachedResult, ResourceUri, ToolError};
 use exa_mcp_exa_client::{ExaErrorKind, blocking};
 use exa_mcp_generated::tools::RESOURCES;
 use exa_mcp_model::Identity;
 use exa_mcp_model::Operation;
 
-/// Tokens of a kept answer: more than any has, because whoever reads a resource wants the whole of it.
-const EVERYTHING: usize = 100_000_000;
+/// The token budget of a resource, larger than any result.
+const UNLIMITED_TOKENS: usize = 100_000_000;
 
-/// What stands at an address.
+/// The content of a resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Content {
-    /// What kind of text it is.
+pub struct ResourceContent {
+    /// Its MIME type.
     pub mime: &'static str,
     /// The text.
     pub text: String,
-    /// It will never read otherwise, though it may vanish.
+    /// The content never changes, though the resource may disappear.
     pub is_final: bool,
 }
 
-/// Why nothing was read.
+/// Why a resource could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// Nothing is there: it never was, is no longer, or belongs to somebody else.
+    /// There is no such resource, or it has another owner.
     #[error("{0}")]
     NotFound(String),
-    /// Something is there, perhaps, but could not be read.
+    /// The resource may exist but could not be read.
     #[error("{0}")]
     Failed(String),
 }
@@ -53,28 +53,30 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads what stands at an address.
-    pub(super) async fn read(&self, address: &Address) -> Result<Content, ReadError> {
-        match address {
-            Address::Result(id) => shown(&self.cached(id)?, None).await,
-            Address::ResultItem(id, index) => shown(&self.cached(id)?, Some(*index)).await,
-            Address::Operation(name) => operation(name),
-            Address::Webset(id) => self.live(|websets| &websets.get, id).await,
-            Address::WebsetItems(id) => self.live(|websets| &websets.items, id).await,
-            Address::Note(id) => self.note(id).await,
+    /// Reads a resource.
+    pub(super) async fn read(&self, uri: &ResourceUri) -> Result<ResourceContent, ReadError> {
+        match uri {
+            ResourceUri::Result(id) => render_cached(&self.cached(id)?, None).await,
+            ResourceUri::ResultItem(id, index) => {
+                render_cached(&self.cached(id)?, Some(*index)).await
+            }
+            ResourceUri::Operation(name) => operation(name),
+            ResourceUri::Webset(id) => self.fetch_webset(|websets| &websets.get, id).await,
+            ResourceUri::WebsetItems(id) => self.fetch_webset(|websets| &websets.items, id).await,
+            ResourceUri::Note(id) => self.note(id).await,
         }
     }
 
-    /// Says whether there is something to follow, without asking Exa.
-    pub(super) async fn knows(&self, address: &Address) -> Result<(), ReadError> {
-        match address {
-            Address::Result(id) => self.cached(id).map(drop),
-            Address::ResultItem(id, index) => match self.cached(id)? {
+    /// Checks that a resource exists, without calling Exa.
+    pub(super) async fn check_exists(&self, uri: &ResourceUri) -> Result<(), ReadError> {
+        match uri {
+            ResourceUri::Result(id) => self.cached(id).map(drop),
+            ResourceUri::ResultItem(id, index) => match self.cached(id)? {
                 cached if *index < cached.results => Ok(()),
-                cached => shown(&cached, Some(*index)).await.map(drop),
+                cached => render_cached(&cached, Some(*index)).await.map(drop),
             },
-            Address::Webset(_) | Address::WebsetItems(_) => self.require_websets(),
-            Address::Operation(_) | Address::Note(_) => self.read(address).await.map(drop),
+            ResourceUri::Webset(_) | ResourceUri::WebsetItems(_) => self.require_websets(),
+            ResourceUri::Operation(_) | ResourceUri::Note(_) => self.read(uri).await.map(drop),
         }
     }
 
@@ -82,7 +84,7 @@ impl Reader<'_> {
         let results = &self.resources.shared.results;
         results.get(self.owner, id).ok_or_else(|| {
             ReadError::NotFound(format!(
-                "No answer is kept under `{id}` any more. Answers are kept for a few minutes; call the tool again."
+                "There is no cached result `{id}`. Results are cached for a few minutes; call the tool again."
             ))
         })
     }
@@ -91,11 +93,11 @@ impl Reader<'_> {
         if self.resources.websets {
             return Ok(());
         }
-        let why = "The tools for Websets are not enabled on this server.";
-        Err(ReadError::NotFound(why.to_owned()))
+        let reason = "The tools for Websets are not enabled on this server.";
+        Err(ReadError::NotFound(reason.to_owned()))
     }
 
-    async fn note(&self, id: &str) -> Result<Content, ReadError> {
+    async fn note(&self, id: &str) -> Result<ResourceContent, ReadError> {
         let Some(notes) = &self.resources.notes else {
             return Err(ReadError::NotFound(
                 "Notes are not enabled on this server; its operator adds the tool set `notes`."
@@ -104,23 +106,23 @@ impl Reader<'_> {
         };
         let note = notes.get(self.owner, id).await?;
         let note = note.ok_or_else(|| ReadError::NotFound(format!("There is no note `{id}`.")))?;
-        Ok(Content {
+        Ok(ResourceContent {
             mime: PLAIN,
             text: note.text(),
             is_final: true,
         })
     }
 
-    /// Asks Exa for a webset, or for its items.
-    async fn live(
+    /// Reads a webset or its items from Exa.
+    async fn fetch_webset(
         &self,
         operation: impl Fn(&WebsetResources) -> &String,
         webset: &str,
-    ) -> Result<Content, ReadError> {
+    ) -> Result<ResourceContent, ReadError> {
         self.require_websets()?;
-        let gone = || ReadError::Failed("Exa has no operation that reads this.".to_owned());
-        let websets = RESOURCES.websets.as_ref().ok_or_else(gone)?;
-        let operation = find(operation(websets)).ok_or_else(gone)?;
+        let unavailable = || ReadError::Failed("Exa has no operation that reads this.".to_owned());
+        let websets = RESOURCES.websets.as_ref().ok_or_else(unavailable)?;
+        let operation = find(operation(websets)).ok_or_else(unavailable)?;
         let arguments = Map::from_iter([(websets.argument.clone(), json!(webset))]);
         match self
             .resources
@@ -129,26 +131,26 @@ impl Reader<'_> {
             .await
         {
             Ok(called) => {
-                let answer = cleaned(called.response.value).await;
-                let is_large = blocking::is_large_value(&answer);
-                Ok(Content {
+                let response = sanitized(called.response.value).await;
+                let is_large = blocking::is_large_value(&response);
+                Ok(ResourceContent {
                     mime: JSON,
-                    text: blocking::run(is_large, || pretty(&answer)).await,
+                    text: blocking::run(is_large, || pretty(&response)).await,
                     is_final: false,
                 })
             }
-            Err(refusal) => Err(failed(operation, webset, refusal)),
+            Err(error) => Err(fetch_error(operation, webset, error)),
         }
     }
 }
 
-fn failed(operation: &'static Operation, webset: &str, refusal: OperationError) -> ReadError {
-    match refusal {
+fn fetch_error(operation: &'static Operation, webset: &str, error: OperationError) -> ReadError {
+    match error {
         OperationError::Exa(error) if error.kind == ExaErrorKind::Api(404) => {
             ReadError::NotFound(format!("There is no webset `{webset}`."))
         }
         OperationError::Arguments(_) => {
-            ReadError::NotFound(format!("`{webset}` is no id of a webset."))
+            ReadError::NotFound(format!("`{webset}` is not a webset id."))
         }
         OperationError::Exa(error) => {
             let error = ToolError::Exa {
@@ -158,34 +160,37 @@ fn failed(operation: &'static Operation, webset: &str, refusal: OperationError) 
             };
             ReadError::Failed(error_messages::text(&error))
         }
-        OperationError::KeysUnavailable(out) => ReadError::Failed(out.to_string()),
-        OperationError::Limit(over) => ReadError::Failed(over.message),
-        OperationError::NoKey(holder) => ReadError::Failed(holder.advice().to_owned()),
+        OperationError::KeysUnavailable(no_key) => ReadError::Failed(no_key.to_string()),
+        OperationError::Limit(limit) => ReadError::Failed(limit.message),
+        OperationError::NoKey(owner) => ReadError::Failed(owner.advice().to_owned()),
     }
 }
 
-/// A kept answer in full, or one of its results.
-async fn shown(kept: &CachedResult, index: Option<usize>) -> Result<Content, ReadError> {
+/// Renders a cached result in full, or one of its entries.
+async fn render_cached(
+    cached: &CachedResult,
+    index: Option<usize>,
+) -> Result<ResourceContent, ReadError> {
     let view = View {
-        level: Level::Full,
-        max_tokens: EVERYTHING,
-        extract: kept.extract,
+        level: ContentLevel::Full,
+        max_tokens: UNLIMITED_TOKENS,
+        extract: cached.extract,
         index,
         ..View::default()
     };
-    let is_large = blocking::is_large_text(kept.bytes);
-    let show = || render::show(kept.opened(), &view);
-    match blocking::run(is_large, show).await {
-        Ok(rendered) => Ok(Content {
+    let is_large = blocking::is_large_text(cached.bytes);
+    let render = || render::render(cached.to_render_input(), &view);
+    match blocking::run(is_large, render).await {
+        Ok(rendered) => Ok(ResourceContent {
             mime: MARKDOWN,
             text: rendered.text,
             is_final: true,
         }),
-        Err(error) => Err(ReadError::NotFound(format!("`{}`: {error}", kept.id))),
+        Err(error) => Err(ReadError::NotFound(format!("`{}`: {error}", cached.id))),
     }
 }
 
-fn operation(name: &str) -> Result<Content, ReadError> {
+fn operation(name: &str) -> Result<ResourceContent, ReadError> {
     let Some(operation) = find(name) else {
         let hint = match nearest(name) {
             Some(near) => format!("Did you mean `{near}`?"),
@@ -194,15 +199,15 @@ fn operation(name: &str) -> Result<Content, ReadError> {
         let text = format!("There is no operation `{name}`. {hint}");
         return Err(ReadError::NotFound(text));
     };
-    Ok(Content {
+    Ok(ResourceContent {
         mime: JSON,
-        text: description(operation),
+        text: describe_operation(operation),
         is_final: true,
     })
 }
 
-/// Everything there is to know about an operation.
-pub(super) fn description(operation: &'static Operation) -> String {
+/// Describes an operation as JSON.
+pub(super) fn describe_operation(operation: &'static Operation) -> String {
     let input: &Value = input_schema(operation);
     let output: Value = serde_json::from_str(operation.output_schema).unwrap_or_default();
     let mut described = json!({

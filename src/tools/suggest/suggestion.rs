@@ -1,4 +1,4 @@
-//! Suggestions as a model writes them. Whatever it writes is held against what an enrichment may be.
+//! Parses suggestions of a model and limits them to valid enrichments.
 
 use serde_json::{Map, Value, json};
 
@@ -6,18 +6,18 @@ use serde_json::{Map, Value, json};
 pub(super) const FORMATS: [&str; 7] =
     ["text", "date", "number", "options", "email", "phone", "url"];
 
-/// Characters of a description, of a label, and of a reason.
-const LONGEST_DESCRIPTION: usize = 500;
-const LONGEST_LABEL: usize = 100;
-const LONGEST_REASON: usize = 300;
+/// Maximum characters of a description, of a label, and of a reason.
+const MAX_DESCRIPTION_CHARS: usize = 500;
+const MAX_LABEL_CHARS: usize = 100;
+const MAX_REASON_CHARS: usize = 300;
 
-/// Labels that one suggestion may have.
-const MOST_LABELS: usize = 30;
+/// Maximum labels of a suggestion.
+const MAX_LABELS: usize = 30;
 
-/// The largest text in which suggestions are looked for, in bytes.
-const LARGEST_TEXT: usize = 128 * 1024;
+/// The maximum text that is searched for suggestions, in bytes.
+const MAX_TEXT_BYTES: usize = 128 * 1024;
 
-/// A column that would be useful.
+/// A suggested enrichment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Suggestion {
     pub(super) description: String,
@@ -27,8 +27,8 @@ pub(super) struct Suggestion {
 }
 
 impl Suggestion {
-    /// In the form that `enrichments.create` takes, with the reason beside it.
-    pub(super) fn json(&self) -> Value {
+    /// Returns the arguments of `enrichments.create`, with the reason beside them.
+    pub(super) fn to_json(&self) -> Value {
         let mut value = json!({"description": self.description, "format": self.format});
         if let Value::Object(map) = &mut value {
             if !self.options.is_empty() {
@@ -40,27 +40,28 @@ impl Suggestion {
         value
     }
 
-    /// The same in words.
+    /// Returns the suggestion as a line of text.
     pub(super) fn line(&self) -> String {
-        let format = match self.options.is_empty() {
-            true => self.format.to_owned(),
-            false => format!("{}: {}", self.format, self.options.join(", ")),
+        let format = if self.options.is_empty() {
+            self.format.to_owned()
+        } else {
+            format!("{}: {}", self.format, self.options.join(", "))
         };
         format!("{} ({format}). {}", self.description, self.why)
             .trim_end()
             .to_owned()
     }
 
-    /// Reads one suggestion; `None` if it is not usable.
-    fn read(value: &Value) -> Option<Self> {
+    /// Parses a suggestion; `None` if it is not usable.
+    fn parse(value: &Value) -> Option<Self> {
         let value = value.as_object()?;
-        let description = text(value, "description", LONGEST_DESCRIPTION)?;
+        let description = text(value, "description", MAX_DESCRIPTION_CHARS)?;
         let options = labels(value.get("options"));
-        let told = text(value, "format", LONGEST_LABEL).unwrap_or_default();
-        let told = FORMATS
+        let named = text(value, "format", MAX_LABEL_CHARS).unwrap_or_default();
+        let named = FORMATS
             .into_iter()
-            .find(|it| it.eq_ignore_ascii_case(&told));
-        let format = match told {
+            .find(|it| it.eq_ignore_ascii_case(&named));
+        let format = match named {
             Some("options") | None if !options.is_empty() => "options",
             // Without labels there is nothing to choose from.
             Some("options") | None => "text",
@@ -74,35 +75,35 @@ impl Suggestion {
             } else {
                 Vec::new()
             },
-            why: text(value, "why", LONGEST_REASON).unwrap_or_default(),
+            why: text(value, "why", MAX_REASON_CHARS).unwrap_or_default(),
         })
     }
 
-    /// Whether both ask for the same thing.
-    fn is_like(&self, description: &str) -> bool {
+    /// Returns whether the description is the same apart from punctuation and case.
+    fn has_description(&self, description: &str) -> bool {
         let plain = |text: &str| -> String {
-            let letters = text.chars().filter(|letter| letter.is_alphanumeric());
+            let letters = text.chars().filter(|c| c.is_alphanumeric());
             letters.flat_map(char::to_lowercase).collect()
         };
         plain(&self.description) == plain(description)
     }
 }
 
-/// The suggestions in the inputs of tool calls: one list, or one suggestion a call.
+/// Parses the inputs of tool calls: one list, or one suggestion per call.
 pub(super) fn from_inputs(inputs: &[Map<String, Value>]) -> Vec<Suggestion> {
     let inputs = inputs.iter().map(|input| Value::Object(input.clone()));
     inputs.flat_map(|input| from_value(&input)).collect()
 }
 
-/// The suggestions in a text: the first JSON in it that has any.
+/// Parses the first JSON in a text that has suggestions.
 pub(super) fn from_text(text: &str) -> Vec<Suggestion> {
-    let Some(text) = Some(text).filter(|text| text.len() <= LARGEST_TEXT) else {
+    let Some(text) = Some(text).filter(|text| text.len() <= MAX_TEXT_BYTES) else {
         return Vec::new();
     };
     let starts = text
         .char_indices()
         .filter(|(_, it)| ['[', '{'].contains(it));
-    // A text of brackets alone must not take for ever.
+    // Bounds the work for a text full of brackets.
     for (start, _) in starts.take(50) {
         let rest = text.get(start..).unwrap_or_default();
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
@@ -125,19 +126,23 @@ fn from_value(value: &Value) -> Vec<Suggestion> {
         },
         _ => return Vec::new(),
     };
-    list.iter().filter_map(Suggestion::read).collect()
+    list.iter().filter_map(Suggestion::parse).collect()
 }
 
-/// At most `count` suggestions, none twice and none that is there already.
-pub(super) fn choose(
+/// Returns at most `count` distinct suggestions that do not exist already.
+pub(super) fn select(
     suggestions: Vec<Suggestion>,
     existing: &[String],
     count: usize,
 ) -> Vec<Suggestion> {
     let mut chosen: Vec<Suggestion> = Vec::new();
     for suggestion in suggestions {
-        let known = existing.iter().any(|column| suggestion.is_like(column))
-            || chosen.iter().any(|it| it.is_like(&suggestion.description));
+        let known = existing
+            .iter()
+            .any(|column| suggestion.has_description(column))
+            || chosen
+                .iter()
+                .any(|it| it.has_description(&suggestion.description));
         if !known && chosen.len() < count {
             chosen.push(suggestion);
         }
@@ -145,17 +150,17 @@ pub(super) fn choose(
     chosen
 }
 
-/// A text on one line, without what pages hide in texts.
-fn text(map: &Map<String, Value>, name: &str, longest: usize) -> Option<String> {
-    line(map.get(name)?.as_str()?, longest)
+/// Returns a field as one sanitized line.
+fn text(map: &Map<String, Value>, name: &str, max: usize) -> Option<String> {
+    single_line(map.get(name)?.as_str()?, max)
 }
 
-/// The same of any text.
-pub(super) fn line(text: &str, longest: usize) -> Option<String> {
+/// Returns a text as one sanitized line.
+pub(super) fn single_line(text: &str, max: usize) -> Option<String> {
     let mut value = json!(text);
-    exa_mcp_text::sanitize::clean_json(&mut value, longest.saturating_mul(4));
+    exa_mcp_text::sanitize::clean_json(&mut value, max.saturating_mul(4));
     let words: Vec<&str> = value.as_str()?.split_whitespace().collect();
-    let line: String = words.join(" ").chars().take(longest).collect();
+    let line: String = words.join(" ").chars().take(max).collect();
     (!line.is_empty()).then_some(line)
 }
 
@@ -163,12 +168,12 @@ fn labels(options: Option<&Value>) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     for option in options.and_then(Value::as_array).into_iter().flatten() {
         let label = option.as_str().or_else(|| option.get("label")?.as_str());
-        let label = label.and_then(|label| line(label, LONGEST_LABEL));
+        let label = label.and_then(|label| single_line(label, MAX_LABEL_CHARS));
         if let Some(label) = label.filter(|label| !labels.contains(label)) {
             labels.push(label);
         }
     }
-    labels.truncate(MOST_LABELS);
+    labels.truncate(MAX_LABELS);
     labels
 }
 
@@ -182,18 +187,18 @@ mod tests {
     }
 
     #[test]
-    fn tool_calls_hold_a_list_or_one_each() {
+    fn parses_lists_and_single_suggestions() {
         let one = json!({"description": "Founding year", "format": "number", "why": "w"});
         let list = from_inputs(&[map(json!({"suggestions": [one, {"format": "text"}, 7]}))]);
         assert_eq!(list.len(), 1);
-        assert_eq!(list[0].json(), one);
+        assert_eq!(list[0].to_json(), one);
         let each = from_inputs(&[map(one.clone()), map(json!({"description": "CEO"}))]);
         assert_eq!(each.len(), 2);
         assert_eq!(each[1].format, "text");
     }
 
     #[test]
-    fn json_is_found_in_a_text() {
+    fn finds_json_in_text() {
         for text in [
             r#"[{"description": "CEO", "format": "text"}]"#,
             "Here you are:\n```json\n{\"suggestions\": [{\"description\": \"CEO\"}]}\n```\nGood luck!",
@@ -209,42 +214,42 @@ mod tests {
     }
 
     #[test]
-    fn labels_make_a_choice_and_a_choice_needs_labels() {
-        let read = |value: Value| Suggestion::read(&value).unwrap();
+    fn the_format_options_needs_labels() {
+        let parse = |value: Value| Suggestion::parse(&value).unwrap();
         let chosen =
-            read(json!({"description": "Stage", "options": ["A", {"label": "B"}, "A", 5]}));
+            parse(json!({"description": "Stage", "options": ["A", {"label": "B"}, "A", 5]}));
         assert_eq!((chosen.format, chosen.options.len()), ("options", 2));
         assert_eq!(
-            chosen.json()["options"],
+            chosen.to_json()["options"],
             json!([{"label": "A"}, {"label": "B"}])
         );
         assert_eq!(
-            read(json!({"description": "S", "format": "options"})).format,
+            parse(json!({"description": "S", "format": "options"})).format,
             "text"
         );
         assert_eq!(
-            read(json!({"description": "S", "format": "Email"})).format,
+            parse(json!({"description": "S", "format": "Email"})).format,
             "email"
         );
         assert_eq!(
-            read(json!({"description": "S", "format": "magic"})).format,
+            parse(json!({"description": "S", "format": "magic"})).format,
             "text"
         );
     }
 
     #[test]
-    fn texts_are_cleaned_and_cut() {
+    fn sanitizes_and_truncates_texts() {
         let hidden =
             json!({"description": "C\u{202e}EO\n\n name\u{200b}", "why": "x".repeat(9_999)});
-        let read = Suggestion::read(&hidden).unwrap();
-        assert_eq!(read.description, "CEO name");
-        assert_eq!(read.why.chars().count(), LONGEST_REASON);
-        assert_eq!(Suggestion::read(&json!({"description": " \n "})), None);
+        let parsed = Suggestion::parse(&hidden).unwrap();
+        assert_eq!(parsed.description, "CEO name");
+        assert_eq!(parsed.why.chars().count(), MAX_REASON_CHARS);
+        assert_eq!(Suggestion::parse(&json!({"description": " \n "})), None);
     }
 
     #[test]
-    fn nothing_is_suggested_twice() {
-        let one = |text: &str| Suggestion::read(&json!({"description": text})).unwrap();
+    fn removes_duplicates() {
+        let one = |text: &str| Suggestion::parse(&json!({"description": text})).unwrap();
         let all = vec![
             one("CEO"),
             one("ceo!"),
@@ -252,7 +257,7 @@ mod tests {
             one("Size"),
             one("City"),
         ];
-        let chosen = choose(all, &["founding  YEAR".to_owned()], 2);
+        let chosen = select(all, &["founding  YEAR".to_owned()], 2);
         let names: Vec<&str> = chosen.iter().map(|it| it.description.as_str()).collect();
         assert_eq!(names, ["CEO", "Size"]);
     }

@@ -1,4 +1,4 @@
-//! Long work on behalf of a task: remembered when it starts, taken up again after a restart, stopped.
+//! Calls on behalf of tasks, and the long-running work that they start.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,9 +13,9 @@ use super::plan::Plan;
 use crate::operations::{self, RemoteJob};
 use exa_mcp_model::Operation;
 
-/// What goes on at Exa: the operation that looks at it, and its arguments.
+/// A reference to work at Exa: the operation that reads it, and its arguments.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Work {
+pub struct WorkHandle {
     /// The operation.
     #[serde(rename = "get")]
     pub get: String,
@@ -24,8 +24,8 @@ pub struct Work {
     pub arguments: Map<String, Value>,
 }
 
-impl fmt::Display for Work {
-    /// The operation and the ids, for logs and as a name.
+impl fmt::Display for WorkHandle {
+    /// Writes the operation and the ids, for logs and as a key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.get)?;
         let ids = self.arguments.values().filter_map(Value::as_str);
@@ -33,8 +33,8 @@ impl fmt::Display for Work {
     }
 }
 
-impl Work {
-    /// The work that is followed like this.
+impl WorkHandle {
+    /// Returns a reference to followed work.
     pub(super) fn of(following: &RemoteJob) -> Self {
         let (get, arguments) = following.poll_call();
         Self {
@@ -43,79 +43,78 @@ impl Work {
         }
     }
 
-    /// Names it among all runs; `None` if the operation does not exist any more.
+    /// Returns a key that is unique among all runs; `None` if the operation does not exist any more.
     pub fn key(&self) -> Option<String> {
         self.following().map(|following| following.key())
     }
 
-    /// How it is followed; `None` if the operation does not exist any more.
+    /// Returns how to follow the work; `None` if the operation does not exist any more.
     pub(super) fn following(&self) -> Option<RemoteJob> {
         RemoteJob::from_poll(&self.get, self.arguments.clone())
     }
 }
 
-/// Keeps what a task started.
-pub trait Keeper: Send + Sync {
-    /// Takes note of work before anything else happens. `false` if another task has it, or if nobody
-    /// wants it any more.
-    fn keep(&self, work: Work) -> BoxFuture<'_, bool>;
+/// Records the work of a task.
+pub trait WorkTracker: Send + Sync {
+    /// Records work that the task has just started. Returns `false` if another task has it, or if the task was
+    /// cancelled.
+    fn record(&self, work: WorkHandle) -> BoxFuture<'_, bool>;
 
-    /// Takes work that was found in a list. `false` if somebody else has it, or if nobody wants it any more.
-    fn adopt(&self, work: Work) -> BoxFuture<'_, bool>;
+    /// Adopts work that was found in a list. Returns `false` if another owner has it, or if the task was cancelled.
+    fn adopt(&self, work: WorkHandle) -> BoxFuture<'_, bool>;
 
-    /// Whether somebody else has this work.
-    fn is_taken(&self, work: Work) -> BoxFuture<'_, bool>;
+    /// Returns whether another owner has the work.
+    fn is_claimed_by_other(&self, work: WorkHandle) -> BoxFuture<'_, bool>;
 
-    /// Whether somebody still wants the task to go on.
-    fn is_wanted(&self) -> bool;
+    /// Returns whether the task was not cancelled.
+    fn is_active(&self) -> bool;
 }
 
-/// A call that is made for a task: it ends when the work does.
+/// A call on behalf of a task, which ends when its work does.
 #[derive(Clone)]
 pub struct TaskCall {
-    /// When the call must have ended.
+    /// The deadline of the call.
     pub deadline: Instant,
-    /// When the task was made, in milliseconds since 1970.
+    /// When the task was created, in milliseconds since 1970.
     pub created: u64,
-    /// What came before.
+    /// Whether an earlier process made the call.
     pub attempt: Attempt,
-    /// Told what is started.
-    pub keeper: Arc<dyn Keeper>,
+    /// Records the work that the call starts.
+    pub tracker: Arc<dyn WorkTracker>,
 }
 
-/// How often the call of a task was begun.
+/// Whether the call of a task was made before.
 #[derive(Clone)]
 pub enum Attempt {
-    /// Never before.
+    /// The call was not made before.
     First,
-    /// By a process that has ended; this is the work that Exa confirmed to it.
-    Again(Option<Work>),
+    /// A process that has ended made the call; this is the work that Exa confirmed to it.
+    Resumed(Option<WorkHandle>),
 }
 
-/// How long tasks live, and how many there may be.
+/// Limits of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TaskLimits {
-    /// The life of a task whose client names none.
+    /// The lifetime of a task if the client names none.
     pub default_ttl: Duration,
-    /// The longest life.
+    /// The maximum lifetime.
     pub max_ttl: Duration,
-    /// Tasks under way at once.
+    /// Maximum concurrent tasks.
     pub concurrent: usize,
-    /// Tasks of one owner under way at once.
+    /// Maximum concurrent tasks of one owner.
     pub per_owner: usize,
-    /// Tasks under way at once of all guests at one address.
+    /// Maximum concurrent tasks of all unauthenticated clients at one address.
     pub per_guest_address: usize,
 }
 
 impl TaskLimits {
-    /// The shortest life of a task.
+    /// The minimum lifetime of a task.
     pub const SHORTEST_TTL: Duration = Duration::from_secs(1);
 
-    /// The share of one owner where several share a server and nobody set another: a tenth, but never
-    /// fewer than a few.
+    /// Returns the default limit of one owner on a shared server: a tenth of all tasks, but at least ten.
     pub fn usual_share(concurrent: usize) -> usize {
-        const FEW: usize = 10;
-        (concurrent / 10).max(FEW).min(concurrent)
+        const MIN: usize = 10;
+        (concurrent / 10).max(MIN).min(concurrent)
     }
 }
 
@@ -131,12 +130,12 @@ impl Default for TaskLimits {
     }
 }
 
-/// Whether an operation starts work that takes long; one that only looks at it does not.
+/// Returns whether an operation starts long-running work.
 pub(super) fn starts(operation: &Operation) -> bool {
     operation.behavior.long_running.is_some() && !operation.read_only
 }
 
-/// Whether a tool can start work that takes long.
+/// Returns whether a tool can start long-running work.
 pub(super) fn can_start(plan: &Plan) -> bool {
     let is_long = |name: &str| operations::find(name).is_some_and(starts);
     match plan {

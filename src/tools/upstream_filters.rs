@@ -1,4 +1,4 @@
-//! Filters that Exa can apply itself are sent along.
+//! Filters that Exa applies itself.
 
 use serde_json::{Map, Value, json};
 
@@ -7,7 +7,7 @@ use crate::operations::input_schema;
 use crate::render::Filters;
 use exa_mcp_model::Operation;
 
-/// The filters and the arguments that mean the same to Exa, wherever an operation has them.
+/// Filters and the equivalent arguments of operations.
 const ARGUMENTS: [(&str, &str); 8] = [
     ("afterDate", "startPublishedDate"),
     ("afterDate", "createdAfter"),
@@ -19,18 +19,18 @@ const ARGUMENTS: [(&str, &str); 8] = [
     ("maxResults", "limit"),
 ];
 
-/// Adds the filters that the operation has arguments for, unless the caller used those; tells which.
-/// `filled` are arguments that the tool gave instead of the caller.
+/// Adds the filters for which the operation has arguments, unless the caller set those. Returns the added filters.
+/// `defaulted` are arguments set by the tool, not by the caller.
 pub(super) fn send(
     operation: &'static Operation,
     filters: &Map<String, Value>,
     arguments: &mut Map<String, Value>,
-    filled: &[String],
+    defaulted: &[String],
 ) -> Vec<String> {
     let mut sent: Vec<String> = Vec::new();
     let given = |argument: &str, arguments: &Map<String, Value>| {
         let mut names = arguments.keys();
-        names.any(|name| discovery::is_same(name, argument))
+        names.any(|name| discovery::is_same_name(name, argument))
     };
     let own = operation.behavior.filters.iter();
     let own = own.map(|(filter, argument)| (filter.as_str(), argument.as_str()));
@@ -38,18 +38,18 @@ pub(super) fn send(
         let Some(value) = filters.get(filter) else {
             continue;
         };
-        // What is taken away here must be made up for: fewer results from Exa would be too few.
+        // Other filters remove results here, so fewer results from Exa might be too few.
         let others = filters.keys().filter(|other| *other != "maxResults");
         if filter == "maxResults" && others.clone().any(|other| !sent.contains(other)) {
             continue;
         }
         let schema = input_schema(operation).pointer(&format!("/properties/{argument}"));
-        // How many results a tool usually asks for is no wish of the caller, unlike where it looks.
-        let is_usual = filter == "maxResults" && filled.iter().any(|name| name == argument);
-        let Some(schema) = schema.filter(|_| is_usual || !given(argument, arguments)) else {
+        // The default number of results of a tool may be overridden, unlike its domains.
+        let is_default = filter == "maxResults" && defaulted.iter().any(|name| name == argument);
+        let Some(schema) = schema.filter(|_| is_default || !given(argument, arguments)) else {
             continue;
         };
-        let Some(value) = fitting(filter, value, filters, schema) else {
+        let Some(value) = argument_value(filter, value, filters, schema) else {
             continue;
         };
         arguments.insert(argument.to_owned(), value);
@@ -58,22 +58,22 @@ pub(super) fn send(
     sent
 }
 
-/// A filter's value as the argument wants it; `None` if it does not fit.
-fn fitting(
+/// Converts the value of a filter to that of the argument; `None` if it is out of range.
+fn argument_value(
     filter: &str,
     value: &Value,
     filters: &Map<String, Value>,
     schema: &Value,
 ) -> Option<Value> {
-    let read = || Filters::read(filters).ok();
+    let parse = || Filters::parse(filters).ok();
     match filter {
         "maxResults" => {
-            let most = schema.get("maximum").and_then(Value::as_f64);
+            let max = schema.get("maximum").and_then(Value::as_f64);
             let wanted = value.as_f64()?;
-            (wanted <= most.unwrap_or(100.0)).then(|| value.clone())
+            (wanted <= max.unwrap_or(100.0)).then(|| value.clone())
         }
-        "afterDate" => Some(json!(read()?.after_written()?)),
-        "beforeDate" => Some(json!(read()?.before_written()?)),
+        "afterDate" => Some(json!(parse()?.after_timestamp()?)),
+        "beforeDate" => Some(json!(parse()?.before_timestamp()?)),
         _ => Some(value.clone()),
     }
 }
@@ -97,8 +97,8 @@ mod tests {
     }
 
     #[test]
-    fn what_a_tool_filled_in_gives_way_to_the_caller() {
-        let filled = ["numResults".to_owned(), "includeDomains".to_owned()];
+    fn filters_override_the_default_number_of_results() {
+        let defaulted = ["numResults".to_owned(), "includeDomains".to_owned()];
         for (filters, numbers) in [
             (json!({"maxResults": 3}), 3),
             (json!({"maxResults": 25}), 25),
@@ -111,7 +111,7 @@ mod tests {
                 ("includeDomains".to_owned(), json!(["a.example"])),
             ]);
             let given = filters.as_object().unwrap();
-            send(find("search").unwrap(), given, &mut arguments, &filled);
+            send(find("search").unwrap(), given, &mut arguments, &defaulted);
             assert_eq!(
                 arguments.get("numResults"),
                 Some(&json!(numbers)),
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exa_can_do_is_sent() {
+    fn sends_filters_that_exa_supports() {
         let filters = json!({"afterDate": "2024-01-01", "beforeDate": "2024-12-31", "maxResults": 3,
             "includeDomains": ["a.example"]});
         let (arguments, names) = sent("search", filters, json!({"query": "q"}));
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn dates_are_sent_by_the_names_that_operations_have_for_them() {
+    fn sends_dates_under_the_names_of_the_operation() {
         let filters =
             json!({"afterDate": "2024-01-01", "beforeDate": "2024-12-31", "maxResults": 3});
         let (arguments, names) = sent("events.list", filters.clone(), json!({}));
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn fewer_results_are_asked_for_only_where_none_falls_out_here() {
+    fn limits_results_only_without_local_filters() {
         let (arguments, names) = sent(
             "search",
             json!({"maxResults": 3, "minScore": 0.5}),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_caller_said_stays() {
+    fn keeps_the_arguments_of_the_caller() {
         let (arguments, names) = sent(
             "search",
             json!({"maxResults": 3}),

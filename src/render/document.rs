@@ -1,0 +1,184 @@
+//! A whole result as Markdown: the header, then the untrusted content inside a fence.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+use super::header::Header;
+use super::inline::push_inline;
+use super::markdown;
+use super::renderer::is_one_line_per_result;
+use exa_mcp_text::sanitize::Fence;
+
+/// Initial capacities, in bytes: header and fence, and one result at the standard level.
+const HEADER_CAPACITY: usize = 1_024;
+const RESULT_CAPACITY: usize = 1_024;
+
+/// Returns the whole result as Markdown.
+pub(super) fn write_document(header: &Header<'_>, metadata: &Map<String, Value>) -> String {
+    let fence = Fence::new();
+    let body = body(header);
+    let mut head = String::with_capacity(body.len() + HEADER_CAPACITY);
+    push_header(&mut head, header, metadata);
+    // The header quotes Exa and its users as well: none of their text may look like our fence.
+    let mut text = match fence.neutralize(&head) {
+        Cow::Owned(neutral) => neutral,
+        Cow::Borrowed(_) => head,
+    };
+    // Without an empty line, Markdown would append what follows to the last paragraph.
+    text.push_str("\n\n");
+    if body.is_empty() {
+        text.push_str("No results.");
+        return text;
+    }
+    // The empty lines separate the fence from any kind of Markdown in the body.
+    for part in [
+        &fence.opening_tag(),
+        "\n\n",
+        &fence.neutralize(&body),
+        "\n\n",
+        &fence.closing_tag(),
+    ] {
+        text.push_str(part);
+    }
+    text
+}
+
+fn push_header(out: &mut String, header: &Header<'_>, metadata: &Map<String, Value>) {
+    push_headline(out, header, metadata);
+    for (name, label) in [
+        ("warnings", "\nWarning: "),
+        ("corrections", "\nCorrected: "),
+    ] {
+        let list = metadata.get(name).and_then(Value::as_array);
+        for entry in list.into_iter().flatten() {
+            out.push_str(label);
+            match entry {
+                Value::String(text) => push_inline(out, text),
+                other => push_inline(out, &other.to_string()),
+            }
+        }
+    }
+    for line in [filter_line(header), left_out_line(header)]
+        .iter()
+        .flatten()
+    {
+        out.push('\n');
+        out.push_str(line);
+    }
+    if let Some(more) = metadata.get("more").and_then(Value::as_str) {
+        out.push_str("\nMore: ");
+        out.push_str(more);
+    }
+    if !header.input.tool_fields.is_empty() {
+        out.push('\n');
+        markdown::push_all(out, &header.input.tool_fields);
+    }
+}
+
+fn push_headline(out: &mut String, header: &Header<'_>, metadata: &Map<String, Value>) {
+    let input = header.input;
+    let field = |name: &str| metadata.get(name).unwrap_or(&Value::Null);
+    out.push_str(&format!(
+        "{}: {} of {} results · ~{} tokens · {}",
+        input.operation,
+        field("returned"),
+        field("totalResults"),
+        field("tokenEstimate"),
+        header.level().name(),
+    ));
+    if let Some(cost) = metadata.get("costDollars").filter(|cost| cost.is_number()) {
+        out.push_str(&format!(" · ${cost}"));
+    }
+    if let Some(id) = input.cache_id {
+        out.push_str(" · cache_id ");
+        out.push_str(id);
+    }
+    if input.cached {
+        out.push_str(" · from the cache");
+    }
+    if let Some(id) = metadata.get("requestId").and_then(Value::as_str) {
+        out.push_str(" · request ");
+        push_inline(out, id);
+    }
+}
+
+/// Describes which filters were applied where, and how many results each removed.
+fn filter_line(header: &Header<'_>) -> Option<String> {
+    let mut parts = Vec::new();
+    if !header.input.sent_filters.is_empty() {
+        let sent = header.input.sent_filters.join(", ");
+        parts.push(format!("Exa applied {sent}"));
+    }
+    for stats in header.local_filters() {
+        let without = match stats.without_value {
+            0 => String::new(),
+            count => format!(", {count} without a value"),
+        };
+        parts.push(format!(
+            "{} removed {}{without}",
+            stats.filter,
+            stats.count()
+        ));
+    }
+    (!parts.is_empty()).then(|| format!("Filters: {}", parts.join("; ")))
+}
+
+fn left_out_line(header: &Header<'_>) -> Option<String> {
+    let mut parts = Vec::new();
+    if let Some(from) = header.fitted.left_out.first() {
+        let count = header.fitted.left_out.len();
+        parts.push(format!("{count} results from {from} on"));
+    }
+    let shortened = header.shortened();
+    if !shortened.is_empty() {
+        parts.push(format!("parts of {}", ranges(&shortened)));
+    }
+    if header.is_rest_truncated() {
+        parts.push("parts of the other fields".to_owned());
+    }
+    (!parts.is_empty()).then(|| format!("Left out: {}", parts.join("; ")))
+}
+
+/// Writes all untrusted content.
+fn body(header: &Header<'_>) -> String {
+    let fitted = header.fitted;
+    let mut body = String::with_capacity(RESULT_CAPACITY * fitted.shown.len());
+    markdown::push_all(&mut body, &fitted.rest);
+    if !body.is_empty() && !fitted.shown.is_empty() {
+        body.push_str("\n\n");
+    }
+    if is_one_line_per_result(header.view) {
+        markdown::push_rows(&mut body, &fitted.shown);
+    } else {
+        markdown::push_sections(&mut body, &fitted.shown);
+    }
+    body
+}
+
+/// Formats ascending numbers with neighbours as ranges: `0 to 3, 7`.
+fn ranges(numbers: &[usize]) -> String {
+    let mut ranges: Vec<(usize, usize)> = Vec::new();
+    for number in numbers {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == *number => *last = *number,
+            _ => ranges.push((*number, *number)),
+        }
+    }
+    let range = |(first, last): &(usize, usize)| match last - first {
+        0 => first.to_string(),
+        _ => format!("{first} to {last}"),
+    };
+    ranges.iter().map(range).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn joins_neighbouring_numbers() {
+        assert_eq!(ranges(&[0, 1, 2, 5, 7, 8]), "0 to 2, 5, 7 to 8");
+        assert_eq!(ranges(&[4]), "4");
+    }
+}
