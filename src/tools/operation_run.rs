@@ -194,7 +194,7 @@ impl<'a> OperationRun<'a> {
         let resources = self.tools.resources();
         resources.notify_webset_change(self.owner, operation, &called);
         let CompletedCall {
-            response: response,
+            response,
             arguments,
             reported_progress: progress,
             ..

@@ -339,7 +339,7 @@ impl<'a> Polling<'a> {
             let found = self.find_recent(arguments).await;
             let found = found?.unwrap_or_default();
             let works = found
-                .same
+                .matching
                 .into_iter()
                 .map(|one| (WorkHandle::of(&one), one));
             for (work, following) in works.filter(|(work, _)| !before.contains(work)) {

@@ -54,7 +54,7 @@ fn form(operation: &Operation, arguments: &Map<String, Value>) -> FormRequest {
         "required": [FIELD],
     });
     // Stored tasks identify a form by its text, so a change of the text makes them ask again.
-    Form {
+    FormRequest {
         message: format!(
             "`{}` will delete at Exa: {}. This cannot be undone. Go on?",
             operation.name,

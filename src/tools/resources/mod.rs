@@ -139,7 +139,7 @@ impl Resources {
         &self,
         owner: &Identity,
         operation: &Operation,
-        called: &Called,
+        called: &CompletedCall,
     ) {
         let Some(websets) = &RESOURCES.websets else {
             return;
