@@ -1,4 +1,4 @@
-//! HTTP responses that do not come from the MCP handler: JSON, and errors in the form of JSON-RPC.
+//! HTTP responses that do not come from the MCP handler: JSON bodies and JSON-RPC errors.
 
 use std::time::Duration;
 
@@ -11,147 +11,154 @@ use serde_json::{Value, json};
 use exa_mcp_accounts::Denied;
 use exa_mcp_model::LimitExceeded;
 
-/// The code of whoever shows no token that is known.
+/// The error response to a rejected request. Boxed, because a response is large.
+pub(crate) type HttpRejection = Box<Response<Body>>;
+
+/// The error code for a missing or unknown token.
 const UNAUTHORIZED: i32 = -32000;
-/// The code of whoever may not do this, and of what is not there.
+/// The error code for forbidden requests and unknown sessions.
 pub(crate) const FORBIDDEN: i32 = -32001;
 
-/// An answer of JSON.
-pub(crate) fn json_answer(status: StatusCode, body: &Value) -> Response<Body> {
-    let mut answer = Response::new(Body::from(body.to_string()));
-    *answer.status_mut() = status;
+/// Returns a JSON response.
+pub(crate) fn json_response(status: StatusCode, body: &Value) -> Response<Body> {
+    let mut response = Response::new(Body::from(body.to_string()));
+    *response.status_mut() = status;
     let json = HeaderValue::from_static("application/json");
-    answer.headers_mut().insert(header::CONTENT_TYPE, json);
-    answer
+    response.headers_mut().insert(header::CONTENT_TYPE, json);
+    response
 }
 
-/// What a handler tells as JSON.
-pub(crate) struct Told(pub(crate) StatusCode, pub(crate) Value);
+/// A JSON response of a handler.
+pub(crate) struct JsonResponse(pub(crate) StatusCode, pub(crate) Value);
 
-impl IntoResponse for Told {
+impl IntoResponse for JsonResponse {
     fn into_response(self) -> Response<Body> {
-        json_answer(self.0, &self.1)
+        json_response(self.0, &self.1)
     }
 }
 
-/// The answer of a handler that has nothing to tell.
-pub(crate) struct TurnedAway(Box<Response<Body>>);
+/// An error response of a handler.
+pub(crate) struct RejectionResponse(HttpRejection);
 
-impl From<Box<Response<Body>>> for TurnedAway {
-    fn from(answer: Box<Response<Body>>) -> Self {
-        Self(answer)
+impl From<HttpRejection> for RejectionResponse {
+    fn from(response: HttpRejection) -> Self {
+        Self(response)
     }
 }
 
-impl IntoResponse for TurnedAway {
+impl IntoResponse for RejectionResponse {
     fn into_response(self) -> Response<Body> {
         *self.0
     }
 }
 
-/// An answer without content.
+/// Returns a response without a body.
 pub(crate) fn empty(status: StatusCode) -> Response<Body> {
-    let mut answer = Response::new(Body::empty());
-    *answer.status_mut() = status;
-    answer
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response
 }
 
-/// The JSON-RPC error to a request, or to what was none.
-pub(crate) fn refusal(status: StatusCode, id: &Value, error: &ErrorData) -> Response<Body> {
-    json_answer(status, &json!({"jsonrpc": "2.0", "error": error, "id": id}))
+/// Returns a JSON-RPC error response.
+pub(crate) fn error_response(status: StatusCode, id: &Value, error: &ErrorData) -> Response<Body> {
+    json_response(status, &json!({"jsonrpc": "2.0", "error": error, "id": id}))
 }
 
-/// A JSON-RPC error that answers no request in particular.
-pub(crate) fn refuse(status: StatusCode, code: i32, why: impl Into<String>) -> Response<Body> {
+/// Returns a JSON-RPC error response without a request id.
+pub(crate) fn error_without_id(
+    status: StatusCode,
+    code: i32,
+    why: impl Into<String>,
+) -> Response<Body> {
     let error = ErrorData::new(ErrorCode(code), why.into(), None);
-    refusal(status, &Value::Null, &error)
+    error_response(status, &Value::Null, &error)
 }
 
-/// What was sent cannot be served.
+/// Returns an error response for an invalid request.
 pub(crate) fn bad_request(why: &str) -> Response<Body> {
     let code = ErrorCode::INVALID_REQUEST.0;
-    refuse(
+    error_without_id(
         StatusCode::BAD_REQUEST,
         code,
         format!("Invalid request: {why}"),
     )
 }
 
-/// The parameters of a request cannot be used.
+/// Returns an error response for invalid parameters.
 pub(crate) fn bad_parameters(why: &str) -> Response<Body> {
     let why = format!("Invalid request: {why}");
-    refuse(StatusCode::BAD_REQUEST, ErrorCode::INVALID_PARAMS.0, why)
+    error_without_id(StatusCode::BAD_REQUEST, ErrorCode::INVALID_PARAMS.0, why)
 }
 
-/// There is too much to do now.
+/// Returns an error response for an overloaded server.
 pub(crate) fn busy(status: StatusCode, why: &str, wait: Duration) -> Response<Body> {
-    let answer = refuse(status, ErrorCode::INTERNAL_ERROR.0, why);
-    with_wait(answer, wait)
+    let response = error_without_id(status, ErrorCode::INTERNAL_ERROR.0, why);
+    with_retry_after(response, wait)
 }
 
-/// A limit of a token is reached.
+/// Returns an error response for an exceeded limit.
 pub(crate) fn over_limit(id: &Value, over: &LimitExceeded) -> Response<Body> {
-    let answer = refusal(StatusCode::TOO_MANY_REQUESTS, id, &limit_error(over));
-    with_wait(answer, over.retry_after)
+    let response = error_response(StatusCode::TOO_MANY_REQUESTS, id, &limit_error(over));
+    with_retry_after(response, over.retry_after)
 }
 
-/// The same as an error alone.
+/// Returns the JSON-RPC error for an exceeded limit.
 pub(crate) fn limit_error(over: &LimitExceeded) -> ErrorData {
     let data = json!({"limit": over.limit, "retryAfter": over.seconds()});
     ErrorData::new(ErrorCode(FORBIDDEN), over.message.clone(), Some(data))
 }
 
-fn with_wait(mut answer: Response<Body>, wait: Duration) -> Response<Body> {
+fn with_retry_after(mut response: Response<Body>, wait: Duration) -> Response<Body> {
     let seconds = wait.as_secs_f64().ceil().max(1.0) as u64;
-    set(&mut answer, header::RETRY_AFTER, &seconds.to_string());
-    answer
+    set_header(&mut response, header::RETRY_AFTER, &seconds.to_string());
+    response
 }
 
-/// Whoever shows a token that does not let them in. All tokens that are not known are the same.
-pub(crate) fn denied(denied: Denied, shown: bool) -> Response<Body> {
+/// Returns the response to a rejected token. Unknown tokens are indistinguishable.
+pub(crate) fn denied(denied: Denied, has_token: bool) -> Response<Body> {
     let realm = "Bearer realm=\"exa-mcp-server\"";
-    let (mut answer, challenge) = match denied {
+    let (mut response, challenge) = match denied {
         Denied::Unknown => {
             let why = "Unauthorized: Invalid or missing authentication token";
-            let answer = refuse(StatusCode::UNAUTHORIZED, UNAUTHORIZED, why);
-            let problem = if shown {
+            let response = error_without_id(StatusCode::UNAUTHORIZED, UNAUTHORIZED, why);
+            let problem = if has_token {
                 ", error=\"invalid_token\""
             } else {
                 ""
             };
-            (answer, format!("{realm}{problem}"))
+            (response, format!("{realm}{problem}"))
         }
         Denied::Expired => {
-            let answer = refuse(
+            let response = error_without_id(
                 StatusCode::FORBIDDEN,
                 FORBIDDEN,
                 "Forbidden: Token has expired",
             );
-            (answer, format!("{realm}, error=\"invalid_token\""))
+            (response, format!("{realm}, error=\"invalid_token\""))
         }
         Denied::Revoked => {
             let why = "Forbidden: Token has been revoked";
-            let answer = refuse(StatusCode::FORBIDDEN, FORBIDDEN, why);
-            (answer, format!("{realm}, error=\"invalid_token\""))
+            let response = error_without_id(StatusCode::FORBIDDEN, FORBIDDEN, why);
+            (response, format!("{realm}, error=\"invalid_token\""))
         }
         Denied::NotAdmin => {
             let why = "Forbidden: Admin token required";
-            let answer = refuse(StatusCode::FORBIDDEN, FORBIDDEN, why);
-            (answer, format!("{realm}, error=\"insufficient_scope\""))
+            let response = error_without_id(StatusCode::FORBIDDEN, FORBIDDEN, why);
+            (response, format!("{realm}, error=\"insufficient_scope\""))
         }
         Denied::Throttled(wait) => {
-            let why = "Too many wrong tokens came from this address; wait, then try again";
-            let answer = refuse(StatusCode::TOO_MANY_REQUESTS, UNAUTHORIZED, why);
-            return with_wait(answer, wait);
+            let why = "Too many invalid tokens from this address; try again later";
+            let response = error_without_id(StatusCode::TOO_MANY_REQUESTS, UNAUTHORIZED, why);
+            return with_retry_after(response, wait);
         }
     };
-    set(&mut answer, header::WWW_AUTHENTICATE, &challenge);
-    answer
+    set_header(&mut response, header::WWW_AUTHENTICATE, &challenge);
+    response
 }
 
-/// Sets a header; a value that no header can hold is left out.
-pub(crate) fn set<B>(answer: &mut Response<B>, name: HeaderName, value: &str) {
+/// Sets a header. A value that is not a valid header value is ignored.
+pub(crate) fn set_header<B>(response: &mut Response<B>, name: HeaderName, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
-        answer.headers_mut().insert(name, value);
+        response.headers_mut().insert(name, value);
     }
 }

@@ -36,7 +36,7 @@ use super::{
     version::{Era, FRESH_FOR, KEPT_BY},
 };
 use crate::{
-    telemetry::logging::Listener,
+    telemetry::logging::LogListener,
     tools::{ToolError, ToolOutcome},
 };
 use exa_mcp_accounts::Requester;
@@ -75,7 +75,7 @@ impl<T: Tools> Handler<T> {
     }
 
     /// Who hears what goes on beside the requests of a session.
-    pub(super) fn listener(&self) -> Listener {
+    pub(super) fn listener(&self) -> LogListener {
         self.log.listener()
     }
 
@@ -123,9 +123,9 @@ impl<T: Tools> Handler<T> {
 }
 
 /// Runs something whose messages a client hears.
-pub(super) async fn listening<F: Future>(listener: Option<Listener>, future: F) -> F::Output {
+pub(super) async fn listening<F: Future>(listener: Option<LogListener>, future: F) -> F::Output {
     match listener {
-        Some(listener) => listener.during(future).await,
+        Some(listener) => listener.scope(future).await,
         None => future.await,
     }
 }

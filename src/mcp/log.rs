@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 
 use super::version::Era;
-use crate::telemetry::logging::{Entry, Listener, Severity};
+use crate::telemetry::logging::{LogEntry, LogListener, Severity};
 
 /// The metadata by which a request of 2026-07-28 asks for messages.
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
@@ -30,9 +30,9 @@ const PER_SECOND: f64 = 20.0;
 
 /// The log of a session.
 pub(super) struct SessionLog {
-    listener: Listener,
+    listener: LogListener,
     /// Messages on their way, until somebody carries them.
-    entries: Mutex<Option<UnboundedReceiver<Entry>>>,
+    entries: Mutex<Option<UnboundedReceiver<LogEntry>>>,
 }
 
 impl Default for SessionLog {
@@ -49,11 +49,11 @@ impl SessionLog {
     /// Sets the level of the session.
     #[expect(deprecated)]
     pub(super) fn set_level(&self, level: LoggingLevel) {
-        self.listener.listen(severity(level));
+        self.listener.set_level(severity(level));
     }
 
     /// Who hears what goes on in the session.
-    pub(super) fn listener(&self) -> Listener {
+    pub(super) fn listener(&self) -> LogListener {
         self.listener.clone()
     }
 
@@ -74,7 +74,7 @@ impl SessionLog {
         &self,
         context: &RequestContext<RoleServer>,
         era: &Era,
-    ) -> Result<(Option<Listener>, RequestLog), ErrorData> {
+    ) -> Result<(Option<LogListener>, RequestLog), ErrorData> {
         if !era.is_stateless() {
             return Ok((Some(self.listener.clone()), RequestLog(None)));
         }
@@ -88,14 +88,14 @@ impl SessionLog {
             ErrorData::invalid_params(text, None)
         })?;
         let (listener, entries) = gated();
-        listener.listen(severity(level));
+        listener.set_level(severity(level));
         let peer = context.peer.clone();
         Ok((Some(listener), RequestLog(Some((entries, peer)))))
     }
 }
 
 /// The messages of one request on their way to its client.
-pub(super) struct RequestLog(Option<(UnboundedReceiver<Entry>, Peer<RoleServer>)>);
+pub(super) struct RequestLog(Option<(UnboundedReceiver<LogEntry>, Peer<RoleServer>)>);
 
 impl RequestLog {
     /// Carries messages until the request is done; afterwards there must be none.
@@ -121,7 +121,7 @@ impl RequestLog {
 }
 
 #[expect(deprecated)]
-async fn tell(peer: &Peer<RoleServer>, entry: Entry) {
+async fn tell(peer: &Peer<RoleServer>, entry: LogEntry) {
     let data = Value::Object(entry.data);
     let message = LoggingMessageNotificationParam::new(level(entry.severity), data);
     // A client that went away misses nothing.
@@ -131,10 +131,10 @@ async fn tell(peer: &Peer<RoleServer>, entry: Entry) {
 }
 
 /// A listener that a flood of messages does not drown.
-fn gated() -> (Listener, UnboundedReceiver<Entry>) {
+fn gated() -> (LogListener, UnboundedReceiver<LogEntry>) {
     let (sender, entries) = mpsc::unbounded_channel();
     let gate = Mutex::new(Gate::new(Instant::now()));
-    let listener = Listener::new(move |mut entry: Entry| {
+    let listener = LogListener::new(move |mut entry: LogEntry| {
         let Ok(mut gate) = gate.lock() else { return };
         if let Some(suppressed) = gate.pass(Instant::now()) {
             if suppressed > 0 {

@@ -111,7 +111,7 @@ impl<T: Tools> McpServer<T> {
         let handler = self.handler();
         if let Some(tasks) = self.scope.tasks.clone() {
             let resume = async move { tasks.resume().await };
-            tokio::spawn(handler.listener().during(resume));
+            tokio::spawn(handler.listener().scope(resume));
         }
         // rmcp handles a notification beside the requests after it, which must not rely on what it takes back.
         let roots = handler.roots.clone();

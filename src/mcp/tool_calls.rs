@@ -24,7 +24,7 @@ use super::{
 use crate::{
     operations::client::{ClientCapabilities, ClientHandle, Visit},
     telemetry,
-    telemetry::logging::Listener,
+    telemetry::logging::LogListener,
     tools::{Address, ToolContext, ToolError, ToolOutcome},
 };
 use exa_mcp_accounts::{KeyPage, Permit};
@@ -74,7 +74,7 @@ impl<T: Tools> Handler<T> {
         let (progress, steps) = Steps::of(context);
         let who = ToolContext::new(scope.owner.clone(), progress).of_client(client);
         // A call is large, and is handed through several others.
-        let call = Box::pin(telemetry::inherited(
+        let call = Box::pin(telemetry::inherit_context(
             scope.tools_for(&permit).run(call, who),
         ));
         let run = Box::pin(steps.until(self.calls.run(call, context.ct.cancelled())));
@@ -101,7 +101,7 @@ impl<T: Tools> Handler<T> {
         context: &RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let capabilities = in_task(who.client.capabilities());
-        let prepared = Box::pin(telemetry::inherited(scope.tools.prepare(call, who)));
+        let prepared = Box::pin(telemetry::inherit_context(scope.tools.prepare(call, who)));
         let run = self.calls.run(prepared, context.ct.cancelled());
         let Prepared { call, client } = match conversation.until(run).await? {
             Ended::Asks(question) => return Ok((*question).into()),
@@ -135,7 +135,7 @@ impl<T: Tools> Handler<T> {
         tasks: &Tasks<T>,
         params: Option<Value>,
         (context, era): (&RequestContext<RoleServer>, &Era),
-        listener: Option<Listener>,
+        listener: Option<LogListener>,
     ) -> Result<CustomResult, ErrorData> {
         let name = params.as_ref().and_then(|params| params.get("name"));
         let name = name.and_then(Value::as_str).unwrap_or_default();
@@ -187,7 +187,7 @@ impl<T: Tools> Handler<T> {
         let (client, conversation) = self.converse(scope, context, era, asked)?;
         let capabilities = in_task(client.capabilities());
         let who = ToolContext::new(scope.owner.clone(), Default::default()).of_client(client);
-        let prepared = Box::pin(telemetry::inherited(scope.tools.prepare(call, who)));
+        let prepared = Box::pin(telemetry::inherit_context(scope.tools.prepare(call, who)));
         let run = self.calls.run(prepared, context.ct.cancelled());
         let Ended::Done(prepared) = conversation.until(run).await? else {
             let text = "A call with a handshake cannot ask by its answer";

@@ -26,8 +26,8 @@ use tracing::Instrument;
 
 use super::request::{ClientRequestId, REQUEST_ID_HEADER, SESSION_HEADER, unmarked};
 use crate::{
-    telemetry::logging::{RequestFields, plain_rpc_id, session_digest},
-    telemetry::{Asked, Ended, OTHER, Span, Trace},
+    telemetry::logging::{RequestFields, loggable_rpc_id, session_digest},
+    telemetry::{OTHER, RequestAttributes, Span, SpanOutcome, TraceContext},
 };
 use exa_mcp_accounts::{Requester, daily, usage::Meter};
 use exa_mcp_model::Identity;
@@ -58,7 +58,7 @@ pub(crate) struct Traced<H> {
 /// A request that has begun.
 struct Begun {
     span: Span,
-    trace: Option<Trace>,
+    trace: Option<TraceContext>,
     meter: Option<Meter>,
     /// What marks its log lines.
     log: tracing::Span,
@@ -132,12 +132,12 @@ impl<H: ServerHandler> Traced<H> {
         let id = plain(&context.id);
         let parts = context.extensions.get::<Parts>();
         let own = context.extensions.get::<ClientRequestId>();
-        let shown = own.map(|ClientRequestId(id)| plain_rpc_id(id));
+        let shown = own.map(|ClientRequestId(id)| loggable_rpc_id(id));
         let shown = shown.or_else(|| id.clone()).unwrap_or("-".to_owned());
         let log = self.log_span(parts, &shown);
         log.in_scope(|| tracing::debug!(method, id = shown, "asked"));
-        let trace = Trace::of(&context.meta, parts.map(|parts| &parts.headers));
-        let asked = || Asked {
+        let trace = TraceContext::from_request(&context.meta, parts.map(|parts| &parts.headers));
+        let asked = || RequestAttributes {
             method,
             // What is no tool is what a client made up.
             tool: tool
@@ -149,7 +149,7 @@ impl<H: ServerHandler> Traced<H> {
                 .map(|version| version.as_str().to_owned()),
             over_http: self.over_http,
         };
-        let span = Span::of_request(asked, trace.as_ref());
+        let span = Span::for_request(asked, trace.as_ref());
         let trace = span.trace().or(trace);
         let requester = parts.and_then(|parts| parts.extensions.get::<Requester>());
         let meter = requester.map_or(&self.meter, |requester| &requester.meter);
@@ -170,7 +170,7 @@ impl Begun {
         request: Pin<Box<impl Future<Output = Result<A, ErrorData>>>>,
         fails: fn(&A) -> bool,
     ) -> Result<A, ErrorData> {
-        let served = Trace::during(self.trace, request).instrument(self.log);
+        let served = TraceContext::scope(self.trace, request).instrument(self.log);
         let answer = served.await;
         count(self.meter, &answer).await;
         self.span.end(|| ended(&answer, fails));
@@ -198,13 +198,13 @@ fn plain(id: &NumberOrString) -> Option<String> {
     }
 }
 
-fn ended<A>(answer: &Result<A, ErrorData>, fails: fn(&A) -> bool) -> Ended {
+fn ended<A>(answer: &Result<A, ErrorData>, fails: fn(&A) -> bool) -> SpanOutcome {
     match answer {
-        Ok(answer) => Ended {
+        Ok(answer) => SpanOutcome {
             code: None,
             error: fails(answer).then_some(Cow::Borrowed("tool_error")),
         },
-        Err(error) => Ended {
+        Err(error) => SpanOutcome {
             code: Some(error.code.0.into()),
             error: Some(error.code.0.to_string().into()),
         },
@@ -320,11 +320,11 @@ impl<H: ServerHandler> ServerHandler for Traced<H> {
         } = self.begin("prompts/get", None, &context);
         let name = request.name.clone();
         let got = Box::pin(self.handler.get_prompt(request, context));
-        let answer = Trace::during(trace, got).instrument(log).await;
+        let answer = TraceContext::scope(trace, got).instrument(log).await;
         count(meter, &answer).await;
         // Only now it is known that there is such a prompt.
         if answer.is_ok() {
-            span.name_prompt(&name);
+            span.set_prompt_name(&name);
         }
         span.end(|| ended(&answer, never));
         answer

@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::caller::Exchanged;
-use crate::telemetry::{self, Ended};
+use crate::telemetry::{self, SpanOutcome};
 use exa_mcp_exa_client::CallError;
 use exa_mcp_exa_client::ExaResponse;
 use exa_mcp_model::Operation;
@@ -53,14 +53,14 @@ impl Drop for Sent {
 }
 
 /// How a call ended; never in the words of Exa.
-pub(super) fn ended(answer: &Result<ExaResponse, CallError>) -> Ended {
+pub(super) fn ended(answer: &Result<ExaResponse, CallError>) -> SpanOutcome {
     let (code, error) = match answer {
         Ok(answer) => (Some(answer.status), None),
         Err(CallError::Exa(error)) => (error.status, Some(error.kind.class())),
         Err(CallError::Arguments(_)) => (None, Some("invalid_request".into())),
         Err(CallError::Limit(_)) => (None, Some("limit_reached".into())),
     };
-    Ended {
+    SpanOutcome {
         code: code.map(i64::from),
         error,
     }
@@ -75,10 +75,10 @@ pub(super) fn log(
     let (name, milliseconds) = (operation.name, elapsed.as_millis());
     if let Some(metrics) = telemetry::metrics() {
         match outcome {
-            Ok(exchanged) => metrics.called(name, exchanged.answer.status, elapsed),
+            Ok(exchanged) => metrics.record_upstream_call(name, exchanged.answer.status, elapsed),
             Err(CallError::Exa(error)) => match error.status {
-                Some(status) => metrics.called(name, status, elapsed),
-                None => metrics.called(name, "no answer", elapsed),
+                Some(status) => metrics.record_upstream_call(name, status, elapsed),
+                None => metrics.record_upstream_call(name, "no answer", elapsed),
             },
             // Nothing was sent.
             Err(CallError::Arguments(_) | CallError::Limit(_)) => {}

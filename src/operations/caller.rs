@@ -14,7 +14,7 @@ use super::spend::{
 };
 use super::stream::{self, Teller};
 use super::{Folders, Following, Progress, import, validation};
-use crate::telemetry::{self, Span, Trace};
+use crate::telemetry::{self, Span, TraceContext};
 use exa_mcp_exa_client::{
     ApiKey, CallContext, CallError, ExaError, ExaErrorKind, ExaHttp, ExaResponse, KeyLease,
     KeyOwner, KeyPool, NoKey, StreamForm, StreamOptions, blocking, split,
@@ -412,13 +412,13 @@ impl Caller {
             Some(stream) => context.with_stream(stream),
             None => context,
         };
-        let span = Span::of_call(|| self.seen(operation));
-        let trace = span.trace().or_else(Trace::current);
-        let headers = trace.clone().into_iter().flat_map(Trace::headers);
+        let span = Span::for_call(|| self.seen(operation));
+        let trace = span.trace().or_else(TraceContext::current);
+        let headers = trace.clone().into_iter().flat_map(TraceContext::headers);
         let context = headers.fold(context, |context, (name, value)| {
             context.with_header(name, value)
         });
-        let answer = Trace::during(
+        let answer = TraceContext::scope(
             trace,
             blocking::run_large_parts(operations::call(operation, context, parts)),
         )
@@ -459,8 +459,8 @@ impl Caller {
     }
 
     /// What operators see of a call.
-    fn seen(&self, operation: &'static Operation) -> telemetry::Called {
-        telemetry::Called {
+    fn seen(&self, operation: &'static Operation) -> telemetry::CallAttributes {
+        telemetry::CallAttributes {
             operation: operation.name,
             method: operation.method,
             path: operation.path,

@@ -90,7 +90,7 @@ impl<T: Tools> Tasks<T> {
     ) {
         let (tasks, id) = (self.clone(), record.id.clone());
         // Boxed twice: every wrapper holds what it wraps once more, and there may be many tasks.
-        let task = tokio::spawn(telemetry::inherited(Box::pin(async move {
+        let task = tokio::spawn(telemetry::inherit_context(Box::pin(async move {
             let Watcher {
                 peer,
                 progress,
@@ -156,7 +156,7 @@ impl<T: Tools> Tasks<T> {
         // A panic must not leave a task that works for ever; and what is no longer wanted must end, so it
         // is not left alone.
         let mut set = JoinSet::new();
-        set.spawn(telemetry::inherited(outcome));
+        set.spawn(telemetry::inherit_context(outcome));
         match timeout_at(now + left, set.join_next()).await {
             Ok(Some(Ok(outcome))) => {
                 if let Some(meter) = &self.meter {

@@ -1,8 +1,8 @@
-//! Streams of requests that a client may come back to at another server, in the store that they share.
+//! Request streams in the shared store, which a client can resume on another server.
 //!
-//! A request that takes its time is noted there when it begins, and its events when it ends. The server to
-//! which the client comes waits for them. One that dies takes its requests with it: its note runs out,
-//! and the client gets an error.
+//! A long-running request is recorded when it starts, and its events when it ends. A server that the client
+//! reconnects to waits for the events. If a server dies, the records of its requests expire, and the
+//! clients get an error.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,36 +14,36 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::mpsc;
 
-use super::kept_sessions::shelf;
 use super::request_stream::RequestStream;
+use super::session_store::storage_owner;
 use exa_mcp_model::Identity;
 use exa_mcp_store::{Expected, Place, Rules, Store, StoreError};
 
 const COLLECTION: &str = "streams";
 
-/// Changes with what is written.
+/// The version of the stored format.
 const FORMAT: u32 = 1;
 
-/// How long the events of a request stay.
+/// How long the events of a completed request are stored.
 const LIFE: Duration = Duration::from_secs(60);
 
-/// How long a note of a running request stays, and how often it is written anew.
+/// How long the record of a running request is valid, and how often it is renewed.
 const RUNNING_LIFE: Duration = Duration::from_secs(20);
 const RENEWAL: Duration = Duration::from_secs(5);
 
-/// How often it is looked whether a request has ended at another server.
+/// How often to check whether a request has completed on another server.
 const POLL: Duration = Duration::from_millis(400);
 
-/// The most streams of one owner, and the most bytes of one. Others are known to one server alone.
+/// The maximum number of streams per owner, and the maximum size of a stream. Others are not shared.
 const MAX_STREAMS: usize = 100;
 const MAX_BYTES: usize = 256 * 1024;
 
-/// What other servers know of a stream.
+/// The stored record of a stream.
 #[derive(Serialize, Deserialize)]
 struct SharedStream {
     format: u32,
     request: RequestId,
-    /// None while the request runs.
+    /// `None` while the request runs.
     events: Option<Vec<SharedEvent>>,
 }
 
@@ -58,13 +58,13 @@ struct SharedEvent {
 pub(super) struct SharedReplay(Arc<dyn Store>);
 
 impl SharedReplay {
-    /// The streams in a store, if it is one that others share.
+    /// Returns the streams of a store, if it is shared.
     pub(super) fn new(store: &Arc<dyn Store>) -> Option<Self> {
         let store = Arc::clone(store);
         store.is_remote().then_some(Self(store))
     }
 
-    /// Lets other servers know of a stream, now and when it has ended.
+    /// Records a stream for other servers, now and when it has ended.
     pub(super) fn publish(
         &self,
         owner: &Identity,
@@ -81,7 +81,7 @@ impl SharedReplay {
                 events: None,
             };
             loop {
-                // Without the store a client comes back to this server, or loses the rest.
+                // Without the store the client can only resume on this server.
                 let _ = replay.put(&place, &shared).await;
                 if tokio::time::timeout(RENEWAL, stream.ended()).await.is_ok() {
                     break;
@@ -121,7 +121,7 @@ impl SharedReplay {
         Ok(stream.filter(|stream| stream.format == FORMAT))
     }
 
-    /// What follows an event of a stream that began at another server.
+    /// Returns the events after an event of a stream that started on another server.
     pub(super) async fn find(
         &self,
         owner: &Identity,
@@ -143,7 +143,7 @@ impl SharedReplay {
         Some(SharedEvents(events))
     }
 
-    /// Sends the events after one of them, once the stream has ended.
+    /// Sends the events after `index` once the stream has ended.
     async fn forward(
         &self,
         place: &Place,
@@ -162,7 +162,7 @@ impl SharedReplay {
                     let _ = sender.send(lost(&stream.request)).await;
                     return;
                 }
-                // The store may come back.
+                // The store may recover.
                 Err(_) => {}
             }
         };
@@ -175,23 +175,23 @@ impl SharedReplay {
 /// Only the owner of a session finds its streams.
 fn place(owner: &Identity, session: &SessionId, stream_id: &str) -> Place {
     Place {
-        owner: shelf(owner),
+        owner: storage_owner(owner),
         collection: COLLECTION,
         id: format!("{session}/{stream_id}"),
     }
 }
 
-/// The rest of a stream that began at another server.
+/// The remaining events of a stream that started on another server.
 pub(super) struct SharedEvents(mpsc::Receiver<Bytes>);
 
 impl SharedEvents {
-    /// The next event; a call that is given up loses none.
+    /// Returns the next event. This method is cancel safe.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         self.0.recv().await
     }
 }
 
-/// What a client gets whose request was lost with its server.
+/// Returns the error event for a request that was lost with its server.
 fn lost(request: &RequestId) -> Bytes {
     let why = "The result is not available: the server that ran this request ended, or the result is too \
                large to be read from another server. Make the request again if that does no harm.";

@@ -1,7 +1,7 @@
-//! What a session sends outside of any request: the stream of `GET /mcp`.
+//! Messages of a session outside of any request: the stream of `GET /mcp`.
 //!
-//! Each message goes to one connection, the one that was opened last. The others wait: a client that
-//! opens several is sent everything once, and goes on with an older one when the newest is lost.
+//! Each message goes to the newest connection. The others wait: a client with several connections gets
+//! every message once, and an older connection takes over when the newest is lost.
 
 use std::sync::{Arc, Mutex};
 
@@ -12,10 +12,10 @@ use super::event_log::{Event, EventLog};
 use super::request_stream::Messages;
 use exa_mcp_model::lock;
 
-/// The most connections of one session that listen at once; the oldest end.
+/// The maximum number of connections per session. The oldest are closed.
 const MAX_CONNECTIONS: usize = 32;
 
-/// The stream of a session.
+/// The standalone stream of a session.
 pub(super) struct StandaloneStream {
     state: Mutex<State>,
     changed: Notify,
@@ -23,9 +23,9 @@ pub(super) struct StandaloneStream {
 
 struct State {
     log: EventLog,
-    /// The number of the first event that was not sent on any connection.
+    /// The number of the first unsent event.
     next: u64,
-    /// The connections that listen, the newest last.
+    /// The open connections, newest last.
     connections: Vec<u64>,
     last_connection: u64,
     has_ended: bool,
@@ -59,7 +59,7 @@ impl StandaloneStream {
         stream
     }
 
-    /// Listens from now on, or continues after an event; a number that no event had counts as none.
+    /// Opens a connection that continues after an event. An unknown event number is ignored.
     pub(super) fn listen(self: &Arc<Self>, after: Option<u64>) -> StandaloneEvents {
         let mut state = lock(&self.state);
         if let Some(after) = after.filter(|after| *after < state.log.next_index()) {
@@ -82,16 +82,16 @@ impl StandaloneStream {
     }
 }
 
-/// The events of the stream, as one connection gets them.
+/// The events of the stream as sent on one connection.
 pub(super) struct StandaloneEvents {
     stream: Arc<StandaloneStream>,
     connection: u64,
-    /// The priming event that was made for this connection, until it is sent.
+    /// The unsent priming event of this connection.
     priming: Option<u64>,
 }
 
 impl StandaloneEvents {
-    /// The next event; a call that is given up loses none.
+    /// Returns the next event. This method is cancel safe.
     pub(super) async fn next(&mut self) -> Option<Event> {
         loop {
             let changed = self.stream.changed.notified();

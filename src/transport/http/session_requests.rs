@@ -1,7 +1,7 @@
-//! A request of a session, handed to the session as it was read.
+//! Requests of running sessions, passed on in decoded form.
 //!
-//! The way through rmcp's service for HTTP leads through bytes a second time, and what comes back leaves
-//! in three packets: the head, the answer, the end. Most answers are there at once, and leave as one.
+//! rmcp's HTTP service would serialize and parse each request again and send the response in three packets:
+//! head, event, end. Most responses are available immediately and are sent as one packet here.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -19,29 +19,28 @@ use rmcp::transport::streamable_http_server::session::SessionId;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManagerError;
 use tokio::time::timeout;
 
-use super::admission::VERSION;
+use super::admission::VERSION_HEADER;
 use super::event_log::{Event, EventKind};
-use super::outgoing::{Answer, STREAM};
-use super::replay_buffer::Place;
+use super::replay_buffer::ReplayPosition;
 use super::request_stream::RequestEvents;
+use super::response::{EVENT_STREAM, McpResponse};
 use super::sessions::Sessions;
 use super::shared_replay::SharedEvents;
 use super::standalone_stream::StandaloneEvents;
 use crate::mcp::request::SharedSessions;
 
-/// An answer that is there within this time leaves as a whole; the head of any other goes ahead of it.
-const SOON: Duration = Duration::from_millis(10);
+/// A response that completes within this time is sent as a whole. Otherwise the head is sent first.
+const SINGLE_WRITE_WINDOW: Duration = Duration::from_millis(10);
 
-/// The size up to which events leave as one piece. Larger ones are not copied for that.
-const ONE_PIECE: usize = 64 * 1024;
+/// The maximum size of events joined into one chunk. Larger ones are not copied.
+const MAX_SINGLE_WRITE: usize = 64 * 1024;
 
-/// What keeps a stream open while there is nothing to say.
-const STILL_HERE: &[u8] = b":\n\n";
+/// Sent while a stream is silent.
+const KEEP_ALIVE_COMMENT: &[u8] = b":\n\n";
 
-/// Whether a session may take a request of this head as it was read: rmcp has nothing to say about the
-/// version that it names.
-pub(super) fn suits(parts: &Parts) -> bool {
-    let named = parts.headers.get(VERSION);
+/// Returns whether the named protocol version is known, so that the session can take the decoded request.
+pub(super) fn supports_version(parts: &Parts) -> bool {
+    let named = parts.headers.get(VERSION_HEADER);
     let known = |named: &HeaderValue| {
         let mut versions = ProtocolVersion::KNOWN_VERSIONS.iter();
         versions.any(|version| version.as_str().as_bytes() == named.as_bytes())
@@ -49,15 +48,15 @@ pub(super) fn suits(parts: &Parts) -> bool {
     named.is_none_or(known)
 }
 
-/// Hands a request to its session; `parts` tell who makes it.
-pub(super) async fn ask(
+/// Sends a request to its session. `parts` identify the requester.
+pub(super) async fn send_request(
     sessions: &Arc<Sessions>,
     session: &str,
     id: RequestId,
     mut request: ClientRequest,
     mut parts: Parts,
     keep_alive: Duration,
-) -> Answer {
+) -> McpResponse {
     if sessions.are_shared() {
         let sessions = SharedSessions(Arc::clone(sessions) as _);
         parts.extensions.insert(sessions);
@@ -70,46 +69,48 @@ pub(super) async fn ask(
             let reads_priming = sessions.reads_priming(&session);
             let events = sessions
                 .replay
-                .begin(&session, Box::pin(messages), reads_priming);
+                .start_stream(&session, Box::pin(messages), reads_priming);
             let stream = events.stream();
-            let (answer, ended) = answer(events, keep_alive).await;
+            let (response, ended) = stream_response(events, keep_alive).await;
             if !ended && let Some(replay) = &sessions.shared_replay {
                 let owner = sessions.owner(&session);
                 if let Some(owner) = owner {
                     replay.publish(&owner, &session, id, stream);
                 }
             }
-            answer
+            response
         }
-        Err(error) => failed(&error),
+        Err(error) => session_failure(&error),
     }
 }
 
-/// rmcp does not run the session any more.
-fn failed(error: &LocalSessionManagerError) -> Answer {
+/// rmcp no longer runs the session.
+fn session_failure(error: &LocalSessionManagerError) -> McpResponse {
     let mut failed = Response::new(Full::from(error.to_string()).boxed());
     *failed.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
     failed
 }
 
-/// Continues a stream after the last event that the client has. A client that names no event, or one
-/// that its session does not have any more, gets what the session sends from now on.
-pub(super) async fn listen(
+/// Resumes a stream after the client's last event. Without an event, or with one that the session no longer
+/// has, the client gets the session's standalone stream.
+pub(super) async fn open_event_stream(
     sessions: &Arc<Sessions>,
     session: &str,
     last_event: Option<&str>,
     keep_alive: Duration,
-) -> Answer {
+) -> McpResponse {
     let session = SessionId::from(session);
-    let place = last_event.and_then(|event| sessions.replay.find(&session, event));
-    let after = match place {
-        Some(Place::Request(events)) => return answer(events, keep_alive).await.0,
-        Some(Place::Standalone(index)) => Some(index),
+    let position = last_event.and_then(|event| sessions.replay.find(&session, event));
+    let after = match position {
+        Some(ReplayPosition::Request(events)) => {
+            return stream_response(events, keep_alive).await.0;
+        }
+        Some(ReplayPosition::Standalone(index)) => Some(index),
         None => {
-            let shared = elsewhere(sessions, &session, last_event).await;
+            let shared = find_shared_stream(sessions, &session, last_event).await;
             if let Some(events) = shared {
                 let events = Events::Shared(events);
-                return streamed(going_on(Vec::new(), events, keep_alive), false);
+                return sse_response(streaming_body(Vec::new(), events, keep_alive), false);
             }
             None
         }
@@ -117,14 +118,14 @@ pub(super) async fn listen(
     match sessions.standalone(&session).await {
         Ok(stream) => {
             let events = Events::Standalone(stream.listen(after));
-            streamed(going_on(Vec::new(), events, keep_alive), false)
+            sse_response(streaming_body(Vec::new(), events, keep_alive), false)
         }
-        Err(error) => failed(&error),
+        Err(error) => session_failure(&error),
     }
 }
 
-/// The rest of a stream that began at another server.
-async fn elsewhere(
+/// Returns the remaining events of a stream that started on another server.
+async fn find_shared_stream(
     sessions: &Sessions,
     session: &SessionId,
     last_event: Option<&str>,
@@ -134,7 +135,7 @@ async fn elsewhere(
     replay.find(&owner, session, last_event?).await
 }
 
-/// The events that a connection sends.
+/// The events of a connection.
 enum Events {
     Request(RequestEvents),
     Standalone(StandaloneEvents),
@@ -151,27 +152,27 @@ impl Events {
     }
 }
 
-/// Sends the events of a request; says whether it has ended.
-async fn answer(mut events: RequestEvents, keep_alive: Duration) -> (Answer, bool) {
-    let mut begun = Vec::new();
+/// Sends the events of a request. Also returns whether the request is complete.
+async fn stream_response(mut events: RequestEvents, keep_alive: Duration) -> (McpResponse, bool) {
+    let mut first_events = Vec::new();
     let all = async {
         while let Some(event) = events.next().await {
-            begun.push(event);
+            first_events.push(event);
         }
     };
-    let ended = timeout(SOON, all).await.is_ok();
+    let ended = timeout(SINGLE_WRITE_WINDOW, all).await.is_ok();
     let body = if ended {
-        whole(&begun)
+        complete_body(&first_events)
     } else {
-        let begun = begun.iter().map(Event::text).collect();
-        going_on(begun, Events::Request(events), keep_alive)
+        let first_events = first_events.iter().map(Event::text).collect();
+        streaming_body(first_events, Events::Request(events), keep_alive)
     };
-    (streamed(body, ended), ended)
+    (sse_response(body, ended), ended)
 }
 
-/// Events that leave together. A failure has no ids: some clients take it for a stream that was cut, and
-/// would come back for the rest.
-fn whole(events: &[Event]) -> BoxBody<Bytes, Infallible> {
+/// Returns a body with all events. Errors have no event ids: some clients would otherwise take them for an
+/// interrupted stream and reconnect.
+fn complete_body(events: &[Event]) -> BoxBody<Bytes, Infallible> {
     let has_failed = matches!(events.last(), Some(event) if event.kind == EventKind::Error);
     let pieces: Vec<Bytes> = if has_failed {
         let messages = events
@@ -181,35 +182,39 @@ fn whole(events: &[Event]) -> BoxBody<Bytes, Infallible> {
     } else {
         events.iter().map(Event::text).collect()
     };
-    if pieces.iter().map(Bytes::len).sum::<usize>() <= ONE_PIECE {
+    if pieces.iter().map(Bytes::len).sum::<usize>() <= MAX_SINGLE_WRITE {
         return Full::new(Bytes::from(pieces.concat())).boxed();
     }
     let frames = pieces.into_iter().map(|piece| Ok(Frame::data(piece)));
     BodyExt::boxed(StreamBody::new(stream::iter(frames)))
 }
 
-/// An answer that is a stream of events.
-fn streamed(body: BoxBody<Bytes, Infallible>, ended: bool) -> Answer {
-    let mut answer = Response::new(body);
-    let headers = answer.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(STREAM));
+/// Returns an event stream response.
+fn sse_response(body: BoxBody<Bytes, Infallible>, ended: bool) -> McpResponse {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     if !ended {
         headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     }
-    answer
+    response
 }
 
-/// A stream that has begun, and goes on.
-fn going_on(begun: Vec<Bytes>, events: Events, keep_alive: Duration) -> BoxBody<Bytes, Infallible> {
+/// Returns a body that sends the first events, then further ones as they come.
+fn streaming_body(
+    first_events: Vec<Bytes>,
+    events: Events,
+    keep_alive: Duration,
+) -> BoxBody<Bytes, Infallible> {
     let rest = stream::unfold(events, move |mut events| async move {
         let text = match timeout(keep_alive, events.next()).await {
             Ok(text) => text?,
-            Err(_) => Bytes::from_static(STILL_HERE),
+            Err(_) => Bytes::from_static(KEEP_ALIVE_COMMENT),
         };
         Some((text, events))
     });
-    let frames = stream::iter(begun).chain(rest);
+    let frames = stream::iter(first_events).chain(rest);
     let frames = frames.map(|text| Ok(Frame::data(text)));
     BodyExt::boxed(StreamBody::new(frames))
 }

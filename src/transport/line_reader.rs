@@ -4,33 +4,32 @@ use std::mem;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-/// How much is read from the stream at once. All of it is touched at the start, and few requests are
-/// larger.
+/// The size of the read buffer. It is fully allocated up front, and few requests are larger.
 const READ_SIZE: usize = 4 * 1024;
 
-/// One step of reading.
+/// The outcome of one read.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Line {
-    /// A whole line without its line feed; the last line of the stream may have had none.
+    /// A complete line without its line feed, which the last line of the stream may lack.
     Text(Vec<u8>),
-    /// A line over the limit; it is skipped.
+    /// A line over the limit, which is skipped.
     TooLong,
-    /// The stream has ended, or can no longer be read.
+    /// The stream ended or failed.
     End,
 }
 
-/// Reads lines without ever holding more of one than the limit.
-pub(super) struct Lines<R> {
+/// Reads lines while buffering at most `limit` bytes.
+pub(super) struct LineReader<R> {
     reader: BufReader<R>,
     limit: usize,
-    /// The line so far. It lives here because [`Lines::next`] is dropped and called again whenever
-    /// the service has something else to do.
+    /// The line so far. It is stored here because the caller may drop the future of [`LineReader::next`]
+    /// and call it again.
     line: Vec<u8>,
-    /// The rest of the present line is to be thrown away.
+    /// Whether the rest of the current line is discarded.
     skipping: bool,
 }
 
-/// What a piece of the stream means for the present line.
+/// The effect of a chunk on the current line.
 enum Step {
     More,
     Skipped,
@@ -38,7 +37,7 @@ enum Step {
     TooLong,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> LineReader<R> {
     /// Reads lines of at most `limit` bytes.
     pub(super) fn new(reader: R, limit: usize) -> Self {
         Self {
@@ -49,7 +48,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// Gives the next line. Dropping the future loses nothing.
+    /// Returns the next line. This method is cancel safe.
     pub(super) async fn next(&mut self) -> Line {
         loop {
             let Ok(available) = self.reader.fill_buf().await else {
@@ -77,7 +76,7 @@ impl<R: AsyncRead + Unpin> Lines<R> {
         }
     }
 
-    /// What is left when the stream ends: people who pipe a request in often leave the line feed out.
+    /// Returns the final line. Piped requests often lack the trailing line feed.
     fn last(&mut self) -> Line {
         match mem::take(&mut self.line) {
             rest if rest.is_empty() => Line::End,
@@ -86,14 +85,14 @@ impl<R: AsyncRead + Unpin> Lines<R> {
     }
 }
 
-/// Adds a piece to the line; `ends` says that a line feed follows it.
+/// Appends a chunk to the line. `ends` means that a line feed follows.
 fn take(line: &mut Vec<u8>, skipping: &mut bool, limit: usize, piece: &[u8], ends: bool) -> Step {
     if *skipping {
         *skipping = !ends;
         return Step::Skipped;
     }
     if line.len().saturating_add(piece.len()) > limit {
-        // The memory goes back too: one huge line must not weigh on the process for ever.
+        // Release the memory: one huge line must not occupy it for the lifetime of the process.
         *line = Vec::new();
         *skipping = !ends;
         return Step::TooLong;
@@ -112,7 +111,7 @@ mod tests {
     use super::*;
 
     async fn all(input: &[u8], limit: usize) -> Vec<Line> {
-        let mut lines = Lines::new(input, limit);
+        let mut lines = LineReader::new(input, limit);
         let mut seen = Vec::new();
         loop {
             match lines.next().await {
@@ -127,19 +126,19 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn lines_end_at_the_line_feed_or_at_the_end() {
+    async fn splits_at_line_feeds_and_at_the_end() {
         let seen = all(b"one\n\ntwo\r\nthree", 10).await;
         assert_eq!(seen, [text("one"), text(""), text("two\r"), text("three")]);
     }
 
     #[tokio::test]
-    async fn a_line_at_the_limit_passes_and_one_over_it_is_skipped() {
+    async fn accepts_lines_at_the_limit_and_skips_longer_ones() {
         let seen = all(b"12345\n123456\n12\n", 5).await;
         assert_eq!(seen, [text("12345"), Line::TooLong, text("12")]);
     }
 
     #[tokio::test]
-    async fn a_long_line_is_skipped_over_many_reads_and_reported_once() {
+    async fn reports_a_long_line_once() {
         let mut input = vec![b'x'; 5 * READ_SIZE];
         input.extend_from_slice(b"\nok\n");
         input.extend(vec![b'y'; 3 * READ_SIZE]);
@@ -148,9 +147,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_dropped_read_loses_nothing() {
+    async fn next_is_cancel_safe() {
         let (mut client, server) = tokio::io::duplex(64);
-        let mut lines = Lines::new(server, 100);
+        let mut lines = LineReader::new(server, 100);
         client.write_all(b"half").await.unwrap();
         let pause = Duration::from_millis(5);
         assert!(timeout(pause, lines.next()).await.is_err());

@@ -1,4 +1,4 @@
-//! The way to a collector.
+//! The HTTP client for the OpenTelemetry collector.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,29 +12,29 @@ use url::Url;
 
 use exa_mcp_exa_client::{ConfigError, ExaConfig, ExaHttp, cause};
 
-/// How much of an answer is read; nobody looks at it.
-const LONGEST_ANSWER: usize = 64 * 1024;
+/// The maximum size of a response to read. Its content is ignored.
+const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
-/// Sends on our runtime what the threads of OpenTelemetry have collected.
+/// Sends data from OpenTelemetry's threads on the server's runtime.
 #[derive(Debug)]
-pub(super) struct Sender {
+pub(super) struct CollectorClient {
     /// `TRACES` or `METRICS`.
     signal: &'static str,
     http: ExaHttp,
     runtime: Handle,
     patience: Duration,
-    /// It is told once that the collector does not answer, not every time.
+    /// Whether the last request failed. Only changes are logged.
     failing: Arc<AtomicBool>,
 }
 
-impl Sender {
-    /// A sender that waits so long for an answer. Must be made on the runtime.
+impl CollectorClient {
+    /// Creates a client with a timeout. Must be called on the runtime.
     pub(super) fn new(
         signal: &'static str,
         endpoint: &Url,
         patience: Duration,
     ) -> Result<Self, ConfigError> {
-        // The client must know whether it needs certificates.
+        // The URL determines whether the client loads certificates.
         let origin = endpoint.origin().ascii_serialization();
         let config = ExaConfig {
             base_url: Url::parse(&origin).ok(),
@@ -49,16 +49,16 @@ impl Sender {
         })
     }
 
-    fn note(&self, failure: Option<&str>) {
+    fn log_failure(&self, failure: Option<&str>) {
         let failed = self.failing.swap(failure.is_some(), Ordering::Relaxed);
         let what = self.signal.to_ascii_lowercase();
         match failure {
             Some(why) if !failed => tracing::warn!(
-                "The collector of OpenTelemetry does not take the {what} ({why}); they are lost until it \
-                 does. Check OTEL_EXPORTER_OTLP_ENDPOINT."
+                "the OpenTelemetry collector does not accept {what} ({why}); they are lost until it does; check \
+                 OTEL_EXPORTER_OTLP_ENDPOINT"
             ),
             None if failed => {
-                tracing::info!("The collector of OpenTelemetry takes the {what} again")
+                tracing::info!("the OpenTelemetry collector accepts {what} again")
             }
             _ => {}
         }
@@ -66,28 +66,28 @@ impl Sender {
 }
 
 #[async_trait]
-impl HttpClient for Sender {
+impl HttpClient for CollectorClient {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        // Made here, on a thread that serves nobody: loading the certificates takes time.
+        // Created on this thread, which serves no requests, because loading certificates takes time.
         let client = self.http.http().cloned();
         let client = client.map_err(|error| error.message)?;
         let patience = self.patience;
-        // The timer, too, must be made on the runtime.
+        // The timer must be created on the runtime too.
         let sending = async move { timeout(patience, exchange(client, request)).await };
-        let answer = match self.runtime.spawn(sending).await {
-            Ok(Ok(answer)) => answer,
-            Ok(Err(_)) => Err("it does not answer in time".to_owned()),
-            // The runtime has ended.
+        let response = match self.runtime.spawn(sending).await {
+            Ok(Ok(response)) => response,
+            Ok(Err(_)) => Err("no response in time".to_owned()),
+            // The runtime has outcome.
             Err(error) => return Err(error.into()),
         };
-        match &answer {
-            Ok(answer) if !answer.status().is_success() => {
-                self.note(Some(&format!("it answers {}", answer.status())));
+        match &response {
+            Ok(response) if !response.status().is_success() => {
+                self.log_failure(Some(&format!("status {}", response.status())));
             }
-            Ok(_) => self.note(None),
-            Err(why) => self.note(Some(why)),
+            Ok(_) => self.log_failure(None),
+            Err(why) => self.log_failure(Some(why)),
         }
-        Ok(answer?)
+        Ok(response?)
     }
 }
 
@@ -96,18 +96,18 @@ async fn exchange(
     request: Request<Bytes>,
 ) -> Result<Response<Bytes>, String> {
     let request = reqwest::Request::try_from(request).map_err(|error| cause(&error))?;
-    let answer = client.execute(request).await;
-    let mut answer = answer.map_err(|error| cause(&error))?;
-    let mut kept = Response::new(Bytes::new());
-    *kept.status_mut() = answer.status();
-    *kept.headers_mut() = answer.headers().clone();
-    // A connection is used again only if its answer was read.
+    let response = client.execute(request).await;
+    let mut response = response.map_err(|error| cause(&error))?;
+    let mut response_head = Response::new(Bytes::new());
+    *response_head.status_mut() = response.status();
+    *response_head.headers_mut() = response.headers().clone();
+    // A connection is reused only after its response was read.
     let mut read = 0;
-    while let Ok(Some(piece)) = answer.chunk().await {
+    while let Ok(Some(piece)) = response.chunk().await {
         read += piece.len();
-        if read > LONGEST_ANSWER {
+        if read > MAX_RESPONSE_BYTES {
             break;
         }
     }
-    Ok(kept)
+    Ok(response_head)
 }

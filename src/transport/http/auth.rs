@@ -1,68 +1,65 @@
-//! Who is let in, and as whom.
+//! Authentication of HTTP requests.
 
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::body::Body;
 use http::request::Parts;
-use http::{HeaderMap, HeaderName, Response, Uri, header};
+use http::{HeaderMap, HeaderName, Uri, header};
 
-use crate::http_response::{bad_request, denied};
+use crate::http_response::{HttpRejection, bad_request, denied};
 use exa_mcp_accounts::{Denied, Directory, KnownKeys, Pool, Requester, Secret, Token, now};
 use exa_mcp_exa_client::ApiKey;
 use exa_mcp_model::Identity;
 use exa_mcp_model::ids;
 
-/// The headers that may hold an Exa key.
+/// The headers that may carry an Exa API key.
 const KEY_HEADERS: [HeaderName; 2] = [
     HeaderName::from_static("x-api-key"),
     HeaderName::from_static("x-exa-api-key"),
 ];
 
-/// The part of an address that may hold one, if the operator allows it.
-pub(super) const KEY_IN_URL: &str = "exaApiKey";
+/// The query parameter that may carry an Exa API key, if the operator allows it.
+pub(super) const KEY_QUERY_PARAMETER: &str = "exaApiKey";
 
-/// Who is let in.
-pub enum Gate {
-    /// Those with a token; the server's own keys are used.
+/// How clients authenticate.
+pub enum AuthMode {
+    /// With a token of this server, which calls Exa with its own keys.
     Pool(Box<Pool>),
-    /// Everybody; each brings a key of their own.
+    /// With an Exa API key of their own.
     Passthrough {
-        /// Makes identities of keys.
+        /// Derives identities from keys.
         secret: Secret,
-        /// A key may stand in the address, where logs of others may keep it.
+        /// Whether keys in the URL are accepted. URLs end up in the logs of proxies.
         key_in_url: bool,
-        /// As whom those without a key come in.
-        guests: Guests,
-        /// The keys that Exa has accepted; all others are made up until it has.
+        /// How to treat clients without a key.
+        anonymous_access: AnonymousAccess,
+        /// The keys that Exa has accepted. Clients with any other key count as anonymous.
         known_keys: KnownKeys,
     },
 }
 
-/// As whom those without a key come in.
+/// How to treat clients without a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guests {
-    /// Each as another one; they can look around, but not call Exa.
-    Strangers,
-    /// All as the one user of a sandbox, in which nothing is real.
-    OneUser,
+pub enum AnonymousAccess {
+    /// Each request has its own identity. It can list tools, but not call Exa.
+    SeparateUsers,
+    /// All requests share the local user of the sandbox.
+    SharedUser,
 }
 
-/// A request that was let in.
-pub(super) struct Entry {
+/// The result of authenticating a request.
+pub(super) struct Authentication {
     pub(super) requester: Requester,
-    /// The token that it showed, where tokens are needed.
+    /// The token, in pool mode.
     pub(super) token: Option<Arc<Token>>,
-    /// It showed nothing; the session that it names says who it is.
-    pub(super) guest: bool,
-    /// Its key stood in the address.
+    /// Whether the request has no credentials, so that its session determines its owner.
+    pub(super) is_anonymous: bool,
+    /// Whether the key was in the URL.
     pub(super) key_from_url: bool,
 }
 
-type Answer = Box<Response<Body>>;
-
-impl Gate {
-    /// What the mode is called.
+impl AuthMode {
+    /// Returns the name of the mode.
     pub(super) fn mode(&self) -> &'static str {
         match self {
             Self::Pool(_) => "pool",
@@ -70,7 +67,7 @@ impl Gate {
         }
     }
 
-    /// The tokens, where they are needed.
+    /// Returns the token directory, in pool mode.
     pub(crate) fn tokens(&self) -> Option<Arc<Directory>> {
         match self {
             Self::Pool(pool) => Some(Arc::clone(&pool.directory)),
@@ -78,57 +75,61 @@ impl Gate {
         }
     }
 
-    /// Lets a request in, or answers it.
-    pub(super) fn admit(&self, parts: &Parts, address: IpAddr) -> Result<Entry, Answer> {
-        let shown = Shown::of(parts)?;
+    /// Authenticates a request, or returns the error response.
+    pub(super) fn authenticate(
+        &self,
+        parts: &Parts,
+        address: IpAddr,
+    ) -> Result<Authentication, HttpRejection> {
+        let credentials = Credentials::from_parts(parts)?;
         match self {
             Self::Pool(pool) => {
-                let found = pool.directory.known(shown.bearer.as_deref(), address);
-                let token = found.map_err(|why| turned_away(pool, why, None, &shown, address))?;
+                let found = pool.directory.known(credentials.bearer.as_deref(), address);
+                let token = found.map_err(|why| deny(pool, why, None, &credentials, address))?;
                 let admitted = token.admit(now());
-                admitted.map_err(|why| turned_away(pool, why, Some(&token), &shown, address))?;
-                let bearer = shown.bearer.as_deref().unwrap_or_default();
-                Ok(Entry {
+                admitted.map_err(|why| deny(pool, why, Some(&token), &credentials, address))?;
+                let bearer = credentials.bearer.as_deref().unwrap_or_default();
+                Ok(Authentication {
                     requester: pool.requester(&token, bearer, address),
                     token: Some(token),
-                    guest: false,
+                    is_anonymous: false,
                     key_from_url: false,
                 })
             }
             Self::Passthrough {
                 secret,
-                guests,
+                anonymous_access,
                 key_in_url,
                 known_keys,
             } => {
-                let mut entry = match shown.key(*key_in_url) {
-                    Some(key) => Entry {
-                        key_from_url: shown.key(false).is_none(),
+                let mut authentication = match credentials.key(*key_in_url) {
+                    Some(key) => Authentication {
+                        key_from_url: credentials.key(false).is_none(),
                         ..with_key(key, secret)?
                     },
-                    None => guest(*guests, &shown)?,
+                    None => anonymous(*anonymous_access, &credentials)?,
                 };
-                let requester = &mut entry.requester;
+                let requester = &mut authentication.requester;
                 if !known_keys.contains(&requester.owner) {
                     requester.guest_address = Some(address.into());
                 }
                 if requester.key.is_some() {
                     requester.key_proof = Some(known_keys.proof(&requester.owner));
                 }
-                Ok(entry)
+                Ok(authentication)
             }
         }
     }
 }
 
-fn turned_away(
+fn deny(
     pool: &Pool,
     why: Denied,
     token: Option<&Token>,
-    shown: &Shown,
+    credentials: &Credentials,
     address: IpAddr,
-) -> Answer {
-    if !matches!(why, Denied::Unknown) || shown.bearer.is_some() {
+) -> HttpRejection {
+    if !matches!(why, Denied::Unknown) || credentials.bearer.is_some() {
         let user = token.map(Token::owner);
         let (user, id) = (
             user.as_ref().map(Identity::as_str),
@@ -137,7 +138,7 @@ fn turned_away(
         tracing::info!(%address, reason = ?why, user, token = id, "denied");
     }
     let action = match why {
-        Denied::Unknown if shown.bearer.is_none() => "denied.missing",
+        Denied::Unknown if credentials.bearer.is_none() => "denied.missing",
         Denied::Unknown => "denied.unknown",
         Denied::Expired => "denied.expired",
         Denied::Revoked => "denied.revoked",
@@ -147,70 +148,74 @@ fn turned_away(
     let target = token.map(|token| token.id.as_str());
     let address = address.to_canonical().to_string();
     pool.audit.deny(action, &address, target, None);
-    Box::new(denied(why, shown.bearer.is_some()))
+    Box::new(denied(why, credentials.bearer.is_some()))
 }
 
-fn with_key(key: &str, secret: &Secret) -> Result<Entry, Answer> {
+fn with_key(key: &str, secret: &Secret) -> Result<Authentication, HttpRejection> {
     let owner = Identity::key(&secret.digest("key", key.trim()).name());
     let key = ApiKey::new(key).map_err(|error| Box::new(bad_request(&error.to_string())))?;
-    Ok(Entry {
+    Ok(Authentication {
         requester: Requester {
             key: Some(key),
             ..Requester::new(owner)
         },
         token: None,
-        guest: false,
+        is_anonymous: false,
         key_from_url: false,
     })
 }
 
-fn guest(guests: Guests, shown: &Shown) -> Result<Entry, Answer> {
-    let owner = match guests {
-        Guests::OneUser => Identity::local(),
-        Guests::Strangers => {
+fn anonymous(
+    anonymous_access: AnonymousAccess,
+    credentials: &Credentials,
+) -> Result<Authentication, HttpRejection> {
+    let owner = match anonymous_access {
+        AnonymousAccess::SharedUser => Identity::local(),
+        AnonymousAccess::SeparateUsers => {
             let id = ids::random().map_err(|error| Box::new(bad_request(&error.to_string())))?;
             Identity::guest(&id)
         }
     };
-    Ok(Entry {
+    Ok(Authentication {
         requester: Requester {
-            // The user of a sandbox needs no key.
-            key_in_address: guests == Guests::Strangers && shown.key_in_url.is_some(),
+            // The sandbox user needs no key.
+            key_in_address: anonymous_access == AnonymousAccess::SeparateUsers
+                && credentials.key_in_url.is_some(),
             ..Requester::new(owner)
         },
         token: None,
-        guest: guests == Guests::Strangers,
+        is_anonymous: anonymous_access == AnonymousAccess::SeparateUsers,
         key_from_url: false,
     })
 }
 
-/// What a request shows.
+/// The credentials of a request.
 #[derive(Default)]
-struct Shown {
+struct Credentials {
     bearer: Option<String>,
     key: Option<String>,
     key_in_url: Option<String>,
 }
 
-impl Shown {
-    fn of(parts: &Parts) -> Result<Self, Answer> {
-        let mut shown = Self {
+impl Credentials {
+    fn from_parts(parts: &Parts) -> Result<Self, HttpRejection> {
+        let mut credentials = Self {
             bearer: bearer(&parts.headers)?,
             ..Self::default()
         };
         for name in &KEY_HEADERS {
-            let value = only(&parts.headers, name)?;
-            shown.key = shown.key.or(value);
+            let value = single_header(&parts.headers, name)?;
+            credentials.key = credentials.key.or(value);
         }
         if let Some(query) = parts.uri.query() {
             let mut pairs = url::form_urlencoded::parse(query.as_bytes());
-            let pair = pairs.find(|(name, _)| name == KEY_IN_URL);
-            shown.key_in_url = pair.map(|(_, value)| value.into_owned());
+            let pair = pairs.find(|(name, _)| name == KEY_QUERY_PARAMETER);
+            credentials.key_in_url = pair.map(|(_, value)| value.into_owned());
         }
-        Ok(shown)
+        Ok(credentials)
     }
 
-    /// The Exa key, where clients bring one; perhaps out of the address.
+    /// Returns the Exa API key, in passthrough mode.
     fn key(&self, in_url: bool) -> Option<&str> {
         let key = self.key.as_deref().or(self.bearer.as_deref());
         key.or(self.key_in_url.as_deref().filter(|_| in_url))
@@ -218,9 +223,9 @@ impl Shown {
     }
 }
 
-/// The token of the `Authorization` header.
-fn bearer(headers: &HeaderMap) -> Result<Option<String>, Answer> {
-    let Some(value) = only(headers, &header::AUTHORIZATION)? else {
+/// Returns the bearer token of the `Authorization` header.
+fn bearer(headers: &HeaderMap) -> Result<Option<String>, HttpRejection> {
+    let Some(value) = single_header(headers, &header::AUTHORIZATION)? else {
         return Ok(None);
     };
     let token = value
@@ -230,21 +235,21 @@ fn bearer(headers: &HeaderMap) -> Result<Option<String>, Answer> {
     Ok(token.filter(|token| !token.is_empty()))
 }
 
-/// A header that must not be there twice: others on the way may have read the other one.
-fn only(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, Answer> {
+/// Returns a header that must not be repeated: a proxy may have checked the other value.
+fn single_header(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String>, HttpRejection> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
         (None, _) => Ok(None),
         (Some(value), None) => Ok(value.to_str().ok().map(str::to_owned)),
         (Some(_), Some(_)) => {
-            let why = format!("the header {name} is there more than once");
+            let why = format!("the header {name} must not be repeated");
             Err(Box::new(bad_request(&why)))
         }
     }
 }
 
-/// Takes away what must not travel further into the server.
-pub(super) fn strip(parts: &mut Parts) {
+/// Removes credentials before the request is passed on.
+pub(super) fn strip_credentials(parts: &mut Parts) {
     parts.headers.remove(header::AUTHORIZATION);
     parts.headers.remove(header::COOKIE);
     for name in &KEY_HEADERS {

@@ -1,4 +1,4 @@
-//! Sessions that go on at another server: what is needed for that, in the store that they share.
+//! Session data in the shared store, from which another server can continue a session.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,122 +12,123 @@ use exa_mcp_model::Identity;
 use exa_mcp_store::format::{self, Format};
 use exa_mcp_store::{Document, Expected, Place, Query, Rules, Store, StoreError};
 
-/// Where sessions are kept.
+/// The collection of sessions.
 const SESSIONS: &str = "sessions";
 
-/// To whom sessions belong of which nobody knows the owner before they are found.
-const GUESTS: &str = "guests";
+/// The owner of all anonymous sessions, whose real owner is known only after the lookup.
+const ANONYMOUS_OWNER: &str = "guests";
 
-/// The most bytes of a session: how a client introduces itself is short.
-const LARGEST: usize = 64 * 1024;
+/// The maximum size of a stored session.
+const MAX_SESSION_BYTES: usize = 64 * 1024;
 
-/// The most resources whose following other servers are told of, and the bytes of their addresses.
-const MOST_FOLLOWED: usize = 200;
-const MOST_BYTES_FOLLOWED: usize = 32 * 1024;
+/// The maximum number and total size of shared resource subscriptions.
+const MAX_SUBSCRIPTIONS: usize = 200;
+const MAX_SUBSCRIPTION_BYTES: usize = 32 * 1024;
 
-/// How often it is tried to write what someone else changes at the same time.
-const TRIES: usize = 5;
+/// The maximum number of attempts after conflicting writes.
+const MAX_ATTEMPTS: usize = 5;
 
-/// What another server needs to go on with a session.
+/// The data that another server needs to continue a session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct KeptSession {
+pub(super) struct StoredSession {
     #[serde(rename = "owner")]
     pub(super) owner: String,
-    /// What was agreed on.
+    /// The negotiated protocol version.
     #[serde(rename = "version")]
     pub(super) version: ProtocolVersion,
-    /// How the client introduced itself.
+    /// The parameters of `initialize`.
     #[serde(rename = "introduction")]
-    pub(super) introduction: InitializeRequestParams,
-    /// The least that the client wants to hear of its calls.
+    pub(super) initialize_params: InitializeRequestParams,
+    /// The minimum log level that the client set.
     #[serde(rename = "level", default)]
     pub(super) level: Option<String>,
-    /// The addresses of resources that the client follows.
+    /// The URIs of the resources that the client subscribed to.
     #[serde(
         rename = "followed",
         default,
         skip_serializing_if = "BTreeSet::is_empty"
     )]
-    pub(super) followed: BTreeSet<String>,
+    pub(super) subscriptions: BTreeSet<String>,
 }
 
-impl Format for KeptSession {
+impl Format for StoredSession {
     const KIND: &'static str = "session";
 }
 
-impl KeptSession {
-    /// Notes that a resource is followed, or no longer. What is too much is known to one server alone.
-    pub(super) fn follow(&mut self, uri: &str, follows: bool) {
-        let bytes: usize = self.followed.iter().map(String::len).sum();
-        let has_room =
-            self.followed.len() < MOST_FOLLOWED && bytes + uri.len() <= MOST_BYTES_FOLLOWED;
-        match follows {
-            true if has_room => drop(self.followed.insert(uri.to_owned())),
-            true => {}
-            false => drop(self.followed.remove(uri)),
+impl StoredSession {
+    /// Adds or removes a subscription. Subscriptions over the limit are not shared.
+    pub(super) fn set_subscription(&mut self, uri: &str, subscribed: bool) {
+        let bytes: usize = self.subscriptions.iter().map(String::len).sum();
+        let fits = self.subscriptions.len() < MAX_SUBSCRIPTIONS
+            && bytes + uri.len() <= MAX_SUBSCRIPTION_BYTES;
+        if !subscribed {
+            self.subscriptions.remove(uri);
+        } else if fits {
+            self.subscriptions.insert(uri.to_owned());
         }
     }
 }
 
-/// What servers tell each other of a session: that it is another one now.
+/// Tells other servers that a session has changed.
 #[derive(Serialize, Deserialize)]
-pub(super) struct Word {
+pub(super) struct SessionChanged {
     #[serde(rename = "session")]
     pub(super) session: String,
 }
 
-/// The sessions in a store that several servers share.
-pub(super) struct KeptSessions {
+/// The sessions in a store shared by several servers.
+pub(super) struct SharedSessionStore {
     store: Arc<dyn Store>,
     limits: HttpLimits,
 }
 
-impl KeptSessions {
-    /// Has all servers look at a session anew.
-    pub(super) async fn tell(&self, id: &str) {
-        let word = serde_json::to_string(&Word {
+impl SharedSessionStore {
+    /// Tells all servers to reload a session.
+    pub(super) async fn announce_change(&self, id: &str) {
+        let word = serde_json::to_string(&SessionChanged {
             session: id.to_owned(),
         })
         .unwrap_or_default();
-        // Who does not hear of it looks when the session is used there.
+        // A server that misses the message reloads the session on its next use.
         let _ = self.store.tell(vec![word]).await;
     }
 
-    /// The sessions in a store, if it is one that others share.
+    /// Returns the sessions of a store, if it is shared.
     pub(super) fn new(store: &Arc<dyn Store>, limits: HttpLimits) -> Option<Self> {
         let store = Arc::clone(store);
         store.is_remote().then_some(Self { store, limits })
     }
 
-    /// How long a session is kept after it was last renewed: somewhat longer than it may be unused,
-    /// because it is not renewed with each use.
-    fn life(&self) -> Duration {
+    /// How long a session is stored after its last renewal. It exceeds the idle limit, because not every
+    /// use renews the session.
+    fn time_to_live(&self) -> Duration {
         self.limits.session_idle.saturating_mul(2)
     }
 
-    /// How often a session that is used is renewed.
+    /// How often an active session is renewed.
     pub(super) fn renewal(&self) -> Duration {
         self.limits.session_idle / 2
     }
 
-    /// Keeps a new session; the oldest ones of the same owner make way.
-    pub(super) async fn add(&self, id: &str, session: &KeptSession) -> Result<(), StoreError> {
+    /// Stores a new session. Removes the oldest ones of the owner if there are too many.
+    pub(super) async fn add(&self, id: &str, session: &StoredSession) -> Result<(), StoreError> {
         let body = format::encode(session);
-        if body.len() > LARGEST {
-            let why = "the client introduces itself at too great length".to_owned();
+        if body.len() > MAX_SESSION_BYTES {
+            let why = "the initialize parameters are too large".to_owned();
             return Err(StoreError::Unavailable(why));
         }
         let owner = Identity::from_stored(&session.owner);
-        let most = match owner.is_guest() {
-            true => self.limits.sessions,
-            false => self.limits.sessions_per_owner,
+        let most = if owner.is_guest() {
+            self.limits.sessions
+        } else {
+            self.limits.sessions_per_owner
         };
         let rules = Rules {
-            time_to_live: Some(self.life()),
+            time_to_live: Some(self.time_to_live()),
             most: Some(most),
             expected: Expected::Anything,
         };
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let put = self.store.put(place(&owner, id), body.clone(), rules).await;
             match put {
                 Err(StoreError::TooMany(_)) => self.remove_oldest(&owner, most).await?,
@@ -139,7 +140,7 @@ impl KeptSessions {
 
     async fn remove_oldest(&self, owner: &Identity, most: usize) -> Result<(), StoreError> {
         let query = Query {
-            owner: Some(shelf(owner)),
+            owner: Some(storage_owner(owner)),
             collection: SESSIONS,
             before: None,
             limit: most,
@@ -150,38 +151,38 @@ impl KeptSessions {
         Ok(())
     }
 
-    /// A session of this owner.
+    /// Returns a session of this owner.
     pub(super) async fn find(
         &self,
         owner: &Identity,
         id: &str,
-    ) -> Result<Option<KeptSession>, StoreError> {
+    ) -> Result<Option<StoredSession>, StoreError> {
         let document = self.store.get(place(owner, id)).await?;
-        Ok(document.as_ref().and_then(read))
+        Ok(document.as_ref().and_then(decode))
     }
 
-    /// Keeps a session for longer, unless it has ended meanwhile.
+    /// Extends the lifetime of a session, unless it has ended.
     pub(super) async fn renew(&self, owner: &Identity, id: &str) -> Result<(), StoreError> {
         self.change(owner, id, |_| {}).await
     }
 
-    /// Changes a session, unless it has ended meanwhile.
+    /// Updates a session, unless it has ended.
     pub(super) async fn change(
         &self,
         owner: &Identity,
         id: &str,
-        change: impl Fn(&mut KeptSession),
+        change: impl Fn(&mut StoredSession),
     ) -> Result<(), StoreError> {
-        for _ in 0..TRIES {
+        for _ in 0..MAX_ATTEMPTS {
             let document = self.store.get(place(owner, id)).await?;
-            let read = document.and_then(|document| Some((document.revision, read(&document)?)));
+            let read = document.and_then(|document| Some((document.revision, decode(&document)?)));
             let Some((revision, mut session)) = read else {
                 return Ok(());
             };
             change(&mut session);
             let body = format::encode(&session);
             let rules = Rules {
-                time_to_live: Some(self.life()),
+                time_to_live: Some(self.time_to_live()),
                 most: None,
                 expected: Expected::Revision(revision),
             };
@@ -193,30 +194,31 @@ impl KeptSessions {
         Err(StoreError::Conflict)
     }
 
-    /// Ends a session for all servers.
+    /// Removes a session for all servers.
     pub(super) async fn remove(&self, owner: &Identity, id: &str) -> Result<(), StoreError> {
         self.store.delete(place(owner, id)).await.map(drop)
     }
 }
 
-fn read(document: &Document) -> Option<KeptSession> {
+fn decode(document: &Document) -> Option<StoredSession> {
     format::decode(&document.body)
 }
 
-/// Only its owner finds a session. Guests are another one with each request; the session's name, which
-/// nobody can guess, says who they are.
+/// Only its owner finds a session. Anonymous clients have a new identity per request; the session id, which
+/// cannot be guessed, identifies them.
 fn place(owner: &Identity, id: &str) -> Place {
     Place {
-        owner: shelf(owner),
+        owner: storage_owner(owner),
         collection: SESSIONS,
         id: id.to_owned(),
     }
 }
 
-pub(super) fn shelf(owner: &Identity) -> Identity {
-    match owner.is_guest() {
-        true => Identity::from_stored(GUESTS),
-        false => owner.clone(),
+pub(super) fn storage_owner(owner: &Identity) -> Identity {
+    if owner.is_guest() {
+        Identity::from_stored(ANONYMOUS_OWNER)
+    } else {
+        owner.clone()
     }
 }
 
@@ -227,18 +229,18 @@ mod tests {
 
     use super::*;
 
-    /// The format of sessions in stores, and of what servers tell each other about them. Whoever changes it
-    /// breaks the stores of others: see docs/upgrading.md.
+    /// The format of stored sessions and of the messages between servers. Changes break existing stores:
+    /// see docs/upgrading.md.
     #[test]
-    fn the_format_of_a_kept_session_does_not_change() {
-        let introduction = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}},
+    fn the_format_of_a_stored_session_does_not_change() {
+        let initialize_params = json!({"protocolVersion": "2025-11-25", "capabilities": {"roots": {}},
             "clientInfo": {"name": "c", "version": "1"}});
-        let session = KeptSession {
+        let session = StoredSession {
             owner: "user:ann".to_owned(),
             version: ProtocolVersion::V_2025_06_18,
-            introduction: serde_json::from_value(introduction).unwrap(),
+            initialize_params: serde_json::from_value(initialize_params).unwrap(),
             level: Some("info".to_owned()),
-            followed: BTreeSet::from(["exa://x".to_owned()]),
+            subscriptions: BTreeSet::from(["exa://x".to_owned()]),
         };
         let text = concat!(
             r#"{"v":1,"owner":"user:ann","version":"2025-06-18","introduction":{"#,
@@ -247,9 +249,9 @@ mod tests {
         );
         assert_eq!(format::encode(&session), text);
         let before = text.replacen(r#""v":1,"#, "", 1);
-        let read: KeptSession = format::decode(&before).unwrap();
+        let read: StoredSession = format::decode(&before).unwrap();
         assert_eq!(format::encode(&read), text);
-        let word = Word {
+        let word = SessionChanged {
             session: "s".to_owned(),
         };
         assert_eq!(serde_json::to_string(&word).unwrap(), r#"{"session":"s"}"#);
