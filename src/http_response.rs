@@ -68,31 +68,31 @@ pub(crate) fn error_response(status: StatusCode, id: &Value, error: &ErrorData) 
 pub(crate) fn error_without_id(
     status: StatusCode,
     code: i32,
-    why: impl Into<String>,
+    reason: impl Into<String>,
 ) -> Response<Body> {
-    let error = ErrorData::new(ErrorCode(code), why.into(), None);
+    let error = ErrorData::new(ErrorCode(code), reason.into(), None);
     error_response(status, &Value::Null, &error)
 }
 
 /// Returns an error response for an invalid request.
-pub(crate) fn bad_request(why: &str) -> Response<Body> {
+pub(crate) fn bad_request(reason: &str) -> Response<Body> {
     let code = ErrorCode::INVALID_REQUEST.0;
     error_without_id(
         StatusCode::BAD_REQUEST,
         code,
-        format!("Invalid request: {why}"),
+        format!("Invalid request: {reason}"),
     )
 }
 
 /// Returns an error response for invalid parameters.
-pub(crate) fn bad_parameters(why: &str) -> Response<Body> {
-    let why = format!("Invalid request: {why}");
-    error_without_id(StatusCode::BAD_REQUEST, ErrorCode::INVALID_PARAMS.0, why)
+pub(crate) fn bad_parameters(reason: &str) -> Response<Body> {
+    let reason = format!("Invalid request: {reason}");
+    error_without_id(StatusCode::BAD_REQUEST, ErrorCode::INVALID_PARAMS.0, reason)
 }
 
 /// Returns an error response for an overloaded server.
-pub(crate) fn busy(status: StatusCode, why: &str, wait: Duration) -> Response<Body> {
-    let response = error_without_id(status, ErrorCode::INTERNAL_ERROR.0, why);
+pub(crate) fn busy(status: StatusCode, reason: &str, wait: Duration) -> Response<Body> {
+    let response = error_without_id(status, ErrorCode::INTERNAL_ERROR.0, reason);
     with_retry_after(response, wait)
 }
 
@@ -119,8 +119,8 @@ pub(crate) fn denied(denied: Denied, has_token: bool) -> Response<Body> {
     let realm = "Bearer realm=\"exa-mcp-server\"";
     let (mut response, challenge) = match denied {
         Denied::Unknown => {
-            let why = "Unauthorized: Invalid or missing authentication token";
-            let response = error_without_id(StatusCode::UNAUTHORIZED, UNAUTHORIZED, why);
+            let reason = "Unauthorized: Invalid or missing authentication token";
+            let response = error_without_id(StatusCode::UNAUTHORIZED, UNAUTHORIZED, reason);
             let problem = if has_token {
                 ", error=\"invalid_token\""
             } else {
@@ -137,18 +137,18 @@ pub(crate) fn denied(denied: Denied, has_token: bool) -> Response<Body> {
             (response, format!("{realm}, error=\"invalid_token\""))
         }
         Denied::Revoked => {
-            let why = "Forbidden: Token has been revoked";
-            let response = error_without_id(StatusCode::FORBIDDEN, FORBIDDEN, why);
+            let reason = "Forbidden: Token has been revoked";
+            let response = error_without_id(StatusCode::FORBIDDEN, FORBIDDEN, reason);
             (response, format!("{realm}, error=\"invalid_token\""))
         }
         Denied::NotAdmin => {
-            let why = "Forbidden: Admin token required";
-            let response = error_without_id(StatusCode::FORBIDDEN, FORBIDDEN, why);
+            let reason = "Forbidden: Admin token required";
+            let response = error_without_id(StatusCode::FORBIDDEN, FORBIDDEN, reason);
             (response, format!("{realm}, error=\"insufficient_scope\""))
         }
         Denied::Throttled(wait) => {
-            let why = "Too many invalid tokens from this address; try again later";
-            let response = error_without_id(StatusCode::TOO_MANY_REQUESTS, UNAUTHORIZED, why);
+            let reason = "Too many invalid tokens from this address; try again later";
+            let response = error_without_id(StatusCode::TOO_MANY_REQUESTS, UNAUTHORIZED, reason);
             return with_retry_after(response, wait);
         }
     };

@@ -43,8 +43,8 @@ pub(super) async fn reset<S: ServerState>(
         .as_ref()
         .and_then(|keys| keys.reset(|key| admin.pool.key_id(key.expose()) == id));
     let (Some(keys), Some(before)) = (keys, before) else {
-        let why = "no Exa API key has this id; GET /admin/keys lists them";
-        return Err(Box::new(error_without_id(StatusCode::NOT_FOUND, FORBIDDEN, why)).into());
+        let reason = "no Exa API key has this id; GET /admin/keys lists them";
+        return Err(Box::new(error_without_id(StatusCode::NOT_FOUND, FORBIDDEN, reason)).into());
     };
     let detail = json!({
         "keyPrefix": before.prefix,

@@ -168,14 +168,14 @@ impl<'a> AdminRequest<'a> {
         let fields = read_fields(server, &parts, body).await?;
         if let Some(name) = fields.keys().find(|name| !allowed.contains(&name.as_str())) {
             let name: String = name.chars().take(100).collect();
-            let why = match allowed {
+            let reason = match allowed {
                 [] => format!("unknown field `{name}`; this request takes no fields"),
                 allowed => format!(
                     "unknown field `{name}`; known fields: {}",
                     allowed.join(", ")
                 ),
             };
-            return Err(invalid_parameter(&why));
+            return Err(invalid_parameter(&reason));
         }
         Ok(Self {
             actor,
@@ -227,7 +227,7 @@ impl<'a> AdminRequest<'a> {
         let limits = limits.map_err(|error| invalid_parameter(&error.to_string()))?;
         if let Some(list) = limits.tool_list() {
             let checked = server.check_tools(&list);
-            checked.map_err(|why| invalid_parameter(&format!("limits: tools: {why}")))?;
+            checked.map_err(|reason| invalid_parameter(&format!("limits: tools: {reason}")))?;
         }
         Ok(limits)
     }
@@ -275,27 +275,27 @@ fn set_limits(limits: &TokenLimits) -> Value {
     value
 }
 
-fn invalid_parameter(why: &str) -> HttpRejection {
-    Box::new(bad_parameters(why))
+fn invalid_parameter(reason: &str) -> HttpRejection {
+    Box::new(bad_parameters(reason))
 }
 
 fn service_error(error: TokenServiceError) -> HttpRejection {
-    let why = error.to_string();
+    let reason = error.to_string();
     match &error {
         TokenServiceError::Unknown => {
-            Box::new(error_without_id(StatusCode::NOT_FOUND, FORBIDDEN, why))
+            Box::new(error_without_id(StatusCode::NOT_FOUND, FORBIDDEN, reason))
         }
         TokenServiceError::Fixed(_) => {
-            Box::new(error_without_id(StatusCode::CONFLICT, FORBIDDEN, why))
+            Box::new(error_without_id(StatusCode::CONFLICT, FORBIDDEN, reason))
         }
-        TokenServiceError::Limits(_) => invalid_parameter(&why),
+        TokenServiceError::Limits(_) => invalid_parameter(&reason),
         TokenServiceError::Store(error) => store_error(error),
         TokenServiceError::Randomness(_) => {
             let code = ErrorCode::INTERNAL_ERROR.0;
             Box::new(error_without_id(
                 StatusCode::INTERNAL_SERVER_ERROR,
                 code,
-                why,
+                reason,
             ))
         }
     }

@@ -36,11 +36,12 @@ pub(super) async fn metrics<S: ServerState>(
 
 fn admit<S: ServerState>(server: &S, parts: &Parts) -> Result<(), HttpRejection> {
     if server.pool().is_none() {
-        let why = "Forbidden: request the metrics from this machine, or set EXA_MCP_METRICS=public";
+        let reason =
+            "Forbidden: request the metrics from this machine, or set EXA_MCP_METRICS=public";
         return Err(Box::new(error_without_id(
             StatusCode::FORBIDDEN,
             FORBIDDEN,
-            why,
+            reason,
         )));
     }
     require_admin(server, parts).map(drop)

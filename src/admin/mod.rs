@@ -65,9 +65,13 @@ fn require_token<'a, S: ServerState>(
     parts: &Parts,
 ) -> Result<(Arc<Token>, &'a Pool), HttpRejection> {
     let Some(pool) = server.pool() else {
-        let why = "This server has no tokens: every client uses its own Exa API key";
+        let reason = "This server has no tokens: every client uses its own Exa API key";
         let code = ErrorCode::METHOD_NOT_FOUND.0;
-        return Err(Box::new(error_without_id(StatusCode::NOT_FOUND, code, why)));
+        return Err(Box::new(error_without_id(
+            StatusCode::NOT_FOUND,
+            code,
+            reason,
+        )));
     };
     let token = server.authenticate(parts)?;
     let token = token.ok_or_else(|| Box::new(denied(Denied::Unknown, false)))?;
@@ -82,12 +86,12 @@ fn require_admin<'a, S: ServerState>(
 ) -> Result<(Arc<Token>, &'a Pool), HttpRejection> {
     let (token, pool) = require_token(server, parts)?;
     let admitted = token.admit_admin();
-    admitted.map_err(|why| {
+    admitted.map_err(|reason| {
         tracing::info!(user = %token.owner(), token = token.id, "denied: not an admin");
         let target = Some(token.id.as_str());
         let address = address(server, parts);
         pool.audit.deny("denied.not_admin", &address, target, None);
-        Box::new(denied(why, true))
+        Box::new(denied(reason, true))
     })?;
     Ok((token, pool))
 }
@@ -99,7 +103,7 @@ fn address<S: ServerState>(server: &S, parts: &Parts) -> String {
 
 fn store_error(error: &StoreError) -> HttpRejection {
     tracing::warn!(%error, "the store failed during an admin request");
-    let why = match error {
+    let reason = match error {
         // All later requests are rejected with the same message.
         StoreError::Replaced | StoreError::Newer(_) => error.to_string(),
         _ => "The store is unavailable; try again later".to_owned(),
@@ -108,6 +112,6 @@ fn store_error(error: &StoreError) -> HttpRejection {
     Box::new(error_without_id(
         StatusCode::SERVICE_UNAVAILABLE,
         code,
-        &why,
+        &reason,
     ))
 }

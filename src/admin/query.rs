@@ -35,6 +35,8 @@ pub(super) fn boolean(parts: &Parts, name: &str) -> Result<Option<bool>, HttpRej
 }
 
 /// Returns the error response for an invalid query parameter.
-pub(super) fn invalid_parameter(name: &str, why: &str) -> HttpRejection {
-    Box::new(bad_parameters(&format!("query parameter `{name}` {why}")))
+pub(super) fn invalid_parameter(name: &str, reason: &str) -> HttpRejection {
+    Box::new(bad_parameters(&format!(
+        "query parameter `{name}` {reason}"
+    )))
 }

@@ -18,7 +18,7 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 /// The maximum size of the response.
 const MAX_RESPONSE_BYTES: u64 = 64 * 1024;
 
-/// Gives what the server says about itself; a server that is not healthy is a failure.
+/// Returns the health report of the server. An unhealthy server is a failure.
 pub(super) async fn check(
     address: Option<&str>,
     source: &SettingsSource,

@@ -38,7 +38,7 @@ impl Handshake {
             request if request.get_meta().contains_key(VERSION_KEY) => Ok(()),
             request => Err(ErrorData::invalid_params(
                 format!(
-                    "{} came before initialize: send initialize first, or, with protocol 2026-07-28, \
+                    "{} requires a handshake: send initialize first, or with protocol 2026-07-28 \
                      put {VERSION_KEY} and io.modelcontextprotocol/clientCapabilities into _meta",
                     request.method()
                 ),
@@ -75,7 +75,7 @@ impl Handshake {
     /// Records a response. `version` is the negotiated version if it is a successful response to
     /// `initialize`.
     pub(super) fn complete(&mut self, request: &RequestId, version: Option<&ProtocolVersion>) {
-        if !matches!(self, Self::Pending(asked) if asked == request) {
+        if !matches!(self, Self::Pending(pending) if pending == request) {
             return;
         }
         *self = version.map_or(Self::NotStarted, |version| Self::Complete(version.clone()));

@@ -117,8 +117,8 @@ pub(super) fn decode(value: Value) -> IncomingMessage {
     }
 }
 
-fn invalid(id: Value, why: &str) -> IncomingMessage {
-    let error = ErrorData::invalid_request(format!("Invalid request: {why}"), None);
+fn invalid(id: Value, reason: &str) -> IncomingMessage {
+    let error = ErrorData::invalid_request(format!("Invalid request: {reason}"), None);
     IncomingMessage::Invalid { id, error }
 }
 
@@ -199,8 +199,8 @@ where
         .map_err(|error| invalid_params(method, &summarize(&error)))
 }
 
-fn invalid_params(method: &str, why: &str) -> ErrorData {
-    ErrorData::invalid_params(format!("Invalid params for {method}: {why}"), None)
+fn invalid_params(method: &str, reason: &str) -> ErrorData {
+    ErrorData::invalid_params(format!("Invalid params for {method}: {reason}"), None)
 }
 
 /// Builds the method and parameters as rmcp reads them. The `json!` macro would copy the parameters.

@@ -76,11 +76,11 @@ impl PendingRequests {
         }
         self.open
             .insert(self.last_request, PendingRequest { id, batch });
-        self.count_open();
+        self.update_backlog();
         RequestId::Number(self.last_request)
     }
 
-    fn count_open(&self) {
+    fn update_backlog(&self) {
         self.backlog.set_open_requests(self.open.len());
     }
 
@@ -112,7 +112,7 @@ impl PendingRequests {
             .filter(|number| self.open.remove(number).is_some())
             .map(RequestId::Number)
             .collect();
-        self.count_open();
+        self.update_backlog();
         ended
     }
 
@@ -129,29 +129,32 @@ impl PendingRequests {
         let Some(PendingRequest { id, batch }) = self.open.remove(number) else {
             return Ok(None);
         };
-        self.count_open();
+        self.update_backlog();
         self.subscriptions.remove(number);
         let text = envelope(&id, payload)?;
         Ok(match batch {
             None => Some(text),
-            Some(batch) => self.settle(batch, Some(text)),
+            Some(batch) => self.complete_batch_member(batch, Some(text)),
         })
     }
 
     /// Removes all pending requests with this id. Returns their internal ids and the batches that are now
     /// complete.
     pub(super) fn cancel(&mut self, id: &Value) -> (Vec<RequestId>, Vec<Vec<u8>>) {
-        let struck: Vec<_> = self.open.extract_if(|_, open| open.id == *id).collect();
-        self.count_open();
-        for (number, _) in &struck {
+        let cancelled: Vec<_> = self.open.extract_if(|_, open| open.id == *id).collect();
+        self.update_backlog();
+        for (number, _) in &cancelled {
             self.subscriptions.remove(number);
         }
-        let batches: Vec<_> = struck.iter().filter_map(|(_, open)| open.batch).collect();
+        let batches: Vec<_> = cancelled
+            .iter()
+            .filter_map(|(_, open)| open.batch)
+            .collect();
         let complete = batches
             .into_iter()
-            .filter_map(|batch| self.settle(batch, None));
+            .filter_map(|batch| self.complete_batch_member(batch, None));
         let complete = complete.collect();
-        let numbers = struck.into_iter().map(|(n, _)| RequestId::Number(n));
+        let numbers = cancelled.into_iter().map(|(n, _)| RequestId::Number(n));
         (numbers.collect(), complete)
     }
 
@@ -188,7 +191,7 @@ impl PendingRequests {
     }
 
     /// Records that one member of the batch has completed.
-    fn settle(&mut self, number: BatchId, text: Option<Vec<u8>>) -> Option<Vec<u8>> {
+    fn complete_batch_member(&mut self, number: BatchId, text: Option<Vec<u8>>) -> Option<Vec<u8>> {
         let batch = self.batches.get_mut(&number)?;
         batch.outstanding = batch.outstanding.saturating_sub(1);
         batch.responses.extend(text);
@@ -227,7 +230,11 @@ mod tests {
         serde_json::from_slice(text).unwrap()
     }
 
-    fn give(pending: &mut PendingRequests, request: &RequestId, result: Value) -> Option<Value> {
+    fn complete(
+        pending: &mut PendingRequests,
+        request: &RequestId,
+        result: Value,
+    ) -> Option<Value> {
         let written = pending
             .complete(request, &ResponsePayload::Result(result))
             .unwrap();
@@ -240,10 +247,10 @@ mod tests {
         let first = pending.register(json!("a"), None);
         let second = pending.register(json!("a"), None);
         let expected = json!({"jsonrpc": "2.0", "id": "a", "result": 1});
-        assert_eq!(give(&mut pending, &first, json!(1)), Some(expected));
-        assert_eq!(give(&mut pending, &first, json!(1)), None);
+        assert_eq!(complete(&mut pending, &first, json!(1)), Some(expected));
+        assert_eq!(complete(&mut pending, &first, json!(1)), None);
         let expected = json!({"jsonrpc": "2.0", "id": "a", "result": 2});
-        assert_eq!(give(&mut pending, &second, json!(2)), Some(expected));
+        assert_eq!(complete(&mut pending, &second, json!(2)), Some(expected));
     }
 
     #[test]
@@ -253,8 +260,8 @@ mod tests {
         let request = pending.register(json!(1), None);
         assert_eq!(pending.cancel(&json!(9)), (vec![], vec![]));
         assert_eq!(pending.cancel(&json!(1)), (vec![request.clone()], vec![]));
-        assert_eq!(give(&mut pending, &request, json!(1)), None);
-        assert!(give(&mut pending, &other, json!(1)).is_some());
+        assert_eq!(complete(&mut pending, &request, json!(1)), None);
+        assert!(complete(&mut pending, &other, json!(1)).is_some());
     }
 
     #[test]
@@ -269,11 +276,11 @@ mod tests {
         assert_eq!(pending.id(&listens[1]), Some(&json!("b")));
         pending.cancel(&json!("a"));
         assert_eq!(pending.id(&listens[0]), None);
-        assert!(give(&mut pending, &listens[1], json!(1)).is_some());
+        assert!(complete(&mut pending, &listens[1], json!(1)).is_some());
         assert_eq!(pending.remove_subscriptions(), [listens[2].clone()]);
         assert_eq!(pending.remove_subscriptions(), []);
-        assert_eq!(give(&mut pending, &listens[2], json!(1)), None);
-        assert!(give(&mut pending, &call, json!(1)).is_some());
+        assert_eq!(complete(&mut pending, &listens[2], json!(1)), None);
+        assert!(complete(&mut pending, &call, json!(1)).is_some());
     }
 
     #[test]
@@ -286,8 +293,8 @@ mod tests {
         let refused = pending.add_batch_error(batch, &Value::Null, error);
         refused.unwrap();
         assert_eq!(pending.seal_batch(batch), None);
-        assert_eq!(give(&mut pending, &second, json!("b")), None);
-        let payload = give(&mut pending, &first, json!("a")).unwrap();
+        assert_eq!(complete(&mut pending, &second, json!("b")), None);
+        let payload = complete(&mut pending, &first, json!("a")).unwrap();
         let ids = payload.as_array().unwrap().iter().map(|a| a["id"].clone());
         let ids: Vec<_> = ids.collect();
         assert_eq!(ids, [json!(null), json!(2), json!(1)]);
@@ -300,7 +307,7 @@ mod tests {
         let first = pending.register(json!(1), Some(batch));
         pending.register(json!(2), Some(batch));
         assert_eq!(pending.seal_batch(batch), None);
-        assert_eq!(give(&mut pending, &first, json!("a")), None);
+        assert_eq!(complete(&mut pending, &first, json!("a")), None);
         let (_, complete) = pending.cancel(&json!(2));
         let expected = json!([{"jsonrpc": "2.0", "id": 1, "result": "a"}]);
         assert_eq!(value(&complete.concat()), expected);

@@ -39,7 +39,7 @@ use crate::mcp::request::ClientRequestId;
 /// The maximum length of a line: 16 MiB.
 pub(crate) const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
 
-/// The maximum number of messages in a batch. The response to each may be much larger than the message.
+/// The maximum internal_id of messages in a batch. The response to each may be much larger than the message.
 pub(crate) const MAX_BATCH_SIZE: usize = 1000;
 
 /// With this many pending requests, responding takes precedence over reading.
@@ -67,7 +67,7 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
     where
         W: AsyncWrite + Unpin + Send + 'static,
     {
-        let (output, written) = LineWriter::start(output, Arc::clone(&backlog));
+        let (output, writer) = LineWriter::start(output, Arc::clone(&backlog));
         let transport = Self {
             lines: LineReader::new(input, MAX_LINE_BYTES),
             output: Some(output),
@@ -75,7 +75,7 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
             handshake: Handshake::default(),
             ready: VecDeque::new(),
         };
-        (transport, written)
+        (transport, writer)
     }
 
     /// Reads until a message is available. An error means that the output is closed.
@@ -134,10 +134,10 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
 
     fn admit_batch(&self, members: &[Value]) -> Result<(), ErrorData> {
         let initialize = Some("initialize");
-        let why = if members.is_empty() {
+        let reason = if members.is_empty() {
             "a batch must not be empty"
         } else if !self.handshake.allows_batches() {
-            "batches belong to protocol 2025-03-26 alone, after initialize"
+            "batches are only supported by protocol 2025-03-26, after initialize"
         } else if members.len() > MAX_BATCH_SIZE {
             "a batch has at most 1000 messages"
         } else if members
@@ -148,7 +148,7 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
         } else {
             return Ok(());
         };
-        Err(invalid(why))
+        Err(invalid(reason))
     }
 
     /// Passes a message on, or responds to it.
@@ -165,8 +165,8 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
                 self.ready.push_back(message);
                 Ok(())
             }
-            IncomingMessage::Response(reply) => {
-                self.ready.push_back(*reply);
+            IncomingMessage::Response(response) => {
+                self.ready.push_back(*response);
                 Ok(())
             }
             IncomingMessage::Invalid { id, error } => self.reject_message(&id, error, batch),
@@ -183,23 +183,23 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
         if let Err(error) = self.handshake.admit(&request) {
             return self.reject_message(&id, error, batch);
         }
-        let number = self.pending.register(id.clone(), batch);
+        let internal_id = self.pending.register(id.clone(), batch);
         request.extensions_mut().insert(ClientRequestId(id));
         match request {
-            ClientRequest::InitializeRequest(_) => self.handshake.start(number.clone()),
-            ClientRequest::SubscriptionsListenRequest(_) => self.pending.subscribe(&number),
+            ClientRequest::InitializeRequest(_) => self.handshake.start(internal_id.clone()),
+            ClientRequest::SubscriptionsListenRequest(_) => self.pending.subscribe(&internal_id),
             _ => {}
         }
-        let message = JsonRpcMessage::request(request, number);
+        let message = JsonRpcMessage::request(request, internal_id);
         self.ready.push_back(message);
         Ok(())
     }
 
     /// Cancels the requests with this id. They get no response, so a batch must not wait for them.
     fn cancel(&mut self, id: &Value, reason: Option<&str>) -> io::Result<()> {
-        let (numbers, complete) = self.pending.cancel(id);
-        for number in numbers {
-            self.cancel_request(number, reason);
+        let (internal_ids, complete) = self.pending.cancel(id);
+        for internal_id in internal_ids {
+            self.cancel_request(internal_id, reason);
         }
         complete
             .into_iter()
@@ -207,9 +207,9 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
     }
 
     /// Tells the service to cancel a request.
-    fn cancel_request(&mut self, number: RequestId, reason: Option<&str>) {
+    fn cancel_request(&mut self, internal_id: RequestId, reason: Option<&str>) {
         let reason = reason.map(str::to_owned);
-        let params = CancelledNotificationParam::new(Some(number), reason);
+        let params = CancelledNotificationParam::new(Some(internal_id), reason);
         let notification = CancelledNotification::new(params);
         let notification = ClientNotification::CancelledNotification(notification);
         self.ready
@@ -218,8 +218,8 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
 
     /// Cancels all subscriptions. Returns whether there were any.
     fn stop_subscriptions(&mut self) -> bool {
-        for number in self.pending.remove_subscriptions() {
-            self.cancel_request(number, None);
+        for internal_id in self.pending.remove_subscriptions() {
+            self.cancel_request(internal_id, None);
         }
         !self.ready.is_empty()
     }
@@ -290,21 +290,21 @@ impl<R: AsyncRead + Unpin> StdioTransport<R> {
     }
 }
 
-fn invalid(why: &str) -> ErrorData {
-    ErrorData::invalid_request(format!("Invalid request: {why}"), None)
+fn invalid(reason: &str) -> ErrorData {
+    ErrorData::invalid_request(format!("Invalid request: {reason}"), None)
 }
 
 /// rmcp reports only the name of an unknown method.
 fn with_standard_prefix(mut error: ErrorData) -> ErrorData {
-    const WORDS: &str = "Method not found";
-    if error.code == ErrorCode::METHOD_NOT_FOUND && !error.message.starts_with(WORDS) {
-        error.message = format!("{WORDS}: {}", error.message).into();
+    const PREFIX: &str = "Method not found";
+    if error.code == ErrorCode::METHOD_NOT_FOUND && !error.message.starts_with(PREFIX) {
+        error.message = format!("{PREFIX}: {}", error.message).into();
     }
     error
 }
 
 fn too_long() -> ErrorData {
-    invalid("the line is longer than 16 MiB")
+    invalid("the line exceeds 16 MiB")
 }
 
 impl<R: AsyncRead + Unpin + Send> Transport<RoleServer> for StdioTransport<R> {

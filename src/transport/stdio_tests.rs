@@ -1,4 +1,4 @@
-//! The connection with a toy service behind it that responses every request with an empty result.
+//! Tests of the transport with a service that responds to every request with an empty result.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use rmcp::model::{InitializeResult, ServerCapabilities};
@@ -7,13 +7,13 @@ use tokio::io::{AsyncReadExt, DuplexStream};
 
 use super::*;
 
-/// The requests that reach the toy service and are not answered.
+/// The method of requests that get no immediate response.
 const SLOW: &str = "slow";
 
 struct TestService {
     transport: StdioTransport<&'static [u8]>,
     output: DuplexStream,
-    /// The methods of the requests and `cancelled N` for the cancellations that came through.
+    /// The methods of the received requests, and `cancelled N` for cancellations.
     received: Vec<String>,
     unanswered: Vec<RequestId>,
 }
@@ -31,7 +31,7 @@ impl TestService {
         }
     }
 
-    /// Serves until the input ends and gives what was written.
+    /// Serves until the input ends. Returns the responses and what was received.
     async fn run(mut self) -> (Vec<Value>, Vec<String>) {
         while let Some(message) = self.transport.receive().await {
             match message {
@@ -101,7 +101,7 @@ fn empty(id: Value) -> Value {
     json!({"jsonrpc": "2.0", "id": id, "result": {}})
 }
 
-/// The id and the error code, or 0, of every answer.
+/// Returns the id and the error code, or 0, of every response.
 fn codes(responses: &[Value]) -> Vec<(Value, i64)> {
     let code = |answer: &Value| answer["error"]["code"].as_i64().unwrap_or(0);
     responses
@@ -141,8 +141,8 @@ async fn invalid_messages_do_not_end_the_connection() {
 
 #[tokio::test]
 async fn rejects_and_skips_lines_over_the_limit() {
-    let too_long = ping(json!("x".repeat(MAX_LINE_BYTES)));
-    let responses = run(format!("{too_long}{}", ping(json!(2)))).await;
+    let long_line = ping(json!("x".repeat(MAX_LINE_BYTES)));
+    let responses = run(format!("{long_line}{}", ping(json!(2)))).await;
     let expected = [(json!(null), -32600), (json!(2), 0)];
     assert_eq!(codes(&responses), expected);
 }

@@ -53,8 +53,8 @@ impl CollectorClient {
         let failed = self.failing.swap(failure.is_some(), Ordering::Relaxed);
         let what = self.signal.to_ascii_lowercase();
         match failure {
-            Some(why) if !failed => tracing::warn!(
-                "the OpenTelemetry collector does not accept {what} ({why}); they are lost until it does; check \
+            Some(reason) if !failed => tracing::warn!(
+                "the OpenTelemetry collector does not accept {what} ({reason}); they are lost until it does; check \
                  OTEL_EXPORTER_OTLP_ENDPOINT"
             ),
             None if failed => {
@@ -85,7 +85,7 @@ impl HttpClient for CollectorClient {
                 self.log_failure(Some(&format!("status {}", response.status())));
             }
             Ok(_) => self.log_failure(None),
-            Err(why) => self.log_failure(Some(why)),
+            Err(reason) => self.log_failure(Some(reason)),
         }
         Ok(response?)
     }

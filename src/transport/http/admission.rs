@@ -50,8 +50,8 @@ impl AdmittedRequest {
     pub(super) async fn target(&self) -> MessageTarget {
         match &self.session {
             _ if self.is_stateless => MessageTarget::Stateless,
-            Some((_, held))
-                if session_requests::supports_version(&self.parts) && held.is_running().await =>
+            Some((_, guard))
+                if session_requests::supports_version(&self.parts) && guard.is_running().await =>
             {
                 MessageTarget::Session
             }
@@ -62,40 +62,40 @@ impl AdmittedRequest {
 
 /// Authenticates a request and restores its session on this server if necessary.
 pub(super) async fn admit<M: McpBackend>(
-    shared: &Arc<HttpState<M>>,
+    state: &Arc<HttpState<M>>,
     parts: Parts,
 ) -> Result<AdmittedRequest, HttpRejection> {
-    let (admitted, delta) = authenticate(shared, parts).await?;
+    let (admitted, delta) = authenticate(state, parts).await?;
     if let Some((id, _)) = &admitted.session {
-        apply_delta(shared, id, &admitted.auth.requester, delta).await;
+        apply_delta(state, id, &admitted.auth.requester, delta).await;
     }
     Ok(admitted)
 }
 
 /// Authenticates a request and finds its session.
 pub(super) async fn authenticate<M: McpBackend>(
-    shared: &Arc<HttpState<M>>,
+    state: &Arc<HttpState<M>>,
     parts: Parts,
 ) -> Result<(AdmittedRequest, SessionDelta), HttpRejection> {
-    if shared.draining.is_cancelled() {
+    if state.draining.is_cancelled() {
         return Err(Box::new(shutting_down()));
     }
-    let mut auth = shared
+    let mut auth = state
         .auth_mode
-        .authenticate(&parts, client_address(shared, &parts))?;
+        .authenticate(&parts, client_address(state, &parts))?;
     mark_verified(&parts, &auth);
-    auth.requester.tools = requested_tools(shared, &parts)?;
+    auth.requester.tools = requested_tools(state, &parts)?;
     let is_stateless = names_stateless_version(&parts.headers)?;
     let mut delta = SessionDelta::default();
     let session = match single_header(&parts.headers, SESSION_HEADER)?.filter(|_| !is_stateless) {
         Some(id) if id.len() > MAX_SESSION_ID_LEN => return Err(Box::new(session_not_found())),
         Some(id) => {
             logging::record_session(id);
-            let admitted = shared.sessions.admit(id, &mut auth).await;
+            let admitted = state.sessions.admit(id, &mut auth).await;
             logging::record_user(&auth.requester.owner);
-            let (held, missing) = admitted.map_err(session_rejection)?;
+            let (guard, missing) = admitted.map_err(session_rejection)?;
             delta = missing;
-            Some((id.to_owned(), held))
+            Some((id.to_owned(), guard))
         }
         None => {
             logging::record_user(&auth.requester.owner);
@@ -112,8 +112,8 @@ pub(super) async fn authenticate<M: McpBackend>(
     Ok((admitted, delta))
 }
 
-pub(super) fn session_rejection(why: SessionError) -> HttpRejection {
-    let why = match why {
+pub(super) fn session_rejection(reason: SessionError) -> HttpRejection {
+    let reason = match reason {
         SessionError::NotFound => return Box::new(session_not_found()),
         SessionError::LimitReached(SessionLimit::Total) => {
             "Too many sessions; end some, or try again later"
@@ -129,7 +129,7 @@ pub(super) fn session_rejection(why: SessionError) -> HttpRejection {
             "The shared session store is unavailable; try again later"
         }
     };
-    Box::new(busy(StatusCode::SERVICE_UNAVAILABLE, why, RETRY_AFTER))
+    Box::new(busy(StatusCode::SERVICE_UNAVAILABLE, reason, RETRY_AFTER))
 }
 
 /// Marks the connection as serving a verified client.
@@ -141,15 +141,15 @@ pub(super) fn mark_verified(parts: &Parts, auth: &Authentication) {
 }
 
 /// Returns the address of the client.
-pub(super) fn client_address<M>(shared: &HttpState<M>, parts: &Parts) -> IpAddr {
+pub(super) fn client_address<M>(state: &HttpState<M>, parts: &Parts) -> IpAddr {
     let peer = parts.extensions.get::<Peer>();
     let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
-    shared.config.proxies.client_address(peer, &parts.headers)
+    state.config.proxies.client_address(peer, &parts.headers)
 }
 
 /// Returns the tool selection in the query string, if there is one.
 pub(super) fn requested_tools<M: McpBackend>(
-    shared: &HttpState<M>,
+    state: &HttpState<M>,
     parts: &Parts,
 ) -> Result<Option<Arc<str>>, HttpRejection> {
     let query = parts.uri.query().unwrap_or_default();
@@ -157,8 +157,9 @@ pub(super) fn requested_tools<M: McpBackend>(
     let Some((_, list)) = pairs.find(|(name, _)| name == "tools") else {
         return Ok(None);
     };
-    let checked = shared.mcp.check_tools(&list);
-    checked.map_err(|why| Box::new(bad_request(&format!("`tools` in the address: {why}"))))?;
+    let checked = state.mcp.check_tools(&list);
+    checked
+        .map_err(|reason| Box::new(bad_request(&format!("query parameter `tools`: {reason}"))))?;
     Ok(Some(Arc::from(&*list)))
 }
 
@@ -175,11 +176,11 @@ fn single_header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a st
         (Some(value), None) => match value.to_str() {
             Ok(value) => Ok(Some(value)),
             Err(_) => Err(Box::new(bad_request(&format!(
-                "the header {name} is no text"
+                "the header {name} is not valid text"
             )))),
         },
         _ => Err(Box::new(bad_request(&format!(
-            "the header {name} is there more than once"
+            "the header {name} must not be repeated"
         )))),
     }
 }
@@ -189,8 +190,8 @@ fn session_not_found() -> Response<Body> {
 }
 
 fn shutting_down() -> Response<Body> {
-    let why = "The server is shutting down; try again later";
-    let mut answer = busy(StatusCode::SERVICE_UNAVAILABLE, why, RETRY_AFTER);
-    set_header(&mut answer, header::CONNECTION, "close");
-    answer
+    let reason = "The server is shutting down; try again later";
+    let mut response = busy(StatusCode::SERVICE_UNAVAILABLE, reason, RETRY_AFTER);
+    set_header(&mut response, header::CONNECTION, "close");
+    response
 }

@@ -166,7 +166,7 @@ fn trusts_forwarded_addresses_of_trusted_proxies_only() {
         address("203.0.113.9")
     );
     assert_eq!(client("203.0.113.1", "203.0.113.9"), address("203.0.113.1"));
-    // What a client itself put there comes first and is not believed.
+    // Values sent by the client come first and are not trusted.
     let chain = "1.1.1.1, 203.0.113.9, 192.0.2.1";
     assert_eq!(client("2001:db8::7", chain), address("203.0.113.9"));
     assert_eq!(client("10.0.0.1", "nonsense"), address("10.0.0.1"));

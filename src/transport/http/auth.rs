@@ -85,9 +85,11 @@ impl AuthMode {
         match self {
             Self::Pool(pool) => {
                 let found = pool.directory.known(credentials.bearer.as_deref(), address);
-                let token = found.map_err(|why| deny(pool, why, None, &credentials, address))?;
+                let token =
+                    found.map_err(|reason| deny(pool, reason, None, &credentials, address))?;
                 let admitted = token.admit(now());
-                admitted.map_err(|why| deny(pool, why, Some(&token), &credentials, address))?;
+                admitted
+                    .map_err(|reason| deny(pool, reason, Some(&token), &credentials, address))?;
                 let bearer = credentials.bearer.as_deref().unwrap_or_default();
                 Ok(Authentication {
                     requester: pool.requester(&token, bearer, address),
@@ -124,20 +126,20 @@ impl AuthMode {
 
 fn deny(
     pool: &Pool,
-    why: Denied,
+    reason: Denied,
     token: Option<&Token>,
     credentials: &Credentials,
     address: IpAddr,
 ) -> HttpRejection {
-    if !matches!(why, Denied::Unknown) || credentials.bearer.is_some() {
+    if !matches!(reason, Denied::Unknown) || credentials.bearer.is_some() {
         let user = token.map(Token::owner);
         let (user, id) = (
             user.as_ref().map(Identity::as_str),
             token.map(|token| &*token.id),
         );
-        tracing::info!(%address, reason = ?why, user, token = id, "denied");
+        tracing::info!(%address, reason = ?reason, user, token = id, "denied");
     }
-    let action = match why {
+    let action = match reason {
         Denied::Unknown if credentials.bearer.is_none() => "denied.missing",
         Denied::Unknown => "denied.unknown",
         Denied::Expired => "denied.expired",
@@ -148,7 +150,7 @@ fn deny(
     let target = token.map(|token| token.id.as_str());
     let address = address.to_canonical().to_string();
     pool.audit.deny(action, &address, target, None);
-    Box::new(denied(why, credentials.bearer.is_some()))
+    Box::new(denied(reason, credentials.bearer.is_some()))
 }
 
 fn with_key(key: &str, secret: &Secret) -> Result<Authentication, HttpRejection> {
@@ -242,8 +244,8 @@ fn single_header(headers: &HeaderMap, name: &HeaderName) -> Result<Option<String
         (None, _) => Ok(None),
         (Some(value), None) => Ok(value.to_str().ok().map(str::to_owned)),
         (Some(_), Some(_)) => {
-            let why = format!("the header {name} must not be repeated");
-            Err(Box::new(bad_request(&why)))
+            let reason = format!("the header {name} must not be repeated");
+            Err(Box::new(bad_request(&reason)))
         }
     }
 }

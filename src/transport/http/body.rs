@@ -34,34 +34,34 @@ pub(super) struct RequestBody {
 
 /// Reads a JSON body. A declared length over the limit is rejected before reading.
 pub(super) async fn read_json_body<M>(
-    shared: &HttpState<M>,
+    state: &HttpState<M>,
     parts: &Parts,
     body: Body,
 ) -> Result<RequestBody, HttpRejection> {
-    let (headers, limits) = (&parts.headers, &shared.config.limits);
+    let (headers, limits) = (&parts.headers, &state.config.limits);
     let content = headers.get(header::CONTENT_TYPE);
     let content = content
         .and_then(|content| content.to_str().ok())
         .unwrap_or_default();
-    let kind = content.split(';').next().unwrap_or_default().trim();
-    if !kind.eq_ignore_ascii_case("application/json") {
-        let why = "Invalid request: the content type must be application/json";
+    let media_type = content.split(';').next().unwrap_or_default().trim();
+    if !media_type.eq_ignore_ascii_case("application/json") {
+        let reason = "Invalid request: the content type must be application/json";
         let status = StatusCode::UNSUPPORTED_MEDIA_TYPE;
         return Err(Box::new(error_without_id(
             status,
             ErrorCode::INVALID_REQUEST.0,
-            why,
+            reason,
         )));
     }
     let length = headers.get(header::CONTENT_LENGTH);
     let length = length.and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     if length.is_some_and(|length| length > limits.body as u64) {
-        return Err(Box::new(too_long(limits.body)));
+        return Err(Box::new(too_large(limits.body)));
     }
     let length = length.and_then(|length| usize::try_from(length).ok());
     let reserve = || {
-        let address = client_address(shared, parts).into();
-        let memory = shared
+        let address = client_address(state, parts).into();
+        let memory = state
             .body_memory
             .reserve(address, length.unwrap_or(limits.body));
         memory.ok_or_else(|| Box::new(no_memory()))
@@ -80,12 +80,12 @@ async fn collect(
     let mut bytes = BytesMut::new();
     let mut memory = None;
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|_| Box::new(bad_request("the body broke off")))?;
+        let frame = frame.map_err(|_| Box::new(bad_request("the request body is incomplete")))?;
         let Ok(data) = frame.into_data() else {
             continue;
         };
         if data.len() > limit.saturating_sub(bytes.len()) {
-            return Err(Box::new(too_long(limit)));
+            return Err(Box::new(too_large(limit)));
         }
         if memory.is_none() && bytes.len() + data.len() > UNTRACKED_BYTES {
             memory = Some(reserve()?);
@@ -97,34 +97,34 @@ async fn collect(
 }
 
 fn no_memory() -> Response<Body> {
-    let why = "Too many large request bodies in total or from your address; try again shortly";
-    busy(StatusCode::SERVICE_UNAVAILABLE, why, RETRY_AFTER)
+    let reason = "Too many large request bodies in total or from your address; try again shortly";
+    busy(StatusCode::SERVICE_UNAVAILABLE, reason, RETRY_AFTER)
 }
 
 /// Closes the connection, because the rest of the body is not read.
-fn too_long(limit: usize) -> Response<Body> {
-    let why = format!(
+fn too_large(limit: usize) -> Response<Body> {
+    let reason = format!(
         "Invalid request: the body exceeds {limit} bytes (EXA_MCP_MAX_BODY_BYTES); the limit \
          applies to `csvContent` as well. Send less at a time, or ask the operator to raise it"
     );
-    closing(error_without_id(
+    with_connection_close(error_without_id(
         StatusCode::PAYLOAD_TOO_LARGE,
         ErrorCode::INVALID_REQUEST.0,
-        why,
+        reason,
     ))
 }
 
 fn timed_out(timeout: Duration) -> Response<Body> {
     let seconds = timeout.as_secs();
-    let why = format!("Invalid request: the body did not arrive within {seconds} seconds");
-    closing(error_without_id(
+    let reason = format!("Invalid request: the body did not arrive within {seconds} seconds");
+    with_connection_close(error_without_id(
         StatusCode::REQUEST_TIMEOUT,
         ErrorCode::INVALID_REQUEST.0,
-        why,
+        reason,
     ))
 }
 
-fn closing(mut response: Response<Body>) -> Response<Body> {
+fn with_connection_close(mut response: Response<Body>) -> Response<Body> {
     crate::http_response::set_header(&mut response, header::CONNECTION, "close");
     response
 }

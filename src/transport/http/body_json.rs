@@ -35,11 +35,11 @@ pub(super) async fn parse(body: Bytes, max_body: usize) -> Result<Value, ErrorDa
     let _permit = PARSERS.acquire().await.map_err(|_| failed())?;
     let read = spawn_blocking(move || {
         if count_values(&body) > max_values {
-            let why = format!(
+            let reason = format!(
                 "Invalid request: the body has more than {max_values} values; send less at a time, or raise \
                  EXA_MCP_MAX_BODY_BYTES, which allows one value for {BYTES_PER_VALUE} bytes"
             );
-            return Err(ErrorData::invalid_request(why, None));
+            return Err(ErrorData::invalid_request(reason, None));
         }
         message_check::parse_body(&body)
     });

@@ -128,12 +128,12 @@ impl FairSlots {
                 AddressLimitPolicy::ReplaceIdle => table.oldest(idle),
             };
             // When all slots are taken, one may become free for this address as well.
-            let why = if table.slots.len() >= self.max {
+            let reason = if table.slots.len() >= self.max {
                 SlotError::AllTaken
             } else {
                 SlotError::AddressLimit
             };
-            table.evict(victim.ok_or(why)?);
+            table.evict(victim.ok_or(reason)?);
         } else if table.slots.len() >= self.max {
             let victim = table.eviction_candidate(own).ok_or(SlotError::AllTaken)?;
             table.evict(victim);

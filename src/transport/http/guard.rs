@@ -44,16 +44,16 @@ const MONITORING_PATHS: [&str; 2] = ["/health", "/metrics"];
 
 /// The middleware in front of all routes.
 pub(super) async fn guard<M: Send + Sync + 'static>(
-    State(shared): State<Arc<HttpState<M>>>,
+    State(state): State<Arc<HttpState<M>>>,
     request: Request<Body>,
     next: Next,
 ) -> Response<Body> {
     let origin = request.headers().get(header::ORIGIN).cloned();
-    let mut response = match check(&shared, &request) {
+    let mut response = match check(&state, &request) {
         Err(rejection) => *rejection,
         Ok(()) if request.method() == Method::OPTIONS => preflight_response(request.headers()),
-        Ok(()) if !is_monitoring_request(&request) && shared.store.refusal().is_some() => {
-            with_cors_headers(store_unavailable(&*shared.store), origin.as_ref())
+        Ok(()) if !is_monitoring_request(&request) && state.store.refusal().is_some() => {
+            with_cors_headers(store_unavailable(&*state.store), origin.as_ref())
         }
         Ok(()) => {
             let response = next.run(request).await;
@@ -69,33 +69,33 @@ pub(super) async fn guard<M: Send + Sync + 'static>(
     response
 }
 
-fn check<M>(shared: &HttpState<M>, request: &Request<Body>) -> Result<(), HttpRejection> {
+fn check<M>(state: &HttpState<M>, request: &Request<Body>) -> Result<(), HttpRejection> {
     let headers = request.headers();
-    let forbidden = |why: &str| Box::new(error_without_id(StatusCode::FORBIDDEN, FORBIDDEN, why));
+    let forbidden =
+        |reason: &str| Box::new(error_without_id(StatusCode::FORBIDDEN, FORBIDDEN, reason));
     if headers.contains_key(header::TRANSFER_ENCODING)
         && headers.contains_key(header::CONTENT_LENGTH)
     {
-        let why = "Content-Length and Transfer-Encoding must not be combined";
-        return Err(Box::new(bad_request(why)));
+        let reason = "Content-Length and Transfer-Encoding must not be combined";
+        return Err(Box::new(bad_request(reason)));
     }
-    if !shared.config.hosts.allows(request.uri(), headers) && !is_local_monitoring_request(request)
-    {
+    if !state.config.hosts.allows(request.uri(), headers) && !is_local_monitoring_request(request) {
         tracing::info!("denied: host not allowed");
-        audit_denial(shared, request, "denied.host");
+        audit_denial(state, request, "denied.host");
         return Err(forbidden(
             "Forbidden: host not allowed; add it to EXA_MCP_ALLOWED_HOSTS",
         ));
     }
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let known = |origin: &HeaderValue| {
-        let config = &shared.config;
+        let config = &state.config;
         origin.to_str().is_ok_and(|origin| {
             config.origins.allows(origin) || config.hosts.is_own_page(origin, headers)
         })
     };
     if !origins.all(known) {
         tracing::info!("denied: origin not allowed");
-        audit_denial(shared, request, "denied.origin");
+        audit_denial(state, request, "denied.origin");
         return Err(forbidden(
             "Forbidden: origin not allowed; add it to EXA_MCP_ALLOWED_ORIGINS",
         ));
@@ -105,9 +105,9 @@ fn check<M>(shared: &HttpState<M>, request: &Request<Body>) -> Result<(), HttpRe
 
 /// Rejects all requests while the store holds other data than before, or was upgraded by a newer version.
 fn store_unavailable(store: &dyn Store) -> Response<Body> {
-    let why = store.refusal().map(|why| why.to_string());
-    let why = why.unwrap_or_default();
-    error_without_id(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, &why)
+    let reason = store.refusal().map(|reason| reason.to_string());
+    let reason = reason.unwrap_or_default();
+    error_without_id(StatusCode::SERVICE_UNAVAILABLE, UNAVAILABLE, &reason)
 }
 
 /// Returns whether a request only reads the state of the server.
@@ -126,14 +126,11 @@ fn is_local_monitoring_request(request: &Request<Body>) -> bool {
 }
 
 /// Records a denied request in the audit log, in pool mode.
-fn audit_denial<M>(shared: &HttpState<M>, request: &Request<Body>, action: &'static str) {
-    if let AuthMode::Pool(pool) = &shared.auth_mode {
+fn audit_denial<M>(state: &HttpState<M>, request: &Request<Body>, action: &'static str) {
+    if let AuthMode::Pool(pool) = &state.auth_mode {
         let peer = request.extensions().get::<Peer>();
         let peer = peer.map_or(IpAddr::from([0, 0, 0, 0]), |peer| peer.0.ip());
-        let address = shared
-            .config
-            .proxies
-            .client_address(peer, request.headers());
+        let address = state.config.proxies.client_address(peer, request.headers());
         let address = address.to_canonical().to_string();
         pool.audit.deny(action, &address, None, None);
     }

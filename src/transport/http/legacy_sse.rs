@@ -98,25 +98,25 @@ impl Drop for Registration {
 
 /// Handles `GET /sse`: opens a connection.
 pub(super) async fn connect<M: McpBackend>(
-    State(shared): State<Arc<HttpState<M>>>,
+    State(state): State<Arc<HttpState<M>>>,
     request: Request<Body>,
 ) -> Response<Body> {
     let (parts, _) = request.into_parts();
     let opened = (|| {
-        let mut auth = shared
+        let mut auth = state
             .auth_mode
-            .authenticate(&parts, client_address(&shared, &parts))?;
+            .authenticate(&parts, client_address(&state, &parts))?;
         logging::record_user(&auth.requester.owner);
-        auth.requester.tools = requested_tools(&shared, &parts)?;
+        auth.requester.tools = requested_tools(&state, &parts)?;
         mark_verified(&parts, &auth);
         let credential = auth.requester.credential.clone();
         let activity = Arc::new(Activity::default());
-        let slot = shared.reserve_stream(&auth.requester, &activity)?;
-        let limits = &shared.config.limits;
-        if shared.draining.is_cancelled() || shared.sse_connections.count() >= limits.sessions {
-            let why = "Too many connections, or the server is shutting down";
+        let slot = state.reserve_stream(&auth.requester, &activity)?;
+        let limits = &state.config.limits;
+        if state.draining.is_cancelled() || state.sse_connections.count() >= limits.sessions {
+            let reason = "Too many connections, or the server is shutting down";
             let status = StatusCode::SERVICE_UNAVAILABLE;
-            return Err(Box::new(busy(status, why, RETRY_AFTER)));
+            return Err(Box::new(busy(status, reason, RETRY_AFTER)));
         }
         let id = ids::random().map_err(|error| Box::new(bad_request(&error.to_string())))?;
         let (ours, theirs) = duplex(BUFFER);
@@ -129,16 +129,16 @@ pub(super) async fn connect<M: McpBackend>(
             backlog: Arc::clone(&backlog),
             activity: Arc::clone(&activity),
         });
-        lock(&shared.sse_connections.0).insert(id.clone(), connection);
+        lock(&state.sse_connections.0).insert(id.clone(), connection);
         let key = auth.requester.key.clone().filter(|_| auth.key_from_url);
         tokio::spawn(
-            shared
+            state
                 .mcp
                 .serve_connection(auth.requester, &id, theirs, backlog),
         );
         let endpoint = endpoint(&id, key.as_ref());
         let registration = Registration {
-            connections: Arc::clone(&shared.sse_connections),
+            connections: Arc::clone(&state.sse_connections),
             id,
         };
         let events = events(registration, endpoint, output, limits.keep_alive);
@@ -147,7 +147,7 @@ pub(super) async fn connect<M: McpBackend>(
     match opened {
         Ok((events, credential, slot)) => {
             let body = Body::new(StreamBody::new(events));
-            let body = until_cancelled(body, shared.draining.clone());
+            let body = until_cancelled(body, state.draining.clone());
             sse_response(with_slot(until_credential_ends(body, credential), slot))
         }
         Err(rejection) => {
@@ -210,23 +210,23 @@ async fn next_event(
 
 /// Handles `POST /messages?sessionId=…`: receives a message.
 pub(super) async fn post<M: McpBackend>(
-    State(shared): State<Arc<HttpState<M>>>,
+    State(state): State<Arc<HttpState<M>>>,
     request: Request<Body>,
 ) -> Response<Body> {
-    match handle_post(&shared, request).await {
+    match handle_post(&state, request).await {
         Ok(response) => response,
         Err(rejection) => *rejection,
     }
 }
 
 async fn handle_post<M: McpBackend>(
-    shared: &Arc<HttpState<M>>,
+    state: &Arc<HttpState<M>>,
     request: Request<Body>,
 ) -> Result<Response<Body>, HttpRejection> {
     let (parts, body) = request.into_parts();
-    let auth = shared
+    let auth = state
         .auth_mode
-        .authenticate(&parts, client_address(shared, &parts))?;
+        .authenticate(&parts, client_address(state, &parts))?;
     if !auth.is_anonymous {
         logging::record_user(&auth.requester.owner);
     }
@@ -237,20 +237,20 @@ async fn handle_post<M: McpBackend>(
     if let Some((_, id)) = &id {
         logging::record_session(id);
     }
-    let connection = id.and_then(|(_, id)| lock(&shared.sse_connections.0).get(&*id).cloned());
+    let connection = id.and_then(|(_, id)| lock(&state.sse_connections.0).get(&*id).cloned());
     // Connection ids appear in URLs, which others may read. The id alone must not allow anyone to use the
     // key of the connection, unless the connection was opened without a key.
-    let own = |connection: &Arc<SseConnection>| {
+    let is_owner = |connection: &Arc<SseConnection>| {
         connection.owner == auth.requester.owner || auth.is_anonymous && connection.owner.is_guest()
     };
-    let connection = connection.filter(own);
-    let lost = || error_without_id(StatusCode::NOT_FOUND, FORBIDDEN, "Session not found");
-    let connection = connection.ok_or_else(|| Box::new(lost()))?;
+    let connection = connection.filter(is_owner);
+    let not_found = || error_without_id(StatusCode::NOT_FOUND, FORBIDDEN, "Session not found");
+    let connection = connection.ok_or_else(|| Box::new(not_found()))?;
     if auth.is_anonymous {
         logging::record_user(&connection.owner);
     }
-    let body = body::read_json_body(shared, &parts, body).await?;
-    let message = body_json::parse(body.bytes, shared.config.limits.body).await;
+    let body = body::read_json_body(state, &parts, body).await?;
+    let message = body_json::parse(body.bytes, state.config.limits.body).await;
     let message = message.map_err(|error| {
         Box::new(error_response(
             StatusCode::BAD_REQUEST,
@@ -262,8 +262,8 @@ async fn handle_post<M: McpBackend>(
         .as_array()
         .is_some_and(|batch| batch.len() > MAX_BATCH_SIZE)
     {
-        let why = format!("a batch has at most {MAX_BATCH_SIZE} messages");
-        return Err(Box::new(bad_request(&why)));
+        let reason = format!("a batch has at most {MAX_BATCH_SIZE} messages");
+        return Err(Box::new(bad_request(&reason)));
     }
     if calls_tool(&message) {
         connection.activity.set(ActivityKind::Anonymous);
@@ -289,10 +289,10 @@ async fn deliver(connection: &SseConnection, message: &Value) -> Result<(), Http
         || backlog.bytes() > MAX_WAITING_BYTES;
     // A client must always be able to cancel requests and to respond to the server.
     if requests > 0 && is_full {
-        let why = "Too many pending requests; read their responses first";
+        let reason = "Too many pending requests; read their responses first";
         return Err(Box::new(busy(
             StatusCode::TOO_MANY_REQUESTS,
-            why,
+            reason,
             RETRY_AFTER,
         )));
     }
@@ -305,20 +305,20 @@ async fn deliver(connection: &SseConnection, message: &Value) -> Result<(), Http
     match timeout(WRITE_TIMEOUT, input.write_all(&line)).await {
         Ok(Ok(())) => Ok(()),
         Ok(Err(_)) => {
-            let why = "Session not found: its connection is closed";
+            let reason = "Session not found: its connection is closed";
             Err(Box::new(error_without_id(
                 StatusCode::NOT_FOUND,
                 FORBIDDEN,
-                why,
+                reason,
             )))
         }
         Err(_) => {
-            let why = "The server is too busy to accept this message";
+            let reason = "The server is too busy to accept this message";
             let code = ErrorCode::INTERNAL_ERROR.0;
             Err(Box::new(error_without_id(
                 StatusCode::SERVICE_UNAVAILABLE,
                 code,
-                why,
+                reason,
             )))
         }
     }

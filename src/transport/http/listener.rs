@@ -58,7 +58,7 @@ pub(super) async fn accept(
             AddressLimitPolicy::Reject,
         )),
         waiting: VecDeque::new(),
-        served: JoinSet::new(),
+        tasks: JoinSet::new(),
         app,
         config,
         draining,
@@ -68,8 +68,8 @@ pub(super) async fn accept(
         let slots = Arc::clone(&connections.slots);
         tokio::select! {
             biased;
-            () = &mut stop => return connections.served,
-            _ = connections.served.join_next(), if !connections.served.is_empty() => {}
+            () = &mut stop => return connections.tasks,
+            _ = connections.tasks.join_next(), if !connections.tasks.is_empty() => {}
             () = slots.freed() => connections.serve_waiting(),
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => connections.serve_or_queue(accepted),
@@ -84,7 +84,7 @@ struct Connections<'a> {
     slots: Arc<FairSlots>,
     /// Connections waiting for a slot, oldest first.
     waiting: VecDeque<AcceptedStream>,
-    served: JoinSet<()>,
+    tasks: JoinSet<()>,
     app: Router,
     config: &'a HttpConfig,
     draining: &'a CancellationToken,
@@ -102,9 +102,9 @@ impl Connections<'_> {
             return;
         };
         let own = self.address(&accepted.1);
-        let of_address = self.waiting.iter();
-        let of_address = of_address.filter(|(_, peer)| self.address(peer) == own);
-        if self.waiting.len() < MAX_WAITING && of_address.count() < MAX_WAITING_PER_ADDRESS {
+        let same_address = self.waiting.iter();
+        let same_address = same_address.filter(|(_, peer)| self.address(peer) == own);
+        if self.waiting.len() < MAX_WAITING && same_address.count() < MAX_WAITING_PER_ADDRESS {
             self.waiting.push_back(accepted);
         } else {
             log_rejection(accepted.1.ip());
@@ -141,7 +141,7 @@ impl Connections<'_> {
         };
         let timeout = self.config.limits.client_timeout;
         let serving = connection.serve(self.app.clone(), timeout, self.draining.clone());
-        self.served.spawn(serving);
+        self.tasks.spawn(serving);
         Ok(())
     }
 
@@ -183,8 +183,8 @@ impl Connection {
             request.extensions_mut().insert(Arc::clone(&activity));
             Box::pin(async move {
                 let respond = |request| async {
-                    let answer = app.oneshot(request).await;
-                    answer.unwrap_or_else(|impossible: Infallible| match impossible {})
+                    let response = app.oneshot(request).await;
+                    response.unwrap_or_else(|impossible: Infallible| match impossible {})
                 };
                 let response = unread.respond(request, respond).await;
                 Ok::<_, Infallible>(busy.until_sent(response))

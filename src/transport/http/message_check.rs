@@ -15,7 +15,7 @@ use crate::transport::message::{self, IncomingMessage};
 
 /// A valid message.
 pub(super) struct CheckedMessage {
-    pub(super) content: MessageBody,
+    pub(super) body: MessageBody,
     /// Set if the message is a request.
     pub(super) request: Option<RequestInfo>,
 }
@@ -38,7 +38,7 @@ pub(super) struct RequestInfo {
 
 /// The reason that a message is not passed on.
 pub(super) enum MessageRejection {
-    /// It is answered with this error.
+    /// The client gets this error response.
     Invalid {
         status: StatusCode,
         id: Value,
@@ -50,8 +50,8 @@ pub(super) enum MessageRejection {
 
 /// Parses the JSON of a body.
 pub(super) fn parse_body(body: &[u8]) -> Result<Value, ErrorData> {
-    let nothing = || ErrorData::parse_error("Parse error: the body is empty", None);
-    message::parse_json(body).unwrap_or_else(|| Err(nothing()))
+    let empty_body = || ErrorData::parse_error("Parse error: the body is empty", None);
+    message::parse_json(body).unwrap_or_else(|| Err(empty_body()))
 }
 
 /// The recipient of a message.
@@ -74,7 +74,7 @@ pub(super) fn check(
         normalize_id(id)?;
     }
     let stateless = target == MessageTarget::Stateless;
-    let level = chosen_level(&value);
+    let level = requested_level(&value);
     let json = (target != MessageTarget::Session || needs_rmcp(&value)).then(|| value.clone());
     let (info, request) = match message::decode(value) {
         IncomingMessage::Request { id, request } => {
@@ -86,19 +86,19 @@ pub(super) fn check(
         IncomingMessage::Cancelled { .. }
         | IncomingMessage::Notification(_)
         | IncomingMessage::Response(_) => {
-            let content = MessageBody::from_value(json.unwrap_or_default());
+            let body = MessageBody::from_value(json.unwrap_or_default());
             return Ok(CheckedMessage {
-                content,
+                body,
                 request: None,
             });
         }
     };
     if request::unmarked(&info.method).is_some() {
-        let why = format!("Method not found: {}", info.method);
-        let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, why, None);
+        let reason = format!("Method not found: {}", info.method);
+        let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, reason, None);
         return Err(rejection(info.id, error, stateless));
     }
-    let content = match json {
+    let body = match json {
         None => match RequestId::deserialize(&info.id) {
             Ok(id) => MessageBody::Decoded(id, request),
             Err(_) => return Err(invalid_id()),
@@ -114,7 +114,7 @@ pub(super) fn check(
         }
     };
     Ok(CheckedMessage {
-        content,
+        body,
         request: Some(info),
     })
 }
@@ -130,13 +130,13 @@ impl MessageBody {
 fn needs_rmcp(value: &Value) -> bool {
     let method = value.get("method").and_then(Value::as_str);
     let method = method.filter(|_| value.get("id").is_some());
-    let begins = |method| ["initialize", "server/discover"].contains(&method);
-    method.is_none_or(begins) || compat::declares_version(value.get("params"))
+    let starts_session = |method| ["initialize", "server/discover"].contains(&method);
+    method.is_none_or(starts_session) || compat::declares_version(value.get("params"))
 }
 
-fn chosen_level(value: &Value) -> Option<String> {
-    let chooses = value.get("method")?.as_str()? == "logging/setLevel";
-    let level = value.get("params").filter(|_| chooses)?.get("level")?;
+fn requested_level(value: &Value) -> Option<String> {
+    let sets_level = value.get("method")?.as_str()? == "logging/setLevel";
+    let level = value.get("params").filter(|_| sets_level)?.get("level")?;
     level.as_str().map(str::to_owned)
 }
 
@@ -171,8 +171,8 @@ fn normalize_id(id: &mut Value) -> Result<(), MessageRejection> {
 }
 
 fn invalid_id() -> MessageRejection {
-    let why = "Invalid request: an id is a string or an integer below 2^63";
-    let error = ErrorData::invalid_request(why, None);
+    let reason = "Invalid request: an id is a string or an integer below 2^63";
+    let error = ErrorData::invalid_request(reason, None);
     rejection(Value::Null, error, false)
 }
 
@@ -184,7 +184,7 @@ mod tests {
     use super::*;
 
     fn sent(value: Value, target: MessageTarget) -> Value {
-        match check(value, target).map(|message| message.content) {
+        match check(value, target).map(|message| message.body) {
             Ok(MessageBody::Json(body)) => serde_json::from_slice(&body).unwrap(),
             Ok(MessageBody::Decoded(..)) | Err(_) => Value::Null,
         }
@@ -253,7 +253,7 @@ mod tests {
     fn passes_decoded_requests_to_sessions() {
         let read = |value: Value| {
             let message = check(value, MessageTarget::Session).ok().unwrap();
-            matches!(message.content, MessageBody::Decoded(..))
+            matches!(message.body, MessageBody::Decoded(..))
         };
         assert!(read(request("tools/call", json!({"name": "t"}))));
         assert!(read(request("tasks/get", json!({"taskId": "x"}))));

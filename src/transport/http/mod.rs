@@ -128,7 +128,7 @@ impl<M: McpBackend> HttpServer<M> {
         let sessions = Arc::clone(&self.sessions);
         let in_flight = Arc::new(InFlight::default());
         let draining = CancellationToken::new();
-        let shared = Arc::new(HttpState {
+        let state = Arc::new(HttpState {
             mcp: self.mcp,
             auth_mode: self.auth_mode,
             config: self.config,
@@ -144,9 +144,9 @@ impl<M: McpBackend> HttpServer<M> {
             draining: draining.clone(),
         });
         let sweeper = tokio::spawn(Arc::clone(&sessions).sweep());
-        let follower = tokio::spawn(session_restore::watch_changes(Arc::clone(&shared)));
-        let watcher = tokio::spawn(store_watch::watch(Arc::clone(&shared)));
-        let routes = router(Arc::clone(&shared), self.admin);
+        let change_watcher = tokio::spawn(session_restore::watch_changes(Arc::clone(&state)));
+        let store_watcher = tokio::spawn(store_watch::watch(Arc::clone(&state)));
+        let routes = router(Arc::clone(&state), self.admin);
         let accepting = listener::accept(listener, routes, &config, &draining);
         let stopping = async {
             stop.await;
@@ -159,9 +159,9 @@ impl<M: McpBackend> HttpServer<M> {
         })
         .await;
         sweeper.abort();
-        follower.abort();
-        watcher.abort();
-        if let AuthMode::Pool(pool) = &shared.auth_mode {
+        change_watcher.abort();
+        store_watcher.abort();
+        if let AuthMode::Pool(pool) = &state.auth_mode {
             let _ = timeout(CLOSE_TIMEOUT, pool.audit.flush()).await;
         }
     }
@@ -170,10 +170,10 @@ impl<M: McpBackend> HttpServer<M> {
 /// Slots for streams of anonymous clients. Each stream occupies a connection, so some connections are
 /// reserved for short requests.
 fn anonymous_streams(limits: &HttpLimits) -> Arc<FairSlots> {
-    let most = (limits.connections / 4 * 3).max(1);
+    let max = (limits.connections / 4 * 3).max(1);
     let per_address = limits.streams_per_address;
     Arc::new(FairSlots::new(
-        most,
+        max,
         per_address,
         AddressLimitPolicy::ReplaceIdle,
     ))
@@ -183,21 +183,21 @@ fn anonymous_streams(limits: &HttpLimits) -> Arc<FairSlots> {
 async fn drain<F: Future<Output = ()>>(
     mut connections: JoinSet<()>,
     in_flight: &InFlight,
-    patience: Duration,
+    drain_timeout: Duration,
     end: impl FnOnce() -> F,
 ) {
-    if timeout(patience, in_flight.wait_until_idle())
+    if timeout(drain_timeout, in_flight.wait_until_idle())
         .await
         .is_err()
     {
         tracing::warn!("aborting requests that did not finish before the drain timeout");
     }
     end().await;
-    let all = async { while connections.join_next().await.is_some() {} };
-    let _ = timeout(CLOSE_TIMEOUT, all).await;
+    let all_closed = async { while connections.join_next().await.is_some() {} };
+    let _ = timeout(CLOSE_TIMEOUT, all_closed).await;
 }
 
-fn router<M: McpBackend>(shared: Arc<HttpState<M>>, admin: Router<Arc<HttpState<M>>>) -> Router {
+fn router<M: McpBackend>(state: Arc<HttpState<M>>, admin: Router<Arc<HttpState<M>>>) -> Router {
     Router::new()
         .route("/mcp", any(streamable::serve::<M>))
         .merge(admin)
@@ -209,7 +209,7 @@ fn router<M: McpBackend>(shared: Arc<HttpState<M>>, admin: Router<Arc<HttpState<
         })
         // Event streams are not compressed: events must not wait in the compression buffer.
         .layer(CompressionLayer::new())
-        .layer(from_fn_with_state(Arc::clone(&shared), guard::guard::<M>))
+        .layer(from_fn_with_state(Arc::clone(&state), guard::guard::<M>))
         .layer(from_fn(request_metrics::observe))
-        .with_state(shared)
+        .with_state(state)
 }

@@ -333,10 +333,7 @@ mod tests {
         }
         let (session, id) = ids.last().unwrap();
         assert!(rest(&buffer, session, id).await.is_some());
-        assert_eq!(
-            left, 5,
-            "one of each session, and of all as many as there is room for"
-        );
+        assert_eq!(left, 5, "one per session, within the total limit");
         assert!(lock(&buffer.state).bytes <= MAX_BYTES);
     }
 }

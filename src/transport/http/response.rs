@@ -98,8 +98,8 @@ pub(super) async fn extract_response(mut body: BoxBody<Bytes, Infallible>, id: &
             }
         }
     }
-    let why = "The server stopped before the response was complete";
-    let error = ErrorData::internal_error(why, None);
+    let reason = "The server stopped before the response was complete";
+    let error = ErrorData::internal_error(reason, None);
     let message = serde_json::json!({"jsonrpc": "2.0", "id": id, "error": error});
     message.to_string().into()
 }

@@ -22,11 +22,11 @@ use exa_mcp_accounts::Requester;
 use exa_mcp_store::StoreMessage;
 
 /// The id of internal requests. No client may use the same id concurrently.
-const REPLAY_REQUEST_ID: &str = "exa-mcp-server: played again";
+const REPLAY_REQUEST_ID: &str = "exa-mcp-server: replay";
 
 /// Replays to rmcp what it needs to know before the next request of a session.
 pub(super) async fn apply_delta<M: McpBackend>(
-    shared: &Arc<HttpState<M>>,
+    state: &Arc<HttpState<M>>,
     id: &str,
     requester: &Requester,
     delta: SessionDelta,
@@ -34,26 +34,26 @@ pub(super) async fn apply_delta<M: McpBackend>(
     if delta.is_empty() {
         return;
     }
-    let (shared, id) = (Arc::clone(shared), SessionId::from(id));
+    let (state, id) = (Arc::clone(state), SessionId::from(id));
     let requester = requester.clone();
     // Spawned, so that a disconnecting client cannot leave a half-restored session.
     let applied = tokio::spawn(async move {
-        let _guard = shared.sessions.restore_lock.lock().await;
-        if delta.needs_start && !shared.sessions.runs_here(&id) {
+        let _guard = state.sessions.restore_lock.lock().await;
+        if delta.needs_start && !state.sessions.runs_here(&id) {
             // rmcp notices that the session is not running and loads its parameters.
             let ping = json!({"jsonrpc": "2.0", "id": REPLAY_REQUEST_ID, "method": "ping"});
-            if send_to_rmcp(&shared, &id, &requester, &ping).await {
-                shared.sessions.mark_started(&id);
+            if send_to_rmcp(&state, &id, &requester, &ping).await {
+                state.sessions.mark_started(&id);
             }
         }
         if delta.needs_initialized {
-            let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-            send_to_rmcp(&shared, &id, &requester, &ready).await;
-            shared.sessions.mark_ready(&id);
+            let initialized = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+            send_to_rmcp(&state, &id, &requester, &initialized).await;
+            state.sessions.mark_ready(&id);
         }
         for (method, params) in replayed_requests(delta) {
             let message = json!({"jsonrpc": "2.0", "id": REPLAY_REQUEST_ID, "method": method, "params": params});
-            send_to_rmcp(&shared, &id, &requester, &message).await;
+            send_to_rmcp(&state, &id, &requester, &message).await;
         }
     });
     let _ = applied.await;
@@ -78,8 +78,8 @@ impl SharedSubscriptions for Sessions {
 
 /// Reloads sessions that run here whenever another server announces a change. Never returns while the store
 /// has a change feed.
-pub(super) async fn watch_changes<M: McpBackend>(shared: Arc<HttpState<M>>) {
-    let Some(mut messages) = shared.store.hear().filter(|_| shared.sessions.are_shared()) else {
+pub(super) async fn watch_changes<M: McpBackend>(state: Arc<HttpState<M>>) {
+    let Some(mut messages) = state.store.hear().filter(|_| state.sessions.are_shared()) else {
         return;
     };
     loop {
@@ -91,12 +91,12 @@ pub(super) async fn watch_changes<M: McpBackend>(shared: Arc<HttpState<M>>) {
                     Err(_) => continue,
                 }
             }
-            Ok(StoreMessage::Missed) | Err(RecvError::Lagged(_)) => shared.sessions.active_ids(),
+            Ok(StoreMessage::Missed) | Err(RecvError::Lagged(_)) => state.sessions.active_ids(),
             Err(RecvError::Closed) => return,
         };
         for id in changed {
-            if let Some((owner, delta)) = shared.sessions.reload(&id).await {
-                apply_delta(&shared, &id, &Requester::new(owner), delta).await;
+            if let Some((owner, delta)) = state.sessions.reload(&id).await {
+                apply_delta(&state, &id, &Requester::new(owner), delta).await;
             }
         }
     }
@@ -104,7 +104,7 @@ pub(super) async fn watch_changes<M: McpBackend>(shared: Arc<HttpState<M>>) {
 
 /// Sends a message to rmcp. Returns whether rmcp accepted it.
 async fn send_to_rmcp<M: McpBackend>(
-    shared: &HttpState<M>,
+    state: &HttpState<M>,
     id: &SessionId,
     requester: &Requester,
     message: &Value,
@@ -124,7 +124,7 @@ async fn send_to_rmcp<M: McpBackend>(
     }
     request.extensions_mut().insert(requester.clone());
     request.extensions_mut().insert(Replayed);
-    let response = shared.mcp.handle(request).await;
+    let response = state.mcp.handle(request).await;
     let accepted = response.status().is_success();
     extract_response(response.into_body(), &json!(REPLAY_REQUEST_ID)).await;
     accepted

@@ -85,12 +85,12 @@ pub(super) struct SharedSessionStore {
 impl SharedSessionStore {
     /// Tells all servers to reload a session.
     pub(super) async fn announce_change(&self, id: &str) {
-        let word = serde_json::to_string(&SessionChanged {
+        let message = serde_json::to_string(&SessionChanged {
             session: id.to_owned(),
         })
         .unwrap_or_default();
         // A server that misses the message reloads the session on its next use.
-        let _ = self.store.tell(vec![word]).await;
+        let _ = self.store.tell(vec![message]).await;
     }
 
     /// Returns the sessions of a store, if it is shared.
@@ -114,36 +114,39 @@ impl SharedSessionStore {
     pub(super) async fn add(&self, id: &str, session: &StoredSession) -> Result<(), StoreError> {
         let body = format::encode(session);
         if body.len() > MAX_SESSION_BYTES {
-            let why = "the initialize parameters are too large".to_owned();
-            return Err(StoreError::Unavailable(why));
+            let reason = "the initialize parameters are too large".to_owned();
+            return Err(StoreError::Unavailable(reason));
         }
         let owner = Identity::from_stored(&session.owner);
-        let most = if owner.is_guest() {
+        let max = if owner.is_guest() {
             self.limits.sessions
         } else {
             self.limits.sessions_per_owner
         };
         let rules = Rules {
             time_to_live: Some(self.time_to_live()),
-            most: Some(most),
+            most: Some(max),
             expected: Expected::Anything,
         };
         for _ in 0..MAX_ATTEMPTS {
-            let put = self.store.put(place(&owner, id), body.clone(), rules).await;
+            let put = self
+                .store
+                .put(document_key(&owner, id), body.clone(), rules)
+                .await;
             match put {
-                Err(StoreError::TooMany(_)) => self.remove_oldest(&owner, most).await?,
+                Err(StoreError::TooMany(_)) => self.remove_oldest(&owner, max).await?,
                 other => return other.map(drop),
             }
         }
-        Err(StoreError::TooMany(most))
+        Err(StoreError::TooMany(max))
     }
 
-    async fn remove_oldest(&self, owner: &Identity, most: usize) -> Result<(), StoreError> {
+    async fn remove_oldest(&self, owner: &Identity, max: usize) -> Result<(), StoreError> {
         let query = Query {
             owner: Some(storage_owner(owner)),
             collection: SESSIONS,
             before: None,
-            limit: most,
+            limit: max,
         };
         if let Some(oldest) = self.store.list(query).await?.last() {
             self.remove(owner, &oldest.id).await?;
@@ -157,7 +160,7 @@ impl SharedSessionStore {
         owner: &Identity,
         id: &str,
     ) -> Result<Option<StoredSession>, StoreError> {
-        let document = self.store.get(place(owner, id)).await?;
+        let document = self.store.get(document_key(owner, id)).await?;
         Ok(document.as_ref().and_then(decode))
     }
 
@@ -174,7 +177,7 @@ impl SharedSessionStore {
         change: impl Fn(&mut StoredSession),
     ) -> Result<(), StoreError> {
         for _ in 0..MAX_ATTEMPTS {
-            let document = self.store.get(place(owner, id)).await?;
+            let document = self.store.get(document_key(owner, id)).await?;
             let read = document.and_then(|document| Some((document.revision, decode(&document)?)));
             let Some((revision, mut session)) = read else {
                 return Ok(());
@@ -186,7 +189,7 @@ impl SharedSessionStore {
                 most: None,
                 expected: Expected::Revision(revision),
             };
-            match self.store.put(place(owner, id), body, rules).await {
+            match self.store.put(document_key(owner, id), body, rules).await {
                 Err(StoreError::Conflict) => {}
                 other => return other.map(drop),
             }
@@ -196,7 +199,7 @@ impl SharedSessionStore {
 
     /// Removes a session for all servers.
     pub(super) async fn remove(&self, owner: &Identity, id: &str) -> Result<(), StoreError> {
-        self.store.delete(place(owner, id)).await.map(drop)
+        self.store.delete(document_key(owner, id)).await.map(drop)
     }
 }
 
@@ -206,7 +209,7 @@ fn decode(document: &Document) -> Option<StoredSession> {
 
 /// Only its owner finds a session. Anonymous clients have a new identity per request; the session id, which
 /// cannot be guessed, identifies them.
-fn place(owner: &Identity, id: &str) -> Place {
+fn document_key(owner: &Identity, id: &str) -> Place {
     Place {
         owner: storage_owner(owner),
         collection: SESSIONS,
@@ -251,9 +254,12 @@ mod tests {
         let before = text.replacen(r#""v":1,"#, "", 1);
         let read: StoredSession = format::decode(&before).unwrap();
         assert_eq!(format::encode(&read), text);
-        let word = SessionChanged {
+        let message = SessionChanged {
             session: "s".to_owned(),
         };
-        assert_eq!(serde_json::to_string(&word).unwrap(), r#"{"session":"s"}"#);
+        assert_eq!(
+            serde_json::to_string(&message).unwrap(),
+            r#"{"session":"s"}"#
+        );
     }
 }

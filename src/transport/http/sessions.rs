@@ -165,13 +165,13 @@ impl Sessions {
         if let Some(store) = &self.store {
             delta = self.refresh(store, id, &auth.requester).await?;
         }
-        let held = self.enter(id, auth).ok_or(SessionError::NotFound)?;
+        let guard = self.open_session(id, auth).ok_or(SessionError::NotFound)?;
         delta.needs_start = !self.runs_here(id);
         delta.needs_initialized = self.awaits_initialized(id);
-        Ok((held, delta))
+        Ok((guard, delta))
     }
 
-    fn enter(self: &Arc<Self>, id: &str, auth: &mut Authentication) -> Option<SessionGuard> {
+    fn open_session(self: &Arc<Self>, id: &str, auth: &mut Authentication) -> Option<SessionGuard> {
         let id = SessionId::from(id);
         let mut table = self.table();
         let session = table.get_mut(&id)?;
@@ -183,7 +183,7 @@ impl Sessions {
         }
         session.open += 1;
         if auth.requester.guest_address.is_none() {
-            table.prove(&id);
+            table.mark_verified(&id);
         }
         drop(table);
         let sessions = Arc::clone(self);
@@ -267,15 +267,15 @@ impl Sessions {
                 pause
             })
             .await;
-            let closed = self.table().expired(idle, ANONYMOUS_IDLE, max_anonymous);
-            for id in closed {
+            let expired = self.table().expired(idle, ANONYMOUS_IDLE, max_anonymous);
+            for id in expired {
                 tracing::info!("closed an idle session");
                 let _ = self.close_session(&id).await;
             }
             // A request may have started while its session was closed.
-            let living: HashSet<SessionId> =
+            let live_ids: HashSet<SessionId> =
                 self.table().iter().map(|(id, _)| id.clone()).collect();
-            self.replay.retain(|id| living.contains(id));
+            self.replay.retain(|id| live_ids.contains(id));
             orphans = self.close_orphans(orphans).await;
             if self.closed.swap(0, Ordering::Relaxed) >= MANY_CLOSED {
                 memory_rounds = MEMORY_ROUNDS;

@@ -73,7 +73,7 @@ impl SharedReplay {
         stream: Arc<RequestStream>,
     ) {
         let replay = self.clone();
-        let place = place(owner, session, &stream.id());
+        let key = document_key(owner, session, &stream.id());
         tokio::spawn(async move {
             let mut shared = SharedStream {
                 format: FORMAT,
@@ -82,7 +82,7 @@ impl SharedReplay {
             };
             loop {
                 // Without the store the client can only resume on this server.
-                let _ = replay.put(&place, &shared).await;
+                let _ = replay.put(&key, &shared).await;
                 if tokio::time::timeout(RENEWAL, stream.ended()).await.is_ok() {
                     break;
                 }
@@ -95,11 +95,11 @@ impl SharedReplay {
                 text: String::from_utf8_lossy(&event.text()).into_owned(),
             });
             shared.events = Some(events.collect());
-            let _ = replay.put(&place, &shared).await;
+            let _ = replay.put(&key, &shared).await;
         });
     }
 
-    async fn put(&self, place: &Place, stream: &SharedStream) -> Result<(), StoreError> {
+    async fn put(&self, key: &Place, stream: &SharedStream) -> Result<(), StoreError> {
         let body = serde_json::to_string(stream).unwrap_or_default();
         let life = if stream.events.is_some() {
             LIFE
@@ -111,11 +111,11 @@ impl SharedReplay {
             most: Some(MAX_STREAMS),
             expected: Expected::Anything,
         };
-        self.0.put(place.clone(), body, rules).await.map(drop)
+        self.0.put(key.clone(), body, rules).await.map(drop)
     }
 
-    async fn get(&self, place: &Place) -> Result<Option<SharedStream>, StoreError> {
-        let document = self.0.get(place.clone()).await?;
+    async fn get(&self, key: &Place) -> Result<Option<SharedStream>, StoreError> {
+        let document = self.0.get(key.clone()).await?;
         let read = |body: &str| serde_json::from_str::<SharedStream>(body).ok();
         let stream = document.and_then(|document| read(&document.body));
         Ok(stream.filter(|stream| stream.format == FORMAT))
@@ -130,13 +130,13 @@ impl SharedReplay {
     ) -> Option<SharedEvents> {
         let (stream_id, index) = event_id.rsplit_once('-')?;
         let index = index.parse().ok()?;
-        let place = place(owner, session, stream_id);
-        let stream = self.get(&place).await.ok()??;
+        let key = document_key(owner, session, stream_id);
+        let stream = self.get(&key).await.ok()??;
         let replay = self.clone();
         let (sender, events) = mpsc::channel(1);
         tokio::spawn(async move {
             tokio::select! {
-                () = replay.forward(&place, stream, index, &sender) => {}
+                () = replay.forward(&key, stream, index, &sender) => {}
                 () = sender.closed() => {}
             }
         });
@@ -146,7 +146,7 @@ impl SharedReplay {
     /// Sends the events after `index` once the stream has ended.
     async fn forward(
         &self,
-        place: &Place,
+        key: &Place,
         mut stream: SharedStream,
         index: u64,
         sender: &mpsc::Sender<Bytes>,
@@ -156,7 +156,7 @@ impl SharedReplay {
                 break events;
             }
             tokio::time::sleep(POLL).await;
-            match self.get(place).await {
+            match self.get(key).await {
                 Ok(Some(found)) => stream = found,
                 Ok(None) => {
                     let _ = sender.send(lost(&stream.request)).await;
@@ -173,7 +173,7 @@ impl SharedReplay {
 }
 
 /// Only the owner of a session finds its streams.
-fn place(owner: &Identity, session: &SessionId, stream_id: &str) -> Place {
+fn document_key(owner: &Identity, session: &SessionId, stream_id: &str) -> Place {
     Place {
         owner: storage_owner(owner),
         collection: COLLECTION,
@@ -193,9 +193,9 @@ impl SharedEvents {
 
 /// Returns the error event for a request that was lost with its server.
 fn lost(request: &RequestId) -> Bytes {
-    let why = "The result is not available: the server that ran this request ended, or the result is too \
+    let reason = "The result is not available: the server that ran this request ended, or the result is too \
                large to be read from another server. Make the request again if that does no harm.";
-    let error = ErrorData::internal_error(why, None);
+    let error = ErrorData::internal_error(reason, None);
     let message = json!({"jsonrpc": "2.0", "id": request, "error": error});
     format!("data: {message}\n\n").into()
 }

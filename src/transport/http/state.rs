@@ -59,11 +59,11 @@ impl<M> HttpState<M> {
         let slot = self
             .anonymous_streams
             .acquire(Some(address), Arc::clone(activity));
-        let refused = |why| match why {
+        let rejection = |reason| match reason {
             SlotError::AddressLimit => busy(
                 StatusCode::TOO_MANY_REQUESTS,
                 "Too many open streams from your address (EXA_MCP_MAX_STREAMS_PER_ADDRESS); \
-                 close some, or come back later",
+                 close some, or try again later",
                 RETRY_AFTER,
             ),
             SlotError::AllTaken => busy(
@@ -72,7 +72,7 @@ impl<M> HttpState<M> {
                 RETRY_AFTER,
             ),
         };
-        slot.map(Some).map_err(|why| Box::new(refused(why)))
+        slot.map(Some).map_err(|reason| Box::new(rejection(reason)))
     }
 }
 

@@ -12,14 +12,14 @@ use exa_mcp_store::StoreError;
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Checks the store forever. The result is available from [`exa_mcp_store::Store::refusal`].
-pub(super) async fn watch<M>(shared: Arc<HttpState<M>>) {
+pub(super) async fn watch<M>(state: Arc<HttpState<M>>) {
     let mut was_replaced = false;
     loop {
         tokio::time::sleep(CHECK_INTERVAL).await;
         // An unreachable store may still be the same.
-        let replaced = matches!(shared.store.confirm().await, Err(StoreError::Replaced));
+        let replaced = matches!(state.store.confirm().await, Err(StoreError::Replaced));
         if replaced && !was_replaced {
-            log_revoked_tokens(&shared.auth_mode);
+            log_revoked_tokens(&state.auth_mode);
         }
         was_replaced = replaced;
     }

@@ -42,14 +42,14 @@ pub(super) const MAX_BATCH_SIZE: usize = 100;
 
 /// Handles a request to `/mcp`.
 pub(super) async fn serve<M: McpBackend>(
-    State(shared): State<Arc<HttpState<M>>>,
+    State(state): State<Arc<HttpState<M>>>,
     request: Request<Body>,
 ) -> Response<Body> {
     let (parts, body) = request.into_parts();
     let response = match parts.method {
-        Method::POST => post(&shared, parts, body).await,
-        Method::GET => get(&shared, parts).await,
-        Method::DELETE => delete(&shared, parts).await,
+        Method::POST => post(&state, parts, body).await,
+        Method::GET => get(&state, parts).await,
+        Method::DELETE => delete(&state, parts).await,
         _ => {
             let mut response = Response::new(Body::from("Method not allowed"));
             *response.status_mut() = StatusCode::METHOD_NOT_ALLOWED;
@@ -62,24 +62,24 @@ pub(super) async fn serve<M: McpBackend>(
 }
 
 async fn post<M: McpBackend>(
-    shared: &Arc<HttpState<M>>,
+    state: &Arc<HttpState<M>>,
     parts: Parts,
     body: Body,
 ) -> Result<Response<Body>, HttpRejection> {
-    let admitted = admit(shared, parts).await?;
-    let in_flight = shared.in_flight.start();
-    let body = body::read_json_body(shared, &admitted.parts, body).await?;
+    let admitted = admit(state, parts).await?;
+    let in_flight = state.in_flight.start();
+    let body = body::read_json_body(state, &admitted.parts, body).await?;
     if admitted.accepts == AcceptedFormat::Unsupported {
-        let why = "Invalid request: accept application/json and text/event-stream";
+        let reason = "Invalid request: accept application/json and text/event-stream";
         let code = ErrorCode::INVALID_REQUEST.0;
         return Err(Box::new(error_without_id(
             StatusCode::NOT_ACCEPTABLE,
             code,
-            why,
+            reason,
         )));
     }
     let _memory = body.memory;
-    let parsed = body_json::parse(body.bytes, shared.config.limits.body).await;
+    let parsed = body_json::parse(body.bytes, state.config.limits.body).await;
     let value = parsed.map_err(|error| {
         Box::new(error_response(
             StatusCode::BAD_REQUEST,
@@ -88,35 +88,35 @@ async fn post<M: McpBackend>(
         ))
     })?;
     let credential = admitted.auth.requester.credential.clone();
-    let served = async {
+    let response = async {
         match value {
-            Value::Array(members) => serve_batch(shared, &admitted, members).await,
-            value => serve_single(shared, &admitted, value).await,
+            Value::Array(members) => serve_batch(state, &admitted, members).await,
+            value => serve_single(state, &admitted, value).await,
         }
     };
-    let response = until_credential_ends_or(credential.as_ref(), served).await?;
-    let held = (admitted.session, in_flight);
-    Ok(response.map(|body| with_guard(until_credential_ends(body, credential), held)))
+    let response = while_credential_valid(credential.as_ref(), response).await?;
+    let guards = (admitted.session, in_flight);
+    Ok(response.map(|body| with_guard(until_credential_ends(body, credential), guards)))
 }
 
 /// Waits for a response while the credential of the request is valid.
-async fn until_credential_ends_or(
+async fn while_credential_valid(
     credential: Option<&Credential>,
-    served: impl Future<Output = Result<Response<Body>, HttpRejection>>,
+    response: impl Future<Output = Result<Response<Body>, HttpRejection>>,
 ) -> Result<Response<Body>, HttpRejection> {
     let Some(credential) = credential else {
-        return served.await;
+        return response.await;
     };
     tokio::select! {
         // The handler stops with the credential too, but only this branch returns the right status.
         biased;
-        why = credential.ended() => Err(Box::new(denied(why, true))),
-        response = served => response,
+        reason = credential.ended() => Err(Box::new(denied(reason, true))),
+        response = response => response,
     }
 }
 
 async fn serve_single<M: McpBackend>(
-    shared: &Arc<HttpState<M>>,
+    state: &Arc<HttpState<M>>,
     admitted: &AdmittedRequest,
     value: Value,
 ) -> Result<Response<Body>, HttpRejection> {
@@ -129,19 +129,19 @@ async fn serve_single<M: McpBackend>(
         }
     };
     let Some(info) = message.request else {
-        let response = forward(shared, admitted, message.content).await;
+        let response = forward(state, admitted, message.body).await;
         return Ok(convert(response, None, admitted.accepts).await);
     };
     logging::record_rpc_id(&info.id);
     check_rate_limit(admitted, &info.id).await?;
-    let id_guard = reserve_request_id(shared, admitted, &info.id).await;
+    let id_guard = reserve_request_id(state, admitted, &info.id).await;
     if info.method == "initialize" {
-        check_initialize(shared, admitted, &info.id).await?;
+        check_initialize(state, admitted, &info.id).await?;
     }
-    mark_tool_call(shared, admitted, &info.method);
+    mark_tool_call(state, admitted, &info.method);
     let slot = match info.method.as_str() {
         "subscriptions/listen" => {
-            shared.reserve_stream(&admitted.auth.requester, &Arc::default())?
+            state.reserve_stream(&admitted.auth.requester, &Arc::default())?
         }
         _ => None,
     };
@@ -150,11 +150,11 @@ async fn serve_single<M: McpBackend>(
         meter.request();
     }
     let started = Instant::now();
-    let response = forward(shared, admitted, message.content).await;
+    let response = forward(state, admitted, message.body).await;
     let response = convert(response, Some(&info.id), admitted.accepts).await;
     super::request_metrics::record_rpc(&info.method, response.status(), started.elapsed());
     if let (Some(level), Some((id, _))) = (info.level, &admitted.session) {
-        shared.sessions.record_level(id, &level).await;
+        state.sessions.record_level(id, &level).await;
     }
     // A tool call records its usage when it ends. Everything else is recorded here, before the response is
     // sent.
@@ -169,12 +169,12 @@ async fn serve_single<M: McpBackend>(
 
 /// Waits for other requests of the session with the same id.
 async fn reserve_request_id<M: McpBackend>(
-    shared: &HttpState<M>,
+    state: &HttpState<M>,
     admitted: &AdmittedRequest,
     id: &Value,
 ) -> Option<RequestIdGuard> {
     let (session, _) = admitted.session.as_ref()?;
-    Some(shared.request_ids.acquire(session, id).await)
+    Some(state.request_ids.acquire(session, id).await)
 }
 
 /// Records a rejected request. A message without an id is not a request.
@@ -216,30 +216,30 @@ fn is_json(response: &Response<Body>) -> bool {
 
 /// Checks whether a new session may start.
 async fn check_initialize<M: McpBackend>(
-    shared: &HttpState<M>,
+    state: &HttpState<M>,
     admitted: &AdmittedRequest,
     id: &Value,
 ) -> Result<(), HttpRejection> {
     if admitted.session.is_some() {
-        let why = "Invalid request: this session is already initialized";
-        let error = ErrorData::invalid_request(why, None);
+        let reason = "Invalid request: this session is already initialized";
+        let error = ErrorData::invalid_request(reason, None);
         return Err(Box::new(error_response(
             StatusCode::BAD_REQUEST,
             id,
             &error,
         )));
     }
-    let capacity = shared
+    let capacity = state
         .sessions
         .ensure_capacity(&admitted.auth.requester)
         .await;
-    capacity.map_err(|why| session_rejection(SessionError::LimitReached(why)))
+    capacity.map_err(|reason| session_rejection(SessionError::LimitReached(reason)))
 }
 
 /// Records that a session calls a tool. Such sessions are evicted later than others.
-fn mark_tool_call<M: McpBackend>(shared: &HttpState<M>, admitted: &AdmittedRequest, method: &str) {
+fn mark_tool_call<M: McpBackend>(state: &HttpState<M>, admitted: &AdmittedRequest, method: &str) {
     let session = admitted.session.as_ref().filter(|_| method == "tools/call");
-    if let Some(activity) = session.and_then(|(id, _)| shared.sessions.activity(id))
+    if let Some(activity) = session.and_then(|(id, _)| state.sessions.activity(id))
         && activity.get() == ActivityKind::Idle
     {
         activity.set(ActivityKind::Anonymous);
@@ -248,25 +248,25 @@ fn mark_tool_call<M: McpBackend>(shared: &HttpState<M>, admitted: &AdmittedReque
 
 /// Passes a message on without credentials.
 async fn forward<M: McpBackend>(
-    shared: &HttpState<M>,
+    state: &HttpState<M>,
     admitted: &AdmittedRequest,
-    content: MessageBody,
+    body: MessageBody,
 ) -> McpResponse {
     let mut parts = admitted.parts.clone();
     strip_credentials(&mut parts);
     parts.extensions.insert(admitted.auth.requester.clone());
-    let body = match (content, &admitted.session) {
+    let body = match (body, &admitted.session) {
         (MessageBody::Decoded(id, request), Some((session, _))) => {
-            let keep_alive = shared.config.limits.keep_alive;
-            let info = session_requests::send_request(
-                &shared.sessions,
+            let keep_alive = state.config.limits.keep_alive;
+            let response = session_requests::send_request(
+                &state.sessions,
                 session,
                 id,
                 *request,
                 parts,
                 keep_alive,
             );
-            return info.await;
+            return response.await;
         }
         // Without a session nothing is decoded for one.
         (MessageBody::Decoded(..), None) => Bytes::new(),
@@ -281,33 +281,33 @@ async fn forward<M: McpBackend>(
         parts.headers.remove(SESSION_HEADER);
     }
     let request = Request::from_parts(parts, Full::new(body));
-    shared.mcp.handle(request).await
+    state.mcp.handle(request).await
 }
 
 /// Serves a batch, which only 2025-03-26 has.
 async fn serve_batch<M: McpBackend>(
-    shared: &Arc<HttpState<M>>,
+    state: &Arc<HttpState<M>>,
     admitted: &AdmittedRequest,
     members: Vec<Value>,
 ) -> Result<Response<Body>, HttpRejection> {
     let version = admitted
         .session
         .as_ref()
-        .and_then(|(id, _)| shared.sessions.version(id));
-    let begins =
+        .and_then(|(id, _)| state.sessions.version(id));
+    let is_initialize =
         |member: &Value| member.get("method").and_then(Value::as_str) == Some("initialize");
-    let why = if members.is_empty() {
+    let reason = if members.is_empty() {
         "a batch must not be empty"
     } else if version != Some(ProtocolVersion::V_2025_03_26) {
-        "batches belong to protocol 2025-03-26 alone, after initialize"
+        "batches are only supported by protocol 2025-03-26, after initialize"
     } else if members.len() > MAX_BATCH_SIZE {
         "a batch has at most 100 messages"
-    } else if members.iter().any(begins) {
+    } else if members.iter().any(is_initialize) {
         "initialize must not be in a batch"
     } else {
         let members = members
             .into_iter()
-            .map(|member| serve_batch_member(shared, admitted, member));
+            .map(|member| serve_batch_member(state, admitted, member));
         let responses: Vec<Value> = join_all(members).await.into_iter().flatten().collect();
         return Ok(if responses.is_empty() {
             empty(StatusCode::ACCEPTED)
@@ -315,12 +315,12 @@ async fn serve_batch<M: McpBackend>(
             json_response(StatusCode::OK, &Value::Array(responses))
         });
     };
-    Err(Box::new(bad_request(why)))
+    Err(Box::new(bad_request(reason)))
 }
 
 /// Returns the response to one message of a batch, if it is a request.
 async fn serve_batch_member<M: McpBackend>(
-    shared: &Arc<HttpState<M>>,
+    state: &Arc<HttpState<M>>,
     admitted: &AdmittedRequest,
     member: Value,
 ) -> Option<Value> {
@@ -333,7 +333,7 @@ async fn serve_batch_member<M: McpBackend>(
         }
     };
     let Some(info) = message.request else {
-        forward(shared, admitted, message.content).await;
+        forward(state, admitted, message.body).await;
         return None;
     };
     if let Some(allowance) = &admitted.auth.requester.allowance
@@ -347,39 +347,39 @@ async fn serve_batch_member<M: McpBackend>(
         meter.request();
         meter.commit().await;
     }
-    let _id_guard = reserve_request_id(shared, admitted, &info.id).await;
-    mark_tool_call(shared, admitted, &info.method);
-    let response = forward(shared, admitted, message.content).await;
+    let _id_guard = reserve_request_id(state, admitted, &info.id).await;
+    mark_tool_call(state, admitted, &info.method);
+    let response = forward(state, admitted, message.body).await;
     let response = extract_response(response.into_body(), &info.id).await;
     serde_json::from_slice(&response).ok()
 }
 
 /// Opens the standalone stream of a session, or resumes a stream.
 async fn get<M: McpBackend>(
-    shared: &Arc<HttpState<M>>,
+    state: &Arc<HttpState<M>>,
     parts: Parts,
 ) -> Result<Response<Body>, HttpRejection> {
-    let admitted = admit(shared, parts).await?;
+    let admitted = admit(state, parts).await?;
     let credential = admitted.auth.requester.credential.clone();
     let session = admitted.session.as_ref();
-    let activity = session.and_then(|(id, _)| shared.sessions.activity(id));
-    let slot = shared.reserve_stream(&admitted.auth.requester, &activity.unwrap_or_default())?;
-    let response = match session_stream(shared, &admitted).await {
+    let activity = session.and_then(|(id, _)| state.sessions.activity(id));
+    let slot = state.reserve_stream(&admitted.auth.requester, &activity.unwrap_or_default())?;
+    let response = match session_stream(state, &admitted).await {
         Some(response) => response,
         None => {
             let mut parts = admitted.parts;
             strip_credentials(&mut parts);
             parts.extensions.insert(admitted.auth.requester);
             let request = Request::from_parts(parts, Full::default());
-            shared.mcp.handle(request).await
+            state.mcp.handle(request).await
         }
     };
     let response = convert(response, None, AcceptedFormat::Stream).await;
-    let (held, end) = (admitted.session, shared.draining.clone());
+    let (guard, end) = (admitted.session, state.draining.clone());
     Ok(response.map(|body| {
         let body = with_guard(
             until_credential_ends(until_cancelled(body, end), credential),
-            held,
+            guard,
         );
         with_slot(body, slot)
     }))
@@ -387,36 +387,36 @@ async fn get<M: McpBackend>(
 
 /// Returns the stream of a running session. rmcp rejects all other cases.
 async fn session_stream<M: McpBackend>(
-    shared: &HttpState<M>,
+    state: &HttpState<M>,
     admitted: &AdmittedRequest,
 ) -> Option<McpResponse> {
-    let (session, held) = admitted.session.as_ref()?;
+    let (session, guard) = admitted.session.as_ref()?;
     let is_supported = admitted.accepts == AcceptedFormat::Stream
         && session_requests::supports_version(&admitted.parts);
-    if !is_supported || !held.is_running().await {
+    if !is_supported || !guard.is_running().await {
         return None;
     }
     let last = admitted.parts.headers.get(LAST_EVENT_ID);
     let last = last.and_then(|last| last.to_str().ok());
-    let keep_alive = shared.config.limits.keep_alive;
-    Some(session_requests::open_event_stream(&shared.sessions, session, last, keep_alive).await)
+    let keep_alive = state.config.limits.keep_alive;
+    Some(session_requests::open_event_stream(&state.sessions, session, last, keep_alive).await)
 }
 
 /// Ends a session.
 async fn delete<M: McpBackend>(
-    shared: &Arc<HttpState<M>>,
+    state: &Arc<HttpState<M>>,
     parts: Parts,
 ) -> Result<Response<Body>, HttpRejection> {
-    let (admitted, _) = authenticate(shared, parts).await?;
+    let (admitted, _) = authenticate(state, parts).await?;
     if let Some((id, _)) = &admitted.session {
         let owner = &admitted.auth.requester.owner;
-        let removed = shared.sessions.remove_stored(id, owner).await;
+        let removed = state.sessions.remove_stored(id, owner).await;
         removed.map_err(session_rejection)?;
     }
     let mut parts = admitted.parts;
     strip_credentials(&mut parts);
     let request = Request::from_parts(parts, Full::default());
-    let response = shared.mcp.handle(request).await;
+    let response = state.mcp.handle(request).await;
     if response.status().is_success() {
         return Ok(empty(StatusCode::NO_CONTENT));
     }

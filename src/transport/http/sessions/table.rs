@@ -16,7 +16,7 @@ use exa_mcp_accounts::{ClientAddress, Requester};
 use exa_mcp_model::Identity;
 
 /// A single address may not take this fraction of all sessions: one eighth.
-const RESERVED_PART: usize = 8;
+const RESERVED_FRACTION: usize = 8;
 
 /// A session.
 pub(super) struct Session {
@@ -72,7 +72,7 @@ impl Group {
         }
     }
 
-    fn is_of_guests(&self) -> bool {
+    fn is_anonymous(&self) -> bool {
         matches!(self, Self::Address(_))
     }
 }
@@ -127,11 +127,11 @@ impl SessionTable {
     }
 
     /// Records that the owner of a session is verified.
-    pub(super) fn prove(&mut self, id: &SessionId) {
+    pub(super) fn mark_verified(&mut self, id: &SessionId) {
         let Some(session) = self.sessions.get_mut(id) else {
             return;
         };
-        if !session.group.is_of_guests() {
+        if !session.group.is_anonymous() {
             return;
         }
         let known = Group::Owner(session.owner.clone());
@@ -165,14 +165,14 @@ impl SessionTable {
         let of_owner = self.owners.get(owner).copied().unwrap_or_default();
         let fair = limits
             .sessions
-            .saturating_sub(limits.sessions / RESERVED_PART);
+            .saturating_sub(limits.sessions / RESERVED_FRACTION);
         let own_size = self.size_of(&group);
         if of_owner >= limits.sessions_per_owner {
             let own = |session: &Session| session.owner == *owner;
             let oldest = self.first_of(self.sessions.iter(), own);
             return oldest.map(Some).ok_or(SessionLimit::Owner);
         }
-        if group.is_of_guests() && own_size >= limits.sessions_per_address.min(fair) {
+        if group.is_anonymous() && own_size >= limits.sessions_per_address.min(fair) {
             let oldest = self.first_of(self.members(&group), |_| true);
             return oldest.map(Some).ok_or(SessionLimit::Address);
         }
@@ -210,7 +210,7 @@ impl SessionTable {
     fn first_of_larger(&self, size: usize, which: impl Fn(&Session) -> bool) -> Option<SessionId> {
         let idle = self.sessions.iter();
         let idle = idle.filter(|(_, session)| {
-            session.open == 0 && session.group.is_of_guests() && which(session)
+            session.open == 0 && session.group.is_anonymous() && which(session)
         });
         let sized = idle.map(|(id, session)| (self.size_of(&session.group), id, session));
         let larger = sized.filter(|(own, _, _)| *own > size);
@@ -223,8 +223,8 @@ impl SessionTable {
     pub(super) fn expired(
         &self,
         idle: Duration,
-        guest_idle: Duration,
-        most: usize,
+        anonymous_idle: Duration,
+        max_anonymous: usize,
     ) -> Vec<SessionId> {
         let now = Instant::now();
         let unused = |session: &Session| now.saturating_duration_since(session.used);
@@ -236,11 +236,11 @@ impl SessionTable {
             closed.partition(|(_, session)| unused(session) >= idle);
         let mut guests: Vec<_> = others
             .into_iter()
-            .filter(|(_, session)| session.group.is_of_guests())
+            .filter(|(_, session)| session.group.is_anonymous())
             .collect();
-        let excess = guests.len().saturating_sub(most);
+        let excess = guests.len().saturating_sub(max_anonymous);
         if excess > 0 {
-            guests.retain(|(_, session)| unused(session) >= guest_idle);
+            guests.retain(|(_, session)| unused(session) >= anonymous_idle);
             guests.sort_by_key(|(_, session)| session.order());
             expired.extend(guests.into_iter().take(excess));
         }
@@ -278,7 +278,7 @@ mod tests {
     }
 
     /// Returns the session that is closed for a new session of this requester.
-    fn ends(table: &SessionTable, requester: &Requester) -> Option<String> {
+    fn evicted(table: &SessionTable, requester: &Requester) -> Option<String> {
         let next = table.next_eviction(requester, &limits()).ok().unwrap();
         next.map(|id| id.to_string())
     }
@@ -296,14 +296,14 @@ mod tests {
             .activity
             .set(ActivityKind::Anonymous);
         // The identity does not matter; a session with a tool call is evicted last.
-        assert_eq!(ends(&table, &guest("4", 1)).as_deref(), Some("b"));
-        assert_eq!(ends(&table, &guest("4", 2)), None);
+        assert_eq!(evicted(&table, &guest("4", 1)).as_deref(), Some("b"));
+        assert_eq!(evicted(&table, &guest("4", 2)), None);
         table.get_mut("b").unwrap().open = 1;
         table.get_mut("c").unwrap().open = 1;
-        assert_eq!(ends(&table, &guest("4", 1)).as_deref(), Some("a"));
+        assert_eq!(evicted(&table, &guest("4", 1)).as_deref(), Some("a"));
         table.get_mut("a").unwrap().open = 1;
-        let none = table.next_eviction(&guest("4", 1), &limits());
-        assert!(matches!(none, Err(SessionLimit::Address)));
+        let error = table.next_eviction(&guest("4", 1), &limits());
+        assert!(matches!(error, Err(SessionLimit::Address)));
     }
 
     #[test]
@@ -319,11 +319,11 @@ mod tests {
         add(&mut table, "known-0", &known);
         add(&mut table, "known-1", &known);
         assert_eq!(table.len(), 8);
-        assert_eq!(ends(&table, &guest("new", 7)).as_deref(), Some("1-0"));
+        assert_eq!(evicted(&table, &guest("new", 7)).as_deref(), Some("1-0"));
         let bob = Requester::new(Identity::user("bob"));
-        assert_eq!(ends(&table, &bob).as_deref(), Some("1-0"));
+        assert_eq!(evicted(&table, &bob).as_deref(), Some("1-0"));
         // A requester with unused sessions loses those.
-        assert_eq!(ends(&table, &known).as_deref(), Some("known-0"));
+        assert_eq!(evicted(&table, &known).as_deref(), Some("known-0"));
         for id in ["1-0", "1-1", "1-2", "2-0", "2-1", "3-0"] {
             table
                 .get_mut(id)
@@ -331,12 +331,12 @@ mod tests {
                 .activity
                 .set(ActivityKind::Anonymous);
         }
-        assert_eq!(ends(&table, &guest("new", 7)).as_deref(), Some("1-0"));
+        assert_eq!(evicted(&table, &guest("new", 7)).as_deref(), Some("1-0"));
         for id in ["1-0", "1-1", "1-2", "2-0", "2-1", "3-0"] {
             table.get_mut(id).unwrap().open = 1;
         }
-        let none = table.next_eviction(&guest("new", 7), &limits());
-        assert!(matches!(none, Err(SessionLimit::Total)));
+        let error = table.next_eviction(&guest("new", 7), &limits());
+        assert!(matches!(error, Err(SessionLimit::Total)));
     }
 
     #[test]
@@ -345,9 +345,9 @@ mod tests {
         for id in ["a", "b", "c"] {
             add(&mut table, id, &guest(id, 1));
         }
-        assert_eq!(ends(&table, &guest("d", 1)).as_deref(), Some("a"));
-        table.prove(&"a".into());
-        assert_eq!(ends(&table, &guest("d", 1)), None);
+        assert_eq!(evicted(&table, &guest("d", 1)).as_deref(), Some("a"));
+        table.mark_verified(&"a".into());
+        assert_eq!(evicted(&table, &guest("d", 1)), None);
         for id in ["a", "b", "c"] {
             table.remove(id);
         }
@@ -369,8 +369,8 @@ mod tests {
             .set(ActivityKind::Anonymous);
         table.get_mut("1").unwrap().open = 1;
         let hour = Duration::from_secs(3_600);
-        let expired = |idle, guest_idle| {
-            let ids = table.expired(idle, guest_idle, 3).into_iter();
+        let expired = |idle, anonymous_idle| {
+            let ids = table.expired(idle, anonymous_idle, 3).into_iter();
             let mut ids: Vec<String> = ids.map(|id| id.to_string()).collect();
             ids.sort();
             ids
