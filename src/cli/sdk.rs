@@ -131,11 +131,11 @@ mod tests {
                 assert!(python.contains(&format!("\n    {name}: ")), "{name}");
             }
         }
-        let most = schema.pointer("/properties/max_tokens/maximum").unwrap();
-        let most = most.to_string();
-        let most = most.strip_suffix("000000").unwrap();
-        assert!(typescript.contains(&format!("MOST_TOKENS = {most}_000_000;")));
-        assert!(python.contains(&format!("MOST_TOKENS = {most}_000_000\n")));
+        let max = schema.pointer("/properties/max_tokens/maximum").unwrap();
+        let max = max.to_string();
+        let max = max.strip_suffix("000000").unwrap();
+        assert!(typescript.contains(&format!("MOST_TOKENS = {max}_000_000;")));
+        assert!(python.contains(&format!("MOST_TOKENS = {max}_000_000\n")));
     }
 
     #[test]

@@ -220,7 +220,11 @@ pub(super) fn overriding_variables(variable: &str) -> impl Iterator<Item = &'sta
 
 /// Returns the key that was probably meant.
 pub(super) fn suggest_key(key: &str) -> Option<&'static str> {
-    let wanted = key.to_ascii_lowercase().replace('-', "_");
-    let wanted = wanted.strip_prefix("exa_mcp_").unwrap_or(&wanted);
-    similar_names::nearest(wanted, SETTINGS.iter().map(|setting| setting.key), SIMILAR)
+    let normalized = key.to_ascii_lowercase().replace('-', "_");
+    let normalized = normalized.strip_prefix("exa_mcp_").unwrap_or(&normalized);
+    similar_names::nearest(
+        normalized,
+        SETTINGS.iter().map(|setting| setting.key),
+        SIMILAR,
+    )
 }

@@ -15,12 +15,12 @@ use crate::mcp::request::named_version;
 pub(super) fn is_legacy_task(method: &str, params: Option<&Value>) -> bool {
     let given = |name: &str| params.and_then(|params| params.get(name));
     let has = |name: &str| given(name).is_some_and(|value| !value.is_null());
-    let concerns = match method {
+    let uses_tasks = match method {
         "tasks/get" | "tasks/result" | "tasks/list" | "tasks/cancel" | "tools/list" => true,
         "tools/call" => has("task"),
         _ => false,
     };
-    concerns && !declares_version(params)
+    uses_tasks && !declares_version(params)
 }
 
 /// Returns whether a request declares its protocol version.

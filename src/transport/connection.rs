@@ -66,7 +66,7 @@ where
 
 /// Serves one line-delimited connection until it ends or `stop` resolves. Calls `on_message` for each
 /// message before it is handled, counts pending work in `backlog`, and awaits `before_flush` before it
-/// waits for the last responses to be written.
+/// waits for the last responses to be writer_task.
 pub(crate) async fn serve_lines<H, R, W>(
     handler: H,
     input: R,
@@ -81,7 +81,7 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let (transport, mut written) = StdioTransport::new(input, output, backlog);
+    let (transport, mut writer_task) = StdioTransport::new(input, output, backlog);
     let transport = ObservedTransport {
         transport,
         on_message,
@@ -93,7 +93,7 @@ where
     let closed = tokio::select! {
         // At the end of the input rmcp waits up to five seconds for running calls.
         _ = &mut ended => None,
-        result = &mut written => Some(result),
+        result = &mut writer_task => Some(result),
         () = stop => {
             token.cancel();
             let _ = timeout(CANCELLATION_TIMEOUT, ended).await;
@@ -103,13 +103,13 @@ where
     before_flush.await;
     match closed {
         Some(result) => ignore_disconnect(result.unwrap_or_else(|e| Err(e.into()))),
-        None => flush(written).await,
+        None => flush(writer_task).await,
     }
 }
 
-/// Waits until the last responses are written.
-async fn flush(written: WriterTask) -> Result<(), ServeError> {
-    match timeout(FLUSH_TIMEOUT, written).await {
+/// Waits until the last responses are writer_task.
+async fn flush(writer_task: WriterTask) -> Result<(), ServeError> {
+    match timeout(FLUSH_TIMEOUT, writer_task).await {
         Ok(result) => ignore_disconnect(result.unwrap_or_else(|e| Err(e.into()))),
         // The client is connected but does not read, so the error cannot be delivered.
         Err(_) => Ok(()),
@@ -117,9 +117,9 @@ async fn flush(written: WriterTask) -> Result<(), ServeError> {
 }
 
 /// Treats a disconnected client as success.
-fn ignore_disconnect(written: io::Result<()>) -> Result<(), ServeError> {
+fn ignore_disconnect(result: io::Result<()>) -> Result<(), ServeError> {
     use io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, NotConnected};
-    match written {
+    match result {
         Err(error) => match error.kind() {
             BrokenPipe | ConnectionAborted | ConnectionReset | NotConnected => Ok(()),
             _ => Err(ServeError::Output(error)),

@@ -30,10 +30,10 @@ pub(super) struct LineReader<R> {
 }
 
 /// The effect of a chunk on the current line.
-enum Step {
-    More,
+enum ChunkEffect {
+    Incomplete,
     Skipped,
-    Whole,
+    Complete,
     TooLong,
 }
 
@@ -55,50 +55,60 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
                 return Line::End;
             };
             if available.is_empty() {
-                return self.last();
+                return self.final_line();
             }
             let end = available.iter().position(|byte| *byte == b'\n');
             let used = end.map_or(available.len(), |end| end + 1);
-            let piece = available.get(..end.unwrap_or(used)).unwrap_or_default();
-            let step = take(
+            let chunk = available.get(..end.unwrap_or(used)).unwrap_or_default();
+            let effect = append_chunk(
                 &mut self.line,
                 &mut self.skipping,
                 self.limit,
-                piece,
+                chunk,
                 end.is_some(),
             );
             self.reader.consume(used);
-            match step {
-                Step::More | Step::Skipped => {}
-                Step::Whole => return Line::Text(mem::take(&mut self.line)),
-                Step::TooLong => return Line::TooLong,
+            match effect {
+                ChunkEffect::Incomplete | ChunkEffect::Skipped => {}
+                ChunkEffect::Complete => return Line::Text(mem::take(&mut self.line)),
+                ChunkEffect::TooLong => return Line::TooLong,
             }
         }
     }
 
     /// Returns the final line. Piped requests often lack the trailing line feed.
-    fn last(&mut self) -> Line {
+    fn final_line(&mut self) -> Line {
         match mem::take(&mut self.line) {
-            rest if rest.is_empty() => Line::End,
-            rest => Line::Text(rest),
+            line if line.is_empty() => Line::End,
+            line => Line::Text(line),
         }
     }
 }
 
 /// Appends a chunk to the line. `ends` means that a line feed follows.
-fn take(line: &mut Vec<u8>, skipping: &mut bool, limit: usize, piece: &[u8], ends: bool) -> Step {
+fn append_chunk(
+    line: &mut Vec<u8>,
+    skipping: &mut bool,
+    limit: usize,
+    chunk: &[u8],
+    ends: bool,
+) -> ChunkEffect {
     if *skipping {
         *skipping = !ends;
-        return Step::Skipped;
+        return ChunkEffect::Skipped;
     }
-    if line.len().saturating_add(piece.len()) > limit {
+    if line.len().saturating_add(chunk.len()) > limit {
         // Release the memory: one huge line must not occupy it for the lifetime of the process.
         *line = Vec::new();
         *skipping = !ends;
-        return Step::TooLong;
+        return ChunkEffect::TooLong;
     }
-    line.extend_from_slice(piece);
-    if ends { Step::Whole } else { Step::More }
+    line.extend_from_slice(chunk);
+    if ends {
+        ChunkEffect::Complete
+    } else {
+        ChunkEffect::Incomplete
+    }
 }
 
 #[cfg(test)]
@@ -110,13 +120,13 @@ mod tests {
 
     use super::*;
 
-    async fn all(input: &[u8], limit: usize) -> Vec<Line> {
+    async fn read_all(input: &[u8], limit: usize) -> Vec<Line> {
         let mut lines = LineReader::new(input, limit);
-        let mut seen = Vec::new();
+        let mut lines_read = Vec::new();
         loop {
             match lines.next().await {
-                Line::End => return seen,
-                line => seen.push(line),
+                Line::End => return lines_read,
+                line => lines_read.push(line),
             }
         }
     }
@@ -127,14 +137,17 @@ mod tests {
 
     #[tokio::test]
     async fn splits_at_line_feeds_and_at_the_end() {
-        let seen = all(b"one\n\ntwo\r\nthree", 10).await;
-        assert_eq!(seen, [text("one"), text(""), text("two\r"), text("three")]);
+        let lines_read = read_all(b"one\n\ntwo\r\nthree", 10).await;
+        assert_eq!(
+            lines_read,
+            [text("one"), text(""), text("two\r"), text("three")]
+        );
     }
 
     #[tokio::test]
     async fn accepts_lines_at_the_limit_and_skips_longer_ones() {
-        let seen = all(b"12345\n123456\n12\n", 5).await;
-        assert_eq!(seen, [text("12345"), Line::TooLong, text("12")]);
+        let lines_read = read_all(b"12345\n123456\n12\n", 5).await;
+        assert_eq!(lines_read, [text("12345"), Line::TooLong, text("12")]);
     }
 
     #[tokio::test]
@@ -142,8 +155,8 @@ mod tests {
         let mut input = vec![b'x'; 5 * READ_SIZE];
         input.extend_from_slice(b"\nok\n");
         input.extend(vec![b'y'; 3 * READ_SIZE]);
-        let seen = all(&input, 100).await;
-        assert_eq!(seen, [Line::TooLong, text("ok"), Line::TooLong]);
+        let lines_read = read_all(&input, 100).await;
+        assert_eq!(lines_read, [Line::TooLong, text("ok"), Line::TooLong]);
     }
 
     #[tokio::test]

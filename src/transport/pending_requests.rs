@@ -290,8 +290,8 @@ mod tests {
         let first = pending.register(json!(1), Some(batch));
         let second = pending.register(json!(2), Some(batch));
         let error = ErrorData::invalid_request("no", None);
-        let refused = pending.add_batch_error(batch, &Value::Null, error);
-        refused.unwrap();
+        let added = pending.add_batch_error(batch, &Value::Null, error);
+        added.unwrap();
         assert_eq!(pending.seal_batch(batch), None);
         assert_eq!(complete(&mut pending, &second, json!("b")), None);
         let payload = complete(&mut pending, &first, json!("a")).unwrap();

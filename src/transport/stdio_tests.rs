@@ -103,7 +103,7 @@ fn empty(id: Value) -> Value {
 
 /// Returns the id and the error code, or 0, of every response.
 fn codes(responses: &[Value]) -> Vec<(Value, i64)> {
-    let code = |answer: &Value| answer["error"]["code"].as_i64().unwrap_or(0);
+    let code = |response: &Value| response["error"]["code"].as_i64().unwrap_or(0);
     responses
         .iter()
         .map(|a| (a["id"].clone(), code(a)))

@@ -67,7 +67,7 @@ mod tests {
             let number = pending.register(id.clone(), None);
             let result = SubscriptionsListenResult::complete(number.clone());
             let result = ServerResult::SubscriptionsListenResult(result);
-            for (mut message, place) in [
+            for (mut message, pointer) in [
                 (updated(&number), "/params/_meta"),
                 (
                     JsonRpcMessage::response(result, number.clone()),
@@ -76,7 +76,7 @@ mod tests {
             ] {
                 assert!(restore_id(&mut message, &pending));
                 let message = serde_json::to_value(&message).unwrap();
-                let meta = message.pointer(place).unwrap();
+                let meta = message.pointer(pointer).unwrap();
                 assert_eq!(meta.get(KEY), Some(&id), "{message}");
             }
         }

@@ -22,7 +22,7 @@ describe("looking after tokens", () => {
     const { page, seen } = await open(here.browser.context, here.server);
     await enter(page);
     await page.getByRole("button", { name: "New token" }).click();
-    await page.getByLabel("User").fill("ann <b>");
+    await page.getByLabel("User", { exact: true }).fill("ann <b>");
     await page.getByLabel("Expires").fill("2999-12-31T12:00");
     await page.locator("summary", { hasText: "Limits" }).click();
     await page.getByLabel("Requests per minute").fill("1000");
@@ -117,7 +117,7 @@ describe("looking after tokens", () => {
     await page.getByRole("dialog").waitFor({ state: "hidden" });
     await page.waitForFunction(() => document.activeElement.id === "create");
     await page.keyboard.press("Enter");
-    assert.equal(await page.getByLabel("User").inputValue(), "");
+    assert.equal(await page.getByLabel("User", { exact: true }).inputValue(), "");
     await page.keyboard.type("cy");
     await page.keyboard.press("Enter");
     await page.locator("#secret").waitFor();

@@ -18,8 +18,8 @@ export function start(onChange) {
   dialog.addEventListener("close", () => {
     // A closed dialog must not retain a secret.
     fill(dialog);
-    const again = [...document.querySelectorAll("[data-focus]")];
-    const button = again.find((candidate) => candidate.dataset.focus === opener);
+    const candidates = [...document.querySelectorAll("[data-focus]")];
+    const button = candidates.find((candidate) => candidate.dataset.focus === opener);
     (button ?? byId("create")).focus();
   });
 }
@@ -83,15 +83,15 @@ export function create() {
     ["user", "User: may use the tools"],
     ["admin", "Admin: may use the tools and this page"],
   ]);
-  const end = form.time("Expires", "new-end", "Leave empty for no expiry.");
+  const expiry = form.time("Expires", "new-expiry", "Leave empty for no expiry.");
   const limits = form.limits({}, {});
   open({
     title: "New token",
     button: "Create token",
-    fields: [user.line, role.line, end.line, form.collapsed("Limits", limits.line)],
+    fields: [user.line, role.line, expiry.line, form.collapsed("Limits", limits.line)],
     done: "Token created.",
     action: async () => {
-      const fields = { role: role.value(), expiresAt: end.value(), limits: limits.value() };
+      const fields = { role: role.value(), expiresAt: expiry.value(), limits: limits.value() };
       return post("/admin/tokens", { ...fields, userId: user.value() });
     },
   });
@@ -111,10 +111,10 @@ export function editLimits(token) {
 }
 
 export function rotate(token) {
-  const grace = form.select("Old value valid", "grace", [
-    ["0", "until now"],
-    ["600", "for 10 minutes"],
-    ["3600", "for one hour"],
+  const grace = form.select("Old value stays valid", "grace", [
+    ["0", "No"],
+    ["600", "For 10 minutes"],
+    ["3600", "For one hour"],
   ]);
   open({
     title: "Rotate token",
@@ -126,25 +126,25 @@ export function rotate(token) {
 }
 
 export function expire(token) {
-  const when = form.select("Expires", "end-kind", [
+  const when = form.select("Expires", "expiry-kind", [
     ["now", "Now"],
     ["at", "At a specific time"],
     ["never", "Never"],
   ]);
-  const end = form.time("Time", "end-at", null, token.expiresAt);
+  const expiry = form.time("Time", "expiry-at", null, token.expiresAt);
   const updateTimeField = () => {
-    end.line.hidden = when.value() !== "at";
-    end.input.required = when.value() === "at";
+    expiry.line.hidden = when.value() !== "at";
+    expiry.input.required = when.value() === "at";
   };
   when.input.addEventListener("change", updateTimeField);
   updateTimeField();
   open({
     title: "Token expiry",
     button: "Set expiry",
-    fields: [tokenLine(token), when.line, end.line],
+    fields: [tokenLine(token), when.line, expiry.line],
     done: "Expiry updated.",
     action: async () => {
-      const bodies = { now: {}, never: { expiresAt: null }, at: { expiresAt: end.value() } };
+      const bodies = { now: {}, never: { expiresAt: null }, at: { expiresAt: expiry.value() } };
       await post(tokenPath(token.id, "expire"), bodies[when.value()]);
     },
   });
@@ -173,14 +173,14 @@ function showSecret({ token, userId }) {
   copy.addEventListener("click", async () => {
     status.textContent = (await copyText(text)) ? "Copied." : "Select the token and copy it.";
   });
-  const end = make("button", { type: "button", class: "primary", click: close }, "I have saved it");
+  const done = make("button", { type: "button", class: "primary", click: close }, "I have saved it");
   const content = make(
     "div",
     {},
     make("p", {}, "The token of ", make("strong", {}, userId ?? "no user"), " is shown only once:"),
     make("div", { class: "secret" }, text, copy),
     status,
-    make("div", { class: "buttons" }, end),
+    make("div", { class: "buttons" }, done),
   );
   show("Save this token", content);
   text.select();

@@ -29,8 +29,8 @@ export function fill(element, ...children) {
   const focused = element.contains(document.activeElement) && document.activeElement.dataset.focus;
   element.replaceChildren(...children);
   if (!focused) return;
-  const again = [...element.querySelectorAll("[data-focus]")];
-  again.find((candidate) => candidate.dataset.focus === focused)?.focus();
+  const candidates = [...element.querySelectorAll("[data-focus]")];
+  candidates.find((candidate) => candidate.dataset.focus === focused)?.focus();
 }
 
 /** Creates a table. Columns are `{title, cell, number}`, where `cell` returns text or an element. */

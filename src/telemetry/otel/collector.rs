@@ -51,14 +51,14 @@ impl CollectorClient {
 
     fn log_failure(&self, failure: Option<&str>) {
         let failed = self.failing.swap(failure.is_some(), Ordering::Relaxed);
-        let what = self.signal.to_ascii_lowercase();
+        let signal = self.signal.to_ascii_lowercase();
         match failure {
             Some(reason) if !failed => tracing::warn!(
-                "the OpenTelemetry collector does not accept {what} ({reason}); they are lost until it does; check \
+                "the OpenTelemetry collector does not accept {signal} ({reason}); they are lost until it does; check \
                  OTEL_EXPORTER_OTLP_ENDPOINT"
             ),
             None if failed => {
-                tracing::info!("the OpenTelemetry collector accepts {what} again")
+                tracing::info!("the OpenTelemetry collector accepts {signal} again")
             }
             _ => {}
         }

@@ -101,10 +101,10 @@ impl AllowedHosts {
     }
 
     fn lists(&self, host: &str, port: Option<u16>) -> bool {
-        let is = |(known, only): &(String, Option<u16>)| {
-            *known == host && only.is_none_or(|only| port == Some(only))
+        let matches = |(name, only): &(String, Option<u16>)| {
+            *name == host && only.is_none_or(|only| port == Some(only))
         };
-        self.names.iter().any(is)
+        self.names.iter().any(matches)
     }
 
     /// Returns whether the origin is one of the server's own pages under a configured host name. With `*`
@@ -118,12 +118,14 @@ impl AllowedHosts {
         else {
             return false;
         };
-        let usual = match origin.scheme.as_str() {
+        let default_port = match origin.scheme.as_str() {
             "http" => 80,
             "https" => 443,
             _ => return false,
         };
-        self.lists(&host, port) && origin.host == host && origin.port == Some(port.unwrap_or(usual))
+        self.lists(&host, port)
+            && origin.host == host
+            && origin.port == Some(port.unwrap_or(default_port))
     }
 }
 
@@ -154,7 +156,7 @@ fn parse_authority(text: &str) -> Option<(String, Option<u16>)> {
 pub struct AllowedOrigins {
     allow_any: bool,
     allow_null: bool,
-    known: Vec<Origin>,
+    origins: Vec<Origin>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,11 +174,11 @@ impl AllowedOrigins {
         let mut origins = Self {
             allow_any: false,
             allow_null: false,
-            known: Vec::new(),
+            origins: Vec::new(),
         };
         let Some(list) = list else {
             for scheme in ["http", "https"] {
-                origins.known.extend(LOOPBACK.map(|host| Origin {
+                origins.origins.extend(LOOPBACK.map(|host| Origin {
                     scheme: scheme.to_owned(),
                     host: host.to_owned(),
                     port: None,
@@ -188,7 +190,7 @@ impl AllowedOrigins {
             match entry {
                 "*" => origins.allow_any = true,
                 "null" => origins.allow_null = true,
-                entry => origins.known.push(parse_allowed_origin(entry)?),
+                entry => origins.origins.push(parse_allowed_origin(entry)?),
             }
         }
         Ok(origins)
@@ -202,12 +204,12 @@ impl AllowedOrigins {
         let Some(origin) = parse_origin(origin) else {
             return false;
         };
-        let is = |known: &Origin| {
-            known.scheme == origin.scheme
-                && known.host == origin.host
-                && (known.port.is_none() || known.port == origin.port)
+        let matches = |allowed: &Origin| {
+            allowed.scheme == origin.scheme
+                && allowed.host == origin.host
+                && (allowed.port.is_none() || allowed.port == origin.port)
         };
-        self.known.iter().any(is)
+        self.origins.iter().any(matches)
     }
 }
 
@@ -230,9 +232,11 @@ fn parse_allowed_origin(entry: &str) -> Result<Origin, AllowListError> {
 /// Parses an origin as browsers send it: scheme, host and optional port.
 fn parse_origin(text: &str) -> Option<Origin> {
     let url = Url::parse(text).ok()?;
-    let bare = url.username().is_empty() && url.password().is_none() && url.query().is_none();
-    let whole = matches!(url.path(), "" | "/") && !text.ends_with('/') && url.fragment().is_none();
-    if !bare || !whole || text.contains('@') {
+    let has_no_credentials_or_query =
+        url.username().is_empty() && url.password().is_none() && url.query().is_none();
+    let has_no_path =
+        matches!(url.path(), "" | "/") && !text.ends_with('/') && url.fragment().is_none();
+    if !has_no_credentials_or_query || !has_no_path || text.contains('@') {
         return None;
     }
     Some(Origin {

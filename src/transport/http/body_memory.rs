@@ -49,14 +49,14 @@ impl BodyMemory {
     /// Reserves memory for a body, if enough is free.
     pub(super) fn reserve(&self, address: ClientAddress, bytes: usize) -> Option<ReservedMemory> {
         let mut usage = lock(&self.0.usage);
-        let own = usage.by_address.get(&address).copied().unwrap_or_default();
-        let own = own.checked_add(bytes)?;
-        let all = usage.bytes.checked_add(bytes)?;
-        if all > self.0.capacity || own > self.0.capacity / ADDRESS_FRACTION {
+        let address_bytes = usage.by_address.get(&address).copied().unwrap_or_default();
+        let address_bytes = address_bytes.checked_add(bytes)?;
+        let total_bytes = usage.bytes.checked_add(bytes)?;
+        if total_bytes > self.0.capacity || address_bytes > self.0.capacity / ADDRESS_FRACTION {
             return None;
         }
-        usage.bytes = all;
-        usage.by_address.insert(address, own);
+        usage.bytes = total_bytes;
+        usage.by_address.insert(address, address_bytes);
         drop(usage);
         Some(ReservedMemory {
             memory: self.clone(),
@@ -70,9 +70,9 @@ impl Drop for ReservedMemory {
     fn drop(&mut self) {
         let mut usage = lock(&self.memory.0.usage);
         usage.bytes = usage.bytes.saturating_sub(self.bytes);
-        if let Some(own) = usage.by_address.get_mut(&self.address) {
-            *own = own.saturating_sub(self.bytes);
-            if *own == 0 {
+        if let Some(address_bytes) = usage.by_address.get_mut(&self.address) {
+            *address_bytes = address_bytes.saturating_sub(self.bytes);
+            if *address_bytes == 0 {
                 usage.by_address.remove(&self.address);
             }
         }

@@ -28,7 +28,7 @@ pub(super) enum EventKind {
 
 /// A serialized event.
 #[derive(Clone, Debug)]
-pub(super) struct Event {
+pub(super) struct SseEvent {
     /// The number of the event in its stream.
     pub(super) index: u64,
     pub(super) kind: EventKind,
@@ -37,7 +37,7 @@ pub(super) struct Event {
     data_start: usize,
 }
 
-impl Event {
+impl SseEvent {
     pub(super) fn text(&self) -> Bytes {
         self.text.clone()
     }
@@ -54,7 +54,7 @@ pub(super) struct EventLog {
     prefix: String,
     /// Whether the client accepts priming events. Older clients take the empty data for invalid JSON.
     reads_priming: bool,
-    events: VecDeque<Event>,
+    events: VecDeque<SseEvent>,
     next_index: u64,
 }
 
@@ -77,7 +77,7 @@ impl EventLog {
     }
 
     /// Returns the events that carry a message.
-    pub(super) fn messages(&self) -> Vec<Event> {
+    pub(super) fn messages(&self) -> Vec<SseEvent> {
         let messages = self.events.iter();
         let messages = messages.filter(|event| event.kind != EventKind::Priming);
         messages.cloned().collect()
@@ -130,7 +130,7 @@ impl EventLog {
         text.push(b'\n');
         text.shrink_to_fit();
         self.next_index += 1;
-        self.events.push_back(Event {
+        self.events.push_back(SseEvent {
             index,
             kind,
             text: text.into(),
@@ -144,7 +144,7 @@ impl EventLog {
 
     /// Returns the first event with at least this number. A priming event is visible only to its own
     /// connection, `own`.
-    pub(super) fn first_from(&self, index: u64, own: Option<u64>) -> Option<&Event> {
+    pub(super) fn first_from(&self, index: u64, own: Option<u64>) -> Option<&SseEvent> {
         let start = self.events.partition_point(|event| event.index < index);
         let mut later = self.events.range(start..);
         later.find(|event| event.kind != EventKind::Priming || Some(event.index) == own)

@@ -121,19 +121,20 @@ impl FairSlots {
         let mut table = lock(&self.table);
         let own = address.map_or(0, |address| table.count(address));
         if address.is_some() && own >= self.max_per_address {
-            let own = |slot: &OccupiedSlot| slot.address == address;
-            let idle = |slot: &OccupiedSlot| own(slot) && slot.activity.get() == ActivityKind::Idle;
+            let is_own = |slot: &OccupiedSlot| slot.address == address;
+            let is_own_idle =
+                |slot: &OccupiedSlot| is_own(slot) && slot.activity.get() == ActivityKind::Idle;
             let victim = match self.address_limit_policy {
                 AddressLimitPolicy::Reject => None,
-                AddressLimitPolicy::ReplaceIdle => table.oldest(idle),
+                AddressLimitPolicy::ReplaceIdle => table.oldest(is_own_idle),
             };
             // When all slots are taken, one may become free for this address as well.
-            let reason = if table.slots.len() >= self.max {
+            let error = if table.slots.len() >= self.max {
                 SlotError::AllTaken
             } else {
                 SlotError::AddressLimit
             };
-            table.evict(victim.ok_or(reason)?);
+            table.evict(victim.ok_or(error)?);
         } else if table.slots.len() >= self.max {
             let victim = table.eviction_candidate(own).ok_or(SlotError::AllTaken)?;
             table.evict(victim);
@@ -173,8 +174,8 @@ impl SlotTable {
         self.by_address.get(&address).copied().unwrap_or_default()
     }
 
-    fn oldest(&self, which: impl Fn(&OccupiedSlot) -> bool) -> Option<u64> {
-        let found = self.slots.iter().filter(|(_, slot)| which(slot));
+    fn oldest(&self, filter: impl Fn(&OccupiedSlot) -> bool) -> Option<u64> {
+        let found = self.slots.iter().filter(|(_, slot)| filter(slot));
         found.map(|(id, _)| *id).min()
     }
 
@@ -184,8 +185,8 @@ impl SlotTable {
         let candidates = self.slots.iter().filter_map(|(id, slot)| {
             let count = self.count(slot.address?);
             let current = slot.activity.get();
-            let fair = count > own + 1 && current != ActivityKind::Verified;
-            fair.then_some((std::cmp::Reverse(count), current, *id))
+            let is_evictable = count > own + 1 && current != ActivityKind::Verified;
+            is_evictable.then_some((std::cmp::Reverse(count), current, *id))
         });
         candidates.min().map(|(_, _, id)| id)
     }

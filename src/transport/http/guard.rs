@@ -87,13 +87,13 @@ fn check<M>(state: &HttpState<M>, request: &Request<Body>) -> Result<(), HttpRej
         ));
     }
     let mut origins = headers.get_all(header::ORIGIN).iter();
-    let known = |origin: &HeaderValue| {
+    let is_allowed = |origin: &HeaderValue| {
         let config = &state.config;
         origin.to_str().is_ok_and(|origin| {
             config.origins.allows(origin) || config.hosts.is_own_page(origin, headers)
         })
     };
-    if !origins.all(known) {
+    if !origins.all(is_allowed) {
         tracing::info!("denied: origin not allowed");
         audit_denial(state, request, "denied.origin");
         return Err(forbidden(
@@ -142,8 +142,8 @@ fn preflight_response(headers: &HeaderMap) -> Response<Body> {
         with_cors_headers(empty(StatusCode::NO_CONTENT), headers.get(header::ORIGIN));
     if headers.contains_key(header::ORIGIN) {
         let response = response.headers_mut();
-        let wanted = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
-        let allowed = wanted
+        let requested = headers.get(header::ACCESS_CONTROL_REQUEST_HEADERS);
+        let allowed = requested
             .cloned()
             .unwrap_or(HeaderValue::from_static(ALLOWED_HEADERS));
         response.insert(header::ACCESS_CONTROL_ALLOW_HEADERS, allowed);

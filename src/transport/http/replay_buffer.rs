@@ -7,7 +7,7 @@ use rmcp::transport::streamable_http_server::session::SessionId;
 use tokio::sync::OnceCell;
 
 use super::event_log::EventLog;
-use super::request_stream::{Messages, RequestEvents, RequestStream};
+use super::request_stream::{MessageStream, RequestEvents, RequestStream};
 use super::standalone_stream::StandaloneStream;
 use exa_mcp_model::lock;
 
@@ -26,7 +26,7 @@ const STANDALONE: u64 = 0;
 /// The streams of all sessions.
 pub(super) struct ReplayBuffer {
     state: Mutex<BufferState>,
-    own: Weak<Self>,
+    weak: Weak<Self>,
 }
 
 #[derive(Default)]
@@ -44,7 +44,7 @@ struct SessionStreams {
     nonce: u32,
     last_number: u64,
     requests: HashMap<u64, Arc<RequestStream>>,
-    standalone: Standalone,
+    standalone: StandaloneCell,
     /// The completed requests of this session, in order of completion.
     completed: BTreeSet<u64>,
     bytes: usize,
@@ -58,7 +58,7 @@ struct CompletedRequest {
 }
 
 /// The standalone stream of a session, once a client has listened to it.
-pub(super) type Standalone = Arc<OnceCell<Arc<StandaloneStream>>>;
+pub(super) type StandaloneCell = Arc<OnceCell<Arc<StandaloneStream>>>;
 
 /// The position after a client's last event.
 pub(super) enum ReplayPosition {
@@ -74,7 +74,7 @@ impl SessionStreams {
             nonce: fastrand::u32(..),
             last_number: STANDALONE,
             requests: HashMap::new(),
-            standalone: Standalone::default(),
+            standalone: StandaloneCell::default(),
             completed: BTreeSet::new(),
             bytes: 0,
         }
@@ -103,9 +103,9 @@ impl SessionStreams {
 
 impl ReplayBuffer {
     pub(super) fn new() -> Arc<Self> {
-        Arc::new_cyclic(|own| Self {
+        Arc::new_cyclic(|weak| Self {
             state: Mutex::default(),
-            own: Weak::clone(own),
+            weak: Weak::clone(weak),
         })
     }
 
@@ -113,7 +113,7 @@ impl ReplayBuffer {
     pub(super) fn start_stream(
         &self,
         session: &SessionId,
-        messages: Messages,
+        messages: MessageStream,
         reads_priming: bool,
     ) -> RequestEvents {
         let mut state = lock(&self.state);
@@ -121,8 +121,8 @@ impl ReplayBuffer {
         streams.last_number += 1;
         let number = streams.last_number;
         let log = EventLog::new(streams.prefix(number), reads_priming);
-        let own = Weak::clone(&self.own);
-        let stream = RequestStream::new(own, session.clone(), number, log, messages);
+        let weak = Weak::clone(&self.weak);
+        let stream = RequestStream::new(weak, session.clone(), number, log, messages);
         let stream = Arc::new(stream);
         streams.requests.insert(number, Arc::clone(&stream));
         drop(state);
@@ -134,7 +134,7 @@ impl ReplayBuffer {
         &self,
         session: &SessionId,
         reads_priming: bool,
-    ) -> (Standalone, EventLog) {
+    ) -> (StandaloneCell, EventLog) {
         let mut state = lock(&self.state);
         let streams = state.session(session);
         let log = EventLog::new(streams.prefix(STANDALONE), reads_priming);
@@ -156,7 +156,7 @@ impl ReplayBuffer {
     }
 
     /// Records the size of a completed request and evicts older ones if necessary.
-    pub(super) fn finish(&self, session: &SessionId, number: u64, bytes: usize) {
+    pub(super) fn complete(&self, session: &SessionId, number: u64, bytes: usize) {
         let mut state = lock(&self.state);
         let bytes = bytes + OVERHEAD;
         let order = state.last_completed + 1;
@@ -180,7 +180,7 @@ impl ReplayBuffer {
     }
 
     /// Removes the streams of a session.
-    pub(super) fn forget(&self, session: &SessionId) {
+    pub(super) fn remove_session(&self, session: &SessionId) {
         let mut state = lock(&self.state);
         if let Some(streams) = state.sessions.remove(session) {
             state.bytes = state.bytes.saturating_sub(streams.bytes);
@@ -198,7 +198,7 @@ impl ReplayBuffer {
             gone.cloned().collect()
         };
         for session in gone {
-            self.forget(&session);
+            self.remove_session(&session);
         }
     }
 }
@@ -243,7 +243,7 @@ mod tests {
 
     use super::*;
 
-    fn answer(text: &str) -> Messages {
+    fn response(text: &str) -> MessageStream {
         let message = serde_json::json!({"jsonrpc": "2.0", "id": 1, "result": {"text": text}});
         let message: ServerJsonRpcMessage = serde_json::from_value(message).unwrap();
         Box::pin(stream::iter([ServerSseMessage::from_message(message)]))
@@ -259,7 +259,7 @@ mod tests {
         (ids.map(str::to_owned).collect(), text)
     }
 
-    async fn rest(buffer: &ReplayBuffer, session: &SessionId, id: &str) -> Option<String> {
+    async fn remaining(buffer: &ReplayBuffer, session: &SessionId, id: &str) -> Option<String> {
         match buffer.find(session, id)? {
             ReplayPosition::Request(events) => Some(read(events).await.1),
             ReplayPosition::Standalone(index) => Some(format!("standalone {index}")),
@@ -270,20 +270,20 @@ mod tests {
     async fn resumes_after_an_event_of_the_same_session_only() {
         let buffer = ReplayBuffer::new();
         let (session, other) = (SessionId::from("a"), SessionId::from("b"));
-        let (first, text) = read(buffer.start_stream(&session, answer("one"), true)).await;
-        let (second, _) = read(buffer.start_stream(&session, answer("two"), true)).await;
-        let (foreign, _) = read(buffer.start_stream(&other, answer("three"), true)).await;
+        let (first, text) = read(buffer.start_stream(&session, response("one"), true)).await;
+        let (second, _) = read(buffer.start_stream(&session, response("two"), true)).await;
+        let (foreign, _) = read(buffer.start_stream(&other, response("three"), true)).await;
         assert_eq!(first.len(), 2);
         let mut all = [first.clone(), second.clone(), foreign.clone()].concat();
         all.sort();
         all.dedup();
         assert_eq!(all.len(), 6);
-        let (_, answer) = text.split_once("\n\n").unwrap();
-        let first_rest = rest(&buffer, &session, first.first().unwrap()).await;
-        assert_eq!(first_rest.unwrap(), answer);
-        let last = rest(&buffer, &session, first.last().unwrap()).await;
+        let (_, response) = text.split_once("\n\n").unwrap();
+        let first_rest = remaining(&buffer, &session, first.first().unwrap()).await;
+        assert_eq!(first_rest.unwrap(), response);
+        let last = remaining(&buffer, &session, first.last().unwrap()).await;
         assert_eq!(last.unwrap(), "");
-        let second_rest = rest(&buffer, &session, second.first().unwrap()).await;
+        let second_rest = remaining(&buffer, &session, second.first().unwrap()).await;
         assert!(second_rest.unwrap().contains("two"));
         let nonce = first.first().unwrap().split('-').next().unwrap();
         let unknown = [
@@ -301,11 +301,11 @@ mod tests {
         ];
         let garbage = garbage.iter().map(|id| (*id).to_owned());
         for id in foreign.into_iter().chain(unknown).chain(garbage) {
-            assert!(rest(&buffer, &session, &id).await.is_none(), "{id}");
+            assert!(remaining(&buffer, &session, &id).await.is_none(), "{id}");
         }
-        buffer.forget(&session);
+        buffer.remove_session(&session);
         assert!(
-            rest(&buffer, &session, first.first().unwrap())
+            remaining(&buffer, &session, first.first().unwrap())
                 .await
                 .is_none()
         );
@@ -324,15 +324,15 @@ mod tests {
         for number in 0..14 {
             let session = SessionId::from(format!("{}", number / 2).as_str());
             let text = "x".repeat(MAX_SESSION_BYTES * 2 / 3);
-            let (own, _) = read(buffer.start_stream(&session, answer(&text), false)).await;
-            ids.push((session, own.first().unwrap().clone()));
+            let (event_ids, _) = read(buffer.start_stream(&session, response(&text), false)).await;
+            ids.push((session, event_ids.first().unwrap().clone()));
         }
         let mut left = 0;
         for (session, id) in &ids {
-            left += usize::from(rest(&buffer, session, id).await.is_some());
+            left += usize::from(remaining(&buffer, session, id).await.is_some());
         }
         let (session, id) = ids.last().unwrap();
-        assert!(rest(&buffer, session, id).await.is_some());
+        assert!(remaining(&buffer, session, id).await.is_some());
         assert_eq!(left, 5, "one per session, within the total limit");
         assert!(lock(&buffer.state).bytes <= MAX_BYTES);
     }

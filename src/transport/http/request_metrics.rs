@@ -82,11 +82,11 @@ pub(super) async fn observe(mut request: Request<Body>, next: Next) -> Response<
 /// Returns the request's own id if it is safe to log, otherwise a new one.
 fn request_id(request: &Request<Body>) -> Option<HeaderValue> {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_.".contains(byte);
-    let given = request.headers().get(REQUEST_ID_HEADER);
-    let given = given.filter(|id| (1..=MAX_REQUEST_ID_LEN).contains(&id.len()));
-    let given = given.filter(|id| id.as_bytes().iter().all(plain));
+    let client_id = request.headers().get(REQUEST_ID_HEADER);
+    let client_id = client_id.filter(|id| (1..=MAX_REQUEST_ID_LEN).contains(&id.len()));
+    let client_id = client_id.filter(|id| id.as_bytes().iter().all(plain));
     let new = || HeaderValue::from_str(&ids::random().ok()?).ok();
-    given.cloned().or_else(new)
+    client_id.cloned().or_else(new)
 }
 
 /// Records a completed MCP request.

@@ -12,25 +12,25 @@ use rmcp::transport::streamable_http_server::session::{ServerSseMessage, Session
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 
-use super::event_log::{Event, EventKind, EventLog};
+use super::event_log::{EventKind, EventLog, SseEvent};
 use super::replay_buffer::ReplayBuffer;
 use exa_mcp_model::lock;
 
 /// The messages of a session as rmcp sends them.
-pub(super) type Messages = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
+pub(super) type MessageStream = Pin<Box<dyn Stream<Item = ServerSseMessage> + Send + Sync>>;
 
 /// The stream of a request: its recent events and the source of further ones.
 pub(super) struct RequestStream {
     /// `None` after the last message.
-    source: tokio::sync::Mutex<Option<Messages>>,
-    state: Mutex<State>,
+    source: tokio::sync::Mutex<Option<MessageStream>>,
+    state: Mutex<StreamState>,
     changed: Notify,
     buffer: Weak<ReplayBuffer>,
     session: SessionId,
     number: u64,
 }
 
-struct State {
+struct StreamState {
     log: EventLog,
     /// The number of connections that read the stream.
     readers: usize,
@@ -43,9 +43,9 @@ impl RequestStream {
         session: SessionId,
         number: u64,
         log: EventLog,
-        source: Messages,
+        source: MessageStream,
     ) -> Self {
-        let state = State {
+        let state = StreamState {
             log,
             readers: 0,
             has_ended: false,
@@ -98,7 +98,7 @@ impl RequestStream {
     }
 
     /// Returns the recent events that carry a message.
-    pub(super) fn events(&self) -> Vec<Event> {
+    pub(super) fn events(&self) -> Vec<SseEvent> {
         lock(&self.state).log.messages()
     }
 
@@ -136,7 +136,7 @@ impl RequestStream {
         if has_ended {
             *source = None;
             if let Some(buffer) = self.buffer.upgrade() {
-                buffer.finish(&self.session, self.number, self.bytes());
+                buffer.complete(&self.session, self.number, self.bytes());
             }
         }
         self.changed.notify_waiters();
@@ -177,7 +177,7 @@ impl RequestEvents {
     }
 
     /// Returns the next event. This method is cancel safe.
-    pub(super) async fn next(&mut self) -> Option<Event> {
+    pub(super) async fn next(&mut self) -> Option<SseEvent> {
         loop {
             let changed = self.stream.changed.notified();
             {

@@ -20,7 +20,7 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use tokio::time::timeout;
 
 use super::admission::VERSION_HEADER;
-use super::event_log::{Event, EventKind};
+use super::event_log::{EventKind, SseEvent};
 use super::replay_buffer::ReplayPosition;
 use super::request_stream::RequestEvents;
 use super::response::{EVENT_STREAM, McpResponse};
@@ -41,11 +41,11 @@ const KEEP_ALIVE_COMMENT: &[u8] = b":\n\n";
 /// Returns whether the named protocol version is known, so that the session can take the decoded request.
 pub(super) fn supports_version(parts: &Parts) -> bool {
     let named = parts.headers.get(VERSION_HEADER);
-    let known = |named: &HeaderValue| {
+    let is_known = |named: &HeaderValue| {
         let mut versions = ProtocolVersion::KNOWN_VERSIONS.iter();
         versions.any(|version| version.as_str().as_bytes() == named.as_bytes())
     };
-    named.is_none_or(known)
+    named.is_none_or(is_known)
 }
 
 /// Sends a request to its session. `parts` identify the requester.
@@ -71,8 +71,8 @@ pub(super) async fn send_request(
                 .replay
                 .start_stream(&session, Box::pin(messages), reads_priming);
             let stream = events.stream();
-            let (response, ended) = stream_response(events, keep_alive).await;
-            if !ended && let Some(replay) = &sessions.shared_replay {
+            let (response, is_complete) = stream_response(events, keep_alive).await;
+            if !is_complete && let Some(replay) = &sessions.shared_replay {
                 let owner = sessions.owner(&session);
                 if let Some(owner) = owner {
                     replay.publish(&owner, &session, id, stream);
@@ -86,9 +86,9 @@ pub(super) async fn send_request(
 
 /// rmcp no longer runs the session.
 fn session_failure(error: &LocalSessionManagerError) -> McpResponse {
-    let mut failed = Response::new(Full::from(error.to_string()).boxed());
-    *failed.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
-    failed
+    let mut response = Response::new(Full::from(error.to_string()).boxed());
+    *response.status_mut() = StatusCode::INTERNAL_SERVER_ERROR;
+    response
 }
 
 /// Resumes a stream after the client's last event. Without an event, or with one that the session no longer
@@ -109,7 +109,7 @@ pub(super) async fn open_event_stream(
         None => {
             let shared = find_shared_stream(sessions, &session, last_event).await;
             if let Some(events) = shared {
-                let events = Events::Shared(events);
+                let events = EventSource::Shared(events);
                 return sse_response(streaming_body(Vec::new(), events, keep_alive), false);
             }
             None
@@ -117,7 +117,7 @@ pub(super) async fn open_event_stream(
     };
     match sessions.standalone(&session).await {
         Ok(stream) => {
-            let events = Events::Standalone(stream.listen(after));
+            let events = EventSource::Standalone(stream.listen(after));
             sse_response(streaming_body(Vec::new(), events, keep_alive), false)
         }
         Err(error) => session_failure(&error),
@@ -136,13 +136,13 @@ async fn find_shared_stream(
 }
 
 /// The events of a connection.
-enum Events {
+enum EventSource {
     Request(RequestEvents),
     Standalone(StandaloneEvents),
     Shared(SharedEvents),
 }
 
-impl Events {
+impl EventSource {
     async fn next(&mut self) -> Option<Bytes> {
         match self {
             Self::Request(events) => events.next().await.map(|event| event.text()),
@@ -155,32 +155,32 @@ impl Events {
 /// Sends the events of a request. Also returns whether the request is complete.
 async fn stream_response(mut events: RequestEvents, keep_alive: Duration) -> (McpResponse, bool) {
     let mut first_events = Vec::new();
-    let all = async {
+    let all_events = async {
         while let Some(event) = events.next().await {
             first_events.push(event);
         }
     };
-    let ended = timeout(SINGLE_WRITE_WINDOW, all).await.is_ok();
-    let body = if ended {
+    let is_complete = timeout(SINGLE_WRITE_WINDOW, all_events).await.is_ok();
+    let body = if is_complete {
         complete_body(&first_events)
     } else {
-        let first_events = first_events.iter().map(Event::text).collect();
-        streaming_body(first_events, Events::Request(events), keep_alive)
+        let first_events = first_events.iter().map(SseEvent::text).collect();
+        streaming_body(first_events, EventSource::Request(events), keep_alive)
     };
-    (sse_response(body, ended), ended)
+    (sse_response(body, is_complete), is_complete)
 }
 
 /// Returns a body with all events. Errors have no event ids: some clients would otherwise take them for an
 /// interrupted stream and reconnect.
-fn complete_body(events: &[Event]) -> BoxBody<Bytes, Infallible> {
+fn complete_body(events: &[SseEvent]) -> BoxBody<Bytes, Infallible> {
     let has_failed = matches!(events.last(), Some(event) if event.kind == EventKind::Error);
     let pieces: Vec<Bytes> = if has_failed {
         let messages = events
             .iter()
             .filter(|event| event.kind != EventKind::Priming);
-        messages.map(Event::text_without_id).collect()
+        messages.map(SseEvent::text_without_id).collect()
     } else {
-        events.iter().map(Event::text).collect()
+        events.iter().map(SseEvent::text).collect()
     };
     if pieces.iter().map(Bytes::len).sum::<usize>() <= MAX_SINGLE_WRITE {
         return Full::new(Bytes::from(pieces.concat())).boxed();
@@ -190,12 +190,12 @@ fn complete_body(events: &[Event]) -> BoxBody<Bytes, Infallible> {
 }
 
 /// Returns an event stream response.
-fn sse_response(body: BoxBody<Bytes, Infallible>, ended: bool) -> McpResponse {
+fn sse_response(body: BoxBody<Bytes, Infallible>, is_complete: bool) -> McpResponse {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(EVENT_STREAM));
     headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    if !ended {
+    if !is_complete {
         headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
     }
     response
@@ -204,7 +204,7 @@ fn sse_response(body: BoxBody<Bytes, Infallible>, ended: bool) -> McpResponse {
 /// Returns a body that sends the first events, then further ones as they come.
 fn streaming_body(
     first_events: Vec<Bytes>,
-    events: Events,
+    events: EventSource,
     keep_alive: Duration,
 ) -> BoxBody<Bytes, Infallible> {
     let rest = stream::unfold(events, move |mut events| async move {

@@ -111,8 +111,8 @@ impl SessionGuard {
 impl Drop for SessionGuard {
     fn drop(&mut self) {
         if let Some(session) = self.sessions.table().get_mut(&self.id) {
-            session.open = session.open.saturating_sub(1);
-            session.used = Instant::now();
+            session.open_count = session.open_count.saturating_sub(1);
+            session.last_used = Instant::now();
         }
     }
 }
@@ -181,7 +181,7 @@ impl Sessions {
         if auth.requester.owner != session.owner {
             return None;
         }
-        session.open += 1;
+        session.open_count += 1;
         if auth.requester.guest_address.is_none() {
             table.mark_verified(&id);
         }
@@ -388,7 +388,7 @@ impl SessionManager for Sessions {
 
     async fn close_session(&self, id: &SessionId) -> Result<(), Self::Error> {
         self.table().remove(id);
-        self.replay.forget(id);
+        self.replay.remove_session(id);
         self.closed.fetch_add(1, Ordering::Relaxed);
         self.inner.close_session(id).await
     }

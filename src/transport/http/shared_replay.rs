@@ -25,14 +25,14 @@ const COLLECTION: &str = "streams";
 const FORMAT: u32 = 1;
 
 /// How long the events of a completed request are stored.
-const LIFE: Duration = Duration::from_secs(60);
+const COMPLETED_TTL: Duration = Duration::from_secs(60);
 
 /// How long the record of a running request is valid, and how often it is renewed.
-const RUNNING_LIFE: Duration = Duration::from_secs(20);
-const RENEWAL: Duration = Duration::from_secs(5);
+const RUNNING_TTL: Duration = Duration::from_secs(20);
+const RENEWAL_INTERVAL: Duration = Duration::from_secs(5);
 
 /// How often to check whether a request has completed on another server.
-const POLL: Duration = Duration::from_millis(400);
+const POLL_INTERVAL: Duration = Duration::from_millis(400);
 
 /// The maximum number of streams per owner, and the maximum size of a stream. Others are not shared.
 const MAX_STREAMS: usize = 100;
@@ -83,7 +83,10 @@ impl SharedReplay {
             loop {
                 // Without the store the client can only resume on this server.
                 let _ = replay.put(&key, &shared).await;
-                if tokio::time::timeout(RENEWAL, stream.ended()).await.is_ok() {
+                if tokio::time::timeout(RENEWAL_INTERVAL, stream.ended())
+                    .await
+                    .is_ok()
+                {
                     break;
                 }
             }
@@ -101,13 +104,13 @@ impl SharedReplay {
 
     async fn put(&self, key: &Place, stream: &SharedStream) -> Result<(), StoreError> {
         let body = serde_json::to_string(stream).unwrap_or_default();
-        let life = if stream.events.is_some() {
-            LIFE
+        let time_to_live = if stream.events.is_some() {
+            COMPLETED_TTL
         } else {
-            RUNNING_LIFE
+            RUNNING_TTL
         };
         let rules = Rules {
-            time_to_live: Some(life),
+            time_to_live: Some(time_to_live),
             most: Some(MAX_STREAMS),
             expected: Expected::Anything,
         };
@@ -155,11 +158,11 @@ impl SharedReplay {
             if let Some(events) = stream.events {
                 break events;
             }
-            tokio::time::sleep(POLL).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
             match self.get(key).await {
                 Ok(Some(found)) => stream = found,
                 Ok(None) => {
-                    let _ = sender.send(lost(&stream.request)).await;
+                    let _ = sender.send(lost_request_event(&stream.request)).await;
                     return;
                 }
                 // The store may recover.
@@ -192,9 +195,9 @@ impl SharedEvents {
 }
 
 /// Returns the error event for a request that was lost with its server.
-fn lost(request: &RequestId) -> Bytes {
-    let reason = "The result is not available: the server that ran this request ended, or the result is too \
-               large to be read from another server. Make the request again if that does no harm.";
+fn lost_request_event(request: &RequestId) -> Bytes {
+    let reason = "The result is not available: the server that ran this request stopped, or the result is too \
+               large to share between servers. Repeat the request if that is safe.";
     let error = ErrorData::internal_error(reason, None);
     let message = json!({"jsonrpc": "2.0", "id": request, "error": error});
     format!("data: {message}\n\n").into()

@@ -1,4 +1,4 @@
-//! Messages of a session outside of any request: the stream of `GET /mcp`.
+//! MessageStream of a session outside of any request: the stream of `GET /mcp`.
 //!
 //! Each message goes to the newest connection. The others wait: a client with several connections gets
 //! every message once, and an older connection takes over when the newest is lost.
@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex};
 use futures_util::StreamExt;
 use tokio::sync::Notify;
 
-use super::event_log::{Event, EventLog};
-use super::request_stream::Messages;
+use super::event_log::{EventLog, SseEvent};
+use super::request_stream::MessageStream;
 use exa_mcp_model::lock;
 
 /// The maximum number of connections per session. The oldest are closed.
@@ -17,11 +17,11 @@ const MAX_CONNECTIONS: usize = 32;
 
 /// The standalone stream of a session.
 pub(super) struct StandaloneStream {
-    state: Mutex<State>,
+    state: Mutex<StreamState>,
     changed: Notify,
 }
 
-struct State {
+struct StreamState {
     log: EventLog,
     /// The number of the first unsent event.
     next: u64,
@@ -33,8 +33,8 @@ struct State {
 
 impl StandaloneStream {
     /// Reads messages until the session ends.
-    pub(super) fn start(log: EventLog, mut source: Messages) -> Arc<Self> {
-        let state = State {
+    pub(super) fn start(log: EventLog, mut source: MessageStream) -> Arc<Self> {
+        let state = StreamState {
             log,
             next: 0,
             connections: Vec::new(),
@@ -45,16 +45,16 @@ impl StandaloneStream {
             state: Mutex::new(state),
             changed: Notify::new(),
         });
-        let reading = Arc::clone(&stream);
+        let reader = Arc::clone(&stream);
         tokio::spawn(async move {
             while let Some(event) = source.next().await {
                 if let Some(message) = event.message.as_deref() {
-                    lock(&reading.state).log.push_message(message);
-                    reading.changed.notify_waiters();
+                    lock(&reader.state).log.push_message(message);
+                    reader.changed.notify_waiters();
                 }
             }
-            lock(&reading.state).has_ended = true;
-            reading.changed.notify_waiters();
+            lock(&reader.state).has_ended = true;
+            reader.changed.notify_waiters();
         });
         stream
     }
@@ -92,7 +92,7 @@ pub(super) struct StandaloneEvents {
 
 impl StandaloneEvents {
     /// Returns the next event. This method is cancel safe.
-    pub(super) async fn next(&mut self) -> Option<Event> {
+    pub(super) async fn next(&mut self) -> Option<SseEvent> {
         loop {
             let changed = self.stream.changed.notified();
             {
@@ -107,7 +107,7 @@ impl StandaloneEvents {
                     self.priming
                 };
                 let event = from.and_then(|from| state.log.first_from(from, self.priming));
-                let is_own = |event: &&Event| Some(event.index) == self.priming;
+                let is_own = |event: &&SseEvent| Some(event.index) == self.priming;
                 if let Some(event) = event.filter(|event| is_newest || is_own(event)).cloned() {
                     if is_newest {
                         state.next = event.index + 1;

@@ -193,7 +193,7 @@ fn mistakes_are_named_with_file_and_line_and_without_values() {
             "\nexa_api_key = ['hunter2']",
             &["line 2", "`exa_api_key`", "a string"],
         ),
-        ("\n\nexa_api_key = \"hunter2", &["line 3", "no TOML"]),
+        ("\n\nexa_api_key = \"hunter2", &["line 3", "invalid TOML"]),
         (
             "rate_limit = 'hunter2'",
             &["`rate_limit`", "a non-negative integer"],

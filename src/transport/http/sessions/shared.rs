@@ -203,7 +203,7 @@ impl Sessions {
     /// Returns the sessions with open requests or streams.
     pub(in super::super) fn active_ids(&self) -> Vec<SessionId> {
         let table = self.table();
-        let open = table.iter().filter(|(_, session)| session.open > 0);
+        let open = table.iter().filter(|(_, session)| session.open_count > 0);
         open.map(|(id, _)| id.clone()).collect()
     }
 
@@ -390,7 +390,7 @@ impl Sessions {
         };
         let open: Vec<(SessionId, Identity)> = {
             let table = self.table();
-            let open = table.iter().filter(|(_, session)| session.open > 0);
+            let open = table.iter().filter(|(_, session)| session.open_count > 0);
             open.map(|(id, session)| (id.clone(), session.owner.clone()))
                 .collect()
         };

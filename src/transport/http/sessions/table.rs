@@ -23,12 +23,12 @@ pub(super) struct Session {
     pub(super) owner: Identity,
     pub(super) version: ProtocolVersion,
     /// The number of open requests and streams.
-    pub(super) open: usize,
-    pub(super) used: Instant,
+    pub(super) open_count: usize,
+    pub(super) last_used: Instant,
     pub(super) shared: Option<SharedState>,
     /// Idle until the first tool call.
     pub(super) activity: Arc<Activity>,
-    group: Group,
+    group: QuotaGroup,
 }
 
 impl Session {
@@ -39,33 +39,33 @@ impl Session {
         guest_address: Option<ClientAddress>,
     ) -> Self {
         Self {
-            group: Group::of(&owner, guest_address),
+            group: QuotaGroup::new(&owner, guest_address),
             owner,
             version,
-            open: 0,
-            used: Instant::now(),
+            open_count: 0,
+            last_used: Instant::now(),
             shared: None,
             activity: Arc::default(),
         }
     }
 
     /// The eviction order: sessions without a tool call first, then the least recently used.
-    fn order(&self) -> (ActivityKind, Instant) {
-        (self.activity.get(), self.used)
+    fn eviction_order(&self) -> (ActivityKind, Instant) {
+        (self.activity.get(), self.last_used)
     }
 }
 
 /// Sessions that share a quota.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Group {
+enum QuotaGroup {
     /// The sessions of a verified owner.
     Owner(Identity),
     /// The sessions of all anonymous clients at one address.
     Address(ClientAddress),
 }
 
-impl Group {
-    fn of(owner: &Identity, guest_address: Option<ClientAddress>) -> Self {
+impl QuotaGroup {
+    fn new(owner: &Identity, guest_address: Option<ClientAddress>) -> Self {
         match guest_address {
             Some(address) => Self::Address(address),
             None => Self::Owner(owner.clone()),
@@ -81,7 +81,7 @@ impl Group {
 #[derive(Default)]
 pub(super) struct SessionTable {
     sessions: HashMap<SessionId, Session>,
-    groups: HashMap<Group, HashSet<SessionId>>,
+    groups: HashMap<QuotaGroup, HashSet<SessionId>>,
     owners: HashMap<Identity, usize>,
 }
 
@@ -134,14 +134,14 @@ impl SessionTable {
         if !session.group.is_anonymous() {
             return;
         }
-        let known = Group::Owner(session.owner.clone());
-        let before = std::mem::replace(&mut session.group, known.clone());
+        let verified = QuotaGroup::Owner(session.owner.clone());
+        let before = std::mem::replace(&mut session.group, verified.clone());
         session.activity.set(ActivityKind::Verified);
         self.leave_group(id, &before);
-        self.groups.entry(known).or_default().insert(id.clone());
+        self.groups.entry(verified).or_default().insert(id.clone());
     }
 
-    fn leave_group(&mut self, id: &SessionId, group: &Group) {
+    fn leave_group(&mut self, id: &SessionId, group: &QuotaGroup) {
         if let Some(ids) = self.groups.get_mut(group) {
             ids.remove(id);
             if ids.is_empty() {
@@ -150,7 +150,7 @@ impl SessionTable {
         }
     }
 
-    fn size_of(&self, group: &Group) -> usize {
+    fn size_of(&self, group: &QuotaGroup) -> usize {
         self.groups.get(group).map_or(0, HashSet::len)
     }
 
@@ -161,60 +161,65 @@ impl SessionTable {
         limits: &HttpLimits,
     ) -> Result<Option<SessionId>, SessionLimit> {
         let owner = &requester.owner;
-        let group = Group::of(owner, requester.guest_address);
+        let group = QuotaGroup::new(owner, requester.guest_address);
         let of_owner = self.owners.get(owner).copied().unwrap_or_default();
-        let fair = limits
+        let fair_share = limits
             .sessions
             .saturating_sub(limits.sessions / RESERVED_FRACTION);
         let own_size = self.size_of(&group);
         if of_owner >= limits.sessions_per_owner {
             let own = |session: &Session| session.owner == *owner;
-            let oldest = self.first_of(self.sessions.iter(), own);
+            let oldest = self.first_evictable(self.sessions.iter(), own);
             return oldest.map(Some).ok_or(SessionLimit::Owner);
         }
-        if group.is_anonymous() && own_size >= limits.sessions_per_address.min(fair) {
-            let oldest = self.first_of(self.members(&group), |_| true);
+        if group.is_anonymous() && own_size >= limits.sessions_per_address.min(fair_share) {
+            let oldest = self.first_evictable(self.members(&group), |_| true);
             return oldest.map(Some).ok_or(SessionLimit::Address);
         }
         if self.len() < limits.sessions {
             return Ok(None);
         }
         let is_unused = |session: &Session| session.activity.get() == ActivityKind::Idle;
-        let own_unused = || self.first_of(self.members(&group), is_unused);
-        let foreign_unused = || self.first_of_larger(own_size, is_unused);
-        let own = || self.first_of(self.members(&group), |_| true);
-        let foreign = || self.first_of_larger(own_size + 1, |_| true);
+        let own_unused = || self.first_evictable(self.members(&group), is_unused);
+        let foreign_unused = || self.first_evictable_of_larger(own_size, is_unused);
+        let own = || self.first_evictable(self.members(&group), |_| true);
+        let foreign = || self.first_evictable_of_larger(own_size + 1, |_| true);
         let found = own_unused().or_else(foreign_unused);
         let found = found.or_else(own).or_else(foreign);
         found.map(Some).ok_or(SessionLimit::Total)
     }
 
-    fn members(&self, group: &Group) -> impl Iterator<Item = (&SessionId, &Session)> {
+    fn members(&self, group: &QuotaGroup) -> impl Iterator<Item = (&SessionId, &Session)> {
         let ids = self.groups.get(group).into_iter().flatten();
         ids.filter_map(|id| Some((id, self.sessions.get(id)?)))
     }
 
     /// Returns the first of the inactive sessions in eviction order.
-    fn first_of<'a>(
+    fn first_evictable<'a>(
         &self,
         sessions: impl Iterator<Item = (&'a SessionId, &'a Session)>,
-        which: impl Fn(&Session) -> bool,
+        filter: impl Fn(&Session) -> bool,
     ) -> Option<SessionId> {
-        let idle = sessions.filter(|(_, session)| session.open == 0 && which(session));
-        let first = idle.min_by_key(|(_, session)| session.order());
+        let idle = sessions.filter(|(_, session)| session.open_count == 0 && filter(session));
+        let first = idle.min_by_key(|(_, session)| session.eviction_order());
         first.map(|(id, _)| id.clone())
     }
 
     /// Returns the same among anonymous sessions of addresses with more than `size` sessions, the largest
     /// address first.
-    fn first_of_larger(&self, size: usize, which: impl Fn(&Session) -> bool) -> Option<SessionId> {
+    fn first_evictable_of_larger(
+        &self,
+        size: usize,
+        filter: impl Fn(&Session) -> bool,
+    ) -> Option<SessionId> {
         let idle = self.sessions.iter();
         let idle = idle.filter(|(_, session)| {
-            session.open == 0 && session.group.is_anonymous() && which(session)
+            session.open_count == 0 && session.group.is_anonymous() && filter(session)
         });
         let sized = idle.map(|(id, session)| (self.size_of(&session.group), id, session));
         let larger = sized.filter(|(own, _, _)| *own > size);
-        let first = larger.min_by_key(|(own, _, session)| (Reverse(*own), session.order()));
+        let first =
+            larger.min_by_key(|(own, _, session)| (Reverse(*own), session.eviction_order()));
         first.map(|(_, id, _)| id.clone())
     }
 
@@ -227,22 +232,22 @@ impl SessionTable {
         max_anonymous: usize,
     ) -> Vec<SessionId> {
         let now = Instant::now();
-        let unused = |session: &Session| now.saturating_duration_since(session.used);
+        let idle_time = |session: &Session| now.saturating_duration_since(session.last_used);
         let closed = self
             .sessions
             .iter()
-            .filter(|(_, session)| session.open == 0);
+            .filter(|(_, session)| session.open_count == 0);
         let (mut expired, others): (Vec<_>, Vec<_>) =
-            closed.partition(|(_, session)| unused(session) >= idle);
-        let mut guests: Vec<_> = others
+            closed.partition(|(_, session)| idle_time(session) >= idle);
+        let mut anonymous: Vec<_> = others
             .into_iter()
             .filter(|(_, session)| session.group.is_anonymous())
             .collect();
-        let excess = guests.len().saturating_sub(max_anonymous);
+        let excess = anonymous.len().saturating_sub(max_anonymous);
         if excess > 0 {
-            guests.retain(|(_, session)| unused(session) >= anonymous_idle);
-            guests.sort_by_key(|(_, session)| session.order());
-            expired.extend(guests.into_iter().take(excess));
+            anonymous.retain(|(_, session)| idle_time(session) >= anonymous_idle);
+            anonymous.sort_by_key(|(_, session)| session.eviction_order());
+            expired.extend(anonymous.into_iter().take(excess));
         }
         expired.into_iter().map(|(id, _)| id.clone()).collect()
     }
@@ -298,10 +303,10 @@ mod tests {
         // The identity does not matter; a session with a tool call is evicted last.
         assert_eq!(evicted(&table, &guest("4", 1)).as_deref(), Some("b"));
         assert_eq!(evicted(&table, &guest("4", 2)), None);
-        table.get_mut("b").unwrap().open = 1;
-        table.get_mut("c").unwrap().open = 1;
+        table.get_mut("b").unwrap().open_count = 1;
+        table.get_mut("c").unwrap().open_count = 1;
         assert_eq!(evicted(&table, &guest("4", 1)).as_deref(), Some("a"));
-        table.get_mut("a").unwrap().open = 1;
+        table.get_mut("a").unwrap().open_count = 1;
         let error = table.next_eviction(&guest("4", 1), &limits());
         assert!(matches!(error, Err(SessionLimit::Address)));
     }
@@ -333,7 +338,7 @@ mod tests {
         }
         assert_eq!(evicted(&table, &guest("new", 7)).as_deref(), Some("1-0"));
         for id in ["1-0", "1-1", "1-2", "2-0", "2-1", "3-0"] {
-            table.get_mut(id).unwrap().open = 1;
+            table.get_mut(id).unwrap().open_count = 1;
         }
         let error = table.next_eviction(&guest("new", 7), &limits());
         assert!(matches!(error, Err(SessionLimit::Total)));
@@ -367,7 +372,7 @@ mod tests {
             .unwrap()
             .activity
             .set(ActivityKind::Anonymous);
-        table.get_mut("1").unwrap().open = 1;
+        table.get_mut("1").unwrap().open_count = 1;
         let hour = Duration::from_secs(3_600);
         let expired = |idle, anonymous_idle| {
             let ids = table.expired(idle, anonymous_idle, 3).into_iter();
